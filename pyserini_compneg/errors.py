@@ -1,0 +1,43 @@
+"""Every error that this package raises on purpose.
+
+Each class is also the built-in exception that a caller would expect, so ``except ValueError`` keeps working.
+A message is one line: what is wrong, the value, the limit, and the remedy; with path and line for a file.
+"""
+
+from __future__ import annotations
+
+
+class CompNegError(Exception):
+    """Root of the tree. The command line prints one line for it and exits with 1."""
+
+
+class QuerySyntaxError(CompNegError, ValueError):
+    """An expression that cannot be parsed; the message ends with the text and a caret under the fault."""
+
+
+class CompositionError(CompNegError, ValueError):
+    """An expression that cannot become a query, for example one without a positive part."""
+
+
+class EncodingError(CompNegError, ValueError):
+    """A text that cannot be encoded, or a vector with a weight that is no finite number."""
+
+
+class CollectionError(CompNegError, ValueError):
+    """A document or a topic file that cannot be read: missing, empty, a broken line, an id given twice."""
+
+
+class IndexFormatError(CompNegError, ValueError):
+    """A folder that is no impact index, or one that does not fit the encoder or the operation."""
+
+
+class RunFormatError(CompNegError, ValueError):
+    """A run or a qrels file that cannot be read."""
+
+
+class OutputError(CompNegError, OSError):
+    """A result that cannot be written."""
+
+
+class JvmError(CompNegError, RuntimeError):
+    """No usable Java, or a Java machine that was started without what the package needs."""

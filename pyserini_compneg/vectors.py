@@ -1,0 +1,96 @@
+"""Sparse vectors as plain mappings ``{term: weight}``, and the few operations everything else is made of.
+
+A vector holds no zero weights. Weights are finite; they are positive for ordinary learned sparse retrieval and may be
+negative in composed queries and for signed models. All functions are pure and keep the order of the left operand's terms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from pyserini_compneg.errors import EncodingError
+
+SparseVector = Mapping[str, float]
+
+
+def checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
+    """Returns the vector without its zeros, having made sure that it is one.
+
+    Args:
+        vector: Terms and weights as they came from a file or an encoder.
+        source: Where they came from, for the message.
+
+    Raises:
+        EncodingError: A term that is empty or no text, or a weight that is no finite number.
+
+    >>> checked({"bird": 1, "fly": 0}, "query 1")
+    {'bird': 1.0}
+    """
+    result: dict[str, float] = {}
+    for term, weight in vector.items():
+        if not isinstance(term, str) or not term:
+            raise EncodingError(f"{source}: a term must be a non-empty text, got {term!r}")
+        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not math.isfinite(weight):
+            raise EncodingError(f"{source}: the weight of {term!r} must be a finite number, got {weight!r}")
+        if weight:
+            result[term] = float(weight)
+    return result
+
+
+def add(a: SparseVector, b: SparseVector, factor: float = 1.0) -> dict[str, float]:
+    """a + factor * b; terms that cancel are dropped.
+
+    >>> add({"a": 1.0, "b": 2.0}, {"b": 2.0, "c": 1.0}, -1.0)
+    {'a': 1.0, 'c': -1.0}
+    """
+    result = dict(a)
+    for term, weight in b.items():
+        total = result.get(term, 0.0) + factor * weight
+        if total:
+            result[term] = total
+        else:
+            result.pop(term, None)
+    return result
+
+
+def scale(vector: SparseVector, factor: float) -> dict[str, float]:
+    """factor * vector."""
+    return {term: factor * weight for term, weight in vector.items() if factor * weight}
+
+
+def dot(a: SparseVector, b: SparseVector) -> float:
+    """The inner product, Krasakis et al., Eq. 4.
+
+    >>> dot({"a": 2.0, "b": 1.0}, {"a": 3.0, "c": 5.0})
+    6.0
+    """
+    if len(b) < len(a):
+        a, b = b, a
+    return math.fsum(weight * b[term] for term, weight in a.items() if term in b)
+
+
+def max_pool(vectors: Iterable[SparseVector]) -> dict[str, float]:
+    """The elementwise maximum; a term that a vector lacks counts as 0 there.
+
+    >>> max_pool([{"a": 1.0, "b": -1.0}, {"a": 2.0}])
+    {'a': 2.0}
+    """
+    members = list(vectors)
+    terms = dict.fromkeys(term for vector in members for term in vector)
+    pooled = {term: max(vector.get(term, 0.0) for vector in members) for term in terms}
+    return {term: weight for term, weight in pooled.items() if weight}
+
+
+def positive_part(vector: SparseVector) -> dict[str, float]:
+    """The terms with a weight above 0."""
+    return {term: weight for term, weight in vector.items() if weight > 0}
+
+
+def top_terms(vector: SparseVector, count: int) -> dict[str, float]:
+    """The ``count`` heaviest terms, equal weights by code-point order of the term, so that the choice is reproducible.
+
+    >>> top_terms({"b": 1.0, "a": 1.0, "c": 2.0}, 2)
+    {'c': 2.0, 'a': 1.0}
+    """
+    return dict(sorted(vector.items(), key=lambda item: (-item[1], item[0]))[:count])
