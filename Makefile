@@ -1,0 +1,51 @@
+# Everything happens in a virtual environment inside the checkout. PYTHON chooses the interpreter it is made with.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# Pyserini brings 2 GB of Python along, most of it never imported: compiling it all would take longer than the rest.
+PIP    := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
+
+# One environment, two stamps: the package alone, and the package with the tools of its developers.
+PACKAGE := $(VENV)/package.stamp
+TOOLS   := $(VENV)/tools.stamp
+INPUTS  := setup.cfg constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help search test lint types jar clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+
+search: $(PACKAGE) ## index the sample that comes with the package, and search it
+	@$(BIN)/python -m pyserini_compneg.search.demo
+
+test: $(TOOLS) ## run the tests and doctests
+	$(BIN)/python -m pytest
+
+lint: $(TOOLS) ## check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(TOOLS) ## check types
+	$(BIN)/mypy
+
+jar: $(PACKAGE) ## rebuild the Java companion jar (needs a JDK, 21 or later)
+	$(BIN)/python java/build.py
+
+clean: ## remove the environment and whatever was built; indexes and runs stay
+	rm -rf $(VENV) .venv-* build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find pyserini_compneg tests tools java benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "make: Python 3.11 or later is needed, and $(PYTHON) is '$$($(PYTHON) --version 2>&1)': make PYTHON=..." >&2; \
+	  exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(PACKAGE): $(INPUTS) | $(BIN)/python
+	$(PIP) -e .
+	@touch $@
+
+$(TOOLS): $(INPUTS) | $(BIN)/python
+	$(PIP) -e '.[dev]'
+	@touch $(PACKAGE) $@

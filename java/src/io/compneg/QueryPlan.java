@@ -1,0 +1,116 @@
+package io.compneg;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * A scoring tree laid out for column-wise evaluation.
+ *
+ * <p>Every leaf owns <em>channels</em>: a linear leaf one for its positive and one for its negative terms, a product one for each
+ * operand. A channel holds non-negative sums, one per document. A term that occurs in several leaves is one {@link PlannedTerm}
+ * with several {@link Slot}s, so its postings are read once.
+ */
+final class QueryPlan {
+  /** Adds the contribution of a term's impact to a channel: {@code factor · impact^(1/degree)}. */
+  static final class Slot {
+    final int channel;
+    final boolean positive;
+    final double factor;
+    final int degree;
+    private final double[] roots;
+    final double magic;
+
+    private Slot(int channel, boolean positive, double factor, int degree, double magic) {
+      this.channel = channel;
+      this.positive = positive;
+      this.factor = factor;
+      this.degree = degree;
+      this.roots = degree == 1 ? null : Roots.table(degree);
+      this.magic = magic;
+    }
+
+    double contribution(int impact) {
+      if (degree == 1) return factor * impact;
+      double root = factor * Roots.of(impact, degree, roots);
+      return (root + magic) - magic;
+    }
+
+    void addAll(double[] sums, int[] offsets, int[] impacts, int count) {
+      if (degree == 1) {
+        for (int i = 0; i < count; i++) sums[offsets[i]] += factor * impacts[i];
+      } else if (degree == 2) {
+        for (int i = 0; i < count; i++) sums[offsets[i]] += (factor * Math.sqrt(impacts[i]) + magic) - magic;
+      } else {
+        for (int i = 0; i < count; i++) sums[offsets[i]] += contribution(impacts[i]);
+      }
+    }
+  }
+
+  /** A distinct term of the query; {@code positive} when one of its slots is. */
+  record PlannedTerm(String text, List<Slot> slots, boolean positive) {}
+
+  /** Impacts beyond this still score right; only the last bits of their roots are then rounded. */
+  private static final double LARGEST_IMPACT = 1 << 20;
+
+  final List<PlannedTerm> terms = new ArrayList<>();
+  final ScoreColumn root;
+  private final List<Boolean> channelSigns = new ArrayList<>();
+  private final Map<String, List<Slot>> slots = new LinkedHashMap<>();
+
+  QueryPlan(ScoringTree tree) {
+    root = plan(tree);
+    slots.forEach((text, list) -> terms.add(new PlannedTerm(text, list, list.stream().anyMatch(slot -> slot.positive))));
+  }
+
+  int channels() {
+    return channelSigns.size();
+  }
+
+  private ScoreColumn plan(ScoringTree tree) {
+    if (tree instanceof ScoringTree.Linear linear) return planLinear(linear.weights());
+    if (tree instanceof ScoringTree.Product product) return planProduct(product.operands());
+    if (tree instanceof ScoringTree.Max max) return new ScoreColumn.Max(planAll(max.children()));
+    return new ScoreColumn.Sum(planAll(((ScoringTree.Sum) tree).children()));
+  }
+
+  private ScoreColumn[] planAll(List<ScoringTree> children) {
+    return children.stream().map(this::plan).toArray(ScoreColumn[]::new);
+  }
+
+  private ScoreColumn planLinear(Map<String, Double> weights) {
+    double largest = weights.values().stream().mapToDouble(Math::abs).max().orElse(1);
+    int positive = addChannel(true);
+    boolean signed = weights.values().stream().anyMatch(weight -> weight < 0);
+    int negative = signed ? addChannel(false) : -1;
+    weights.forEach(
+        (term, weight) -> {
+          double fixed = FixedPoint.weight(Math.abs(weight), largest);
+          addSlot(term, new Slot(weight > 0 ? positive : negative, weight > 0, fixed, 1, 0));
+        });
+    return new ScoreColumn.Linear(positive, negative);
+  }
+
+  private ScoreColumn planProduct(List<Map<String, Double>> operands) {
+    int degree = operands.size();
+    int[] channels = new int[degree];
+    for (int i = 0; i < degree; i++) {
+      int channel = channels[i] = addChannel(true);
+      double largest = operands.get(i).values().stream().mapToDouble(Double::doubleValue).max().orElse(1);
+      double magic = FixedPoint.roundingMagic(Roots.root(largest, degree) * Roots.root(LARGEST_IMPACT, degree));
+      operands.get(i)
+          .forEach((term, weight) -> addSlot(term, new Slot(channel, true, Roots.root(weight, degree), degree, magic)));
+    }
+    return new ScoreColumn.Product(channels);
+  }
+
+  private int addChannel(boolean positive) {
+    channelSigns.add(positive);
+    return channelSigns.size() - 1;
+  }
+
+  private void addSlot(String term, Slot slot) {
+    slots.computeIfAbsent(term, key -> new ArrayList<>()).add(slot);
+  }
+}

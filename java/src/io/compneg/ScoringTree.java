@@ -1,0 +1,84 @@
+package io.compneg;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * A composed query as it stands in one JSON line: {@code {"vector": {term: weight}}} for a signed linear query, or
+ * {@code {"score": tree}} with {@code product}, {@code max} and {@code sum} over vectors.
+ */
+sealed interface ScoringTree {
+  /** Σ weight · impact over signed weights. */
+  record Linear(Map<String, Double> weights) implements ScoringTree {}
+
+  /** Π over the n operands of Σ (weight · impact)^(1/n): Combined Pseudo-Terms in their factored form. */
+  record Product(List<Map<String, Double>> operands) implements ScoringTree {}
+
+  /** The best of the alternatives that the document matches. */
+  record Max(List<ScoringTree> children) implements ScoringTree {}
+
+  /** The sum of the parts. */
+  record Sum(List<ScoringTree> children) implements ScoringTree {}
+
+  ObjectMapper JSON = new ObjectMapper();
+
+  /**
+   * Reads one JSON line.
+   *
+   * @throws IllegalArgumentException when the line is no composed query; the message says where and why
+   */
+  static ScoringTree parse(String line) {
+    JsonNode query;
+    try {
+      query = JSON.readTree(line);
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException("a composed query is no JSON: " + e.getOriginalMessage(), e);
+    }
+    return query.has("score") ? tree(query.get("score")) : tree(query);
+  }
+
+  private static ScoringTree tree(JsonNode node) {
+    if (node.has("vector")) return new Linear(vector(node.get("vector"), false));
+    if (node.has("product")) {
+      List<Map<String, Double>> operands = new ArrayList<>();
+      for (JsonNode operand : node.get("product")) operands.add(vector(operand.path("vector"), true));
+      if (operands.size() < 2) throw new IllegalArgumentException("a product needs two operands or more");
+      return new Product(operands);
+    }
+    if (node.has("max")) return new Max(children(node.get("max"), "max"));
+    if (node.has("sum")) return new Sum(children(node.get("sum"), "sum"));
+    throw new IllegalArgumentException("a score must be one of vector, product, max, sum; got " + abbreviate(node));
+  }
+
+  private static List<ScoringTree> children(JsonNode array, String kind) {
+    List<ScoringTree> children = new ArrayList<>();
+    for (JsonNode child : array) children.add(tree(child));
+    if (children.isEmpty()) throw new IllegalArgumentException("a " + kind + " needs one child or more");
+    return children;
+  }
+
+  private static Map<String, Double> vector(JsonNode object, boolean positive) {
+    if (!object.isObject()) throw new IllegalArgumentException("a vector must be an object, got " + abbreviate(object));
+    Map<String, Double> weights = new LinkedHashMap<>();
+    for (var field : object.properties()) {
+      double weight = field.getValue().isNumber() ? field.getValue().doubleValue() : Double.NaN;
+      if (!Double.isFinite(weight) || (positive && weight < 0)) {
+        String wanted = positive ? "a positive number" : "a finite number";
+        throw new IllegalArgumentException(
+            "the weight of '" + field.getKey() + "' must be " + wanted + ", got " + abbreviate(field.getValue()));
+      }
+      if (weight != 0) weights.put(field.getKey(), weight);
+    }
+    return weights;
+  }
+
+  private static String abbreviate(JsonNode node) {
+    String text = node.toString();
+    return text.length() <= 80 ? text : text.substring(0, 80) + "...";
+  }
+}

@@ -1,0 +1,162 @@
+package io.compneg;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.apache.lucene.index.DirectoryReader;
+import org.apache.lucene.index.PostingsEnum;
+import org.apache.lucene.index.Term;
+import org.apache.lucene.search.DocIdSetIterator;
+import org.apache.lucene.store.FSDirectory;
+import org.apache.lucene.util.BytesRef;
+
+/**
+ * The door for Python to an impact index. Everything crosses it in bulk and as bytes: composed queries as JSON lines in, rankings
+ * as one packed array out.
+ */
+public final class SignedSearcher implements Closeable {
+  private static final String RAW = "raw";
+
+  private final DirectoryReader reader;
+  private final String field;
+  private final ImpactSearch search;
+  private final WindowScorer.Statistics statistics = new WindowScorer.Statistics();
+
+  /** Opens the index in a folder; impacts are the term frequencies of {@code field}. */
+  public SignedSearcher(String folder, String field) throws IOException {
+    this.reader = DirectoryReader.open(FSDirectory.open(Path.of(folder)));
+    this.field = field;
+    this.search = new ImpactSearch(reader, field);
+  }
+
+  /** Documents that are not deleted. */
+  public int documentCount() {
+    return reader.numDocs();
+  }
+
+  /** How many documents have each of the terms (UTF-8, separated by line feeds). */
+  public int[] documentFrequencies(byte[] terms) throws IOException {
+    String[] texts = lines(terms);
+    int[] frequencies = new int[texts.length];
+    for (int i = 0; i < texts.length; i++) frequencies[i] = reader.docFreq(new Term(field, texts[i]));
+    return frequencies;
+  }
+
+  /**
+   * Searches many queries on several threads.
+   *
+   * @param queries composed queries, one JSON line each, UTF-8
+   * @return little-endian: the number of hits of each query (int32), then all scores (float32), then all ids, UTF-8, each followed
+   *     by a NUL
+   */
+  public byte[] search(byte[] queries, int k, int threads) throws IOException {
+    String[] lines = lines(queries);
+    List<TopHits.Ranking> rankings = new ArrayList<>();
+    if (threads <= 1 || lines.length == 1) {
+      for (String line : lines) rankings.add(searchOne(line, k));
+      return pack(rankings);
+    }
+    ExecutorService pool = Executors.newFixedThreadPool(Math.min(threads, lines.length));
+    try {
+      List<Future<TopHits.Ranking>> pending = new ArrayList<>();
+      for (String line : lines) pending.add(pool.submit(() -> searchOne(line, k)));
+      for (Future<TopHits.Ranking> ranking : pending) rankings.add(ranking.get());
+      return pack(rankings);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IOException("interrupted", e);
+    } catch (ExecutionException e) {
+      if (e.getCause() instanceof RuntimeException cause) throw cause;
+      throw new IOException(e.getCause().getMessage(), e.getCause());
+    } finally {
+      pool.shutdownNow();
+    }
+  }
+
+  private TopHits.Ranking searchOne(String line, int k) throws IOException {
+    WindowScorer.Statistics work = new WindowScorer.Statistics();
+    TopHits.Ranking ranking = search.search(ScoringTree.parse(line), k, work);
+    synchronized (statistics) {
+      statistics.add(work);
+    }
+    return ranking;
+  }
+
+  /** Totals since the index was opened: windows, windows skipped, postings read, documents scored in full. */
+  public long[] workDone() {
+    synchronized (statistics) {
+      return statistics.toArray();
+    }
+  }
+
+  private static byte[] pack(List<TopHits.Ranking> rankings) {
+    int hits = 0;
+    int idBytes = 0;
+    for (TopHits.Ranking ranking : rankings) {
+      hits += ranking.ids().length;
+      for (BytesRef id : ranking.ids()) idBytes += id.length + 1;
+    }
+    ByteBuffer packed = ByteBuffer.allocate(4 * rankings.size() + 4 * hits + idBytes).order(ByteOrder.LITTLE_ENDIAN);
+    for (TopHits.Ranking ranking : rankings) packed.putInt(ranking.ids().length);
+    for (TopHits.Ranking ranking : rankings) for (float score : ranking.scores()) packed.putFloat(score);
+    for (TopHits.Ranking ranking : rankings) {
+      for (BytesRef id : ranking.ids()) packed.put(id.bytes, id.offset, id.length).put((byte) 0);
+    }
+    return packed.array();
+  }
+
+  /**
+   * The score of one document, taken apart: the query's tree as JSON with every term's impact and contribution.
+   *
+   * @return null when the index has no such document
+   */
+  public byte[] explain(byte[] query, byte[] externalId) throws IOException {
+    int doc = find(externalId);
+    if (doc < 0) return null;
+    ObjectNode explanation = new Explainer(reader, field, doc).explain(ScoringTree.parse(text(query)));
+    return explanation.toString().getBytes(StandardCharsets.UTF_8);
+  }
+
+  /** The stored source of a document; null when there is no such document or its source was not stored. */
+  public byte[] raw(byte[] externalId) throws IOException {
+    int doc = find(externalId);
+    String raw = doc < 0 ? null : reader.storedFields().document(doc).get(RAW);
+    return raw == null ? null : raw.getBytes(StandardCharsets.UTF_8);
+  }
+
+  private int find(byte[] externalId) throws IOException {
+    Term term = new Term(ExternalIds.FIELD, new BytesRef(externalId));
+    for (var leaf : reader.leaves()) {
+      PostingsEnum postings = leaf.reader().postings(term, PostingsEnum.NONE);
+      if (postings == null) continue;
+      var live = leaf.reader().getLiveDocs();
+      for (int doc = postings.nextDoc(); doc != DocIdSetIterator.NO_MORE_DOCS; doc = postings.nextDoc()) {
+        if (live == null || live.get(doc)) return leaf.docBase + doc;
+      }
+    }
+    return -1;
+  }
+
+  private static String text(byte[] utf8) {
+    return new String(utf8, StandardCharsets.UTF_8);
+  }
+
+  private static String[] lines(byte[] utf8) {
+    return text(utf8).split("\n", -1);
+  }
+
+  @Override
+  public void close() throws IOException {
+    reader.close();
+  }
+}

@@ -1,0 +1,215 @@
+package io.compneg;
+
+import io.compneg.QueryPlan.Slot;
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.util.Bits;
+
+/**
+ * Exact top-k scoring of a plan over one segment, window by window.
+ *
+ * <p>Each window of documents is scored in three steps, after MaxScore (Turtle and Flood 1995) with Lucene's block maxima:
+ *
+ * <ol>
+ *   <li><b>Partition.</b> Terms whose largest impacts in the window cannot, together, lift a document over the k-th score are
+ *       <em>optional</em>; a document must hold one of the other, <em>required</em>, terms. Terms of a conjunction are optional
+ *       as soon as one of its operands is required in full: without it the product is 0. No required term: skip the window.
+ *   <li><b>Gather.</b> The required terms are read in full into the channels; the documents they touch are the candidates.
+ *   <li><b>Complete.</b> The optional terms are added, heaviest first, and candidates that can no longer win are dropped in
+ *       between. Negative terms come last: they only lower a score, so the bounds never needed them, and few candidates are left.
+ * </ol>
+ *
+ * <p>Bounds hold to the last bit: contributions are {@link FixedPoint} numbers whose sums are exact, and products, sums and the
+ * final rounding to float are monotone.
+ */
+final class WindowScorer {
+  /** Documents a window: its sums should stay in the processor's nearest caches. */
+  static final int WINDOW = 4096;
+
+  /** Looking a document up costs about as much as reading this many postings. */
+  private static final double LOOK_UP_COST = 6;
+
+  private final QueryPlan plan;
+  private final TopHits top;
+  private final Statistics statistics;
+
+  private final double[][] channels;
+  private final double[] rest;
+  private final double[] trial;
+  private final int[] candidates = new int[WINDOW];
+  private final int[] offsets = new int[WINDOW];
+  private final int[] impacts = new int[WINDOW];
+  private int candidateCount;
+
+  /** How much work a search was, for benchmarks. */
+  static final class Statistics {
+    long windows;
+    long windowsSkipped;
+    long postingsRead;
+    long documentsScored;
+
+    void add(Statistics other) {
+      windows += other.windows;
+      windowsSkipped += other.windowsSkipped;
+      postingsRead += other.postingsRead;
+      documentsScored += other.documentsScored;
+    }
+
+    long[] toArray() {
+      return new long[] {windows, windowsSkipped, postingsRead, documentsScored};
+    }
+  }
+
+  WindowScorer(QueryPlan plan, TopHits top, Statistics statistics) {
+    this.plan = plan;
+    this.top = top;
+    this.statistics = statistics;
+    channels = new double[plan.channels()][WINDOW];
+    rest = new double[plan.channels()];
+    trial = new double[plan.channels()];
+  }
+
+  /** Scores a segment; {@code positives} and {@code negatives} are its cursors, either may be empty. */
+  void score(LeafReaderContext leaf, List<TermCursor> positives, List<TermCursor> negatives) throws IOException {
+    Bits live = leaf.reader().getLiveDocs();
+    int maxDoc = leaf.reader().maxDoc();
+    TermCursor[] cursors = positives.toArray(TermCursor[]::new);
+    for (int from = 0; from < maxDoc; from += WINDOW) {
+      int to = Math.min(maxDoc, from + WINDOW);
+      statistics.windows++;
+      int required = partition(cursors, from, to);
+      if (required == 0 || !gather(cursors, required, from, to)) {
+        statistics.windowsSkipped++;
+        continue;
+      }
+      selectCandidates(from, to, live);
+      complete(cursors, required, from, to);
+      for (int i = 0; i < negatives.size() && candidateCount > 0; i++) add(negatives.get(i), from, to);
+      collect(leaf.docBase + from);
+    }
+  }
+
+  /** Orders the cursors into required ones, then optional ones by descending share; sets {@link #rest}; returns how many are required. */
+  private int partition(TermCursor[] cursors, int from, int to) throws IOException {
+    Arrays.fill(trial, 0);
+    for (TermCursor cursor : cursors) {
+      cursor.enterWindow(from, to);
+      grow(trial, cursor, 1);
+    }
+    Arrays.fill(rest, 0);
+    if (cannotWin(trial)) return 0;
+    double full = plan.root.gain(trial);
+    for (TermCursor cursor : cursors) {
+      grow(trial, cursor, -1);
+      cursor.share = full - plan.root.gain(trial);
+      grow(trial, cursor, 1);
+    }
+    // the costliest terms for the least of the bound become optional first
+    Arrays.sort(cursors, Comparator.comparingDouble((TermCursor cursor) -> -cursor.share / cursor.density));
+    int required = cursors.length;
+    for (int i = cursors.length - 1; i >= 0; i--) {
+      TermCursor cursor = cursors[i];
+      grow(rest, cursor, 1);
+      if (cannotWin(rest)) {
+        required--;
+        cursors[i] = cursors[required];
+        cursors[required] = cursor;
+      } else {
+        grow(rest, cursor, -1);
+      }
+    }
+    Arrays.sort(cursors, required, cursors.length, Comparator.comparingDouble((TermCursor cursor) -> -cursor.share));
+    return required;
+  }
+
+  private boolean cannotWin(double[] sums) {
+    double gain = plan.root.gain(sums);
+    return !(gain > 0) || (float) gain < top.threshold();
+  }
+
+  /** Adds (or with −1 takes away) what the cursor's terms can contribute in this window. Exact, so it can be undone. */
+  private static void grow(double[] bounds, TermCursor cursor, int sign) {
+    if (cursor.windowImpact == 0) return;
+    for (Slot slot : cursor.slots) {
+      if (slot.positive) bounds[slot.channel] += sign * slot.contribution(cursor.windowImpact);
+    }
+  }
+
+  /** Reads the required terms into the channels; false when the window holds none of their postings. */
+  private boolean gather(TermCursor[] cursors, int required, int from, int to) throws IOException {
+    for (double[] channel : channels) Arrays.fill(channel, 0);
+    int gathered = 0;
+    for (int i = 0; i < required; i++) {
+      gathered += read(cursors[i], from, to);
+    }
+    statistics.postingsRead += gathered;
+    return gathered > 0;
+  }
+
+  /** Documents without a required term drop out by themselves: their bound is that of the optional terms, which cannot win. */
+  private void selectCandidates(int from, int to, Bits live) {
+    int count = to - from;
+    plan.root.boundAll(channels, rest, count);
+    double[] gain = plan.root.gain;
+    float threshold = top.threshold();
+    candidateCount = 0;
+    for (int i = 0; i < count; i++) {
+      if (gain[i] > 0 && (float) gain[i] >= threshold && (live == null || live.get(from + i))) candidates[candidateCount++] = i;
+    }
+  }
+
+  private void complete(TermCursor[] cursors, int required, int from, int to) throws IOException {
+    for (int i = required; i < cursors.length && candidateCount > 0; i++) {
+      if (cursors[i].windowImpact == 0) continue;
+      add(cursors[i], from, to);
+      grow(rest, cursors[i], -1);
+      dropLosers();
+    }
+  }
+
+  /** Adds a term for the candidates, by whichever way is cheaper. */
+  private void add(TermCursor cursor, int from, int to) throws IOException {
+    if (cursor.docId() >= to) return;
+    if (candidateCount * LOOK_UP_COST > cursor.density) {
+      statistics.postingsRead += read(cursor, from, to);
+    } else {
+      int count = cursor.lookUp(from, candidates, candidateCount, offsets, impacts);
+      statistics.postingsRead += count;
+      addTo(cursor, count);
+    }
+  }
+
+  private int read(TermCursor cursor, int from, int to) throws IOException {
+    if (cursor.slots.length == 1 && cursor.slots[0].degree <= 2) return cursor.readInto(from, to, channels[cursor.slots[0].channel], cursor.slots[0]);
+    int count = cursor.read(from, to, offsets, impacts);
+    addTo(cursor, count);
+    return count;
+  }
+
+  private void addTo(TermCursor cursor, int count) {
+    for (Slot slot : cursor.slots) slot.addAll(channels[slot.channel], offsets, impacts, count);
+  }
+
+  private void dropLosers() {
+    plan.root.bound(channels, rest, candidates, candidateCount);
+    double[] gain = plan.root.gain;
+    float threshold = top.threshold();
+    int kept = 0;
+    for (int i = 0; i < candidateCount; i++) {
+      candidates[kept] = candidates[i];
+      if (gain[i] > 0 && (float) gain[i] >= threshold) kept++;
+    }
+    candidateCount = kept;
+  }
+
+  private void collect(int docBase) {
+    statistics.documentsScored += candidateCount;
+    plan.root.bound(channels, rest, candidates, candidateCount);
+    plan.root.score(channels, candidates, candidateCount);
+    double[] value = plan.root.value;
+    for (int i = 0; i < candidateCount; i++) top.offer((float) value[i], docBase + candidates[i]);
+  }
+}

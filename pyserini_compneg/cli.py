@@ -1,0 +1,72 @@
+"""What every command does alike: errors in one line, exit codes, interruptions and closed pipes."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from pyserini_compneg.errors import CompNegError
+
+DONE, FAILED, INTERRUPTED = 0, 1, 130
+
+
+def run_main(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[str] | None = None) -> int:
+    """Runs a command and turns whatever ends it into an exit code.
+
+    A command module reads ``def main(argv=None): return run_main(_main, argv)``.
+
+    Args:
+        main: The command itself: parses its arguments and does the work; ``None`` counts as 0.
+        argv: The arguments, by default those of the process.
+
+    Returns:
+        0 done or the reader of our output went away, 1 an error said in one line, 2 wrong usage, 130 interrupted.
+    """
+    _prepare_streams()
+    try:
+        code = main(argv)
+        sys.stdout.flush()
+        return code or DONE
+    except SystemExit as stop:  # argparse: --help, --version and wrong usage
+        if stop.code is None or isinstance(stop.code, int):
+            return stop.code or DONE
+        return _say(str(stop.code), FAILED)
+    except KeyboardInterrupt:
+        return _say("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        _discard_output()
+        return DONE
+    except CompNegError as error:
+        return _say(f"error: {error}", FAILED)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        return _say(f"error: {place}{(error.strerror or str(error)).lower()}", FAILED)
+
+
+def _say(message: str, code: int) -> int:
+    print(message, file=sys.stderr)
+    return code
+
+
+def _prepare_streams() -> None:
+    """UTF-8 whatever the locale, and the package's warnings as ``warning: ...`` on standard error."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    handler = logging.StreamHandler()
+    handler.setFormatter(_LowerCaseLevel())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+
+
+def _discard_output() -> None:
+    """Sends what is still buffered to nowhere, or the interpreter's own flush at exit would complain once more."""
+    sink = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(sink, sys.stdout.fileno())
+    os.close(sink)
+
+
+class _LowerCaseLevel(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return f"{record.levelname.lower()}: {record.getMessage()}"

@@ -1,0 +1,55 @@
+"""What topics and judgements share: the ids of JSON Lines records, and QUEST's way to name queries and documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyserini_compneg.errors import CompNegError
+
+ID_FIELDS = ("id", "qid", "_id")
+
+
+def query_id(record: Mapping[str, Any], line: int, source: str, error: type[CompNegError]) -> str:
+    """The query id of a JSON Lines record.
+
+    QUEST's files have no ids; there the line number is the id, for topics and judgements alike.
+
+    Args:
+        record: The object on the line.
+        line: Its number, from 1.
+        source: ``path:line``, for the message.
+        error: What to raise.
+
+    >>> query_id({"_id": "q7", "text": "birds"}, 1, "topics.jsonl:1", ValueError)
+    'q7'
+    >>> query_id({"original_query": "<mark>birds</mark>"}, 3, "val.jsonl:3", ValueError)
+    '3'
+    """
+    for field in ID_FIELDS:
+        if field in record:
+            value = record[field]
+            if isinstance(value, bool) or not isinstance(value, (str, int)):
+                raise error(f"{source}: `{field}` must be a text or a whole number, got {value!r}")
+            return checked_id(str(value), source, error)
+    if "original_query" in record or "docs" in record:
+        return str(line)
+    raise error(f"{source}: no query id; expected one of the fields {', '.join(ID_FIELDS)}")
+
+
+def checked_id(text: str, source: str, error: type[CompNegError]) -> str:
+    """``text``, if it can be a query id: TREC runs and judgements are split at white space."""
+    if not text.strip():
+        raise error(f"{source}: the query id is blank")
+    if any(character.isspace() for character in text):
+        raise error(f"{source}: the query id {text!r} has white space, which a TREC run cannot hold")
+    return text
+
+
+def docid_from_title(title: str) -> str:
+    """The document id for a QUEST title, which may hold spaces as no TREC file can: each run of them becomes ``_``.
+
+    >>> docid_from_title("Drive (2007 film)")
+    'Drive_(2007_film)'
+    """
+    return "_".join(title.split())

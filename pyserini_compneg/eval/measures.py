@@ -1,0 +1,134 @@
+"""Measures by trec_eval's names and by those of ir_measures, computed by trec_eval's own code."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyserini_compneg.errors import CompNegError
+
+DEFAULT_MEASURES = ("ndcg_cut.10", "recall.100")
+
+_EXAMPLES = "ndcg_cut.10, recall.100, map, recip_rank, P.10, nDCG@10, R@100, AP, RR"
+
+
+class MeasureError(CompNegError, ValueError):
+    """A measure that is unknown, or that is no mean over queries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A measure that is a mean over queries.
+
+    Attributes:
+        name: What the user called it, the header of its column.
+        definition: What ir_measures computes for it.
+        reciprocal_rank_cutoff: For ``RR@k``: the rank from which on the value is 0, as trec_eval has no such cutoff.
+    """
+
+    name: str
+    definition: Any
+    reciprocal_rank_cutoff: int | None = None
+
+    def adjusted(self, value: float) -> float:
+        """The value at the cutoff; that of reciprocal rank says by itself whether the rank is beyond."""
+        cutoff = self.reciprocal_rank_cutoff
+        return 0.0 if cutoff is not None and value * (cutoff + 0.5) < 1 else value
+
+
+def parse_measures(names: Iterable[str]) -> list[Measure]:
+    """Parses names of measures; a name that is given twice counts once.
+
+    Args:
+        names: Names as trec_eval has them (``ndcg_cut.10``, ``P.5,10``) or as ir_measures has them (``nDCG@10``).
+
+    Raises:
+        MeasureError: A name that is neither, or a measure that trec_eval's code cannot compute.
+
+    >>> [measure.name for measure in parse_measures(["ndcg_cut.10", "R@100", "P.5,10"])]
+    ['ndcg_cut.10', 'R@100', 'P@5', 'P@10']
+    """
+    measures: dict[str, Measure] = {}
+    for name in names:
+        definitions = _definitions(name)
+        for definition in definitions:
+            label = name if len(definitions) == 1 else str(definition)
+            measures.setdefault(label, _measure(label, definition))
+    return list(measures.values())
+
+
+def evaluate(
+    qrels: Mapping[str, Mapping[str, int]],
+    run: Mapping[str, Mapping[str, float]],
+    measures: Sequence[Measure],
+) -> dict[str, dict[str, float]]:
+    """The value of each measure for each query of the judgements, as ``trec_eval -c`` has them.
+
+    A query that the run lacks scores 0; a query without judgements is ignored (see :func:`coverage`).
+    Documents are ranked by score, ties by docid in descending order, whatever the order of the run.
+
+    Args:
+        qrels: ``{qid: {docid: relevance}}``.
+        run: ``{qid: {docid: score}}``.
+        measures: What to compute.
+
+    Returns:
+        ``{qid: {measure name: value}}``, in the order of ``qrels`` and ``measures``.
+
+    >>> evaluate({"1": {"a": 1}, "2": {"b": 1}}, {"1": {"c": 2.0, "a": 1.0}}, parse_measures(["recip_rank"]))
+    {'1': {'recip_rank': 0.5}, '2': {'recip_rank': 0.0}}
+    """
+    from ir_measures import pytrec_eval
+
+    values: dict[tuple[str, Any], float] = {}
+    judged = {qid: dict(run[qid]) for qid in qrels if qid in run}
+    for metric in pytrec_eval.iter_calc([measure.definition for measure in measures], qrels, judged):
+        values[metric.query_id, metric.measure] = metric.value
+    return {
+        qid: {measure.name: measure.adjusted(values[qid, measure.definition]) for measure in measures} for qid in qrels
+    }
+
+
+def coverage(qrels: Mapping[str, Any], run: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """The queries that the run lacks, and those of the run that nobody judged.
+
+    >>> coverage({"1": {}, "2": {}}, {"2": {}, "3": {}})
+    (['1'], ['3'])
+    """
+    return [qid for qid in qrels if qid not in run], [qid for qid in run if qid not in qrels]
+
+
+def mean(per_query: Mapping[str, Mapping[str, float]], measure: Measure, qids: Sequence[str]) -> float:
+    """The mean of a measure over some queries, at least one."""
+    return sum(per_query[qid][measure.name] for qid in qids) / len(qids)
+
+
+def _definitions(name: str) -> list[Any]:
+    """ir_measures' objects for a name; trec_eval allows several cutoffs in one."""
+    import ir_measures
+
+    logging.getLogger("ir_measures").setLevel(logging.ERROR)  # it warns of the parts of "official" it leaves out
+    for parse in (lambda text: [ir_measures.parse_measure(text)], ir_measures.parse_trec_measure):
+        try:
+            definitions: list[Any] = parse(name)
+        except (NameError, ValueError, TypeError, KeyError):
+            continue
+        if definitions and all(isinstance(definition, ir_measures.Measure) for definition in definitions):
+            return definitions
+    raise MeasureError(f"unknown measure {name!r}; expected for example one of {_EXAMPLES}")
+
+
+def _measure(name: str, definition: Any) -> Measure:
+    from ir_measures import RR, NumQ, NumRel, NumRet, pytrec_eval
+
+    cutoff = definition.params.get("cutoff")
+    if cutoff is not None and cutoff < 1:  # trec_eval's code would abort the process
+        raise MeasureError(f"the cutoff of measure {name!r} must be at least 1")
+    if definition.NAME == RR.NAME and cutoff is not None:
+        rest = {key: value for key, value in definition.params.items() if key != "cutoff"}
+        return Measure(name, RR(**rest), cutoff)
+    if definition.NAME in {NumQ.NAME, NumRel.NAME, NumRet.NAME} or not pytrec_eval.supports(definition):
+        raise MeasureError(f"measure {name!r} is no mean that trec_eval computes; expected one like {_EXAMPLES}")
+    return Measure(name, definition)

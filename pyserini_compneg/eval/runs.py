@@ -1,0 +1,96 @@
+"""Reads runs: TREC, MS MARCO and this package's JSON."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.errors import RunFormatError
+from pyserini_compneg.files import iter_lines, parse_json_object, source_name
+
+Run = dict[str, dict[str, float]]
+
+_logger = logging.getLogger(__name__)
+_Scored = tuple[str, str, float]
+
+
+def read_run(path: str | Path) -> Run:
+    """Reads a run: ``{qid: {docid: score}}``, in the order of the file.
+
+    The format is recognised by the first line: a JSON object, the six columns of TREC, or the three of MS MARCO,
+    whose ranks become scores, -1 for rank 1, -2 for rank 2. A file without lines is a run without results; it is
+    worth a warning, as every query then scores 0.
+
+    Args:
+        path: The file, plain or gzip, or ``-`` for standard input.
+
+    Raises:
+        RunFormatError: A line that is none of a run, or a document that is ranked twice for a query.
+    """
+    run: Run = {}
+    read_line = None
+    for number, line in iter_lines(path, RunFormatError):
+        source = f"{source_name(path)}:{number}"
+        if read_line is None:
+            read_line = _line_reader(line, source)
+        for qid, docid, score in read_line(line, source):
+            documents = run.setdefault(qid, {})
+            if docid in documents:
+                raise RunFormatError(f"{source}: document {docid!r} is ranked twice for query {qid!r}")
+            documents[docid] = score
+    if not run:
+        _logger.warning("%s: the run is empty, so every query scores 0", source_name(path))
+    return run
+
+
+def _line_reader(first_line: str, source: str) -> Any:
+    if first_line.lstrip().startswith("{"):
+        return _json_line
+    columns = len(first_line.split())
+    if columns == 6:
+        return _trec_line
+    if columns == 3:
+        return _msmarco_line
+    raise RunFormatError(
+        f"{source}: expected `qid Q0 docid rank score tag`, `qid docid rank` or a JSON object, found {columns} columns"
+    )
+
+
+def _trec_line(line: str, source: str) -> Iterator[_Scored]:
+    columns = line.split()
+    if len(columns) != 6:
+        raise RunFormatError(f"{source}: expected the 6 columns `qid Q0 docid rank score tag`, found {len(columns)}")
+    yield columns[0], columns[2], _score(columns[4], source)
+
+
+def _msmarco_line(line: str, source: str) -> Iterator[_Scored]:
+    columns = line.split()
+    if len(columns) != 3:
+        raise RunFormatError(f"{source}: expected the 3 columns `qid docid rank`, found {len(columns)}")
+    if not columns[2].isdecimal() or int(columns[2]) < 1:
+        raise RunFormatError(f"{source}: the rank must be a whole number from 1, got {columns[2]!r}")
+    yield columns[0], columns[1], -float(columns[2])
+
+
+def _json_line(line: str, source: str) -> Iterator[_Scored]:
+    record = parse_json_object(line, source, RunFormatError)
+    qid, hits = record.get("id"), record.get("hits")
+    if not isinstance(qid, str) or not isinstance(hits, list):
+        raise RunFormatError(f'{source}: expected {{"id": text, "hits": [...]}}, found the fields {", ".join(record)}')
+    for hit in hits:
+        if not isinstance(hit, dict) or not isinstance(hit.get("docid"), str):
+            raise RunFormatError(f'{source}: a hit must be {{"docid": text, "score": number}}, got {hit!r:.60}')
+        yield qid, hit["docid"], _score(hit.get("score"), source)
+
+
+def _score(value: Any, source: str) -> float:
+    try:
+        score = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        score = math.nan
+    if not math.isfinite(score):
+        raise RunFormatError(f"{source}: the score must be a finite number, got {value!r}")
+    return score

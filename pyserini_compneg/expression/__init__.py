@@ -1,0 +1,35 @@
+"""Set expressions over texts: the tree, its query language and its other written forms."""
+
+from pyserini_compneg.expression.cisi import parse_cisi
+from pyserini_compneg.expression.json_form import JsonExpression, from_json, to_json
+from pyserini_compneg.expression.quest import from_marks, verbalise
+from pyserini_compneg.expression.syntax import format_expression, parse
+from pyserini_compneg.expression.tree import (
+    MAX_DEPTH,
+    Atom,
+    Difference,
+    Expression,
+    Intersection,
+    Union,
+    atoms,
+    leaves,
+)
+
+__all__ = [
+    "MAX_DEPTH",
+    "Atom",
+    "Difference",
+    "Expression",
+    "Intersection",
+    "JsonExpression",
+    "Union",
+    "atoms",
+    "format_expression",
+    "from_json",
+    "from_marks",
+    "leaves",
+    "parse",
+    "parse_cisi",
+    "to_json",
+    "verbalise",
+]

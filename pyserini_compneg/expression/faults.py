@@ -1,0 +1,100 @@
+"""What the query language says about a text that it cannot read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyserini_compneg.errors import QuerySyntaxError
+
+if TYPE_CHECKING:
+    from lark import Token
+
+WINDOW = 72
+
+
+@dataclass(eq=False)
+class Fault(Exception):
+    """A fault at a place of the text, counted in characters; never leaves this package."""
+
+    message: str
+    position: int
+
+
+def position_of(token: Token) -> int:
+    """Where a token starts; lark leaves it open only for tokens that come from no text."""
+    return token.start_pos or 0
+
+
+@contextmanager
+def blamed_on(token: Token) -> Iterator[None]:
+    """Turns an error of the tree, which knows no text, into a fault at the token."""
+    try:
+        yield
+    except QuerySyntaxError as error:
+        raise Fault(str(error), position_of(token)) from None
+
+
+def located(fault: Fault, text: str) -> QuerySyntaxError:
+    """The error to raise: the message, the text around the fault on one line, and a caret under it."""
+    start = max(0, min(fault.position - WINDOW // 2, len(text) - WINDOW))
+    end = start + WINDOW
+    before = "..." if start else ""
+    after = "..." if end < len(text) else ""
+    shown = "".join(char if char.isprintable() else " " for char in text[start:end])
+    caret = " " * (len(before) + fault.position - start) + "^"
+    return QuerySyntaxError(f"{fault.message}\n  {before}{shown}{after}\n  {caret}")
+
+
+def unclosed_quote(position: int) -> Fault:
+    """A quote that opens and never closes."""
+    return Fault('a quote is not closed; expected another " (write \\" for a quote inside quotes)', position)
+
+
+def unexpected(token: Token, before: Sequence[Token], text: str) -> Fault:
+    """A token where the grammar has no use for it.
+
+    Args:
+        token: The token; its type is ``$END`` at the end of the text.
+        before: The tokens that precede it.
+        text: The whole text.
+    """
+    ends = token.type == "$END"
+    position = len(text.rstrip()) if ends else position_of(token)
+    if not before or before[-1].type not in ("WORD", "QUOTED", "_RPAR"):
+        return Fault(_phrase_missing(token, before), position)
+    if ends:
+        return Fault('"(" is not closed; expected ")"', _open_parenthesis(before))
+    if token.type == "_RPAR":
+        return Fault('")" closes nothing; expected AND, OR, NOT or the end of the text', position)
+    this = '"("' if token.type == "_LPAR" else "this phrase"
+    remedy = "expected AND, OR or NOT, or quotes around a phrase that holds parentheses"
+    return Fault(f"an operator is missing before {this}; {remedy}", position)
+
+
+def _phrase_missing(token: Token, before: Sequence[Token]) -> str:
+    if token.type == "$END":
+        what = f"the expression ends after {_name(before[-1])}" if before else "the expression is empty"
+    elif token.type == "_RPAR" and before and before[-1].type == "_LPAR":
+        what = "the parentheses are empty"
+    else:
+        place = f"after {_name(before[-1])}" if before else "at the start"
+        what = f"unexpected {_name(token)} {place}"
+    return f'{what}; expected a phrase or "("'
+
+
+def _name(token: Token) -> str:
+    return f'"{token}"' if token.type in ("_LPAR", "_RPAR") else str(token)
+
+
+def _open_parenthesis(tokens: Sequence[Token]) -> int:
+    """Where the innermost parenthesis that is still open stands."""
+    open_positions: list[int] = []
+    for token in tokens:
+        if token.type == "_LPAR":
+            open_positions.append(position_of(token))
+        elif token.type == "_RPAR":
+            open_positions.pop()
+    return open_positions[-1]

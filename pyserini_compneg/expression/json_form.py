@@ -1,0 +1,74 @@
+"""Expressions as JSON values, for programs: an atom is a text, every other node an object with one key."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from pyserini_compneg.errors import QuerySyntaxError
+from pyserini_compneg.expression.tree import MAX_DEPTH, Atom, Difference, Expression, Intersection, Union
+
+JsonExpression: TypeAlias = "str | dict[str, list[JsonExpression]]"
+
+
+def to_json(expression: Expression) -> JsonExpression:
+    """The JSON value of an expression; ``from_json`` gives the expression back.
+
+    >>> to_json(Difference(Union((Atom("birds"), Atom("bats"))), Atom("parrots")))
+    {'difference': [{'union': ['birds', 'bats']}, 'parrots']}
+    """
+    match expression:
+        case Atom(text):
+            return text
+        case Difference(left, right):
+            return {"difference": [to_json(left), to_json(right)]}
+        case Union(operands) | Intersection(operands):
+            return {type(expression).__name__.lower(): [to_json(operand) for operand in operands]}
+    raise AssertionError(f"no expression: {expression!r}")
+
+
+def from_json(value: object, source: str) -> Expression:
+    """Reads a JSON value that ``json.loads`` gave.
+
+    Args:
+        value: A text, or an object whose only key is ``union``, ``intersection`` or ``difference``.
+        source: Where it came from, for the message.
+
+    Raises:
+        QuerySyntaxError: Any other shape. The message holds the path inside the value.
+
+    >>> from_json({"union": ["birds", "bats"]}, "queries.jsonl:1")
+    Union(operands=(Atom(text='birds'), Atom(text='bats')))
+    """
+    return _read(value, source, "$", 1)
+
+
+def _read(value: object, source: str, path: str, level: int) -> Expression:
+    if isinstance(value, str):
+        if not value.strip():
+            raise QuerySyntaxError(f"{source}: {path}: a text must not be blank, got {value!r}")
+        return Atom(value)
+    if level == MAX_DEPTH:
+        raise QuerySyntaxError(f"{source}: the value is more than {MAX_DEPTH} levels deep; flatten it")
+    kind, members = _only_item(value, source, path)
+    path = f"{path}.{kind}"
+    if not isinstance(members, list):
+        raise QuerySyntaxError(f"{source}: {path}: expected a list of operands, got {reprlib.repr(members)}")
+    if kind == "difference" and len(members) != 2:
+        raise QuerySyntaxError(f"{source}: {path}: expected two operands, [left, right], got {len(members)}")
+    if len(members) < 2:
+        raise QuerySyntaxError(f"{source}: {path}: expected two or more operands, got {len(members)}")
+    operands = tuple(_read(member, source, f"{path}[{i}]", level + 1) for i, member in enumerate(members))
+    if kind == "difference":
+        return Difference(*operands)
+    return Union(operands) if kind == "union" else Intersection(operands)
+
+
+def _only_item(value: object, source: str, path: str) -> tuple[str, object]:
+    if isinstance(value, Mapping) and len(value) == 1:
+        key, members = next(iter(value.items()))
+        if key in ("union", "intersection", "difference"):
+            return str(key), members
+    expected = 'expected a text or an object with one key, "union", "intersection" or "difference"'
+    raise QuerySyntaxError(f"{source}: {path}: {expected}, got {reprlib.repr(value)}")

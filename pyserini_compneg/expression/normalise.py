@@ -1,0 +1,94 @@
+"""Set algebra on expressions with free complements, which a tree cannot hold.
+
+A query language lets NOT stand anywhere; the tree knows only differences, because the complement of a set cannot be
+ranked. While a text is read, each part is a ``Region``, and every operation gives a region again, so that complements
+rise until a difference absorbs them. What still holds one at the end has no positive part and is refused: exactly the
+expressions that a document about none of the atoms would satisfy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from pyserini_compneg.expression.tree import Difference, Expression, Intersection, Union, leaves
+
+NO_POSITIVE_PART = "NOT has nothing to take away from; a query needs a positive part, as in: birds NOT parrots"
+
+_MAX_COPIED_ATOMS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The set ``inside ∪ ¬outside``; at least one of the two is present, and a missing one adds nothing.
+
+    Attributes:
+        inside: The positive part.
+        outside: What the complement leaves out; None for a region that a tree can hold.
+        origin: The position in the text where the complement was written, for messages.
+    """
+
+    inside: Expression | None
+    outside: Expression | None = None
+    origin: int = 0
+
+    @property
+    def expression(self) -> Expression | None:
+        """The region as a tree, or None if it still holds a complement."""
+        return self.inside if self.outside is None else None
+
+
+def complement(region: Region, origin: int) -> Region:
+    """¬(I ∪ ¬O) = O minus I."""
+    if region.outside is None:
+        return Region(None, region.inside, origin)
+    if region.inside is None:
+        return Region(region.outside)
+    return Region(Difference(region.outside, region.inside))
+
+
+def union(regions: Sequence[Region]) -> Region:
+    """The insides are united, and ¬O₁ ∪ ¬O₂ = ¬(O₁ ∩ O₂)."""
+    inside = [region.inside for region in regions if region.inside is not None]
+    outside = [region.outside for region in regions if region.outside is not None]
+    return Region(_united(inside), _intersected(outside), _origin(regions))
+
+
+def intersection(regions: Sequence[Region]) -> Region:
+    """Intersects the plain sets, takes the complements away from them, and distributes over what is both.
+
+    Without a plain set, the result is a complement (de Morgan).
+    """
+    plain = _intersected([region.expression for region in regions if region.expression])
+    if plain is None:
+        origin = _origin(regions)
+        return complement(union([complement(region, origin) for region in regions]), origin)
+    excluded = _united([region.outside for region in regions if region.outside and region.inside is None])
+    result = plain if excluded is None else Difference(plain, excluded)
+    for region in regions:
+        if region.inside is not None and region.outside is not None:
+            result = _restricted(result, region.inside, region.outside)
+    return Region(result)
+
+
+def _restricted(base: Expression, inside: Expression, outside: Expression) -> Expression:
+    r"""Base ∩ (inside ∪ ¬outside), as (base ∩ inside) ∪ (base \ outside): it keeps ``inside`` as positive evidence.
+
+    The base is copied, so a large one takes the form base \ (outside \ inside), or a text could grow exponentially.
+    """
+    if len(list(islice(leaves(base), _MAX_COPIED_ATOMS + 1))) > _MAX_COPIED_ATOMS:
+        return Difference(base, Difference(outside, inside))
+    return Union((Intersection((base, inside)), Difference(base, outside)))
+
+
+def _united(operands: list[Expression]) -> Expression | None:
+    return Union(tuple(operands)) if len(operands) > 1 else next(iter(operands), None)
+
+
+def _intersected(operands: list[Expression]) -> Expression | None:
+    return Intersection(tuple(operands)) if len(operands) > 1 else next(iter(operands), None)
+
+
+def _origin(regions: Sequence[Region]) -> int:
+    return next((region.origin for region in regions if region.outside is not None), 0)

@@ -1,0 +1,101 @@
+"""QUEST's seven query templates, read from marked queries and written as text.
+
+Source: Malaviya, Shaw, Chang, Lee, Toutanova 2023, QUEST: A Retrieval Dataset of Entity-Seeking Queries with Implicit
+Set Operations. ``verbalise`` also writes the trees that the seven templates do not cover.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from pyserini_compneg.errors import QuerySyntaxError
+from pyserini_compneg.expression.tree import Atom, Difference, Expression, Intersection, Union
+
+_MARK = re.compile(r"<mark>(.*?)</mark>", re.DOTALL)
+
+_TEMPLATES: dict[str, Callable[[tuple[Atom, ...]], Expression]] = {
+    "_": lambda atoms: atoms[0],
+    "_ or _": Union,
+    "_ or _ or _": Union,
+    "_ that are also _": Intersection,
+    "_ that are also both _ and _": Intersection,
+    "_ that are also _ but not _": lambda atoms: Difference(Intersection(atoms[:2]), atoms[2]),
+    "_ that are not _": lambda atoms: Difference(*atoms),
+}
+
+
+def from_marks(original_query: str, template: str | None = None) -> Expression:
+    """Reads a query whose atoms stand between ``<mark>`` and ``</mark>``.
+
+    Args:
+        original_query: The marked query.
+        template: What the words around the marks say, ``_`` standing for each atom, as in QUEST's
+            ``metadata.template``. Read from the query where it is not given, and compared with it where it is.
+
+    Raises:
+        QuerySyntaxError: No marks, a blank atom, words that are none of the seven templates, or not the one given.
+
+    >>> from_marks("<mark>birds</mark> that are not <mark>parrots</mark>")
+    Difference(left=Atom(text='birds'), right=Atom(text='parrots'))
+    """
+    texts = _MARK.findall(original_query)
+    wording = " ".join(_MARK.sub("_", original_query).split())
+    if template is not None and template != wording:
+        raise QuerySyntaxError(f"the wording of {original_query!r} is {wording!r}, not the template {template!r}")
+    if wording not in _TEMPLATES or wording.count("_") != len(texts):
+        known = ", ".join(map(repr, _TEMPLATES))
+        expected = f"expected one of {known}; each _ is <mark>...</mark>"
+        raise QuerySyntaxError(f"unknown wording {wording!r} in {original_query!r}; {expected}")
+    return _TEMPLATES[wording](tuple(map(Atom, texts)))
+
+
+def verbalise(expression: Expression) -> str:
+    """Writes an expression in the words of QUEST's templates, to be encoded as a whole or read by people.
+
+    The seven shapes of the templates come out exactly as QUEST writes them. Beyond these:
+
+    - a union has any number of operands: ``a or b or c or d``;
+    - an intersection of four or more is ``a that are also b, c and d``;
+    - what is taken away, one after another or as a union, is one list: ``a that are not b or c``;
+    - an operand that is itself compound stands in parentheses: ``a or (b that are not c)``.
+
+    >>> verbalise(Difference(Intersection((Atom("birds"), Atom("pets"))), Atom("parrots")))
+    'birds that are also pets but not parrots'
+    """
+    match expression:
+        case Atom(text):
+            return text
+        case Union(operands):
+            return " or ".join(map(_operand, operands))
+        case Intersection((first, *others)):
+            return f"{_operand(first)} that are also {_listed(others)}"
+        case Difference():
+            kept, excluded = _difference(expression)
+            without = " or ".join(map(_operand, excluded))
+            if isinstance(kept, Intersection):
+                return f"{verbalise(kept)} but not {without}"
+            return f"{_operand(kept)} that are not {without}"
+    raise AssertionError(f"no expression: {expression!r}")
+
+
+def _operand(expression: Expression) -> str:
+    text = verbalise(expression)
+    return text if isinstance(expression, Atom) else f"({text})"
+
+
+def _listed(operands: list[Expression]) -> str:
+    *first, last = map(_operand, operands)
+    if not first:
+        return last
+    return f"both {first[0]} and {last}" if len(first) == 1 else f"{', '.join(first)} and {last}"
+
+
+def _difference(expression: Expression) -> tuple[Expression, list[Expression]]:
+    """What a chain of differences starts from, and all that it takes away in order."""
+    excluded: list[Expression] = []
+    while isinstance(expression, Difference):
+        right = expression.right
+        excluded = [*(right.operands if isinstance(right, Union) else [right]), *excluded]
+        expression = expression.left
+    return expression, excluded

@@ -1,0 +1,148 @@
+r"""The query language: ``birds of Colombia AND birds of Venezuela NOT parrots``.
+
+Operators are whole words in capitals, or signs: AND ∩, OR ∪, NOT \. NOT and AND bind alike, left to right, and tighter
+than OR; parentheses group. All else is text: words that stand next to each other, quoted parts included, are one phrase
+and become one atom, joined by single blanks. Quotes (") protect operators, parentheses and blanks.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import takewhile
+from typing import TYPE_CHECKING, cast
+
+from pyserini_compneg.expression import normalise
+from pyserini_compneg.expression.faults import Fault, blamed_on, located, position_of, unclosed_quote, unexpected
+from pyserini_compneg.expression.grammars import load_grammar
+from pyserini_compneg.expression.normalise import Region
+from pyserini_compneg.expression.tree import Atom, Difference, Expression, Intersection, Union
+
+if TYPE_CHECKING:
+    from lark import Lark, Token
+
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_NEEDS_QUOTES = re.compile(r'[()"∩∪\\]|(?<!\S)(?:AND|OR|NOT)(?!\S)')
+
+
+def parse(text: str) -> Expression:
+    """Reads an expression.
+
+    A NOT may stand anywhere as long as the whole has a positive part: complements are moved up by set algebra until
+    they are differences, so ``a AND (b OR NOT c)`` becomes ``a AND b OR a NOT c``.
+
+    Args:
+        text: The query. Operators of the same kind in a row become one node; parentheses are kept as nesting.
+
+    Raises:
+        QuerySyntaxError: The text is no expression, has no positive part or nests too deep. The message ends with
+            the text and a caret under the fault.
+
+    >>> parse("birds of Colombia AND birds of Venezuela")
+    Intersection(operands=(Atom(text='birds of Colombia'), Atom(text='birds of Venezuela')))
+    >>> parse("birds NOT parrots") == parse("birds AND NOT parrots") == Difference(Atom("birds"), Atom("parrots"))
+    True
+    """
+    try:
+        return _expression(text)
+    except Fault as fault:
+        raise located(fault, text) from None
+
+
+def format_expression(expression: Expression) -> str:
+    r"""Writes an expression so that ``parse`` gives it back, with as few parentheses and quotes as that takes.
+
+    >>> format_expression(Difference(Union((Atom("birds"), Atom("bats"))), Atom("in AND out")))
+    '(birds OR bats) NOT "in AND out"'
+    """
+    match expression:
+        case Atom(text):
+            return _format_atom(text)
+        case Union(operands):
+            return " OR ".join(_format_operand(operand, Union) for operand in operands)
+        case Intersection((first, *others)):
+            # A leading difference needs no parentheses: NOT and AND are read from left to right.
+            parts = [_format_operand(first, Union, Intersection)]
+            parts += [_format_operand(other, Union, Intersection, Difference) for other in others]
+            return " AND ".join(parts)
+        case Difference(left, right):
+            return f"{_format_operand(left, Union)} NOT {_format_operand(right, Union, Intersection, Difference)}"
+    raise AssertionError(f"no expression: {expression!r}")
+
+
+def _format_operand(operand: Expression, *bracketed: type[Expression]) -> str:
+    text = format_expression(operand)
+    return f"({text})" if isinstance(operand, bracketed) else text
+
+
+def _format_atom(text: str) -> str:
+    if text == " ".join(text.split()) and not _NEEDS_QUOTES.search(text):
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+class _Builder:
+    """Gives each rule of the grammar its region."""
+
+    def union(self, children: list[Region | Token]) -> Region:
+        with blamed_on(cast("Token", children[1])):
+            return normalise.union(cast("list[Region]", children[::2]))
+
+    def chain(self, children: list[Region | Token]) -> Region:
+        """Gathers what AND connects; a complement closes what stands before it: chains read from left to right."""
+        gathered = [cast("Region", children[0])]
+        operators, operands = cast("list[Token]", children[1::2]), cast("list[Region]", children[2::2])
+        for operator, operand in zip(operators, operands, strict=True):
+            with blamed_on(operator):
+                if operator.type == "NOT":
+                    operand = normalise.complement(operand, position_of(operator))
+                gathered.append(operand)
+                if operand.expression is None:
+                    gathered = [normalise.intersection(gathered)]
+        with blamed_on(operators[-1]):
+            return normalise.intersection(gathered)
+
+    def complement(self, children: list[Region | Token]) -> Region:
+        operator, operand = cast("Token", children[0]), cast("Region", children[1])
+        with blamed_on(operator):
+            return normalise.complement(operand, position_of(operator))
+
+    def atom(self, children: list[Token]) -> Region:
+        return Region(Atom(" ".join(map(_unquoted, children))))
+
+
+def _unquoted(token: Token) -> str:
+    if token.type == "WORD":
+        return str(token)
+    for escape in _ESCAPE.finditer(token):
+        if escape[1] not in '"\\':
+            message = 'a backslash inside quotes must stand before " or \\; write \\\\ for the backslash itself'
+            raise Fault(message, position_of(token) + escape.start())
+    text = _ESCAPE.sub(r"\1", token[1:-1]).strip()
+    if not text:
+        raise Fault("the quotes are empty; expected a phrase between them", position_of(token))
+    return text
+
+
+@cache
+def _parser() -> Lark:
+    return load_grammar("grammar.lark", _Builder())
+
+
+def _expression(text: str) -> Expression:
+    from lark import UnexpectedCharacters, UnexpectedToken
+
+    parser = _parser()
+    try:
+        region = cast("Region", parser.parse(text))
+    except UnexpectedCharacters as error:  # the terminals cover every character but a quote without its partner
+        raise unclosed_quote(error.pos_in_stream or 0) from None
+    except UnexpectedToken as error:
+        token = error.token
+        ends = token.type == "$END"
+        before = list(takewhile(lambda other: ends or position_of(other) < position_of(token), parser.lex(text)))
+        raise unexpected(token, before, text) from None
+    if region.expression is None:
+        raise Fault(normalise.NO_POSITIVE_PART, region.origin)
+    return region.expression

@@ -1,0 +1,128 @@
+"""The expression tree: what a query means as a set of documents, before any vector exists.
+
+Four frozen nodes, compared by value. A tree is at most ``MAX_DEPTH`` levels deep: the constructors see to it, so every
+function on trees, here and elsewhere, may recurse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar, TypeAlias
+
+from pyserini_compneg.errors import QuerySyntaxError
+
+MAX_DEPTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """The documents about a text; blanks around the text are dropped.
+
+    Raises:
+        QuerySyntaxError: The text is blank.
+    """
+
+    text: str
+    depth: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        """Checks and strips the text."""
+        if not isinstance(self.text, str) or not self.text.strip():
+            raise QuerySyntaxError(f"the text of an atom must not be blank, got {self.text!r}")
+        object.__setattr__(self, "text", self.text.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class _Operands:
+    """What Union and Intersection share."""
+
+    operands: tuple[Expression, ...]
+    depth: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Checks the operands and measures the depth."""
+        name = type(self).__name__
+        if not isinstance(self.operands, tuple) or len(self.operands) < 2:
+            raise QuerySyntaxError(f"{name} needs a tuple of two or more operands, got {_shown(self.operands)}")
+        object.__setattr__(self, "depth", _depth_above(name, self.operands))
+
+
+@dataclass(frozen=True, slots=True)
+class Union(_Operands):
+    """The documents of any operand (∪, OR).
+
+    Raises:
+        QuerySyntaxError: Fewer than two operands, one that is no expression, or a tree deeper than ``MAX_DEPTH``.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Intersection(_Operands):
+    """The documents of all operands (∩, AND).
+
+    Raises:
+        QuerySyntaxError: Fewer than two operands, one that is no expression, or a tree deeper than ``MAX_DEPTH``.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    r"""The documents of ``left`` that are not in ``right`` (\, NOT).
+
+    Raises:
+        QuerySyntaxError: A side that is no expression, or a tree deeper than ``MAX_DEPTH``.
+    """
+
+    left: Expression
+    right: Expression
+    depth: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Checks the sides and measures the depth."""
+        object.__setattr__(self, "depth", _depth_above("Difference", (self.left, self.right)))
+
+
+Expression: TypeAlias = Atom | Union | Intersection | Difference
+
+
+def leaves(expression: Expression) -> Iterator[Atom]:
+    """Yields every atom from left to right, repeated ones as often as they stand there.
+
+    >>> [atom.text for atom in leaves(Union((Atom("b"), Difference(Atom("a"), Atom("b")))))]
+    ['b', 'a', 'b']
+    """
+    pending: list[Expression] = [expression]
+    while pending:
+        node = pending.pop()
+        match node:
+            case Atom():
+                yield node
+            case Difference(left, right):
+                pending += (right, left)
+            case Union(operands) | Intersection(operands):
+                pending += reversed(operands)
+
+
+def atoms(expression: Expression) -> list[str]:
+    """The distinct texts of the atoms in order of first appearance: what has to be encoded.
+
+    >>> atoms(Union((Atom("b"), Difference(Atom("a"), Atom("b")))))
+    ['b', 'a']
+    """
+    return list(dict.fromkeys(atom.text for atom in leaves(expression)))
+
+
+def _depth_above(name: str, operands: tuple[Expression, ...]) -> int:
+    for operand in operands:
+        if not isinstance(operand, Expression):
+            raise QuerySyntaxError(f"an operand of {name} must be an expression, got {_shown(operand)}")
+    depth = 1 + max(operand.depth for operand in operands)
+    if depth > MAX_DEPTH:
+        raise QuerySyntaxError(f"an expression may be {MAX_DEPTH} levels deep, this one is deeper; flatten it")
+    return depth
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,192 @@
+"""Reading and writing text files: plain or gzip, with one-line errors that name the path and the line.
+
+Everything that this package reads line by line comes through :func:`iter_lines` or :func:`iter_jsonl`, and everything
+that it writes goes through :func:`atomic_writer`, so that an interrupted command never leaves half a result.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import json
+import os
+import secrets
+import stat
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO
+
+from pyserini_compneg.errors import CollectionError, CompNegError, OutputError
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def source_name(path: str | Path) -> str:
+    """How messages call an input: its path, or ``stdin`` for ``-``."""
+    return "stdin" if str(path) == "-" else str(path)
+
+
+@contextmanager
+def open_text(path: str | Path, error: type[CompNegError] = CollectionError) -> Iterator[TextIO]:
+    """Opens UTF-8 text, with or without a byte order mark; gzip is recognised by its content.
+
+    Args:
+        path: A file, or ``-`` for standard input, which stays open.
+        error: What to raise when the file cannot be read; a run is no collection.
+
+    Raises:
+        CompNegError: Of the class ``error``, when the file cannot be opened, is cut short or is no UTF-8.
+    """
+    with _open_bytes(path, error) as data:
+        text = io.TextIOWrapper(data, encoding="utf-8-sig")
+        try:
+            yield text
+        except UnicodeDecodeError as cause:
+            raise error(f"{source_name(path)}: not UTF-8 text: {cause.reason}") from None
+        except (EOFError, zlib.error, gzip.BadGzipFile) as cause:
+            raise error(f"{source_name(path)}: broken gzip data: {cause}") from None
+        finally:
+            text.detach()
+
+
+def iter_lines(path: str | Path, error: type[CompNegError] = CollectionError) -> Iterator[tuple[int, str]]:
+    """The lines that hold more than white space, each with its number from 1 and without its line end.
+
+    A line ends at a line feed and nowhere else: U+2028 and its kin are text.
+
+    Raises:
+        CompNegError: Of the class ``error``; the message starts with ``path:line``.
+    """
+    name = source_name(path)
+    with _open_bytes(path, error) as data:
+        number = 0
+        try:
+            for number, line in enumerate(data, 1):
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                if text and not text.isspace():
+                    yield number, text
+        except UnicodeDecodeError as cause:
+            raise error(f"{name}:{number}: not UTF-8 text: {cause.reason} at byte {cause.start + 1}") from None
+        except (EOFError, zlib.error, gzip.BadGzipFile) as cause:
+            raise error(f"{name}:{number + 1}: broken gzip data: {cause}") from None
+
+
+def iter_jsonl(path: str | Path, error: type[CompNegError] = CollectionError) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a JSON Lines file, each with its line number; blank lines are skipped.
+
+    Raises:
+        CompNegError: Of the class ``error``, for a line that is no JSON object; the message starts with ``path:line``.
+    """
+    for number, line in iter_lines(path, error):
+        yield number, parse_json_object(line, f"{source_name(path)}:{number}", error)
+
+
+def parse_json_object(text: str, source: str, error: type[CompNegError] = CollectionError) -> dict[str, Any]:
+    """Parses one JSON object; refuses NaN, the infinities and unpaired surrogates, which no JSON reader must take.
+
+    >>> parse_json_object('{"id": "7"}', "topics.jsonl:1")
+    {'id': '7'}
+    >>> parse_json_object('["7"]', "topics.jsonl:1")
+    Traceback (most recent call last):
+    ...
+    pyserini_compneg.errors.CollectionError: topics.jsonl:1: expected a JSON object, got a list
+    """
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as cause:
+        raise error(f"{source}: not valid JSON: {cause.msg} at column {cause.colno}") from None
+    except (ValueError, RecursionError) as cause:
+        raise error(f"{source}: not valid JSON: {cause}") from None
+    if not isinstance(value, dict):
+        raise error(f"{source}: expected a JSON object, got a {type(value).__name__}")
+    if "\\ud" in text or "\\uD" in text:
+        try:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError:
+            raise error(f"{source}: not valid JSON text: half of a surrogate pair") from None
+    return value
+
+
+@contextmanager
+def atomic_writer(path: str | Path | None) -> Iterator[TextIO]:
+    """A text handle whose file appears complete or not at all.
+
+    The text goes to a temporary file in the same folder, opened on entry so that an unwritable place is known before
+    the work starts; it takes the final name on a clean exit and is removed on any exception. An existing file is
+    kept until then. A device or a pipe, such as ``/dev/null``, is written directly.
+
+    Args:
+        path: The file; ``None`` or ``-`` is standard output.
+
+    Raises:
+        OutputError: The place cannot be written, or the disk is full.
+    """
+    if path is None or str(path) == "-":
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+    target = Path(os.path.realpath(path))
+    _check_target(target, path)
+    direct = target.exists() and not stat.S_ISREG(target.stat().st_mode)
+    written = target if direct else target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp")
+    try:
+        handle = open(written, "w" if direct else "x", encoding="utf-8", newline="\n")  # noqa: SIM115
+    except OSError as cause:
+        raise _unwritable(path, cause) from None
+    try:
+        with handle:
+            yield handle
+        if not direct:
+            os.replace(written, target)
+    except BaseException as cause:
+        if not direct:
+            written.unlink(missing_ok=True)
+        if isinstance(cause, OSError) and cause.errno in _DISK_FULL:
+            raise _unwritable(path, cause) from None
+        raise
+
+
+def _check_target(target: Path, path: str | Path) -> None:
+    """Says in our words what ``open`` would say of the temporary file, whose name means nothing to the user."""
+    if target.is_dir():
+        raise OutputError(f"{path}: cannot be written: it is a folder; name a file in it")
+    if not target.parent.is_dir():
+        raise OutputError(f"{path}: cannot be written: there is no folder {Path(path).parent}; create it first")
+
+
+def _unwritable(path: str | Path, cause: OSError) -> OutputError:
+    reason = (cause.strerror or str(cause)).lower()
+    return OutputError(f"{path}: cannot be written: {reason}; choose another place with --output")
+
+
+@contextmanager
+def _open_bytes(path: str | Path, error: type[CompNegError]) -> Iterator[BinaryIO]:
+    """The unpacked bytes of a file or of standard input, which is not closed."""
+    if str(path) == "-":
+        yield _unpacked(sys.stdin.buffer)
+        return
+    try:
+        raw = open(path, "rb")  # noqa: SIM115
+    except FileNotFoundError:
+        raise error(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise error(f"{path}: a folder, expected a file") from None
+    except OSError as cause:
+        raise error(f"{path}: cannot be read: {(cause.strerror or str(cause)).lower()}") from None
+    with raw:
+        yield _unpacked(raw)
+
+
+def _unpacked(raw: Any) -> Any:
+    """``raw``, through gzip when its first bytes say so; a file's name may lie and a pipe has none."""
+    packed = raw.peek(len(_GZIP_MAGIC))[: len(_GZIP_MAGIC)] == _GZIP_MAGIC
+    return gzip.GzipFile(fileobj=raw) if packed else raw
+
+
+def _refuse_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON number")

@@ -1,0 +1,130 @@
+"""The one gate to Java: starts the virtual machine with Anserini and our companion jar, quietly, and hands out classes.
+
+The machine is configured here before Pyserini can do it, because Pyserini asks for a module that small Java runtimes lack and
+leaves the choice of Java to chance. If Pyserini was first, our jar is added to the machine that is running.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import threading
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.errors import JvmError
+from pyserini_compneg.lucene.java_home import find_java
+
+_VECTOR_MODULE = "jdk.incubator.vector"
+_QUIET = (
+    "-Dslf4j.internal.verbosity=WARN",
+    "-Dlog4j2.level=WARN",
+    "-Dorg.apache.logging.log4j.level=WARN",
+    "-Dlog4j2.disable.jmx=true",
+)
+_lock = threading.Lock()
+
+
+@cache
+def java_class(name: str) -> Any:
+    """The Java class of that name, starting the machine on first use.
+
+    Raises:
+        JvmError: No usable Java, no Anserini, or a machine that refuses our jar.
+    """
+    return _autoclass()(name)
+
+
+def anserini_jar() -> Path:
+    """Anserini's jar in the installed Pyserini, found without importing it.
+
+    Raises:
+        JvmError: Pyserini is not installed, or ``ANSERINI_CLASSPATH`` holds no such jar.
+    """
+    root = os.environ.get("ANSERINI_CLASSPATH")
+    if root is None:
+        spec = importlib.util.find_spec("pyserini")
+        if spec is None or not spec.submodule_search_locations:
+            raise JvmError("Pyserini is not installed, and its Anserini jar is needed: pip install pyserini")
+        root = str(Path(spec.submodule_search_locations[0]) / "resources" / "jars")
+    jars = sorted(Path(root).glob("anserini-*-fatjar.jar"), key=lambda jar: jar.stat().st_mtime)
+    if not jars:
+        raise JvmError(f"{root} holds no anserini-*-fatjar.jar: reinstall pyserini, or set ANSERINI_CLASSPATH to its folder")
+    return jars[-1]
+
+
+def companion_jar() -> Path:
+    """Our own jar, shipped with the package."""
+    return Path(str(resources.files("pyserini_compneg") / "resources" / "compneg.jar"))
+
+
+def message_of(error: Exception) -> str:
+    """What a Java exception says, in one line, without its class name."""
+    text = getattr(error, "innermessage", None) or str(error)
+    return " ".join(str(text).split())
+
+
+@cache
+def _autoclass() -> Any:
+    with _lock:
+        import jnius_config
+
+        if jnius_config.vm_running:
+            from jnius import autoclass
+
+            _join_running_machine(autoclass)
+            return autoclass
+        _configure(jnius_config)
+        try:
+            from jnius import autoclass
+        except Exception as e:
+            raise JvmError(f"the Java machine did not start: {message_of(e)}") from e
+        return autoclass
+
+
+def _configure(jnius_config: Any) -> None:
+    java = find_java()
+    os.environ["JAVA_HOME"] = str(java.home)
+    os.environ["JVM_PATH"] = str(java.library)
+    jnius_config.set_classpath(str(anserini_jar()), str(companion_jar()), *_inherited_classpath())
+    options = [*_QUIET, f"-Djava.util.logging.config.file={_logging_properties()}"]
+    options.append("--enable-native-access=ALL-UNNAMED")
+    if java.major >= 23:
+        options.append("--sun-misc-unsafe-memory-access=allow")
+    if java.has_module(_VECTOR_MODULE):
+        options.append(f"--add-modules={_VECTOR_MODULE}")
+    jnius_config.add_options(*options)
+
+
+def _inherited_classpath() -> list[str]:
+    return [entry for entry in os.environ.get("CLASSPATH", "").split(os.pathsep) if entry]
+
+
+def _logging_properties() -> Path:
+    return Path(str(resources.files("pyserini_compneg") / "resources" / "logging.properties"))
+
+
+def _join_running_machine(autoclass: Any) -> None:
+    """Adds our jar to a machine that something else started, through the method that Java keeps for its agents."""
+    try:
+        autoclass("io.compneg.SignedSearcher")
+        return
+    except Exception:
+        pass
+    try:
+        autoclass("io.anserini.search.SimpleImpactSearcher")
+        loader = autoclass("java.lang.ClassLoader").getSystemClassLoader()
+        from jnius import cast
+
+        autoclass("jdk.internal.loader.ClassLoaders$AppClassLoader", include_protected=True, include_private=True)
+        cast("jdk.internal.loader.ClassLoaders$AppClassLoader", loader).appendToClassPathForInstrumentation(
+            str(companion_jar())
+        )
+        autoclass("io.compneg.SignedSearcher")
+    except Exception as e:
+        raise JvmError(
+            "a Java machine without the plugin's jar is running: import pyserini_compneg.lucene and call start() before "
+            f"Pyserini, or set CLASSPATH={companion_jar()} ({message_of(e)})"
+        ) from e

@@ -1,0 +1,1 @@
+"""Search on impact indexes, and the runs it writes."""

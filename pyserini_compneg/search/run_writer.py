@@ -1,0 +1,126 @@
+"""Writes rankings as TREC, MS MARCO or JSON runs, one query at a time."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TextIO
+
+from pyserini_compneg.errors import OutputError
+
+OUTPUT_FORMATS = ("trec", "msmarco", "json")
+
+_MICRO = 1_000_000
+_LARGEST_SINGLE = 3.4e38
+_SINGLE = struct.Struct("f")
+
+
+class Hit(NamedTuple):
+    """A document in a ranking; ``extra`` holds further fields for the JSON format."""
+
+    docid: str
+    score: float
+    extra: Mapping[str, Any] | None = None
+
+
+def write_run(handle: TextIO, qid: str, hits: Sequence[Hit], output_format: str = "trec", tag: str = "compneg") -> None:
+    """Writes the ranking of one query.
+
+    ``trec`` lines are ``qid Q0 docid rank score tag`` and ``msmarco`` lines ``qid<TAB>docid<TAB>rank``, with ranks
+    from 1; ``json`` is one line ``{"id", "hits": [{"docid", "rank", "score", ...}]}``, also for a query without hits.
+    Scores are those of :func:`printed_scores`.
+
+    Args:
+        handle: Where to write.
+        qid: The query id.
+        hits: The ranking, best first.
+        output_format: One of ``OUTPUT_FORMATS``.
+        tag: The name of the run, the last column of ``trec``.
+
+    Raises:
+        OutputError: An id that the format cannot hold, or a score that is no finite number.
+        ValueError: An unknown format, or hits that are not in the order of their scores.
+    """
+    if output_format == "json":
+        handle.write(_json_line(qid, hits))
+        return
+    if output_format not in OUTPUT_FORMATS:
+        raise ValueError(f"unknown output format {output_format!r}; expected one of {', '.join(OUTPUT_FORMATS)}")
+    _check_column("query id", qid)
+    _check_column("tag", tag)
+    for rank, (hit, score) in enumerate(zip(hits, _micro_scores(hits), strict=True), 1):
+        _check_column("document id", hit.docid)
+        if output_format == "msmarco":
+            handle.write(f"{qid}\t{hit.docid}\t{rank}\n")
+        else:
+            handle.write(f"{qid} Q0 {hit.docid} {rank} {_six_decimals(score)} {tag}\n")
+
+
+def printed_scores(hits: Sequence[Hit]) -> list[float]:
+    """The scores to print: rounded to six decimals, and lowered where two of them would be a tie for trec_eval.
+
+    trec_eval ignores the rank and the order of lines. It sorts by score, kept in single precision, and ties by docid
+    in *descending* order, whereas ties of ours are in the order of Lucene and Anserini, by docid ascending. So each
+    score must be below the one before it as a 32-bit float: by 0.000001 for scores under 8, by more for larger ones,
+    where such a step is lost (from 16384 on, scores 0.0005 apart are the same to trec_eval). Anserini perturbs
+    ties likewise, by 0.000001 at all sizes, which does not hold for the large scores of impact indexes.
+
+    >>> printed_scores([Hit("a", 2.0), Hit("b", 2.0), Hit("c", -0.0)])
+    [2.0, 1.999999, 0.0]
+    >>> printed_scores([Hit("a", 30000.0), Hit("b", 30000.0)])
+    [30000.0, 29999.998045]
+    """
+    return [score / _MICRO for score in _micro_scores(hits)]
+
+
+def _micro_scores(hits: Sequence[Hit]) -> Iterator[int]:
+    """The printed scores as whole millionths, so that steps are exact and there is no negative zero."""
+    previous: int | None = None
+    previous_score = math.inf
+    for hit in hits:
+        if not abs(hit.score) < _LARGEST_SINGLE:
+            raise OutputError(f"the score of document {hit.docid!r} must be a finite 32-bit number, got {hit.score}")
+        if hit.score > previous_score:
+            raise ValueError(f"hits are not ranked: {hit.docid!r} scores {hit.score} after {previous_score}")
+        score = int(f"{hit.score:.6f}".replace(".", ""))
+        if previous is not None:
+            score = _below(previous, score)
+        yield score
+        previous, previous_score = score, hit.score
+
+
+def _below(previous: int, score: int) -> int:
+    """``score``, or what is needed lower to be another 32-bit float than ``previous``, both in millionths."""
+    score = min(score, previous - 1)
+    kept = _single(previous)
+    if _single(score) == kept:
+        exponent = math.frexp(previous / _MICRO)[1]
+        step = int(math.ldexp(_MICRO, exponent - 24)) + 1  # just more than the distance to the next 32-bit float
+        while _single(score) == kept:
+            score -= step
+    return score
+
+
+def _single(score: int) -> bytes:
+    """What trec_eval keeps of a printed score."""
+    return _SINGLE.pack(score / _MICRO)
+
+
+def _six_decimals(score: int) -> str:
+    whole, fraction = divmod(abs(score), _MICRO)
+    return f"{'-' if score < 0 else ''}{whole}.{fraction:06d}"
+
+
+def _json_line(qid: str, hits: Sequence[Hit]) -> str:
+    ranked = [
+        {"docid": hit.docid, "rank": rank, "score": score, **(hit.extra or {})}
+        for rank, (hit, score) in enumerate(zip(hits, printed_scores(hits), strict=True), 1)
+    ]
+    return json.dumps({"id": qid, "hits": ranked}, ensure_ascii=False) + "\n"
+
+
+def _check_column(what: str, text: str) -> None:
+    if text.split() != [text]:
+        raise OutputError(f"the {what} {text!r} cannot stand in a run, whose columns end at white space; use json")

@@ -1,0 +1,80 @@
+import json
+
+import pytest
+
+from pyserini_compneg.eval.__main__ import main
+
+
+@pytest.fixture
+def folder(tmp_path):
+    lines = [
+        {"qid": "1", "original_query": "", "docs": ["a"], "metadata": {"template": "_"}},
+        {"qid": "2", "original_query": "", "docs": ["a", "b"], "metadata": {"template": "_ or _"}},
+    ]
+    (tmp_path / "dev.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "qrels").write_text("1 0 a 1\n2 0 a 1\n2 0 b 1\n")
+    for name, run in [("good", "1 Q0 a 1 2 t\n2 Q0 b 1 2 t\n2 Q0 a 2 1 t\n"), ("half", "1 Q0 a 1 2 t\n9 Q0 a 1 2 t\n")]:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.txt").write_text(run)
+    (tmp_path / "empty.txt").write_text("")
+    return tmp_path
+
+
+def test_by_template_with_runs_of_the_same_name(folder, capsys, caplog):
+    runs = [str(folder / "good" / "run.txt"), str(folder / "half" / "run.txt")]
+    assert main(["--qrels", str(folder / "dev.jsonl"), "--run", *runs, "--by", "template"]) == 0
+    assert capsys.readouterr().out == (
+        "                    ndcg_cut.10   ndcg_cut.10    recall.100    recall.100\n"
+        "template  queries  good/run.txt  half/run.txt  good/run.txt  half/run.txt\n"
+        "_               1        1.0000        1.0000        1.0000        1.0000\n"
+        "_ or _          1        1.0000        0.0000        1.0000        0.0000\n"
+        "all             2        1.0000        0.5000        1.0000        0.5000\n"
+    )
+    assert caplog.messages == [
+        f"{runs[1]}: 1 of 2 queries are missing and score 0: 2",
+        f"{runs[1]}: ignored 1 queries that the qrels lack: 9",
+    ]
+
+
+def test_groups_from_the_topics_and_output_to_a_file(folder, capsys):
+    arguments = ["--qrels", str(folder / "qrels"), "--run", str(folder / "good" / "run.txt"), "-m", "P@1"]
+    arguments += ["--by", "template", "--groups", str(folder / "dev.jsonl")]
+    arguments += ["--output", str(folder / "table.json"), "--output-format", "json"]
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == ""
+    assert [row["measures"] for row in json.loads((folder / "table.json").read_text())] == [{"P@1": 1.0}] * 3
+
+
+def test_per_query(folder, capsys):
+    run = str(folder / "half" / "run.txt")
+    assert main(["--qrels", str(folder / "qrels"), "--run", run, "-m", "map", "--per-query"]) == 0
+    assert capsys.readouterr().out == (
+        "query  queries     map\n1            1  1.0000\n2            1  0.0000\nall          2  0.5000\n"
+    )
+
+
+def test_an_empty_run_scores_0(folder, capsys, caplog):
+    assert main(["--qrels", str(folder / "qrels"), "--run", str(folder / "empty.txt")]) == 0
+    assert capsys.readouterr().out == (
+        "run        queries  ndcg_cut.10  recall.100\nempty.txt        2       0.0000      0.0000\n"
+    )
+    assert caplog.messages == [f"{folder / 'empty.txt'}: the run is empty, so every query scores 0"]
+
+
+def test_errors_are_one_line(folder, capsys):
+    run = str(folder / "good" / "run.txt")
+    assert main(["--qrels", str(folder / "none"), "--run", run]) == 1
+    assert capsys.readouterr() == ("", f"error: {folder / 'none'}: no such file\n")
+    (folder / "qrels").write_text("7 0 a 1\n")
+    groups = ["--by", "template", "--groups", str(folder / "dev.jsonl")]
+    assert main(["--qrels", str(folder / "qrels"), "--run", run, *groups]) == 1
+    assert capsys.readouterr().err == f"error: {folder / 'dev.jsonl'}: no template for query '7' of the qrels\n"
+
+
+def test_usage(capsys):
+    assert main([]) == 2
+    assert "--qrels" in capsys.readouterr().err
+    assert main(["--qrels", "a", "--run", "b", "--groups", "c"]) == 2
+    assert capsys.readouterr().err.endswith("error: --groups needs --by\n")
+    assert main(["--help"]) == 0
+    assert "--by template" in capsys.readouterr().out

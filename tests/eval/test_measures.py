@@ -1,0 +1,100 @@
+import io
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyserini_compneg.eval import evaluate, parse_measures
+from pyserini_compneg.eval.measures import MeasureError
+from pyserini_compneg.search.run_writer import Hit, write_run
+
+QRELS = {"1": {"a": 1, "b": 0}, "2": {"a": 2}, "3": {"a": 0}}
+
+
+@pytest.mark.parametrize(
+    ("trec_name", "name"),
+    [("ndcg_cut.10", "nDCG@10"), ("recall.100", "R@100"), ("map", "AP"), ("recip_rank", "RR"), ("P.10", "P@10")],
+)
+def test_both_notations_mean_the_same(trec_name, name):
+    trec, other = parse_measures([trec_name, name])
+    assert (trec.name, other.name) == (trec_name, name)
+    assert trec.definition == other.definition
+
+
+def test_several_cutoffs_and_repeated_names():
+    names = [measure.name for measure in parse_measures(["recall.10,100", "map", "map", "P(rel=2)@5"])]
+    assert names == ["R@10", "R@100", "map", "P(rel=2)@5"]
+
+
+@pytest.mark.parametrize(
+    "name", ["", "foo", "ndcg@10", "nDCG@-1", "official", "recip_rank.10", "import os", "nDCG@ten"]
+)
+def test_unknown_measures(name):
+    with pytest.raises(MeasureError) as caught:
+        parse_measures([name])
+    assert "\n" not in str(caught.value)
+
+
+def test_message_of_an_unknown_measure():
+    with pytest.raises(MeasureError) as caught:
+        parse_measures(["map", "precision"])
+    assert str(caught.value) == (
+        "unknown measure 'precision'; expected for example one of "
+        "ndcg_cut.10, recall.100, map, recip_rank, P.10, nDCG@10, R@100, AP, RR"
+    )
+
+
+@pytest.mark.parametrize("name", ["num_rel", "NumRet", "RBP", "ERR@20"])
+def test_measures_that_are_no_mean_or_not_of_trec_eval(name):
+    with pytest.raises(MeasureError, match=f"measure '{name}' is no mean that trec_eval computes"):
+        parse_measures([name])
+
+
+@pytest.mark.parametrize("name", ["nDCG@0", "P.0", "RR@0"])
+def test_cutoffs_that_would_abort_the_process(name):
+    with pytest.raises(MeasureError, match="the cutoff of measure .* must be at least 1"):
+        parse_measures([name])
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        ({}, [0.0, 0.0, 0.0]),
+        ({"1": {}}, [0.0, 0.0, 0.0]),
+        ({"1": {"b": 2.0, "a": 1.0}}, [0.5, 0.0, 0.0]),
+        ({"1": {"a": 1.0}, "2": {"a": 1.0}, "3": {"a": 1.0}}, [1.0, 1.0, 0.0]),
+        ({"9": {"a": 1.0}}, [0.0, 0.0, 0.0]),
+        ({"1": {"a": -1.0, "b": -2.0}, "9": {"a": 1.0}}, [1.0, 0.0, 0.0]),
+    ],
+)
+def test_missing_queries_score_0_and_others_are_ignored(run, expected):
+    measures = parse_measures(["RR", "AP"])
+    results = evaluate(QRELS, run, measures)
+    assert list(results) == ["1", "2", "3"]
+    assert [values["RR"] for values in results.values()] == expected
+    assert all(list(values) == ["RR", "AP"] for values in results.values())
+
+
+def test_negative_relevance_is_not_relevant():
+    assert evaluate({"1": {"a": -2, "b": 1}}, {"1": {"a": 2.0, "b": 1.0}}, parse_measures(["RR"])) == {"1": {"RR": 0.5}}
+
+
+@given(st.integers(1, 30), st.integers(1, 30))
+def test_reciprocal_rank_with_a_cutoff(rank, cutoff):
+    run = {"1": {f"d{i}": float(-i) for i in range(1, 31)}}
+    results = evaluate({"1": {f"d{rank}": 1}}, run, parse_measures([f"RR@{cutoff}"]))
+    assert results["1"][f"RR@{cutoff}"] == pytest.approx(1 / rank if rank <= cutoff else 0.0, abs=1e-12)
+
+
+def test_ties_of_a_written_run_are_ranked_as_written():
+    handle = io.StringIO()
+    write_run(handle, "1", [Hit(docid, 50000.0) for docid in ("a", "b", "c", "d")])
+    run = {"1": {line.split()[2]: float(line.split()[4]) for line in handle.getvalue().splitlines()}}
+    assert evaluate({"1": {"c": 1}}, run, parse_measures(["RR"]))["1"]["RR"] == pytest.approx(1 / 3, abs=1e-12)
+
+
+def test_importing_is_cheap():
+    code = "import sys, pyserini_compneg.eval; sys.exit('ir_measures' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,52 @@
+"""Random expressions, and what an expression means as a set."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union
+
+# Text that is hard to write: operators, signs, quotes, blanks of all kinds, and anything else.
+HARD = [
+    "AND",
+    "OR",
+    "NOT",
+    "and",
+    "ANDROID",
+    "Schindler's",
+    "(",
+    ")",
+    "∩",
+    "∪",
+    "\\",
+    '"',
+    " ",
+    "\t",
+    "\n",
+    "\u00a0",
+    "é",
+]
+TEXTS = (st.lists(st.sampled_from(HARD), max_size=6).map("".join) | st.text()).filter(str.strip)
+
+
+def expressions(texts: st.SearchStrategy[str] = TEXTS, max_leaves: int = 12) -> st.SearchStrategy[Expression]:
+    """Trees of every shape."""
+
+    def above(children: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+        several = st.lists(children, min_size=2, max_size=4).map(tuple)
+        return several.map(Union) | several.map(Intersection) | st.builds(Difference, children, children)
+
+    return st.recursive(texts.map(Atom), above, max_leaves=max_leaves)
+
+
+def contains(expression: Expression, document: frozenset[str]) -> bool:
+    """Whether a document, given as the atoms that it is about, belongs to the expression's set."""
+    match expression:
+        case Atom(text):
+            return text in document
+        case Union(operands):
+            return any(contains(operand, document) for operand in operands)
+        case Intersection(operands):
+            return all(contains(operand, document) for operand in operands)
+        case Difference(left, right):
+            return contains(left, document) and not contains(right, document)

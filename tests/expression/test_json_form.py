@@ -1,0 +1,56 @@
+import json
+
+import pytest
+from expression_strategies import expressions
+from hypothesis import given
+
+from pyserini_compneg.errors import QuerySyntaxError
+from pyserini_compneg.expression import MAX_DEPTH, Difference, from_json, parse, to_json
+
+ONE_KEY = 'expected a text or an object with one key, "union", "intersection" or "difference"'
+
+
+@given(expressions())
+def test_from_json_reads_what_to_json_writes(expression):
+    assert from_json(json.loads(json.dumps(to_json(expression))), "test") == expression
+
+
+def test_every_node_has_its_key():
+    assert to_json(parse("(a OR b) AND c NOT d")) == {
+        "difference": [{"intersection": [{"union": ["a", "b"]}, "c"]}, "d"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (3, f"$: {ONE_KEY}, got 3"),
+        (None, f"$: {ONE_KEY}, got None"),
+        (["a", "b"], f"$: {ONE_KEY}, got ['a', 'b']"),
+        ({}, f"$: {ONE_KEY}, got {{}}"),
+        ({"Union": ["a", "b"]}, f"$: {ONE_KEY}, got {{'Union': ['a', 'b']}}"),
+        ({"union": ["a", {"not": "b"}]}, f"$.union[1]: {ONE_KEY}, got {{'not': 'b'}}"),
+        ({"union": "ab"}, "$.union: expected a list of operands, got 'ab'"),
+        ({"union": ["a"]}, "$.union: expected two or more operands, got 1"),
+        (
+            {"union": ["a", {"difference": ["a", "b", "c"]}]},
+            "$.union[1].difference: expected two operands, [left, right], got 3",
+        ),
+        ({"intersection": ["a", " "]}, "$.intersection[1]: a text must not be blank, got ' '"),
+    ],
+)
+def test_bad_shapes_are_refused_with_their_path(value, message):
+    with pytest.raises(QuerySyntaxError) as error:
+        from_json(value, "queries.jsonl:7")
+    assert str(error.value) == f"queries.jsonl:7: {message}"
+
+
+def test_depth_is_limited():
+    value = "a"
+    for _ in range(MAX_DEPTH - 1):
+        value = {"difference": [value, "b"]}
+    assert from_json(value, "test").depth == MAX_DEPTH
+    with pytest.raises(QuerySyntaxError) as error:
+        from_json({"difference": [value, "b"]}, "test")
+    assert str(error.value) == "test: the value is more than 100 levels deep; flatten it"
+    assert isinstance(from_json(value, "test"), Difference)

@@ -1,0 +1,96 @@
+import json
+
+import pytest
+from expression_strategies import expressions
+from hypothesis import given
+
+from pyserini_compneg.errors import QuerySyntaxError
+from pyserini_compneg.expression import from_marks, leaves, parse, verbalise
+
+TEMPLATES = {
+    "_": "a",
+    "_ or _": "a OR b",
+    "_ or _ or _": "a OR b OR c",
+    "_ that are also _": "a AND b",
+    "_ that are also both _ and _": "a AND b AND c",
+    "_ that are also _ but not _": "a AND b NOT c",
+    "_ that are not _": "a NOT b",
+}
+
+
+def marked(template):
+    names = iter("abc")
+    return "".join(f"<mark>{next(names)}</mark>" if char == "_" else char for char in template)
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("given_template", [True, False])
+def test_the_seven_templates(template, given_template):
+    expression = from_marks(marked(template), template if given_template else None)
+    assert expression == parse(TEMPLATES[template])
+    assert verbalise(expression) == marked(template).replace("<mark>", "").replace("</mark>", "")
+
+
+@pytest.mark.parametrize(
+    "text", ["birds", "_ or _", "<mark>a</mark> and <mark>b</mark>", "<mark>a</mark> or <mark>b", ""]
+)
+def test_unknown_wordings_are_refused(text):
+    with pytest.raises(QuerySyntaxError) as error:
+        from_marks(text)
+    assert f" in {text!r}; expected one of '_', '_ or _', '_ or _ or _', " in str(error.value)
+
+
+def test_messages():
+    with pytest.raises(QuerySyntaxError) as error:
+        from_marks("<mark>a</mark> and <mark>b</mark>")
+    assert str(error.value) == (
+        "unknown wording '_ and _' in '<mark>a</mark> and <mark>b</mark>'; expected one of '_', '_ or _', "
+        "'_ or _ or _', '_ that are also _', '_ that are also both _ and _', '_ that are also _ but not _', "
+        "'_ that are not _'; each _ is <mark>...</mark>"
+    )
+    with pytest.raises(QuerySyntaxError) as error:
+        from_marks("<mark>a</mark> or <mark>b</mark>", "_ that are not _")
+    assert str(error.value) == (
+        "the wording of '<mark>a</mark> or <mark>b</mark>' is '_ or _', not the template '_ that are not _'"
+    )
+    with pytest.raises(QuerySyntaxError) as error:
+        from_marks("<mark>a</mark> or <mark> </mark>")
+    assert str(error.value) == "the text of an atom must not be blank, got ' '"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a OR b OR c OR d", "a or b or c or d"),
+        ("a AND b AND c AND d", "a that are also b, c and d"),
+        ("a AND b AND c NOT d", "a that are also both b and c but not d"),
+        ("a NOT b NOT c", "a that are not b or c"),
+        ("a NOT (b OR c) NOT d", "a that are not b or c or d"),
+        ("a AND b NOT (c OR d)", "a that are also b but not c or d"),
+        ("a NOT (b AND c)", "a that are not (b that are also c)"),
+        ("(a OR b) NOT c", "(a or b) that are not c"),
+        ("(a OR b) AND c", "(a or b) that are also c"),
+        ("a OR b NOT c", "a or (b that are not c)"),
+        ("a NOT b AND c", "(a that are not b) that are also c"),
+    ],
+)
+def test_other_trees(text, words):
+    assert verbalise(parse(text)) == words
+
+
+@given(expressions())
+def test_every_tree_can_be_said_and_names_its_atoms_in_order(expression):
+    words = verbalise(expression)
+    position = 0
+    for atom in leaves(expression):
+        position = words.index(atom.text, position) + len(atom.text)
+
+
+@pytest.mark.parametrize(("split", "count"), [("dev", 700), ("train", 4000)])
+def test_real_queries(shared_data, split, count):
+    lines = (shared_data / "filmsets" / f"{split}.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == count
+    for query in map(json.loads, lines):
+        expression = from_marks(query["original_query"], query["metadata"]["template"])
+        assert expression == from_marks(query["original_query"])
+        assert verbalise(expression) == query["query"]

@@ -1,0 +1,188 @@
+import subprocess
+import sys
+
+import pytest
+from expression_strategies import expressions
+from hypothesis import given
+
+from pyserini_compneg.errors import QuerySyntaxError
+from pyserini_compneg.expression import Atom, Difference, Intersection, Union, atoms, format_expression, parse
+
+A, B, C, D = map(Atom, "abcd")
+
+NO_POSITIVE_PART = "NOT has nothing to take away from; a query needs a positive part, as in: birds NOT parrots"
+PARENTHESES = "expected AND, OR or NOT, or quotes around a phrase that holds parentheses"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a", A),
+        ("  birds   of\n Colombia ", Atom("birds of Colombia")),
+        ("a AND b AND c", Intersection((A, B, C))),
+        ("a OR b OR c", Union((A, B, C))),
+        ("a AND (b AND c)", Intersection((A, Intersection((B, C))))),
+        ("(a OR b) OR c", Union((Union((A, B)), C))),
+        ("((a))", A),
+        ("a NOT b", Difference(A, B)),
+        ("a AND NOT b", Difference(A, B)),
+        ("a NOT b NOT c", Difference(Difference(A, B), C)),
+        ("a OR b NOT c", Union((A, Difference(B, C)))),
+        ("a NOT b AND c", Intersection((Difference(A, B), C))),
+        ("a AND NOT b AND c", Intersection((Difference(A, B), C))),
+        ("a AND b NOT c AND d", Intersection((Difference(Intersection((A, B)), C), D))),
+        ("a NOT (b OR c)", Difference(A, Union((B, C)))),
+        ("a∩b∪c\\d", Union((Intersection((A, B)), Difference(C, D)))),
+        ("a∩\\b", Difference(A, B)),
+    ],
+)
+def test_operators(text, expected):
+    assert parse(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "atom"),
+    [
+        ("this and that or not those", "this and that or not those"),
+        ("ANDROID NOTES ORAND", "ANDROID NOTES ORAND"),
+        ("Schindler's List", "Schindler's List"),
+        ("A-AND-B R&B, C#!", "A-AND-B R&B, C#!"),
+        ('"in AND out"', "in AND out"),
+        ('"Skyfall (film)"', "Skyfall (film)"),
+        (r'"12\" of a\\b"', r'12" of a\b'),
+        ('"two  blanks"', "two  blanks"),
+        ('films by "AND ONE" in   "(1)"', "films by AND ONE in (1)"),
+        ('" a ""b"c', "a b c"),
+    ],
+)
+def test_phrases(text, atom):
+    assert parse(text) == Atom(atom)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(NOT a) AND b", "b NOT a"),
+        ("NOT a AND b AND c", "b AND c NOT a"),
+        ("a AND (NOT b)", "a NOT b"),
+        ("NOT (NOT a)", "a"),
+        ("a NOT NOT b", "a AND b"),
+        ("NOT (a OR NOT b)", "b NOT a"),
+        ("a AND (NOT b OR NOT c)", "a NOT (b AND c)"),
+        ("a AND (b OR NOT c)", "a AND b OR a NOT c"),
+        ("(b OR NOT c) AND a", "a AND b OR a NOT c"),
+        ("a NOT (b AND NOT c)", "a NOT (b NOT c)"),
+    ],
+)
+def test_complements_become_differences(text, expected):
+    assert format_expression(parse(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        (Union((Intersection((A, B)), Difference(C, D))), "a AND b OR c NOT d"),
+        (Intersection((Union((A, B)), C)), "(a OR b) AND c"),
+        (Intersection((Intersection((A, B)), C)), "(a AND b) AND c"),
+        (Intersection((A, Difference(B, C))), "a AND (b NOT c)"),
+        (Difference(Intersection((A, B)), Difference(C, D)), "a AND b NOT (c NOT d)"),
+        (Atom("NOT"), '"NOT"'),
+        (Atom("a  b"), '"a  b"'),
+        (Atom('"\\'), r'"\"\\"'),
+    ],
+)
+def test_format_uses_as_few_parentheses_and_quotes_as_it_can(expression, text):
+    assert format_expression(expression) == text
+    assert parse(text) == expression
+
+
+@given(expressions())
+def test_parse_reads_what_format_writes(expression):
+    assert parse(format_expression(expression)) == expression
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "caret"),
+    [
+        ("", 'the expression is empty; expected a phrase or "("', 0),
+        ("  ", 'the expression is empty; expected a phrase or "("', 0),
+        ("a AND ", 'the expression ends after AND; expected a phrase or "("', 5),
+        ("a ∪", 'the expression ends after ∪; expected a phrase or "("', 3),
+        ("NOT", 'the expression ends after NOT; expected a phrase or "("', 3),
+        ("(", 'the expression ends after "("; expected a phrase or "("', 1),
+        ("OR a", 'unexpected OR at the start; expected a phrase or "("', 0),
+        (") a", 'unexpected ")" at the start; expected a phrase or "("', 0),
+        ("a AND OR b", 'unexpected OR after AND; expected a phrase or "("', 6),
+        ("(a NOT) AND b", 'unexpected ")" after NOT; expected a phrase or "("', 6),
+        ("a AND ()", 'the parentheses are empty; expected a phrase or "("', 7),
+        ("(a", '"(" is not closed; expected ")"', 0),
+        ("(a) AND (b OR (c)", '"(" is not closed; expected ")"', 8),
+        ("a AND b) OR c", '")" closes nothing; expected AND, OR, NOT or the end of the text', 7),
+        ("Skyfall (film)", f'an operator is missing before "("; {PARENTHESES}', 8),
+        ("(a) b c", f"an operator is missing before this phrase; {PARENTHESES}", 4),
+        ('a AND "b', 'a quote is not closed; expected another " (write \\" for a quote inside quotes)', 6),
+        ('5" nails', 'a quote is not closed; expected another " (write \\" for a quote inside quotes)', 1),
+        ('a AND ""', "the quotes are empty; expected a phrase between them", 6),
+        (r'"a\b"', r'a backslash inside quotes must stand before " or \; write \\ for the backslash itself', 2),
+        ("NOT parrots", NO_POSITIVE_PART, 0),
+        ("(NOT a) AND (NOT b)", NO_POSITIVE_PART, 1),
+        ("a OR NOT b", NO_POSITIVE_PART, 5),
+        ("a NOT b OR NOT c", NO_POSITIVE_PART, 11),
+        ("é∩Ａ AND )", 'unexpected ")" after AND; expected a phrase or "("', 8),
+    ],
+)
+def test_a_fault_is_named_and_pointed_at(text, message, caret):
+    with pytest.raises(QuerySyntaxError) as error:
+        parse(text)
+    assert str(error.value) == f"{message}\n  {text}\n  {' ' * caret}^"
+
+
+def test_the_text_is_shown_on_one_line():
+    with pytest.raises(QuerySyntaxError) as error:
+        parse("a\tOR\nb\x1b\u2028AND )")
+    assert str(error.value).splitlines()[1:] == ["  a OR b  AND )", "              ^"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "caret"),
+    [
+        ("x" * 50 + " AND OR " + "y" * 50, "..." + "x" * 31 + " AND OR " + "y" * 33 + "...", 39),
+        ("OR " + "y" * 100, "OR " + "y" * 69 + "...", 0),
+        ("x" * 100 + " OR", "..." + "x" * 69 + " OR", 75),
+    ],
+)
+def test_a_long_text_is_shown_around_the_fault(text, shown, caret):
+    with pytest.raises(QuerySyntaxError) as error:
+        parse(text)
+    assert str(error.value).splitlines()[1:] == [f"  {shown}", f"  {' ' * caret}^"]
+
+
+@pytest.mark.parametrize("text", ["a NOT " * 101 + "b", "a AND (b OR (" * 60 + "c" + "))" * 60])
+def test_nesting_is_limited(text):
+    with pytest.raises(QuerySyntaxError) as error:
+        parse(text)
+    message, shown, caret = str(error.value).splitlines()
+    assert message == "an expression may be 100 levels deep, this one is deeper; flatten it"
+    assert shown[caret.index("^") :].startswith(("NOT", "AND", "OR"))
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 20_000, ")" * 20_000, "(" * 20_000 + "a", '"' * 20_001, "\\" * 20_000, "OR" * 20_000 + "("]
+)
+def test_long_nonsense_gives_a_short_message(text):
+    with pytest.raises(QuerySyntaxError) as error:
+        parse(text)
+    assert len(str(error.value)) < 400
+
+
+def test_long_texts_are_read():
+    words = [f"w{i}" for i in range(10_000)]
+    assert parse(" ".join(words)) == Atom(" ".join(words))
+    assert atoms(parse(" AND ".join(words))) == words
+    assert parse("(" * 20_000 + "a" + ")" * 20_000) == A
+    assert parse("NOT " * 20_000 + "a") == A
+
+
+def test_importing_the_package_loads_no_parser():
+    code = "import sys, pyserini_compneg.expression; sys.exit('lark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

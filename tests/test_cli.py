@@ -1,0 +1,76 @@
+import argparse
+import errno
+import os
+import subprocess
+import sys
+
+import pytest
+
+from pyserini_compneg.cli import run_main
+from pyserini_compneg.errors import IndexFormatError
+
+
+def usage(argv):
+    parser = argparse.ArgumentParser(prog="tool")
+    parser.add_argument("--index", required=True)
+    parser.parse_args(argv)
+
+
+def failing(error):
+    def main(argv):
+        raise error
+
+    return main
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (IndexFormatError("no index in x"), 1, "error: no index in x\n"),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+        (OSError(errno.ENOSPC, "No space left on device"), 1, "error: no space left on device\n"),
+        (PermissionError(errno.EACCES, "Permission denied", "a/b"), 1, "error: a/b: permission denied\n"),
+    ],
+)
+def test_an_end_is_one_line_and_a_code(capsys, error, code, said):
+    assert run_main(failing(error)) == code
+    assert capsys.readouterr() == ("", said)
+
+
+def test_codes_of_done_usage_and_help(capsys):
+    assert run_main(lambda argv: None) == 0
+    assert run_main(lambda argv: 3) == 3
+    assert run_main(usage, ["--index", "x"]) == 0
+    assert run_main(usage, ["--help"]) == 0
+    assert run_main(usage, []) == 2
+    assert "--index" in capsys.readouterr().err
+
+
+def test_a_bug_is_no_user_error():
+    with pytest.raises(ZeroDivisionError):
+        run_main(lambda argv: 1 // 0)
+
+
+def run_script(script, **options):
+    code = f"import sys\nfrom pyserini_compneg.cli import run_main\n{script}\nsys.exit(run_main(main))"
+    return subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, **options)
+
+
+@pytest.mark.parametrize("lines", [1, 100_000])
+def test_a_closed_pipe_is_quiet(lines):
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    script = f"def main(argv):\n    for i in range({lines}): print(i)"
+    with run_script(script, stdout=write_end) as process:
+        os.close(write_end)
+        assert process.communicate()[1] == b""
+    assert process.returncode == 0
+
+
+def test_warnings_of_the_package_and_utf8_in_any_locale():
+    script = "import logging\ndef main(argv):\n    logging.getLogger('x').warning('%s is odd', 7)\n    print('\u2229')"
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONPATH": os.pathsep.join(sys.path)}
+    with run_script(script, stdout=subprocess.PIPE, env=environment) as process:
+        out, err = process.communicate()
+    assert out.decode() == f"\u2229{os.linesep}"
+    assert err.decode() == f"warning: 7 is odd{os.linesep}"

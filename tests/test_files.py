@@ -1,0 +1,149 @@
+import gzip
+import io
+import os
+import stat
+import sys
+
+import pytest
+
+from pyserini_compneg.errors import CollectionError, OutputError, RunFormatError
+from pyserini_compneg.files import atomic_writer, iter_jsonl, iter_lines, open_text
+
+
+def write(path, data):
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+def message(error, consume):
+    with pytest.raises(error) as caught:
+        consume()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_lines_are_numbered_and_blank_ones_skipped(tmp_path, packed):
+    data = "\ufeffone\r\n\n  \ntwo\u2028still two\nthree".encode()
+    path = write(tmp_path / "lines", gzip.compress(data) if packed else data)
+    assert list(iter_lines(path)) == [(1, "one"), (4, "two\u2028still two"), (5, "three")]
+    with open_text(path) as handle:
+        assert handle.readline() == "one\n"
+
+
+def test_standard_input_stays_open(monkeypatch):
+    stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(gzip.compress(b'{"id": 1}\n'))))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert list(iter_jsonl("-")) == [(1, {"id": 1})]
+    assert not stdin.buffer.closed
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('{"id": }', "not valid JSON: Expecting value at column 8"),
+        ('{"id": NaN}', "not valid JSON: NaN is no JSON number"),
+        ('{"id": -Infinity}', "not valid JSON: -Infinity is no JSON number"),
+        ('{"id": "\\ud83d"}', "not valid JSON text: half of a surrogate pair"),
+        ("[1]", "expected a JSON object, got a list"),
+        (b'{"id": "\xff"}', "not UTF-8 text: invalid start byte at byte 9"),
+    ],
+)
+def test_broken_jsonl_names_path_and_line(tmp_path, line, expected):
+    path = write(tmp_path / "a.jsonl", b'{"id": 1}\n\n' + (line if isinstance(line, bytes) else line.encode()))
+    assert message(CollectionError, lambda: list(iter_jsonl(path))) == f"{path}:3: {expected}"
+
+
+def test_deeply_nested_json_is_an_error_and_not_a_crash(tmp_path):
+    path = write(tmp_path / "a.jsonl", '{"a":' + "[" * 200_000)
+    assert message(CollectionError, lambda: list(iter_jsonl(path))).startswith(f"{path}:1: not valid JSON: ")
+
+
+def test_a_whole_surrogate_pair_is_text(tmp_path):
+    assert list(iter_jsonl(write(tmp_path / "a.jsonl", '{"id": "\\ud83d\\ude00"}'))) == [(1, {"id": "😀"})]
+
+
+def test_truncated_gzip(tmp_path):
+    whole = gzip.compress(b"".join(b"%d\n" % i for i in range(100_000)))
+    path = write(tmp_path / "a.gz", whole[: len(whole) // 2])
+    text = message(CollectionError, lambda: list(iter_lines(path)))
+    assert text.startswith(f"{path}:")
+    assert text.endswith(": broken gzip data: Compressed file ended before the end-of-stream marker was reached")
+    with pytest.raises(CollectionError, match="broken gzip data"), open_text(path) as handle:
+        handle.read()
+
+
+def test_unreadable_places_raise_the_error_that_the_caller_wants(tmp_path):
+    missing = tmp_path / "none.txt"
+    assert message(RunFormatError, lambda: list(iter_lines(missing, RunFormatError))) == f"{missing}: no such file"
+    assert message(CollectionError, lambda: list(iter_lines(tmp_path))) == f"{tmp_path}: a folder, expected a file"
+
+
+def test_written_file_appears_at_the_end_only(tmp_path):
+    target = write(tmp_path / "run.txt", "old")
+    with atomic_writer(target) as handle:
+        handle.write("nëw\n")
+        assert target.read_text() == "old"
+        assert len(list(tmp_path.iterdir())) == 2
+    assert target.read_bytes() == "nëw\n".encode()
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_written_file_has_ordinary_permissions(tmp_path):
+    with atomic_writer(tmp_path / "run.txt") as handle:
+        handle.write("x")
+    (tmp_path / "plain").write_text("x")
+    assert stat.S_IMODE((tmp_path / "run.txt").stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, ValueError, SystemExit])
+def test_interrupted_writer_leaves_no_file(tmp_path, interruption):
+    with pytest.raises(interruption), atomic_writer(tmp_path / "run.txt") as handle:
+        handle.write("half")
+        raise interruption
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_links_and_devices_stay_what_they_are(tmp_path):
+    target = write(tmp_path / "target.txt", "old")
+    link = tmp_path / "link.txt"
+    link.symlink_to(target)
+    with atomic_writer(link) as handle:
+        handle.write("new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    with atomic_writer(os.devnull) as handle:
+        handle.write("gone")
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+@pytest.mark.parametrize("path", [None, "-"])
+def test_standard_output(capsys, path):
+    with atomic_writer(path) as handle:
+        handle.write("text\n")
+    assert capsys.readouterr().out == "text\n"
+
+
+def test_an_unwritable_place_is_known_on_entry(tmp_path):
+    def enter(path):
+        return message(OutputError, lambda: atomic_writer(path).__enter__())
+
+    missing = tmp_path / "no" / "run.txt"
+    assert enter(missing) == f"{missing}: cannot be written: there is no folder {missing.parent}; create it first"
+    assert enter(tmp_path) == f"{tmp_path}: cannot be written: it is a folder; name a file in it"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission(tmp_path):
+    tmp_path.chmod(0o555)
+    path = tmp_path / "run.txt"
+    text = message(OutputError, lambda: atomic_writer(path).__enter__())
+    assert text == f"{path}: cannot be written: permission denied; choose another place with --output"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk():
+    with pytest.raises(OutputError) as caught, atomic_writer("/dev/full") as handle:
+        handle.write("x")
+    assert str(caught.value) == (
+        "/dev/full: cannot be written: no space left on device; choose another place with --output"
+    )
