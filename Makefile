@@ -40,7 +40,7 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "make: Python 3.11 or later is needed, and $(PYTHON) is '$$($(PYTHON) --version 2>&1)': make PYTHON=..." >&2; \
 	  exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 $(PACKAGE): $(INPUTS) | $(BIN)/python
 	$(PIP) -e .

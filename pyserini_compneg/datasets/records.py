@@ -28,21 +28,25 @@ def query_id(record: Mapping[str, Any], line: int, source: str, error: type[Comp
     """
     for field in ID_FIELDS:
         if field in record:
-            value = record[field]
-            if isinstance(value, bool) or not isinstance(value, (str, int)):
-                raise error(f"{source}: `{field}` must be a text or a whole number, got {value!r}")
-            return checked_id(str(value), source, error)
+            return checked_id(record[field], "query id", source, error)
     if "original_query" in record or "docs" in record:
         return str(line)
     raise error(f"{source}: no query id; expected one of the fields {', '.join(ID_FIELDS)}")
 
 
-def checked_id(text: str, source: str, error: type[CompNegError]) -> str:
-    """``text``, if it can be a query id: TREC runs and judgements are split at white space."""
+def checked_id(value: object, what: str, source: str, error: type[CompNegError]) -> str:
+    """The id as a text, if it can be one: TREC runs and judgements are split at white space.
+
+    >>> checked_id(7, "query id", "topics.jsonl:1", ValueError)
+    '7'
+    """
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise error(f"{source}: the {what} must be a text or a whole number, got {value!r}")
+    text = str(value)
     if not text.strip():
-        raise error(f"{source}: the query id is blank")
+        raise error(f"{source}: the {what} is blank")
     if any(character.isspace() for character in text):
-        raise error(f"{source}: the query id {text!r} has white space, which a TREC run cannot hold")
+        raise error(f"{source}: the {what} {text!r} has white space, which a TREC run cannot hold")
     return text
 
 

@@ -97,7 +97,7 @@ def _from_tsv(content: str, source: str, plain: bool) -> Topic:
     if len(columns) != 2:
         tabs = {1: "no tab", 2: "one tab"}.get(len(columns), f"{len(columns) - 1} tabs")
         raise CollectionError(f"{source}: expected qid<TAB>expression, found {tabs}")
-    qid = checked_id(columns[0], source, CollectionError)
+    qid = checked_id(columns[0], "query id", source, CollectionError)
     text = _text(columns[1], "expression", source)
     return Topic(qid, text, Atom(text) if plain else parse(text))
 

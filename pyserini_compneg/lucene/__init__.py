@@ -1,0 +1,18 @@
+"""The one floor that talks to Java: the virtual machine, Lucene indexes, Anserini's text analysis."""
+
+from pyserini_compneg.lucene.analysis import analyze
+from pyserini_compneg.lucene.gate import java_class
+from pyserini_compneg.lucene.manifest import MANIFEST_NAME, Manifest
+from pyserini_compneg.lucene.reader import ImpactReader, Ranking
+from pyserini_compneg.lucene.writer import LARGEST_IMPACT, ImpactWriter
+
+__all__ = [
+    "LARGEST_IMPACT",
+    "MANIFEST_NAME",
+    "ImpactReader",
+    "ImpactWriter",
+    "Manifest",
+    "Ranking",
+    "analyze",
+    "java_class",
+]

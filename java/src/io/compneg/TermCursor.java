@@ -24,6 +24,9 @@ final class TermCursor {
   /** What leaving the term out of the current window would take from the tree's bound. */
   double share;
 
+  /** Whether documents that have only optional terms cannot win in the current window. */
+  boolean optional;
+
   private final PostingsEnum postings;
   private final Scorer impacts; // null for a term that only lowers scores: 0 bounds it
 
@@ -48,6 +51,11 @@ final class TermCursor {
     Scorer impacts = weight == null ? null : weight.scorer(leaf);
     double density = (double) postings.cost() * WindowScorer.WINDOW / leaf.reader().maxDoc();
     return new TermCursor(term, postings, impacts, density);
+  }
+
+  boolean feeds(int channel) {
+    for (Slot slot : slots) if (slot.channel == channel) return true;
+    return false;
   }
 
   int docId() {

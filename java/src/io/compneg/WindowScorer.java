@@ -107,22 +107,48 @@ final class WindowScorer {
       cursor.share = full - plan.root.gain(trial);
       grow(trial, cursor, 1);
     }
-    // the costliest terms for the least of the bound become optional first
-    Arrays.sort(cursors, Comparator.comparingDouble((TermCursor cursor) -> -cursor.share / cursor.density));
-    int required = cursors.length;
-    for (int i = cursors.length - 1; i >= 0; i--) {
-      TermCursor cursor = cursors[i];
-      grow(rest, cursor, 1);
-      if (cannotWin(rest)) {
-        required--;
-        cursors[i] = cursors[required];
-        cursors[required] = cursor;
-      } else {
-        grow(rest, cursor, -1);
+    return chooseRequired(cursors);
+  }
+
+  /**
+   * Makes terms optional greedily, the costliest for the least of the bound first. A conjunction offers a choice: any one of its
+   * operands may be the required one. So the greedy choice is made once for every channel, its terms kept until last, and the
+   * cheapest outcome is taken.
+   */
+  private int chooseRequired(TermCursor[] cursors) {
+    Arrays.sort(cursors, Comparator.comparingDouble((TermCursor cursor) -> cursor.share / cursor.density));
+    double least = Double.POSITIVE_INFINITY;
+    int best = 0;
+    for (int channel = 0; channel < channels.length; channel++) {
+      double cost = makeOptional(cursors, channel);
+      if (cost < least) {
+        least = cost;
+        best = channel;
       }
     }
-    Arrays.sort(cursors, required, cursors.length, Comparator.comparingDouble((TermCursor cursor) -> -cursor.share));
+    makeOptional(cursors, best);
+    Arrays.sort(cursors, Comparator.comparingDouble((TermCursor cursor) -> cursor.optional ? -cursor.share : Double.NEGATIVE_INFINITY));
+    int required = 0;
+    while (required < cursors.length && !cursors[required].optional) required++;
     return required;
+  }
+
+  /** Marks the cursors, those of {@code channel} last; sets {@link #rest}; returns how many postings the required ones have here. */
+  private double makeOptional(TermCursor[] cursors, int channel) {
+    Arrays.fill(rest, 0);
+    double cost = 0;
+    for (int pass = 0; pass < 2; pass++) {
+      for (TermCursor cursor : cursors) {
+        if (cursor.feeds(channel) != (pass == 1)) continue;
+        grow(rest, cursor, 1);
+        cursor.optional = cannotWin(rest);
+        if (!cursor.optional) {
+          grow(rest, cursor, -1);
+          cost += cursor.windowImpact == 0 ? 0 : cursor.density;
+        }
+      }
+    }
+    return cost;
   }
 
   private boolean cannotWin(double[] sums) {

@@ -1,0 +1,63 @@
+"""Queries that were encoded elsewhere, looked up by their text: any model can be used without being loaded here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.files import iter_jsonl, source_name
+from pyserini_compneg.vectors import checked
+
+_TEXT_FIELDS = ("text", "contents", "query")
+
+
+class CachedQueryEncoder:
+    """Looks atoms up in JSON Lines of ``{"text", "vector", "encoder"?}``; ``contents`` and ``query`` serve as ``text`` too.
+
+    Args:
+        path: The file, plain or gzip.
+
+    Attributes:
+        name: The model that made the vectors, where the file says it.
+
+    Raises:
+        CollectionError: A missing file, or a line that is no JSON object.
+        EncodingError: A line without text or vector, a bad weight, a text with two vectors, or two models in one file.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = source_name(path)
+        self._vectors: dict[str, dict[str, float]] = {}
+        self.name: str | None = None
+        for line, record in iter_jsonl(path):
+            source = f"{self._path}:{line}"
+            text = next((record[name] for name in _TEXT_FIELDS if isinstance(record.get(name), str)), None)
+            if text is None or not isinstance(record.get("vector"), dict):
+                raise EncodingError(f'{source}: expected {{"text": an atom, "vector": {{term: weight}}}}')
+            vector = checked(record["vector"], source)
+            if self._vectors.setdefault(text.strip(), vector) != vector:
+                raise EncodingError(f"{source}: {text!r} has another vector on an earlier line")
+            self._set_name(record.get("encoder"), source)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
+        """The vector of each text.
+
+        Raises:
+            EncodingError: A text that the file does not have.
+        """
+        return [self.encode(text) for text in texts]
+
+    def encode(self, text: str) -> dict[str, float]:
+        """As :meth:`encode_batch`, for one text."""
+        try:
+            return dict(self._vectors[text.strip()])
+        except KeyError:
+            raise EncodingError(f"{self._path} has no vector for {text!r}; encode it and add a line") from None
+
+    def _set_name(self, name: object, source: str) -> None:
+        if name is None:
+            return
+        if self.name not in (None, name):
+            raise EncodingError(f"{source}: the vector is of {name!r}, those before it are of {self.name!r}")
+        self.name = str(name)

@@ -1,0 +1,46 @@
+"""From ``--encoder`` and an index's manifest to the encoder of its queries, or an error that prevents a bad run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
+from pyserini_compneg.encode.cached import CachedQueryEncoder
+from pyserini_compneg.errors import IndexFormatError
+from pyserini_compneg.lucene import ImpactReader, Manifest
+
+BM25 = "bm25"
+
+
+def query_encoder(name: str | None, reader: ImpactReader) -> Bm25QueryEncoder | CachedQueryEncoder:
+    """The encoder for the queries of an index.
+
+    Args:
+        name: ``bm25``; a JSON Lines file of encoded atoms; or None, for the one that the manifest names.
+        reader: The index.
+
+    Raises:
+        IndexFormatError: The encoder is unknown or not that of the index, or none is named anywhere.
+    """
+    manifest = Manifest.read(reader.folder)
+    name = name or (manifest.encoder if manifest else None)
+    if name is None:
+        raise IndexFormatError(f"{reader.folder}: has no compneg.json (stock Anserini built it), so name the --encoder")
+    if name == BM25:
+        _check(name, manifest, reader)
+        return Bm25QueryEncoder(reader)
+    if not Path(name).is_file():
+        raise IndexFormatError(
+            f"no query encoder {name!r}; expected bm25, or a JSON Lines file of queries encoded with the index's model"
+        )
+    encoder = CachedQueryEncoder(name)
+    if encoder.name is not None or (manifest and manifest.encoder == BM25):
+        _check(encoder.name or name, manifest, reader)
+    return encoder
+
+
+def _check(name: str, manifest: Manifest | None, reader: ImpactReader) -> None:
+    if manifest is not None and manifest.encoder != name:
+        raise IndexFormatError(
+            f"{reader.folder} was encoded with {manifest.encoder!r}, the queries with {name!r}; use the encoder of the index"
+        )

@@ -1,0 +1,84 @@
+"""``python -m pyserini_compneg.index``: builds an impact index."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from pyserini_compneg.cli import run_main
+
+_EXAMPLE = """example:
+  python -m pyserini_compneg.index --collection documents.jsonl.gz --index indexes/films --threads 2 --store-raw
+
+A collection is JSON Lines, plain or gzip, or a folder of such files. A line has an id in `id`, `_id` or `docid`, and
+its text in `contents` or in `title` and `text`, or the `vector` {term: weight} that a model made of it.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    return run_main(_main, argv)
+
+
+def _main(argv: Sequence[str] | None) -> None:
+    args = _parser().parse_args(argv)
+    from pyserini_compneg.index import build_index
+
+    report = build_index(
+        args.collection,
+        args.index,
+        args.encoder,
+        impact_scale=args.impact_scale,
+        threads=args.threads,
+        store_raw=args.store_raw,
+        optimize=args.optimize,
+        overwrite=args.overwrite,
+    )
+    print(f"{report.index}: {report.manifest.documents} documents, encoder {report.manifest.encoder}", file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m pyserini_compneg.index",
+        description="Builds a Lucene impact index that stock Pyserini and Anserini can read too.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--collection", required=True, metavar="PATH", help="JSON Lines file, or folder of such files")
+    parser.add_argument("--index", required=True, metavar="DIR", help="folder to make")
+    parser.add_argument(
+        "--encoder",
+        default="bm25",
+        metavar="NAME",
+        help="bm25 (default) encodes the texts; another name says which model made the documents' vectors",
+    )
+    parser.add_argument(
+        "--impact-scale",
+        type=_positive,
+        metavar="X",
+        help="impact = round(weight * X); default 256 for bm25, and 1 for vectors, which then must hold whole numbers",
+    )
+    parser.add_argument("--threads", type=_count, default=1, metavar="N", help="threads that write (default 1)")
+    parser.add_argument("--store-raw", action="store_true", help="keep each document's line, to be shown with its hit")
+    parser.add_argument("--optimize", action="store_true", help="merge the index into one segment")
+    parser.add_argument("--overwrite", action="store_true", help="replace an index that is there already")
+    return parser
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1e9:
+        raise argparse.ArgumentTypeError(f"must be above 0 and below 1e9, got {text}")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be 1 or more, got {text}")
+    return value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""Reads collections: JSON Lines, plain or gzip, one file or a folder of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyserini_compneg.datasets.records import checked_id, docid_from_title
+from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.files import iter_lines, parse_json_object
+
+_ID_FIELDS = ("id", "_id", "docid")
+_SUFFIXES = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
+
+
+class SourceDocument(NamedTuple):
+    """A document as its line has it: a text, a vector, or both.
+
+    Attributes:
+        docid: Its id.
+        text: ``contents``, or ``title`` and ``text``; None when there is none of them.
+        vector: The vector that came with it, unchecked.
+        raw: The line itself.
+        source: ``path:line``, for messages.
+    """
+
+    docid: str
+    text: str | None
+    vector: Mapping[str, Any] | None
+    raw: str
+    source: str
+
+
+def iter_collection(path: str | Path) -> Iterator[SourceDocument]:
+    """The documents of a file, or of all ``.jsonl`` and ``.json`` files (``.gz`` too) below a folder, by name.
+
+    The id is in ``id``, ``_id`` or ``docid``; where there is none, as in QUEST's files, it is made from the title.
+
+    Raises:
+        CollectionError: No file, or a line that is no document; the message starts with ``path:line``.
+    """
+    for file in collection_files(path):
+        for number, line in iter_lines(file):
+            source = f"{file}:{number}"
+            yield _document(parse_json_object(line, source), line, source)
+
+
+def collection_files(path: str | Path) -> list[Path]:
+    """The files of a collection.
+
+    Raises:
+        CollectionError: There is none.
+    """
+    root = Path(path)
+    if not root.is_dir():
+        return [root]
+    files = sorted(file for file in root.rglob("*") if file.is_file() and file.name.endswith(_SUFFIXES))
+    if not files:
+        raise CollectionError(f"{path}: the folder holds no {', '.join(_SUFFIXES)} file")
+    return files
+
+
+def _document(record: Mapping[str, Any], line: str, source: str) -> SourceDocument:
+    vector = record.get("vector")
+    if vector is not None and not isinstance(vector, dict):
+        raise CollectionError(f"{source}: `vector` must be a JSON object, got {type(vector).__name__}")
+    text = _text(record, source)
+    if text is None and vector is None:
+        raise CollectionError(f"{source}: no text; expected `contents`, `title` and `text`, or `vector`")
+    return SourceDocument(_docid(record, source), text, vector, line, source)
+
+
+def _docid(record: Mapping[str, Any], source: str) -> str:
+    for field in _ID_FIELDS:
+        if field in record:
+            return checked_id(record[field], "document id", source, CollectionError)
+    if isinstance(record.get("title"), str) and record["title"].strip():
+        return docid_from_title(record["title"])
+    raise CollectionError(f"{source}: no document id; expected one of the fields {', '.join(_ID_FIELDS)}")
+
+
+def _text(record: Mapping[str, Any], source: str) -> str | None:
+    fields = ("contents",) if "contents" in record else ("title", "text")
+    parts = [record[field] for field in fields if record.get(field) is not None]
+    if wrong := next((part for part in parts if not isinstance(part, str)), None):
+        raise CollectionError(f"{source}: the text must be a string, got {type(wrong).__name__}")
+    return "\n".join(parts) if parts else None

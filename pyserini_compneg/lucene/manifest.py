@@ -1,0 +1,79 @@
+"""``compneg.json``: what an index was made with, beside Lucene's files, and checked whenever it is searched."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.errors import IndexFormatError
+
+MANIFEST_NAME = "compneg.json"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """How the impacts of an index came about.
+
+    Attributes:
+        encoder: The encoder's name, ``bm25``, or the model that made the vectors.
+        settings: What else the encoder depends on, for BM25 ``k1``, ``b`` and the average document length in terms.
+        impact_scale: Impact = round(weight * impact_scale); 1 for vectors that came as impacts.
+        signed: Whether negative document weights were indexed.
+        pair_terms: Of how many terms a document the pairs were materialised; 0 for none.
+        documents: How many documents there are.
+        empty_documents: How many of them have no term at all.
+        format_version: The version of this file's layout.
+    """
+
+    encoder: str
+    settings: Mapping[str, float | int | str] = field(default_factory=dict)
+    impact_scale: float = 1.0
+    signed: bool = False
+    pair_terms: int = 0
+    documents: int = 0
+    empty_documents: int = 0
+    format_version: int = FORMAT_VERSION
+
+    def write(self, index: Path) -> None:
+        """Writes the manifest into an index folder."""
+        text = json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
+        (index / MANIFEST_NAME).write_text(text, encoding="utf-8")
+
+    @classmethod
+    def read(cls, index: Path) -> Manifest | None:
+        """Reads the manifest of an index folder; None when it has none, as with an index of stock Anserini.
+
+        Raises:
+            IndexFormatError: A manifest that cannot be read, of a later version, or with keys that are not its own.
+        """
+        path = index / MANIFEST_NAME
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as cause:
+            raise IndexFormatError(f"{path}: cannot be read: {cause}; rebuild the index") from None
+        return cls._checked(values, path)
+
+    @classmethod
+    def _checked(cls, values: Any, path: Path) -> Manifest:
+        if not isinstance(values, dict):
+            raise IndexFormatError(f"{path}: expected a JSON object, got {type(values).__name__}; rebuild the index")
+        version = values.get("format_version")
+        if version != FORMAT_VERSION:
+            raise IndexFormatError(f"{path}: format version {version!r}, but this release reads {FORMAT_VERSION}")
+        known = {entry.name: entry for entry in fields(cls)}
+        if unknown := sorted(values.keys() - known.keys()):
+            raise IndexFormatError(f"{path}: unknown key {unknown[0]!r}; it was written by another release")
+        if missing := sorted(known.keys() - values.keys()):
+            raise IndexFormatError(f"{path}: the key {missing[0]!r} is missing; rebuild the index")
+        checks = {"encoder": str, "settings": dict, "impact_scale": (int, float), "signed": bool}
+        checks |= dict.fromkeys(("pair_terms", "documents", "empty_documents"), int)
+        for name, kind in checks.items():
+            if not isinstance(values[name], kind):
+                raise IndexFormatError(f"{path}: bad value for {name!r}: {values[name]!r}; rebuild the index")
+        return cls(**values)

@@ -1,0 +1,121 @@
+"""An open impact index: exact search of composed queries, term statistics, explanations, stored documents."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyserini_compneg.errors import IndexFormatError
+from pyserini_compneg.lucene.gate import java_class, message_of
+
+CONTENTS = "contents"
+"""The field in which Anserini and we keep impacts."""
+
+_INT_BYTES = 4
+
+
+class Ranking(NamedTuple):
+    """The hits of one query, best first; two parallel sequences, because there may be millions."""
+
+    docids: list[str]
+    scores: array[float]
+
+
+class WorkDone(NamedTuple):
+    """What searches cost since the index was opened."""
+
+    windows: int
+    windows_skipped: int
+    postings_read: int
+    documents_scored: int
+
+
+class ImpactReader:
+    """Reads an impact index, ours or stock Anserini's. Close it, or use it as a context manager.
+
+    Args:
+        index: The folder.
+
+    Raises:
+        IndexFormatError: The folder is missing, holds no Lucene index, or one without impacts.
+    """
+
+    def __init__(self, index: str | Path) -> None:
+        folder = Path(index)
+        if not folder.is_dir():
+            raise IndexFormatError(f"{index}: no such index folder; build one with python -m pyserini_compneg.index")
+        if not any(folder.glob("segments_*")):
+            raise IndexFormatError(f"{index}: not a Lucene index (it has no segments file)")
+        try:
+            self._searcher = java_class("io.compneg.SignedSearcher")(str(folder), CONTENTS)
+        except Exception as cause:
+            raise IndexFormatError(f"{index}: cannot be opened: {message_of(cause)}") from None
+        self.folder = folder
+
+    def __enter__(self) -> ImpactReader:
+        """Returns the reader itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Closes the index."""
+        self.close()
+
+    def close(self) -> None:
+        """Closes the index; may be called twice."""
+        self._searcher.close()
+
+    @property
+    def document_count(self) -> int:
+        """Documents that are not deleted."""
+        return int(self._searcher.documentCount())
+
+    def document_frequencies(self, terms: Sequence[str]) -> list[int]:
+        """How many documents hold each term."""
+        if not terms:
+            return []
+        return list(self._searcher.documentFrequencies("\n".join(terms).encode()))
+
+    def search(self, queries: Sequence[str], hits: int, threads: int = 1) -> list[Ranking]:
+        """Searches composed queries.
+
+        Args:
+            queries: JSON objects with a ``vector`` or a ``score``, without line feeds.
+            hits: The most documents to return for each.
+            threads: Queries searched at once.
+
+        Returns:
+            A ranking a query, in their order: higher scores first, equal ones by ascending docid.
+        """
+        if not queries:
+            return []
+        return _unpack(bytes(self._searcher.search("\n".join(queries).encode(), hits, threads).tostring()), len(queries))
+
+    def explain(self, query: str, docid: str) -> dict[str, Any] | None:
+        """The parts of a document's score, as ``io.compneg.Explainer`` has them; None for an unknown document."""
+        packed = self._searcher.explain(query.encode(), docid.encode())
+        return None if packed is None else json.loads(bytes(packed.tostring()))
+
+    def raw(self, docid: str) -> str | None:
+        """The stored source of a document; None when it is unknown or was not stored."""
+        packed = self._searcher.raw(docid.encode())
+        return None if packed is None else bytes(packed.tostring()).decode()
+
+    def work_done(self) -> WorkDone:
+        """Totals since the index was opened, for benchmarks."""
+        return WorkDone(*self._searcher.workDone())
+
+
+def _unpack(packed: bytes, queries: int) -> list[Ranking]:
+    """Undoes ``SignedSearcher.pack``: counts, then scores, then ids, each followed by a NUL."""
+    counts = array("i", packed[: _INT_BYTES * queries])
+    total = sum(counts)
+    scores = array("f", packed[_INT_BYTES * queries : _INT_BYTES * (queries + total)])
+    docids = packed[_INT_BYTES * (queries + total) :].decode().split("\0")
+    rankings, start = [], 0
+    for count in counts:
+        rankings.append(Ranking(docids[start : start + count], scores[start : start + count]))
+        start += count
+    return rankings

@@ -1,0 +1,60 @@
+"""From a file of topics to a run file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyserini_compneg.compose import from_json
+from pyserini_compneg.datasets.topics import Topic, read_topics
+from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.files import atomic_writer
+from pyserini_compneg.progress import progress
+from pyserini_compneg.search.run_writer import write_run
+from pyserini_compneg.search.searcher import Query, SignedImpactSearcher
+
+
+def search_topics(
+    searcher: SignedImpactSearcher,
+    topics: str | Path,
+    output: str | Path | None,
+    *,
+    plain: bool = False,
+    hits: int = 1000,
+    threads: int = 1,
+    batch_size: int = 64,
+    output_format: str = "trec",
+    tag: str = "compneg",
+) -> None:
+    """Searches all topics and writes their run, which appears complete or not at all.
+
+    Args:
+        searcher: An open searcher.
+        topics: The file of topics, or ``-``.
+        output: The run, or None for standard output.
+        plain: Read every query as plain text.
+        hits: Hits a query.
+        threads: Queries searched at once.
+        batch_size: Queries encoded and searched together.
+        output_format: ``trec``, ``msmarco`` or ``json``.
+        tag: The run's name.
+
+    Raises:
+        CompNegError: Bad topics, an atom that cannot be encoded, or an output that cannot be written.
+    """
+    queries = {topic.qid: _query(topic) for topic in read_topics(topics, plain)}
+    qids = list(queries)
+    with atomic_writer(output) as handle, progress(None, len(qids), " queries", "searching") as bar:
+        for start in range(0, len(qids), batch_size):
+            batch = qids[start : start + batch_size]
+            results = searcher.batch_search([queries[qid] for qid in batch], batch, hits, threads)
+            for qid, ranked in results.items():
+                write_run(handle, qid, ranked, output_format, tag)
+            bar.update(len(batch))
+
+
+def _query(topic: Topic) -> Query:
+    if topic.composed is not None:
+        return from_json(topic.composed, f"topic {topic.qid}")
+    if topic.expression is None:
+        raise CollectionError(f"topic {topic.qid} has no query")
+    return topic.expression

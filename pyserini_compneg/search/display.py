@@ -1,0 +1,41 @@
+"""A ranking for people to read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TextIO
+
+from pyserini_compneg.search.explanation import Contribution
+from pyserini_compneg.search.run_writer import Hit
+from pyserini_compneg.search.searcher import Query, SignedImpactSearcher, query_text
+
+_TERMS_SHOWN = 5
+
+
+def show_hits(handle: TextIO, searcher: SignedImpactSearcher, query: Query, hits: Sequence[Hit]) -> None:
+    """Prints each hit with its title and the terms that pulled it up or pushed it down.
+
+    The title is the stored document's ``title``, where the index keeps the source (``--store-raw``).
+    """
+    handle.write(f"{query_text(query)}\n")
+    if not hits:
+        handle.write("  no document matches\n")
+    width = len(str(len(hits)))
+    for rank, hit in enumerate(hits, 1):
+        explanation = searcher.explain(query, hit.docid)
+        handle.write(f"  {rank:>{width}}  {hit.score:>11.3f}  {_title(searcher, hit.docid)}\n")
+        for sign, parts in (
+            ("+", explanation.pulled_up(_TERMS_SHOWN)),
+            ("-", explanation.pushed_down(_TERMS_SHOWN)),
+        ):
+            if parts:
+                handle.write(f"  {'':>{width}}  {sign:>11}  {_listed(parts)}\n")
+
+
+def _title(searcher: SignedImpactSearcher, docid: str) -> str:
+    title = (searcher.doc(docid) or {}).get("title")
+    return f"{title}  [{docid}]" if isinstance(title, str) and title else docid
+
+
+def _listed(parts: Sequence[Contribution]) -> str:
+    return ", ".join(f"{part.term} {abs(part.amount):.0f}" for part in parts)

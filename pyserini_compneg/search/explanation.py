@@ -1,0 +1,108 @@
+"""Why a document scored what it scored: contributions of terms and of pairs that add up to the score."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple
+
+from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode
+from pyserini_compneg.vectors import positive_part
+
+_MOST_TUPLES = 4096
+
+
+class Contribution(NamedTuple):
+    """What a term, or ``a∩b`` a tuple of terms, adds to the score or takes from it."""
+
+    term: str
+    amount: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A score, taken apart.
+
+    Attributes:
+        docid: The document.
+        score: Its score, a 32-bit float as in the ranking.
+        matched: Whether the query retrieves the document at all.
+        contributions: The parts, largest amount first. Their exact sum, rounded to a 32-bit float, is the score.
+    """
+
+    docid: str
+    score: float
+    matched: bool
+    contributions: tuple[Contribution, ...]
+
+    def pulled_up(self, count: int = 5) -> list[Contribution]:
+        """The parts that raised the score most."""
+        return [part for part in self.contributions if part.amount > 0][:count]
+
+    def pushed_down(self, count: int = 5) -> list[Contribution]:
+        """The parts that lowered the score most, the worst first."""
+        return [part for part in reversed(self.contributions) if part.amount < 0][:count]
+
+
+class _Node(NamedTuple):
+    matched: bool
+    parts: list[Contribution]
+
+    @property
+    def value(self) -> float:
+        return math.fsum(part.amount for part in self.parts)
+
+
+def explain_score(node: ScoringNode, docid: str, parts: Mapping[str, Any]) -> Explanation:
+    """Puts the contributions that the search reports together along the query's tree.
+
+    Args:
+        node: The query.
+        docid: The document.
+        parts: The answer of ``ImpactReader.explain``: for each channel of the query, in the order of its leaves, the
+            list of ``[term, impact, contribution]``.
+    """
+    root = _explain(node, iter(parts["channels"]))
+    totals: dict[str, list[float]] = defaultdict(list)
+    for part in root.parts:
+        totals[part.term].append(part.amount)
+    summed = (Contribution(term, math.fsum(amounts)) for term, amounts in totals.items())
+    ranked = sorted(summed, key=lambda part: (-part.amount, part.term))
+    return Explanation(docid, parts["score"], parts["matched"], tuple(ranked))
+
+
+def _explain(node: ScoringNode, channels: Iterator[Sequence[Any]]) -> _Node:
+    if isinstance(node, Linear):
+        return _explain_linear(node, channels)
+    if isinstance(node, Product):
+        return _explain_product([next(channels) for _ in node.operands])
+    children = [_explain(child, channels) for child in node.children]
+    matched = [child for child in children if child.matched]
+    if isinstance(node, Max):
+        return max(matched, key=lambda child: child.value) if matched else _Node(False, [])
+    return _Node(bool(matched), [part for child in children for part in child.parts])
+
+
+def _explain_linear(node: Linear, channels: Iterator[Sequence[Any]]) -> _Node:
+    gains = [Contribution(term, amount) for term, _, amount in next(channels)]
+    losses: list[Contribution] = []
+    if len(positive_part(node.weights)) < len(node.weights):
+        losses = [Contribution(term, -amount) for term, _, amount in next(channels)]
+    return _Node(bool(gains), gains + losses)
+
+
+def _explain_product(operands: Sequence[Sequence[Any]]) -> _Node:
+    """Π of sums = Σ of products: one part for each tuple of terms, as if the pairs were in the index."""
+    if not all(operands):
+        return _Node(False, [])
+    if math.prod(len(operand) for operand in operands) > _MOST_TUPLES:
+        total = math.prod(math.fsum(amount for _, _, amount in operand) for operand in operands)
+        return _Node(True, [Contribution(f"conjunction of {len(operands)}", total)])
+    parts = []
+    for combination in product(*operands):
+        terms = sorted({term for term, _, _ in combination})
+        parts.append(Contribution("∩".join(terms), math.prod(amount for _, _, amount in combination)))
+    return _Node(True, parts)

@@ -1,0 +1,155 @@
+"""The searcher: expressions in, exact rankings out."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from pyserini_compneg.compose import Operators, QueryEncoder, ScoringNode, compose_queries, is_empty, to_json
+from pyserini_compneg.compose.scoring import Linear, Max, Product, Sum
+from pyserini_compneg.encode import query_encoder
+from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, format_expression, parse
+from pyserini_compneg.lucene import ImpactReader
+from pyserini_compneg.search.explanation import Explanation, explain_score
+from pyserini_compneg.search.run_writer import Hit
+
+Query: TypeAlias = str | Expression | ScoringNode
+"""An expression as text or as a tree, or a query that is composed already."""
+
+_logger = logging.getLogger(__name__)
+
+
+class SignedImpactSearcher:
+    """Searches an impact index for composed queries, negative weights and conjunctions included, exactly.
+
+    Shaped like Pyserini's ``LuceneImpactSearcher``. Close it, or use it as a context manager.
+
+    Args:
+        index_dir: An index of this package, or one of stock Anserini.
+        encoder: Encodes the atoms: a name (``bm25``), a JSON Lines file of encoded atoms, or an object with
+            ``encode_batch``. None takes the encoder that the index's manifest names.
+        operators: How ∪, ∩ and \\ are composed.
+
+    Raises:
+        IndexFormatError: No index there, or one of another encoder.
+
+    Example:
+        >>> searcher = SignedImpactSearcher("indexes/films")  # doctest: +SKIP
+        >>> searcher.search("spy films NOT comedies", k=3)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        index_dir: str | Path,
+        encoder: str | QueryEncoder | None = None,
+        operators: Operators | None = None,
+    ) -> None:
+        self.reader = ImpactReader(index_dir)
+        self.operators = operators or Operators()
+        self._encoder = encoder
+        if encoder is not None:
+            self._query_encoder()
+
+    def __enter__(self) -> SignedImpactSearcher:
+        """Returns the searcher itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Closes the index."""
+        self.close()
+
+    def close(self) -> None:
+        """Closes the index."""
+        self.reader.close()
+
+    @property
+    def num_docs(self) -> int:
+        """Documents in the index."""
+        return self.reader.document_count
+
+    def search(self, query: Query, k: int = 10) -> list[Hit]:
+        """The k best documents, fewer when fewer match; equal scores by ascending docid.
+
+        Args:
+            query: For example ``"birds of Colombia AND birds of Venezuela NOT parrots"``.
+            k: Hits.
+
+        Raises:
+            QuerySyntaxError: A text that is no expression.
+            EncodingError: An atom that the encoder cannot encode.
+        """
+        return self.batch_search([query], ["query"], k)["query"]
+
+    def batch_search(
+        self, queries: Sequence[Query], qids: Sequence[str], k: int = 10, threads: int = 1
+    ) -> dict[str, list[Hit]]:
+        """As :meth:`search` for many queries, whose atoms are encoded together.
+
+        Args:
+            queries: The queries.
+            qids: An id for each.
+            k: Hits a query.
+            threads: Queries searched at once.
+
+        Returns:
+            The hits of each query, in the order given.
+
+        Raises:
+            ValueError: Ids that do not fit the queries, or k or threads below 1.
+        """
+        if len(qids) != len(queries) or len(set(qids)) != len(qids):
+            raise ValueError(f"{len(queries)} queries need as many distinct qids, got {len(set(qids))}")
+        if k < 1 or threads < 1:
+            raise ValueError(f"k and threads must be 1 or more, got k={k}, threads={threads}")
+        composed = self.compose(queries)
+        for qid, node in zip(qids, composed, strict=True):
+            if is_empty(node):
+                _logger.warning("query %s: none of its terms is in the index, so it has no result", qid)
+        lines = [json.dumps(to_json(node), ensure_ascii=False) for node in composed]
+        rankings = self.reader.search(lines, k, threads)
+        return {
+            qid: [Hit(docid, score) for docid, score in zip(ranking.docids, ranking.scores, strict=True)]
+            for qid, ranking in zip(qids, rankings, strict=True)
+        }
+
+    def compose(self, queries: Sequence[Query]) -> list[ScoringNode]:
+        """The scoring tree of each query, as it will be searched."""
+        trees = {i: query for i, query in enumerate(queries) if isinstance(query, (Linear, Product, Max, Sum))}
+        rest = {i: parse(q) if isinstance(q, str) else q for i, q in enumerate(queries) if i not in trees}
+        if rest:
+            composed = compose_queries(list(rest.values()), self._query_encoder(), self.operators)
+            trees |= dict(zip(rest, composed, strict=True))
+        return [trees[i] for i in range(len(queries))]
+
+    def explain(self, query: Query, docid: str) -> Explanation:
+        """Takes the score of a document apart into signed contributions of terms and pairs that add up to it.
+
+        Raises:
+            CollectionError: The index has no such document.
+        """
+        (node,) = self.compose([query])
+        parts = self.reader.explain(json.dumps(to_json(node), ensure_ascii=False), docid)
+        if parts is None:
+            raise CollectionError(f"{self.reader.folder} has no document {docid!r}")
+        return explain_score(node, docid, parts)
+
+    def doc(self, docid: str) -> Mapping[str, object] | None:
+        """The stored source of a document, if it was stored."""
+        raw = self.reader.raw(docid)
+        return None if raw is None else json.loads(raw)
+
+    def _query_encoder(self) -> QueryEncoder:
+        if self._encoder is None or isinstance(self._encoder, str):
+            self._encoder = query_encoder(self._encoder, self.reader)
+        return self._encoder
+
+
+def query_text(query: Query) -> str:
+    """A query for people to read."""
+    if isinstance(query, (Atom, Union, Intersection, Difference)):
+        return format_expression(query)
+    return query if isinstance(query, str) else json.dumps(to_json(query), ensure_ascii=False)
