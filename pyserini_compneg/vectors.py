@@ -1,17 +1,21 @@
 """Sparse vectors as plain mappings ``{term: weight}``, and the few operations everything else is made of.
 
 A vector holds no zero weights. Weights are finite; they are positive for ordinary learned sparse retrieval and may be
-negative in composed queries and for signed models. All functions are pure and keep the order of the left operand's terms.
+negative in composed queries and for signed models. All functions are pure and keep the order of the left operand's
+terms.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Mapping
 
 from pyserini_compneg.errors import EncodingError
 
 SparseVector = Mapping[str, float]
+
+_ROUNDING = 2.0**-48  # sixteen units in the last place: what a few additions can be off by
 
 
 def checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
@@ -31,7 +35,7 @@ def checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
     for term, weight in vector.items():
         if not isinstance(term, str) or not term:
             raise EncodingError(f"{source}: a term must be a non-empty text, got {term!r}")
-        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not math.isfinite(weight):
+        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not abs(weight) <= sys.float_info.max:
             raise EncodingError(f"{source}: the weight of {term!r} must be a finite number, got {weight!r}")
         if weight:
             result[term] = float(weight)
@@ -39,15 +43,18 @@ def checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
 
 
 def add(a: SparseVector, b: SparseVector, factor: float = 1.0) -> dict[str, float]:
-    """a + factor * b; terms that cancel are dropped.
+    """a + factor * b; terms that cancel, be it up to rounding, are dropped.
 
     >>> add({"a": 1.0, "b": 2.0}, {"b": 2.0, "c": 1.0}, -1.0)
     {'a': 1.0, 'c': -1.0}
+    >>> add({"a": 0.1 + 0.2}, {"a": 0.3}, -1.0)
+    {}
     """
     result = dict(a)
     for term, weight in b.items():
-        total = result.get(term, 0.0) + factor * weight
-        if total:
+        own, other = result.get(term, 0.0), factor * weight
+        total = own + other
+        if abs(total) > _ROUNDING * max(abs(own), abs(other)):
             result[term] = total
         else:
             result.pop(term, None)
@@ -70,8 +77,17 @@ def dot(a: SparseVector, b: SparseVector) -> float:
     return math.fsum(weight * b[term] for term, weight in a.items() if term in b)
 
 
+def norm(vector: SparseVector) -> float:
+    """The Euclidean length.
+
+    >>> norm({"a": 3.0, "b": -4.0})
+    5.0
+    """
+    return math.hypot(*vector.values())
+
+
 def max_pool(vectors: Iterable[SparseVector]) -> dict[str, float]:
-    """The elementwise maximum; a term that a vector lacks counts as 0 there.
+    """The elementwise maximum, Krasakis et al., Eq. 10; a term that a vector lacks counts as 0 there.
 
     >>> max_pool([{"a": 1.0, "b": -1.0}, {"a": 2.0}])
     {'a': 2.0}

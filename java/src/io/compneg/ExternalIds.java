@@ -4,49 +4,84 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.lucene.index.BinaryDocValues;
 import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.index.MultiTerms;
+import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.ReaderUtil;
+import org.apache.lucene.index.Terms;
+import org.apache.lucene.index.TermsEnum;
+import org.apache.lucene.search.DocIdSetIterator;
 import org.apache.lucene.util.BytesRef;
 
-/** From Lucene's document numbers to the collection's ids, as Anserini stores them: doc values, else the stored field. */
+/**
+ * From Lucene's document numbers to the collection's ids, as Anserini stores them, and the order of these ids, which decides ties.
+ *
+ * <p>A few ties are decided by looking the ids up. Where there are many (short queries, coarse impacts), the rank of every id is
+ * read once from the index's sorted id terms, 4 bytes a document. One instance serves all searches of an index.
+ */
 final class ExternalIds {
   static final String FIELD = "id";
 
+  /** Ranking all ids takes about as long as this share of comparisons by look-up. */
+  private static final int DOCUMENTS_PER_COMPARISON = 16;
+
   private final IndexReader reader;
   private final List<LeafReaderContext> leaves;
+  private final AtomicInteger comparisons = new AtomicInteger();
+  private volatile int[] ranks;
 
   ExternalIds(IndexReader reader) {
     this.reader = reader;
     this.leaves = reader.leaves();
   }
 
-  BytesRef of(int doc) {
-    return of(new int[] {doc})[0];
-  }
-
-  /** The ids of documents in ascending order. */
-  BytesRef[] of(int[] ascending) {
+  /** Compares the ids of two documents. */
+  int compare(int docA, int docB) {
     try {
-      BytesRef[] ids = new BytesRef[ascending.length];
-      LeafReaderContext leaf = null;
-      BinaryDocValues values = null;
-      for (int i = 0; i < ascending.length; i++) {
-        int doc = ascending[i];
-        if (leaf == null || doc >= leaf.docBase + leaf.reader().maxDoc()) {
-          leaf = leaves.get(ReaderUtil.subIndex(doc, leaves));
-          values = leaf.reader().getBinaryDocValues(FIELD);
-        }
-        if (values != null && values.advanceExact(doc - leaf.docBase)) {
-          ids[i] = BytesRef.deepCopyOf(values.binaryValue());
-        } else {
-          ids[i] = new BytesRef(reader.storedFields().document(doc, Set.of(FIELD)).get(FIELD));
-        }
-      }
-      return ids;
+      if (ranks == null && comparisons.incrementAndGet() > reader.maxDoc() / DOCUMENTS_PER_COMPARISON) rankAll();
+      return ranks == null ? id(docA).compareTo(id(docB)) : Integer.compare(ranks[docA], ranks[docB]);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  /** The ids of documents, which must be in ascending order. */
+  BytesRef[] of(int[] ascending) throws IOException {
+    BytesRef[] ids = new BytesRef[ascending.length];
+    LeafReaderContext leaf = null;
+    BinaryDocValues values = null;
+    for (int i = 0; i < ascending.length; i++) {
+      int doc = ascending[i];
+      if (leaf == null || doc >= leaf.docBase + leaf.reader().maxDoc()) {
+        leaf = leaves.get(ReaderUtil.subIndex(doc, leaves));
+        values = leaf.reader().getBinaryDocValues(FIELD);
+      }
+      if (values != null && values.advanceExact(doc - leaf.docBase)) {
+        ids[i] = BytesRef.deepCopyOf(values.binaryValue());
+      } else {
+        ids[i] = new BytesRef(reader.storedFields().document(doc, Set.of(FIELD)).get(FIELD));
+      }
+    }
+    return ids;
+  }
+
+  private BytesRef id(int doc) throws IOException {
+    return of(new int[] {doc})[0];
+  }
+
+  private synchronized void rankAll() throws IOException {
+    Terms terms = MultiTerms.getTerms(reader, FIELD);
+    if (ranks != null || terms == null) return;
+    int[] found = new int[reader.maxDoc()];
+    TermsEnum ids = terms.iterator();
+    PostingsEnum postings = null;
+    for (int rank = 0; ids.next() != null; rank++) {
+      postings = ids.postings(postings, PostingsEnum.NONE);
+      for (int doc = postings.nextDoc(); doc != DocIdSetIterator.NO_MORE_DOCS; doc = postings.nextDoc()) found[doc] = rank;
+    }
+    ranks = found;
   }
 }

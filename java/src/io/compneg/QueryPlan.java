@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 
 /**
  * A scoring tree laid out for column-wise evaluation.
@@ -13,37 +14,53 @@ import java.util.Map;
  * with several {@link Slot}s, so its postings are read once.
  */
 final class QueryPlan {
-  /** Adds the contribution of a term's impact to a channel: {@code factor · impact^(1/degree)}. */
+  /** What a term's impact adds to a channel: {@code factor · impact^(1/degree)}. */
   static final class Slot {
     final int channel;
     final boolean positive;
-    final double factor;
     final int degree;
-    private final double[] roots;
+    final double factor;
     final double magic;
+    private final double[] roots;
 
     private Slot(int channel, boolean positive, double factor, int degree, double magic) {
       this.channel = channel;
       this.positive = positive;
-      this.factor = factor;
       this.degree = degree;
-      this.roots = degree == 1 ? null : Roots.table(degree);
+      this.factor = factor;
       this.magic = magic;
+      this.roots = degree <= 2 ? null : Roots.table(degree);
     }
 
     double contribution(int impact) {
-      if (degree == 1) return factor * impact;
-      double root = factor * Roots.of(impact, degree, roots);
-      return (root + magic) - magic;
+      return switch (degree) {
+        case 1 -> linear(factor, impact);
+        case 2 -> squareRoot(factor, magic, impact);
+        default -> (factor * Roots.of(impact, degree, roots) + magic) - magic;
+      };
+    }
+
+    static double linear(double factor, int impact) {
+      return factor * impact;
+    }
+
+    static double squareRoot(double factor, double magic, int impact) {
+      return (factor * Math.sqrt(impact) + magic) - magic;
     }
 
     void addAll(double[] sums, int[] offsets, int[] impacts, int count) {
-      if (degree == 1) {
-        for (int i = 0; i < count; i++) sums[offsets[i]] += factor * impacts[i];
-      } else if (degree == 2) {
-        for (int i = 0; i < count; i++) sums[offsets[i]] += (factor * Math.sqrt(impacts[i]) + magic) - magic;
-      } else {
-        for (int i = 0; i < count; i++) sums[offsets[i]] += contribution(impacts[i]);
+      double factor = this.factor;
+      double magic = this.magic;
+      switch (degree) {
+        case 1 -> {
+          for (int i = 0; i < count; i++) sums[offsets[i]] += linear(factor, impacts[i]);
+        }
+        case 2 -> {
+          for (int i = 0; i < count; i++) sums[offsets[i]] += squareRoot(factor, magic, impacts[i]);
+        }
+        default -> {
+          for (int i = 0; i < count; i++) sums[offsets[i]] += contribution(impacts[i]);
+        }
       }
     }
   }
@@ -56,16 +73,22 @@ final class QueryPlan {
 
   final List<PlannedTerm> terms = new ArrayList<>();
   final ScoreColumn root;
+  private final int[] positiveChannels;
   private final List<Boolean> channelSigns = new ArrayList<>();
   private final Map<String, List<Slot>> slots = new LinkedHashMap<>();
 
   QueryPlan(ScoringTree tree) {
     root = plan(tree);
+    positiveChannels = IntStream.range(0, channels()).filter(channelSigns::get).toArray();
     slots.forEach((text, list) -> terms.add(new PlannedTerm(text, list, list.stream().anyMatch(slot -> slot.positive))));
   }
 
   int channels() {
     return channelSigns.size();
+  }
+
+  int[] positiveChannels() {
+    return positiveChannels;
   }
 
   private ScoreColumn plan(ScoringTree tree) {

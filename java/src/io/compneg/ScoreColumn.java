@@ -81,21 +81,27 @@ abstract class ScoreColumn {
 
     @Override
     void boundAll(double[][] channels, double[] rest, int count) {
-      Arrays.fill(gain, 0, count, 1);
       for (int operand : operands) {
         double[] sums = channels[operand];
         double more = rest[operand];
-        for (int i = 0; i < count; i++) gain[i] *= sums[i] + more;
+        if (operand == operands[0]) {
+          for (int i = 0; i < count; i++) gain[i] = sums[i] + more;
+        } else {
+          for (int i = 0; i < count; i++) gain[i] *= sums[i] + more;
+        }
       }
     }
 
     @Override
     void bound(double[][] channels, double[] rest, int[] documents, int count) {
-      Arrays.fill(gain, 0, count, 1);
       for (int operand : operands) {
         double[] sums = channels[operand];
         double more = rest[operand];
-        for (int i = 0; i < count; i++) gain[i] *= sums[documents[i]] + more;
+        if (operand == operands[0]) {
+          for (int i = 0; i < count; i++) gain[i] = sums[documents[i]] + more;
+        } else {
+          for (int i = 0; i < count; i++) gain[i] *= sums[documents[i]] + more;
+        }
       }
     }
 

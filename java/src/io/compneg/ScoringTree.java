@@ -27,6 +27,9 @@ sealed interface ScoringTree {
 
   ObjectMapper JSON = new ObjectMapper();
 
+  /** Scores of larger weights could leave the range of a float. */
+  double LARGEST_WEIGHT = 1e18;
+
   /**
    * Reads one JSON line.
    *
@@ -67,8 +70,8 @@ sealed interface ScoringTree {
     Map<String, Double> weights = new LinkedHashMap<>();
     for (var field : object.properties()) {
       double weight = field.getValue().isNumber() ? field.getValue().doubleValue() : Double.NaN;
-      if (!Double.isFinite(weight) || (positive && weight < 0)) {
-        String wanted = positive ? "a positive number" : "a finite number";
+      if (!(Math.abs(weight) <= LARGEST_WEIGHT) || (positive && weight < 0)) {
+        String wanted = positive ? "a number from 0 to 1e18" : "a number from -1e18 to 1e18";
         throw new IllegalArgumentException(
             "the weight of '" + field.getKey() + "' must be " + wanted + ", got " + abbreviate(field.getValue()));
       }

@@ -24,6 +24,9 @@ final class TermCursor {
   /** What leaving the term out of the current window would take from the tree's bound. */
   double share;
 
+  /** By what the cursors are sorted at the moment. */
+  double order;
+
   /** Whether documents that have only optional terms cannot win in the current window. */
   boolean optional;
 
@@ -88,16 +91,17 @@ final class TermCursor {
     return count;
   }
 
-  int readInto(int from, int to, double[] sums, Slot slot) throws IOException {
+  /** Reads the postings of {@code [from, to)} straight into the sums of a channel, for a term with this slot alone; returns how many. */
+  int readInto(int from, int to, Slot slot, double[] sums) throws IOException {
+    double factor = slot.factor; // in locals: a field would be loaded anew for every posting
+    double magic = slot.magic;
     int count = 0;
     int doc = postings.docID();
     if (doc < from) doc = postings.advance(from);
-    double factor = slot.factor;
-    double magic = slot.magic;
     if (slot.degree == 1) {
-      for (; doc < to; doc = postings.nextDoc(), count++) sums[doc - from] += factor * postings.freq();
+      for (; doc < to; doc = postings.nextDoc(), count++) sums[doc - from] += Slot.linear(factor, postings.freq());
     } else {
-      for (; doc < to; doc = postings.nextDoc(), count++) sums[doc - from] += (factor * Math.sqrt(postings.freq()) + magic) - magic;
+      for (; doc < to; doc = postings.nextDoc(), count++) sums[doc - from] += Slot.squareRoot(factor, magic, postings.freq());
     }
     return count;
   }

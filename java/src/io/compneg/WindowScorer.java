@@ -3,7 +3,6 @@ package io.compneg;
 import io.compneg.QueryPlan.Slot;
 import java.io.IOException;
 import java.util.Arrays;
-import java.util.Comparator;
 import java.util.List;
 import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.util.Bits;
@@ -116,10 +115,11 @@ final class WindowScorer {
    * cheapest outcome is taken.
    */
   private int chooseRequired(TermCursor[] cursors) {
-    Arrays.sort(cursors, Comparator.comparingDouble((TermCursor cursor) -> cursor.share / cursor.density));
+    for (TermCursor cursor : cursors) cursor.order = cursor.share / cursor.density;
+    sortByOrder(cursors);
     double least = Double.POSITIVE_INFINITY;
     int best = 0;
-    for (int channel = 0; channel < channels.length; channel++) {
+    for (int channel : plan.positiveChannels()) {
       double cost = makeOptional(cursors, channel);
       if (cost < least) {
         least = cost;
@@ -127,10 +127,23 @@ final class WindowScorer {
       }
     }
     makeOptional(cursors, best);
-    Arrays.sort(cursors, Comparator.comparingDouble((TermCursor cursor) -> cursor.optional ? -cursor.share : Double.NEGATIVE_INFINITY));
     int required = 0;
-    while (required < cursors.length && !cursors[required].optional) required++;
+    for (TermCursor cursor : cursors) {
+      cursor.order = cursor.optional ? -cursor.share : Double.NEGATIVE_INFINITY;
+      if (!cursor.optional) required++;
+    }
+    sortByOrder(cursors);
     return required;
+  }
+
+  /** An insertion sort: the order changes little from window to window. */
+  private static void sortByOrder(TermCursor[] cursors) {
+    for (int i = 1; i < cursors.length; i++) {
+      TermCursor cursor = cursors[i];
+      int hole = i;
+      for (; hole > 0 && cursors[hole - 1].order > cursor.order; hole--) cursors[hole] = cursors[hole - 1];
+      cursors[hole] = cursor;
+    }
   }
 
   /** Marks the cursors, those of {@code channel} last; sets {@link #rest}; returns how many postings the required ones have here. */
@@ -152,8 +165,15 @@ final class WindowScorer {
   }
 
   private boolean cannotWin(double[] sums) {
-    double gain = plan.root.gain(sums);
-    return !(gain > 0) || (float) gain < top.threshold();
+    return !(plan.root.gain(sums) > limit());
+  }
+
+  /**
+   * The gain that a document must exceed to be worth looking at. A gain that rounds to the k-th score may still win by its id, and
+   * whatever rounds to that score is above the float below it.
+   */
+  private double limit() {
+    return Math.max(0, Math.nextDown(top.threshold()));
   }
 
   /** Adds (or with −1 takes away) what the cursor's terms can contribute in this window. Exact, so it can be undone. */
@@ -177,14 +197,24 @@ final class WindowScorer {
 
   /** Documents without a required term drop out by themselves: their bound is that of the optional terms, which cannot win. */
   private void selectCandidates(int from, int to, Bits live) {
-    int count = to - from;
-    plan.root.boundAll(channels, rest, count);
+    plan.root.boundAll(channels, rest, to - from);
     double[] gain = plan.root.gain;
-    float threshold = top.threshold();
-    candidateCount = 0;
-    for (int i = 0; i < count; i++) {
-      if (gain[i] > 0 && (float) gain[i] >= threshold && (live == null || live.get(from + i))) candidates[candidateCount++] = i;
+    double limit = limit();
+    int kept = 0;
+    for (int i = 0; i < to - from; i++) {
+      candidates[kept] = i;
+      if (gain[i] > limit) kept++;
     }
+    candidateCount = live == null ? kept : keepLive(live, from, kept);
+  }
+
+  private int keepLive(Bits live, int from, int count) {
+    int kept = 0;
+    for (int i = 0; i < count; i++) {
+      candidates[kept] = candidates[i];
+      if (live.get(from + candidates[i])) kept++;
+    }
+    return kept;
   }
 
   private void complete(TermCursor[] cursors, int required, int from, int to) throws IOException {
@@ -209,7 +239,8 @@ final class WindowScorer {
   }
 
   private int read(TermCursor cursor, int from, int to) throws IOException {
-    if (cursor.slots.length == 1 && cursor.slots[0].degree <= 2) return cursor.readInto(from, to, channels[cursor.slots[0].channel], cursor.slots[0]);
+    Slot first = cursor.slots[0];
+    if (cursor.slots.length == 1 && first.degree <= 2) return cursor.readInto(from, to, first, channels[first.channel]);
     int count = cursor.read(from, to, offsets, impacts);
     addTo(cursor, count);
     return count;
@@ -222,11 +253,11 @@ final class WindowScorer {
   private void dropLosers() {
     plan.root.bound(channels, rest, candidates, candidateCount);
     double[] gain = plan.root.gain;
-    float threshold = top.threshold();
+    double limit = limit();
     int kept = 0;
     for (int i = 0; i < candidateCount; i++) {
       candidates[kept] = candidates[i];
-      if (gain[i] > 0 && (float) gain[i] >= threshold) kept++;
+      if (gain[i] > limit) kept++;
     }
     candidateCount = kept;
   }
@@ -236,6 +267,9 @@ final class WindowScorer {
     plan.root.bound(channels, rest, candidates, candidateCount);
     plan.root.score(channels, candidates, candidateCount);
     double[] value = plan.root.value;
-    for (int i = 0; i < candidateCount; i++) top.offer((float) value[i], docBase + candidates[i]);
+    for (int i = 0; i < candidateCount; i++) {
+      float score = (float) value[i];
+      if (score >= top.threshold()) top.offer(score, docBase + candidates[i]);
+    }
   }
 }

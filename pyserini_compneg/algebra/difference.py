@@ -1,0 +1,133 @@
+r"""A \ B₁ \ … \ Bₙ as one vector.
+
+All operators take every negative at once, because only some could take one after another:
+
+- ``disentangled`` max-pools the negatives: a term of several is penalised once, with the largest weight.
+- ``subtraction`` and ``constant`` subtract each negative, as Widdows does (Section 4.2), so its order is irrelevant.
+- ``nrf`` subtracts the mean of the negatives, as Rocchio's formula does with non-relevant documents.
+- ``orthogonal`` removes the subspace that the negatives span; Widdows shows why one after another would not.
+
+A negative without terms changes nothing. Negative weights, as signed encoders give them, are subtracted like others.
+
+Source: Krasakis, Yates, Kanoulas, Sections 3.2.2 and 4.2.2; Widdows 2003, Orthogonal Negation in Vector Spaces; Salton
+and Buckley 1990, Improving Retrieval Performance by Relevance Feedback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TypeAlias
+
+from pyserini_compneg.algebra.union import addition
+from pyserini_compneg.vectors import SparseVector, add, dot, max_pool, norm
+
+VectorDifference: TypeAlias = Callable[[SparseVector, Sequence[SparseVector]], dict[str, float]]
+
+NRF_WEIGHT = 0.25
+CONSTANT_WEIGHT = 0.75
+
+# Relative to the length of a vector: what is left of it below these is rounding.
+_DEPENDENT = 1e-10
+_NOISE = 1e-12
+
+
+def disentangled(a: SparseVector, negatives: Sequence[SparseVector]) -> dict[str, float]:
+    """A − B* with B* = B − 𝟙_A ⊙ B, Eq. 5: penalises what B has and A has not, and keeps A as it is.
+
+    >>> disentangled({"birds": 1.0, "colombia": 1.0}, [{"birds": 1.0, "venezuela": 1.0}])
+    {'birds': 1.0, 'colombia': 1.0, 'venezuela': -1.0}
+    """
+    b = max_pool(negatives)
+    return add(a, {term: weight for term, weight in b.items() if term not in a}, -1.0)
+
+
+def subtraction(a: SparseVector, negatives: Sequence[SparseVector]) -> dict[str, float]:
+    """A − Σ Bᵢ: terms that A shares with a negative suffer too.
+
+    >>> subtraction({"birds": 1.0, "colombia": 1.0}, [{"birds": 1.0, "venezuela": 1.0}])
+    {'colombia': 1.0, 'venezuela': -1.0}
+    """
+    return add(a, addition(negatives), -1.0)
+
+
+def nrf(a: SparseVector, negatives: Sequence[SparseVector], weight: float = NRF_WEIGHT) -> dict[str, float]:
+    """A − λ/n · Σ Bᵢ, negative relevance feedback with the n negatives as the non-relevant documents.
+
+    Args:
+        a: What is wanted.
+        negatives: What is not. Those without terms do not count: they would only weaken the others.
+        weight: λ; Salton and Buckley's γ by default.
+
+    >>> nrf({"birds": 1.0}, [{"birds": 1.0}, {"venezuela": 2.0}, {}])
+    {'birds': 0.875, 'venezuela': -0.25}
+    """
+    known = [negative for negative in negatives if negative]
+    return add(a, addition(known), -weight / len(known)) if known else dict(a)
+
+
+def constant(a: SparseVector, negatives: Sequence[SparseVector], weight: float = CONSTANT_WEIGHT) -> dict[str, float]:
+    """A − λ · Σ Bᵢ, Widdows' constant subtraction, with his λ by default.
+
+    >>> constant({"birds": 1.0}, [{"birds": 1.0}, {"venezuela": 2.0}])
+    {'birds': 0.25, 'venezuela': -1.5}
+    """
+    return add(a, addition(negatives), -weight)
+
+
+def orthogonal(a: SparseVector, negatives: Sequence[SparseVector]) -> dict[str, float]:
+    """A minus its projection on the span of the negatives, Widdows, Eq. 1 for one negative and Eq. 2 for several.
+
+    The result is orthogonal to each of them. A term that only rounding leaves behind is dropped.
+
+    >>> orthogonal({"birds": 1.0, "colombia": 1.0}, [{"birds": 1.0, "venezuela": 1.0}])
+    {'birds': 0.5, 'colombia': 1.0, 'venezuela': -0.5}
+    >>> orthogonal({"birds": 1.0, "colombia": 1.0}, [{"birds": 3.0, "colombia": 3.0}])
+    {}
+    """
+    rest = _without_projection(a, _orthogonal_basis(negatives))
+    floor = _NOISE * norm(a)
+    return {term: weight for term, weight in rest.items() if abs(weight) > floor}
+
+
+def ignore(a: SparseVector, negatives: Sequence[SparseVector]) -> dict[str, float]:
+    """A: the paper's ablation, which leaves the negatives out.
+
+    >>> ignore({"birds": 1.0}, [{"birds": 1.0}])
+    {'birds': 1.0}
+    """
+    return dict(a)
+
+
+def _orthogonal_basis(vectors: Iterable[SparseVector]) -> list[dict[str, float]]:
+    """Gram-Schmidt; a vector that depends on those before it adds no direction."""
+    basis: list[dict[str, float]] = []
+    for vector in vectors:
+        rest = _without_projection(vector, basis)
+        if norm(rest) > _DEPENDENT * norm(vector):
+            basis.append(rest)
+    return basis
+
+
+def _without_projection(vector: SparseVector, basis: Sequence[SparseVector]) -> dict[str, float]:
+    """A − Σ (A·b / |b|²) b over an orthogonal basis, one direction at a time as the modified Gram-Schmidt process does.
+
+    The second round takes away what cancellation left of the first.
+    """
+    rest = dict(vector)
+    for direction in (*basis, *basis):
+        rest = add(rest, direction, -dot(rest, direction) / dot(direction, direction))
+    return rest
+
+
+DIFFERENCES: Mapping[str, VectorDifference] = MappingProxyType(
+    {
+        "disentangled": disentangled,
+        "subtraction": subtraction,
+        "nrf": nrf,
+        "constant": constant,
+        "orthogonal": orthogonal,
+        "ignore": ignore,
+    }
+)
+"""The operators by the names that users choose them by."""

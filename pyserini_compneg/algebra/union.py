@@ -1,0 +1,34 @@
+"""A ∪ B as one vector.
+
+Source: Krasakis, Yates, Kanoulas, Section 3.2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import TypeAlias
+
+from pyserini_compneg.vectors import SparseVector, add, max_pool
+
+VectorUnion: TypeAlias = Callable[[Iterable[SparseVector]], dict[str, float]]
+
+
+def addition(vectors: Iterable[SparseVector]) -> dict[str, float]:
+    """A + B, Eq. 9: a term that operands share counts once for each.
+
+    >>> addition([{"birds": 1.0, "colombia": 1.0}, {"birds": 1.0, "venezuela": 1.0}])
+    {'birds': 2.0, 'colombia': 1.0, 'venezuela': 1.0}
+    """
+    total: dict[str, float] = {}
+    for vector in vectors:
+        total = add(total, vector)
+    return total
+
+
+UNIONS: Mapping[str, VectorUnion] = MappingProxyType({"maxpool": max_pool, "addition": addition})
+"""The operators by the names that users choose them by.
+
+``maxpool`` is Eq. 10 as it stands, a maximum with 0: a negative weight survives only where every operand has one, so a
+union forgets what one of its operands excludes.
+"""

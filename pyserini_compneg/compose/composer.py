@@ -1,0 +1,150 @@
+r"""From expressions to scoring trees, bottom-up.
+
+Where all operands are vectors and the operator works on vectors, the result is a vector, one linear leaf. Elsewhere it
+is a tree, and these are the approximations:
+
+- ∪: ``maxpool`` and ``addition`` of anything but vectors is the maximum of the scores, as with ``dismax``.
+- ∩: an operand that is a tree takes part with its positive weights.
+- \: what is excluded takes part with its positive weights if it is a tree or holds a difference. A left side that is a
+  tree stays as it is, and a linear part is added to it: see ``_Composer._change``.
+
+An atom without terms, all of them unknown to the model, is an empty vector. In ``cpt`` it empties the conjunction; in
+``cpt+maxpool`` it leaves the share of maxpool, so documents about the other operands are still found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyserini_compneg import algebra
+from pyserini_compneg.algebra.difference import constant, nrf
+from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
+from pyserini_compneg.compose.protocol import QueryEncoder
+from pyserini_compneg.compose.rewrite import alternatives, conjunction, holds_difference, verbalised
+from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum, is_empty, positive_weights, terms
+from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.expression import Atom, Expression, Union, atoms
+from pyserini_compneg.vectors import SparseVector, add, checked, max_pool, scale
+
+
+def compose_query(
+    expression: Expression, encoder: QueryEncoder, operators: Operators = DEFAULT_OPERATORS
+) -> ScoringNode:
+    """Turns an expression into the query that is run.
+
+    Args:
+        expression: What is searched for.
+        encoder: Gives the vectors of texts.
+        operators: What stands for union, intersection and difference.
+
+    Returns:
+        The scoring tree. It ``is_empty`` if the encoder knows no term of what is wanted.
+
+    Raises:
+        EncodingError: A vector with a weight that is no finite number, or vectors missing.
+        CompositionError: Weights beyond the limits of exact arithmetic.
+    """
+    return compose_queries([expression], encoder, operators)[0]
+
+
+def compose_queries(
+    expressions: Sequence[Expression], encoder: QueryEncoder, operators: Operators = DEFAULT_OPERATORS
+) -> list[ScoringNode]:
+    """As ``compose_query``, for many expressions; every distinct text is encoded once, all in one batch."""
+    rewritten = [verbalised(expression, operators) for expression in expressions]
+    texts = list(dict.fromkeys(text for expression in rewritten for text in atoms(expression)))
+    composer = _Composer(operators, _encode(texts, encoder))
+    return [composer.compose(expression) for expression in rewritten]
+
+
+def _encode(texts: list[str], encoder: QueryEncoder) -> dict[str, dict[str, float]]:
+    vectors = encoder.encode_batch(texts) if texts else []
+    if len(vectors) != len(texts):
+        raise EncodingError(f"the encoder must give a vector for each text, got {len(vectors)} for {len(texts)} texts")
+    return {text: checked(vector, f"atom {text!r}") for text, vector in zip(texts, vectors, strict=True)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Composer:
+    """Composes expressions without vanilla operators.
+
+    Attributes:
+        operators: What stands for the nodes.
+        vectors: The vector of each atom's text.
+    """
+
+    operators: Operators
+    vectors: Mapping[str, SparseVector]
+
+    def compose(self, expression: Expression) -> ScoringNode:
+        match expression:
+            case Atom(text):
+                return Linear(self.vectors[text])
+            case Union():
+                return self._union([self.compose(member) for member in alternatives(expression)])
+        parts = conjunction(expression)
+        kept = [self.compose(member) for member in parts.kept]
+        positive = self._intersection(kept) if len(kept) > 1 else kept[0]
+        negatives = [self._negative(member) for member in parts.excluded]
+        return self._difference(positive, negatives) if negatives else positive
+
+    def _union(self, children: list[ScoringNode]) -> ScoringNode:
+        unite = algebra.UNIONS.get(self.operators.union)
+        vectors = [child.weights for child in children if isinstance(child, Linear)]
+        if unite and len(vectors) == len(children):
+            return Linear(unite(vectors))
+        able = [child for child in children if not is_empty(child)]
+        return Max(tuple(able)) if len(able) > 1 else next(iter(able), Linear({}))
+
+    def _intersection(self, children: list[ScoringNode]) -> ScoringNode:
+        name = self.operators.intersection
+        vectors = [child.weights if isinstance(child, Linear) else positive_weights(child) for child in children]
+        if name in algebra.INTERSECTIONS:
+            return Linear(algebra.INTERSECTIONS[name](vectors))
+        operands = tuple(algebra.cpt_operands(vectors, self.operators.top_terms))
+        share = self.operators.maxpool_weight if name == "cpt+maxpool" else 0.0
+        pooled = Linear(scale(max_pool(vectors), share))
+        return _sum(Product(operands), pooled) if all(operands) else pooled
+
+    def _negative(self, expression: Expression) -> SparseVector:
+        node = self.compose(expression)
+        if isinstance(node, Linear) and not holds_difference(expression):
+            return node.weights
+        return positive_weights(node)
+
+    def _difference(self, left: ScoringNode, negatives: list[SparseVector]) -> ScoringNode:
+        if isinstance(left, Linear):
+            return Linear(self._subtract(left.weights, negatives))
+        return _sum(left, Linear(self._change(left, negatives)))
+
+    def _change(self, left: ScoringNode, negatives: list[SparseVector]) -> dict[str, float]:
+        """What the operator would add to a vector that stands for the tree.
+
+        ``disentangled`` asks it only which terms the left side uses anywhere, and ``orthogonal`` projects the tree's
+        positive weights; what the others subtract does not depend on it.
+        """
+        match self.operators.difference:
+            case "disentangled":
+                vector = dict.fromkeys(terms(left), 1.0)
+            case "orthogonal":
+                vector = positive_weights(left)
+            case _:
+                vector = {}
+        return add(self._subtract(vector, negatives), vector, -1.0)
+
+    def _subtract(self, a: SparseVector, negatives: list[SparseVector]) -> dict[str, float]:
+        match self.operators.difference:
+            case "nrf":
+                return nrf(a, negatives, self.operators.nrf_weight)
+            case "constant":
+                return constant(a, negatives, self.operators.constant_weight)
+            case name:
+                return algebra.DIFFERENCES[name](a, negatives)
+
+
+def _sum(node: ScoringNode, linear: Linear) -> ScoringNode:
+    """The node with a linear part added to it; sums stay flat, and an empty part is left out."""
+    if not linear.weights:
+        return node
+    return Sum((*node.children, linear) if isinstance(node, Sum) else (node, linear))

@@ -1,0 +1,76 @@
+"""The choice of operators: which operation stands for union, intersection and difference, and their settings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from pyserini_compneg import algebra
+from pyserini_compneg.algebra.difference import CONSTANT_WEIGHT, NRF_WEIGHT
+from pyserini_compneg.errors import CompositionError
+
+UNIONS = (*algebra.UNIONS, "dismax", "vanilla")
+INTERSECTIONS = ("cpt", "cpt+maxpool", *algebra.INTERSECTIONS, "vanilla")
+DIFFERENCES = (*algebra.DIFFERENCES, "vanilla")
+
+SUMMARIES: Mapping[str, str] = MappingProxyType(
+    {
+        "maxpool": "elementwise maximum",
+        "addition": "A + B",
+        "dismax": "the better of the two scores, for each document",
+        "cpt": "combined pseudo-terms: the joint occurrence of the operands' heaviest terms",
+        "cpt+maxpool": "cpt, plus a share of maxpool",
+        "disentangled": "A - B outside the terms of A",
+        "subtraction": "A - B",
+        "nrf": "A - w B, negative relevance feedback",
+        "constant": "A - w B, constant subtraction",
+        "orthogonal": "A minus its projection on B",
+        "ignore": "A",
+        "vanilla": "encode the operation as one text",
+    }
+)
+"""One line of help for each operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operators:
+    """One operator for each kind of node.
+
+    Attributes:
+        union: One of ``UNIONS``.
+        intersection: One of ``INTERSECTIONS``.
+        difference: One of ``DIFFERENCES``.
+        top_terms: How many terms of each operand a conjunction combines (cpt); the paper takes 5.
+        maxpool_weight: The share of maxpool in ``cpt+maxpool``.
+        nrf_weight: λ of ``nrf``.
+        constant_weight: λ of ``constant``.
+
+    Raises:
+        CompositionError: An unknown name, or a setting out of its range.
+    """
+
+    union: str = "dismax"
+    intersection: str = "cpt+maxpool"
+    difference: str = "disentangled"
+    top_terms: int = algebra.TOP_TERMS
+    maxpool_weight: float = 0.3
+    nrf_weight: float = NRF_WEIGHT
+    constant_weight: float = CONSTANT_WEIGHT
+
+    def __post_init__(self) -> None:
+        """Checks every setting."""
+        for kind, choices in (("union", UNIONS), ("intersection", INTERSECTIONS), ("difference", DIFFERENCES)):
+            name = getattr(self, kind)
+            if name not in choices:
+                raise CompositionError(f"{kind} must be one of {', '.join(choices)}, got {name!r}")
+        if isinstance(self.top_terms, bool) or not isinstance(self.top_terms, int) or self.top_terms < 1:
+            raise CompositionError(f"top_terms must be a whole number from 1, got {self.top_terms!r}")
+        for setting in ("maxpool_weight", "nrf_weight", "constant_weight"):
+            weight = getattr(self, setting)
+            if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight < math.inf:
+                raise CompositionError(f"{setting} must be a finite number from 0, got {weight!r}")
+
+
+DEFAULT_OPERATORS = Operators()

@@ -1,0 +1,206 @@
+"""The scoring tree: what an expression becomes, and what score it gives to a document.
+
+Four frozen nodes. ``evaluate`` defines their meaning for one document; a search over an index must agree with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pyserini_compneg.errors import CompositionError, EncodingError
+from pyserini_compneg.vectors import SparseVector, checked, max_pool, positive_part
+
+SMALLEST_WEIGHT = 1e-18
+LARGEST_WEIGHT = 1e18
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """Σ w·d over signed weights. A document matches when it has a term of positive weight.
+
+    Raises:
+        CompositionError: A weight that ``checked_weights`` refuses.
+    """
+
+    weights: SparseVector
+
+    def __post_init__(self) -> None:
+        """Checks the weights and drops zeros."""
+        object.__setattr__(self, "weights", checked_weights(self.weights, "Linear"))
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """Π over the n operands of Σ (w·d)^(1/n): Combined Pseudo-Terms, factored. A document matches when all operands do.
+
+    Raises:
+        CompositionError: Fewer than two operands, one without a term, or a weight that is not positive.
+    """
+
+    operands: tuple[SparseVector, ...]
+
+    def __post_init__(self) -> None:
+        """Checks the operands and drops zeros."""
+        if len(self.operands) < 2:
+            raise CompositionError(f"a product needs two or more operands, got {len(self.operands)}")
+        operands = tuple(checked_operand(operand, f"Product[{i}]") for i, operand in enumerate(self.operands))
+        object.__setattr__(self, "operands", operands)
+
+
+@dataclass(frozen=True, slots=True)
+class Max:
+    """The best value among the children that a document matches.
+
+    Raises:
+        CompositionError: No children, or one that is no node.
+    """
+
+    children: tuple[ScoringNode, ...]
+
+    def __post_init__(self) -> None:
+        """Checks the children."""
+        object.__setattr__(self, "children", _checked_children(self.children, "a maximum"))
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """The sum of the children's values. A document matches when it matches any of them.
+
+    The negative terms of a linear child count whatever else the document matches.
+
+    Raises:
+        CompositionError: No children, or one that is no node.
+    """
+
+    children: tuple[ScoringNode, ...]
+
+    def __post_init__(self) -> None:
+        """Checks the children."""
+        object.__setattr__(self, "children", _checked_children(self.children, "a sum"))
+
+
+ScoringNode: TypeAlias = Linear | Product | Max | Sum
+
+
+def evaluate(node: ScoringNode, impacts: SparseVector) -> float | None:
+    """The score of a document, or None if it does not match. A score may be 0 or less.
+
+    Args:
+        node: The query.
+        impacts: The document's terms, with weights above 0.
+
+    >>> evaluate(Linear({"birds": 1.0, "parrots": -2.0}), {"birds": 3.0, "parrots": 4.0})
+    -5.0
+    >>> evaluate(Product(({"colombia": 4.0}, {"venezuela": 1.0})), {"colombia": 9.0}) is None
+    True
+    """
+    return _value(node, impacts) if matches(node, impacts) else None
+
+
+def matches(node: ScoringNode, impacts: SparseVector) -> bool:
+    """Whether a document can be retrieved at all: by positive terms, of every operand where they are multiplied."""
+    match node:
+        case Linear(weights):
+            return any(weight > 0 and term in impacts for term, weight in weights.items())
+        case Product(operands):
+            return all(not impacts.keys().isdisjoint(operand) for operand in operands)
+        case Max(children) | Sum(children):
+            return any(matches(child, impacts) for child in children)
+
+
+def _value(node: ScoringNode, impacts: SparseVector) -> float:
+    match node:
+        case Linear(weights):
+            return math.fsum(weight * impacts[term] for term, weight in weights.items() if term in impacts)
+        case Product(operands):
+            return math.prod(_sum_of_roots(operand, impacts, len(operands)) for operand in operands)
+        case Max(children):
+            return max((_value(child, impacts) for child in children if matches(child, impacts)), default=0.0)
+        case Sum(children):
+            return math.fsum(_value(child, impacts) for child in children)
+
+
+def _sum_of_roots(weights: SparseVector, impacts: SparseVector, degree: int) -> float:
+    return math.fsum((weight * impacts[term]) ** (1 / degree) for term, weight in weights.items() if term in impacts)
+
+
+def leaf_vectors(node: ScoringNode) -> Iterator[SparseVector]:
+    """Yields the weights of every linear leaf and of every operand of a product, from left to right."""
+    match node:
+        case Linear(weights):
+            yield weights
+        case Product(operands):
+            yield from operands
+        case Max(children) | Sum(children):
+            for child in children:
+                yield from leaf_vectors(child)
+
+
+def terms(node: ScoringNode) -> list[str]:
+    """The distinct terms in order of first appearance."""
+    return list(dict.fromkeys(term for weights in leaf_vectors(node) for term in weights))
+
+
+def negative_terms(node: ScoringNode) -> list[str]:
+    """The distinct terms that some leaf gives a negative weight, in order of first appearance."""
+    leaves = leaf_vectors(node)
+    return list(dict.fromkeys(term for weights in leaves for term, weight in weights.items() if weight < 0))
+
+
+def positive_weights(node: ScoringNode) -> dict[str, float]:
+    """One positive vector for a whole tree, where an operator needs one: the largest weight that a leaf gives a term.
+
+    >>> positive_weights(Sum((Product(({"a": 1.0}, {"b": 2.0})), Linear({"a": 0.5, "c": -1.0}))))
+    {'a': 1.0, 'b': 2.0}
+    """
+    return max_pool(positive_part(weights) for weights in leaf_vectors(node))
+
+
+def is_empty(node: ScoringNode) -> bool:
+    """Whether no document can match, because no term has a positive weight."""
+    return not positive_weights(node)
+
+
+def checked_weights(weights: SparseVector, source: str) -> dict[str, float]:
+    """The weights without zeros, if scores made of them stay exact.
+
+    Args:
+        weights: Terms and weights.
+        source: Where they stand, for the message.
+
+    Raises:
+        CompositionError: No vector, or a weight whose magnitude exact arithmetic does not cover.
+    """
+    try:
+        result = checked(weights, source)
+    except EncodingError as error:
+        raise CompositionError(str(error)) from None
+    for term, weight in result.items():
+        if not SMALLEST_WEIGHT <= abs(weight) <= LARGEST_WEIGHT:
+            limits = f"between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g} in magnitude, the limits of exact arithmetic"
+            raise CompositionError(f"{source}: the weight of {term!r} must be {limits}, got {weight!r}")
+    return result
+
+
+def checked_operand(weights: SparseVector, source: str) -> dict[str, float]:
+    """As ``checked_weights``, for an operand of a product: only positive weights, and at least one."""
+    result = checked_weights(weights, source)
+    if not result:
+        raise CompositionError(f"{source}: an operand of a product needs a term")
+    for term, weight in result.items():
+        if weight < 0:
+            raise CompositionError(f"{source}: the weight of {term!r} in a product must be positive, got {weight!r}")
+    return result
+
+
+def _checked_children(children: Sequence[object], name: str) -> tuple[ScoringNode, ...]:
+    if not children:
+        raise CompositionError(f"{name} needs a child")
+    nodes = tuple(child for child in children if isinstance(child, ScoringNode))
+    if len(nodes) < len(children):
+        kinds = ", ".join(type(child).__name__ for child in children)
+        raise CompositionError(f"the children of {name} must be scoring nodes, got {kinds}")
+    return nodes

@@ -1,0 +1,23 @@
+"""Random scoring trees and documents."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from pyserini_compneg.compose import Linear, Max, Product, ScoringNode, Sum
+
+TERMS = st.sampled_from("abcdef")
+POSITIVE = st.dictionaries(TERMS, st.integers(1, 9).map(float), min_size=1, max_size=4)
+SIGNED = st.dictionaries(TERMS, st.integers(-9, 9).map(float), max_size=4)
+DOCUMENTS = st.dictionaries(TERMS, st.integers(1, 50).map(float))
+
+
+def nodes() -> st.SearchStrategy[ScoringNode]:
+    """Trees of every shape."""
+
+    def above(children: st.SearchStrategy[ScoringNode]) -> st.SearchStrategy[ScoringNode]:
+        several = st.lists(children, min_size=1, max_size=3).map(tuple)
+        return several.map(Max) | several.map(Sum)
+
+    products = st.lists(POSITIVE, min_size=2, max_size=3).map(tuple).map(Product)
+    return st.recursive(SIGNED.map(Linear) | products, above, max_leaves=8)

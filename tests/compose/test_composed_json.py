@@ -1,0 +1,86 @@
+import json
+import math
+
+import pytest
+from hypothesis import given
+from scoring_strategies import nodes
+
+from pyserini_compneg.compose import Linear, Max, Product, Sum, composed_line, from_json, to_json
+from pyserini_compneg.errors import CompositionError
+from pyserini_compneg.expression import MAX_DEPTH
+
+
+def read_back(line):
+    fields = json.loads(line)
+    return from_json(fields["score"] if "score" in fields else {"vector": fields["vector"]}, "here")
+
+
+@given(nodes())
+def test_round_trip(node):
+    line = composed_line("q1", "a AND b", node)
+    assert "\n" not in line
+    assert read_back(line) == node
+
+
+def test_fractions_and_extremes_survive():
+    node = Linear({"a": 0.1, "b": 1e18, "c": -1e-18, "d": 1 / 3})
+    assert read_back(composed_line("q", "", node)) == node
+
+
+def test_written_form():
+    node = Max((Sum((Product(({"a": 1.0}, {"b": 2.5})), Linear({"x": -3.0}))), Linear({})))
+    product = {"product": [{"vector": {"a": 1}}, {"vector": {"b": 2.5}}]}
+    assert to_json(node) == {"score": {"max": [{"sum": [product, {"vector": {"x": -3}}]}, {"vector": {}}]}}
+    assert to_json(Linear({})) == {"vector": {}}
+
+
+def test_a_line_keeps_its_text_readable():
+    line = composed_line("7", "é ∩ b", Linear({"a∩b": 256.0}))
+    assert line == '{"id": "7", "contents": "é ∩ b", "vector": {"a∩b": 256}}'
+
+
+KEYS = "an object with one key, vector or product or max or sum"
+EXACT = "between 1e-18 and 1e+18 in magnitude, the limits of exact arithmetic"
+A = {"vector": {"a": 1}}
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (None, f"$: expected {KEYS}, got None"),
+        ([], f"$: expected {KEYS}, got []"),
+        ({}, f"$: expected {KEYS}, got {{}}"),
+        ({"min": [A]}, f"$: expected {KEYS}, got {{'min': [{{'vector': {{'a': 1}}}}]}}"),
+        ({"max": 1, "sum": 2}, f"$: expected {KEYS}, got {{'max': 1, 'sum': 2}}"),
+        ({"vector": [1]}, "$.vector: expected an object of terms and weights, got [1]"),
+        ({"vector": {"a": math.nan}}, "$.vector: the weight of 'a' must be a finite number, got nan"),
+        ({"vector": {"a": True}}, "$.vector: the weight of 'a' must be a finite number, got True"),
+        ({"vector": {"a": "1"}}, "$.vector: the weight of 'a' must be a finite number, got '1'"),
+        ({"vector": {"a": 10**30}}, f"$.vector: the weight of 'a' must be {EXACT}, got 1e+30"),
+        ({"vector": {"": 1}}, "$.vector: a term must be a non-empty text, got ''"),
+        ({"product": [A]}, "$.product: expected a list of two or more operands, got [{'vector': {'a': 1}}]"),
+        ({"product": A}, "$.product: expected a list of two or more operands, got {'vector': {'a': 1}}"),
+        ({"product": [A, {"max": []}]}, "$.product[1]: expected an object with one key, vector, got {'max': []}"),
+        ({"product": [A, {"vector": {}}]}, "$.product[1].vector: an operand of a product needs a term"),
+        (
+            {"product": [A, {"vector": {"b": -1}}]},
+            "$.product[1].vector: the weight of 'b' in a product must be positive, got -1.0",
+        ),
+        ({"max": []}, "$.max: expected a list of one or more children, got []"),
+        ({"sum": [A, {"max": {}}]}, "$.sum[1].max: expected a list of one or more children, got {}"),
+    ],
+)
+def test_what_is_no_scoring_tree_is_refused(value, message):
+    with pytest.raises(CompositionError) as error:
+        from_json(value, "queries.jsonl:3")
+    assert str(error.value) == f"queries.jsonl:3: {message}"
+
+
+def test_depth_is_limited():
+    value = A
+    for _ in range(MAX_DEPTH - 1):
+        value = {"max": [value]}
+    from_json(value, "here")
+    with pytest.raises(CompositionError) as error:
+        from_json({"max": [value]}, "here")
+    assert str(error.value) == "here: the score is more than 100 levels deep; flatten it"

@@ -1,0 +1,180 @@
+import math
+
+import pytest
+from lookup_encoder import LookupEncoder, letters
+
+from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum, compose_queries, compose_query, is_empty
+from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.expression import parse
+
+COLOMBIA = {"birds": 1.0, "fly": 1.0, "colombia": 1.0, "andes": 1.0}
+VENEZUELA = {"birds": 1.0, "fly": 1.0, "venezuela": 1.0, "andes": 1.0}
+PARROTS = {"birds": 1.0, "parrot": 2.0}
+BIRDS = {"colombia": COLOMBIA, "venezuela": VENEZUELA, "parrots": PARROTS}
+
+
+def composed(text, vectors=BIRDS, **operators):
+    return compose_query(parse(text), LookupEncoder(vectors), Operators(**operators))
+
+
+def test_an_atom_is_its_vector():
+    assert composed("colombia") == Linear(COLOMBIA)
+
+
+def test_unions_of_the_papers_birds():
+    text = "colombia OR venezuela"
+    assert composed(text, union="maxpool") == Linear({**COLOMBIA, "venezuela": 1.0})
+    shared = {"birds": 2.0, "fly": 2.0, "andes": 2.0}
+    assert composed(text, union="addition") == Linear({**shared, "colombia": 1.0, "venezuela": 1.0})
+    assert composed(text) == Max((Linear(COLOMBIA), Linear(VENEZUELA)))
+
+
+def test_intersections_of_the_papers_birds():
+    text = "colombia AND venezuela"
+    pooled = {**COLOMBIA, "venezuela": 1.0}
+    assert composed(text, intersection="maxpool") == Linear(pooled)
+    assert composed(text, intersection="addition").weights["birds"] == 2.0
+    assert composed(text, intersection="cpt") == Product((COLOMBIA, VENEZUELA))
+    assert composed(text) == Sum((Product((COLOMBIA, VENEZUELA)), Linear(dict.fromkeys(pooled, 0.3))))
+    assert composed(text, intersection="cpt", top_terms=1) == Product(({"andes": 1.0}, {"andes": 1.0}))
+
+
+@pytest.mark.parametrize(
+    ("operators", "birds", "venezuela"),
+    [
+        ({"difference": "disentangled"}, 1.0, -1.0),
+        ({"difference": "subtraction"}, 0.0, -1.0),
+        ({"difference": "nrf"}, 0.75, -0.25),
+        ({"difference": "nrf", "nrf_weight": 0.5}, 0.5, -0.5),
+        ({"difference": "constant"}, 0.25, -0.75),
+        ({"difference": "constant", "constant_weight": 0.5}, 0.5, -0.5),
+        ({"difference": "orthogonal"}, 0.25, -0.75),
+        ({"difference": "ignore"}, 1.0, 0.0),
+    ],
+)
+def test_differences_of_the_papers_birds(operators, birds, venezuela):
+    expected = {"birds": birds, "fly": birds, "colombia": 1.0, "andes": birds, "venezuela": venezuela}
+    assert composed("colombia NOT venezuela", **operators) == Linear(expected)
+
+
+@pytest.mark.parametrize("text", ["a NOT b NOT c", "a NOT (b OR c)", "a NOT (b OR (c OR b))"])
+@pytest.mark.parametrize("union", ["maxpool", "dismax"])
+def test_negatives_are_taken_away_together(text, union):
+    vectors = {"a": {"t": 4.0}, "b": {"t": 1.0, "x": 1.0}, "c": {"x": 3.0}}
+    assert composed(text, vectors, union=union) == Linear({"t": 4.0, "x": -3.0})
+
+
+def test_several_negatives_by_operator():
+    vectors = {"a": {"t": 4.0}, "b": {"t": 1.0, "x": 1.0}, "c": {"x": 3.0}}
+    text = "a NOT b NOT c"
+    assert composed(text, vectors, difference="subtraction") == Linear({"t": 3.0, "x": -4.0})
+    assert composed(text, vectors, difference="nrf") == Linear({"t": 3.875, "x": -0.5})
+    assert composed(text, vectors, difference="constant") == Linear({"t": 3.25, "x": -3.0})
+    assert composed(text, vectors, difference="orthogonal") == Linear({})
+
+
+def test_a_negation_in_a_conjunction_reaches_the_whole():
+    vectors = letters(a="p", b="q", c="xp")
+    expected = Sum((Product(({"p": 1.0}, {"q": 1.0})), Linear({"x": -1.0})))
+    for text in ("a AND b NOT c", "(a NOT c) AND b", "a AND (b NOT c)"):
+        assert composed(text, vectors, intersection="cpt") == expected
+
+
+@pytest.mark.parametrize(
+    ("difference", "change"),
+    [
+        ("disentangled", {"x": -2.0}),
+        ("subtraction", {"p": -1.0, "x": -2.0}),
+        ("nrf", {"p": -0.25, "x": -0.5}),
+        ("constant", {"p": -0.75, "x": -1.5}),
+        ("orthogonal", {"p": -0.2, "x": -0.4}),  # (p + q)·(p + 2x) / |p + 2x|² = 1/5
+    ],
+)
+def test_a_left_side_that_is_a_tree_stays_and_gains_a_linear_part(difference, change):
+    vectors = {"a": {"p": 1.0}, "b": {"q": 1.0}, "c": {"p": 1.0, "x": 2.0}}
+    for operator, left in (
+        ("AND", Product(({"p": 1.0}, {"q": 1.0}))),
+        ("OR", Max((Linear({"p": 1.0}), Linear({"q": 1.0})))),
+    ):
+        node = composed(f"(a {operator} b) NOT c", vectors, intersection="cpt", difference=difference)
+        assert node.children[0] == left
+        assert node.children[1].weights == pytest.approx(change)
+
+
+def test_ignoring_leaves_a_tree_alone():
+    vectors = letters(a="p", b="q", c="px")
+    assert composed("(a OR b) NOT c", vectors, difference="ignore") == composed("a OR b", vectors)
+
+
+def test_sums_stay_flat():
+    node = composed("colombia AND venezuela NOT parrots")
+    assert [type(child) for child in node.children] == [Product, Linear, Linear]
+    assert node.children[2] == Linear({"parrot": -2.0})
+
+
+def test_nested_operators_of_a_kind_are_one_node():
+    vectors = letters(a="p", b="q", c="r")
+    assert composed("a AND (b AND c)", vectors, intersection="cpt") == Product(({"p": 1.0}, {"q": 1.0}, {"r": 1.0}))
+    assert composed("a OR (b OR c)", vectors) == Max((Linear({"p": 1.0}), Linear({"q": 1.0}), Linear({"r": 1.0})))
+
+
+@pytest.mark.parametrize("union", ["maxpool", "addition", "dismax"])
+def test_a_union_over_a_tree_is_a_maximum(union):
+    vectors = letters(a="p", b="q", c="r")
+    node = composed("a AND b OR c", vectors, union=union, intersection="cpt")
+    assert node == Max((Product(({"p": 1.0}, {"q": 1.0})), Linear({"r": 1.0})))
+
+
+@pytest.mark.parametrize("union", ["maxpool", "dismax"])
+def test_a_union_is_an_operand_by_its_positive_weights(union):
+    vectors = letters(a="p", b="q", c="r", d="x")
+    node = composed("(a OR b NOT d) AND c", vectors, union=union, intersection="cpt")
+    assert node == Product(({"p": 1.0, "q": 1.0}, {"r": 1.0}))
+    assert composed("(a OR b) AND c", vectors, intersection="addition") == Linear({"p": 1.0, "q": 1.0, "r": 1.0})
+
+
+def test_what_a_negative_takes_away_itself_is_not_rewarded():
+    vectors = letters(a="p", b="q", c="r")
+    for difference in ("disentangled", "subtraction"):
+        assert composed("a NOT (b NOT c)", vectors, difference=difference) == Linear({"p": 1.0, "q": -1.0})
+    assert composed("a NOT (b AND c)", vectors) == Linear({"p": 1.0, "q": -1.0, "r": -1.0})
+
+
+def test_vanilla_encodes_the_wording():
+    vectors = {"birds or bats": {"w": 1.0}, "parrots": {"p": 1.0}, "birds or bats that are not parrots": {"v": 1.0}}
+    text = "(birds OR bats) NOT parrots"
+    assert composed(text, vectors, union="vanilla") == Linear({"w": 1.0, "p": -1.0})
+    encoder = LookupEncoder(vectors)
+    compose_query(parse(text), encoder, Operators(difference="vanilla"))
+    assert encoder.batches == [["(birds or bats) that are not parrots"]]
+
+
+def test_each_distinct_text_is_encoded_once_in_one_batch():
+    encoder = LookupEncoder({})
+    expressions_ = [parse("a OR b"), parse("b NOT (a AND c)"), parse("a")]
+    nodes = compose_queries(expressions_, encoder, Operators(intersection="vanilla"))
+    assert encoder.batches == [["a", "b", "a that are also c"]]
+    assert len(nodes) == 3
+    assert compose_queries([], encoder) == []
+    assert len(encoder.batches) == 1
+
+
+def test_an_unknown_operand_empties_cpt_alone():
+    assert composed("colombia AND moon", intersection="cpt") == Linear({})
+    assert composed("colombia AND moon") == Linear(dict.fromkeys(COLOMBIA, 0.3))
+    assert composed("colombia OR moon") == Linear(COLOMBIA)
+    assert is_empty(composed("moon NOT parrots"))
+
+
+def test_bad_vectors_name_their_atom():
+    with pytest.raises(EncodingError) as error:
+        composed("colombia AND a b", {"a b": {"t": math.nan}})
+    assert str(error.value) == "atom 'a b': the weight of 't' must be a finite number, got nan"
+
+
+def test_missing_vectors_are_noticed():
+    encoder = LookupEncoder({})
+    encoder.encode_batch = lambda texts: [{}]
+    with pytest.raises(EncodingError) as error:
+        compose_query(parse("a AND b"), encoder)
+    assert str(error.value) == "the encoder must give a vector for each text, got 1 for 2 texts"

@@ -1,0 +1,104 @@
+"""What holds for every expression and every choice of operators."""
+
+import math
+from itertools import chain, combinations, product
+
+import pytest
+from expression_strategies import contains, expressions
+from hypothesis import given
+from hypothesis import strategies as st
+from lookup_encoder import LookupEncoder, letters
+
+from pyserini_compneg.compose import (
+    DIFFERENCES,
+    INTERSECTIONS,
+    UNIONS,
+    Linear,
+    Operators,
+    compose_query,
+    evaluate,
+    from_json,
+    is_empty,
+    to_json,
+)
+from pyserini_compneg.expression import MAX_DEPTH, Atom, Difference, Intersection, Union, parse
+
+DOCUMENTS = [frozenset(some) for some in chain.from_iterable(combinations("abcd", n) for n in range(5))]
+CHOICES = [Operators(*names) for names in product(UNIONS, INTERSECTIONS, DIFFERENCES)]
+
+
+@pytest.mark.parametrize("text", ["a", "a OR b", "a AND b", "a NOT b", "(a OR b) AND c NOT d"])
+def test_unknown_atoms_give_empty_queries(text):
+    for operators in CHOICES:
+        node = compose_query(parse(text), LookupEncoder({}), operators)
+        assert node == Linear({})
+        assert is_empty(node)
+
+
+@given(
+    expressions(st.sampled_from("abcd")),
+    st.fixed_dictionaries(
+        dict.fromkeys(
+            "abcd",
+            st.dictionaries(st.sampled_from("pqrstu"), st.integers(-9, 9).filter(bool).map(float)),
+        )
+    ),
+    st.sampled_from(CHOICES),
+)
+def test_every_choice_is_defined_on_signed_vectors(expression, vectors, operators):
+    node = compose_query(expression, LookupEncoder(vectors), operators)
+    fields = to_json(node)
+    assert from_json(fields.get("score", fields), "here") == node
+    score = evaluate(node, dict.fromkeys("pqrstu", 2.0))
+    assert (score is None) == is_empty(node)
+    assert score is None or math.isfinite(score)
+
+
+@pytest.mark.parametrize("union", ["maxpool", "dismax"])
+@pytest.mark.parametrize("intersection", ["cpt", "cpt+maxpool", "addition", "maxpool"])
+@pytest.mark.parametrize("difference", ["disentangled", "ignore"])
+@given(expression=expressions(st.sampled_from("abcd")))
+def test_every_document_of_the_set_is_found(union, intersection, difference, expression):
+    operators = Operators(union, intersection, difference)
+    node = compose_query(expression, LookupEncoder({name: {name: 1.0} for name in "abcd"}), operators)
+    for document in filter(lambda document: contains(expression, document), DOCUMENTS):
+        assert evaluate(node, dict.fromkeys(document, 1.0)) is not None
+
+
+@pytest.mark.parametrize("text", ["a AND b", "a AND b AND c", "(a OR b) AND (c OR d)", "a OR b OR c", "a AND (b OR c)"])
+def test_cpt_and_dismax_find_the_set_alone(text):
+    vectors = {name: {name: 1.0} for name in "abcd"}
+    node = compose_query(parse(text), LookupEncoder(vectors), Operators(intersection="cpt"))
+    for document in DOCUMENTS:
+        found = evaluate(node, dict.fromkeys(document, 1.0)) is not None
+        assert found == contains(parse(text), document)
+
+
+@given(expressions(st.sampled_from("abcd"), max_leaves=6), st.sampled_from("abcd"))
+def test_a_document_of_what_is_excluded_ranks_lower(expression, excluded):
+    """With an atom that the expression does not hold, and terms of its own."""
+    vectors = {name: {name: 1.0} for name in "abcd"} | {"z": {"z": 1.0}}
+    plain = compose_query(expression, LookupEncoder(vectors))
+    without = compose_query(Difference(expression, Atom("z")), LookupEncoder(vectors))
+    for document in DOCUMENTS:
+        impacts = dict.fromkeys(document, 1.0)
+        score = evaluate(plain, impacts)
+        assert evaluate(without, impacts) == score
+        assert evaluate(without, impacts | {"z": 1.0}) == (None if score is None else pytest.approx(score - 1.0))
+
+
+@pytest.mark.parametrize("operators", CHOICES[::7] + CHOICES[3::7] + [Operators(intersection="cpt")])
+def test_the_deepest_expressions_compose_and_are_read_back(operators):
+    vectors = letters(a="p", b="q", c="r")
+    steps = [
+        lambda e: Union((e, Atom("b"))),
+        lambda e: Difference(e, Atom("c")),
+        lambda e: Intersection((e, Atom("a"))),
+    ]
+    for kinds in (steps, steps[:2], steps[1:], steps[::2]):
+        deep = Intersection((Atom("a"), Atom("b")))
+        for level in range(MAX_DEPTH - deep.depth):
+            deep = kinds[level % len(kinds)](deep)
+        assert deep.depth == MAX_DEPTH
+        fields = to_json(compose_query(deep, LookupEncoder(vectors), operators))
+        from_json(fields.get("score", fields), "here")

@@ -1,0 +1,115 @@
+import math
+
+import pytest
+from hypothesis import given
+from scoring_strategies import DOCUMENTS, nodes
+
+from pyserini_compneg.compose import (
+    Linear,
+    Max,
+    Product,
+    Sum,
+    evaluate,
+    is_empty,
+    leaf_vectors,
+    negative_terms,
+    positive_weights,
+    terms,
+)
+from pyserini_compneg.errors import CompositionError
+
+
+def columns(node, document):
+    """Gain and value, as the search computes them: all positive terms, and all terms."""
+    match node:
+        case Linear(weights):
+            parts = [weight * document.get(term, 0.0) for term, weight in weights.items()]
+            return sum(part for part in parts if part > 0), sum(parts)
+        case Product(operands):
+            n = len(operands)
+            sums = [sum(w ** (1 / n) * document.get(t, 0.0) ** (1 / n) for t, w in part.items()) for part in operands]
+            return math.prod(sums), math.prod(sums)
+        case Max(children):
+            pairs = [columns(child, document) for child in children]
+            return max(gain for gain, _ in pairs), max((value for gain, value in pairs if gain > 0), default=0.0)
+        case Sum(children):
+            return tuple(map(sum, zip(*(columns(child, document) for child in children), strict=True)))
+
+
+@given(nodes(), DOCUMENTS)
+def test_evaluate_agrees_with_the_columns_of_the_search(node, document):
+    gain, value = columns(node, document)
+    assert evaluate(node, document) == (pytest.approx(value, abs=1e-9) if gain > 0 else None)
+
+
+def test_linear_scores_by_hand():
+    node = Linear({"a": 2.0, "b": 1.0, "x": -3.0})
+    assert evaluate(node, {"a": 1.0, "b": 4.0, "c": 9.0}) == 6.0
+    assert evaluate(node, {"b": 3.0, "x": 1.0}) == 0.0
+    assert evaluate(node, {"x": 1.0}) is None
+    assert evaluate(Linear({}), {"a": 1.0}) is None
+
+
+def test_product_scores_by_hand():
+    two = Product(({"a": 4.0, "b": 1.0}, {"c": 1.0}))
+    assert evaluate(two, {"a": 1.0, "b": 9.0, "c": 4.0}) == (2 + 3) * 2
+    assert evaluate(two, {"a": 1.0, "b": 1.0}) is None
+    three = Product(({"a": 8.0}, {"b": 1.0}, {"c": 27.0}))
+    assert evaluate(three, {"a": 1.0, "b": 8.0, "c": 1.0}) == pytest.approx(2 * 2 * 3)
+
+
+def test_a_maximum_takes_matching_children_only():
+    node = Max((Linear({"a": 1.0, "x": -5.0}), Linear({"b": 1.0})))
+    assert evaluate(node, {"a": 1.0, "x": 1.0}) == -4.0
+    assert evaluate(node, {"a": 1.0, "x": 1.0, "b": 2.0}) == 2.0
+    assert evaluate(node, {"x": 1.0}) is None
+
+
+def test_a_sum_counts_negative_terms_whatever_matches():
+    node = Sum((Product(({"a": 1.0}, {"b": 1.0})), Linear({"c": 2.0, "x": -1.0})))
+    assert evaluate(node, {"a": 4.0, "b": 9.0, "x": 5.0}) == 1.0
+    assert evaluate(node, {"a": 4.0, "c": 1.0, "x": 5.0}) == -3.0
+    assert evaluate(node, {"a": 4.0, "x": 5.0}) is None
+
+
+def test_what_a_tree_is_made_of():
+    product = Product(({"a": 1.0}, {"b": 2.0}))
+    node = Max((Sum((product, Linear({"a": 3.0, "x": -1.0}))), Linear({"x": 0.5})))
+    assert list(leaf_vectors(node)) == [{"a": 1.0}, {"b": 2.0}, {"a": 3.0, "x": -1.0}, {"x": 0.5}]
+    assert terms(node) == ["a", "b", "x"]
+    assert negative_terms(node) == ["x"]
+    assert positive_weights(node) == {"a": 3.0, "b": 2.0, "x": 0.5}
+    assert not is_empty(node)
+    assert is_empty(Linear({}))
+    assert is_empty(Sum((Linear({"x": -1.0}), Linear({}))))
+
+
+EXACT = "between 1e-18 and 1e+18 in magnitude, the limits of exact arithmetic"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Linear({"a": math.nan}), "Linear: the weight of 'a' must be a finite number, got nan"),
+        (lambda: Linear({"a": 1e-19}), f"Linear: the weight of 'a' must be {EXACT}, got 1e-19"),
+        (lambda: Linear({"a": -1e19}), f"Linear: the weight of 'a' must be {EXACT}, got -1e+19"),
+        (lambda: Product(({"a": 1.0},)), "a product needs two or more operands, got 1"),
+        (lambda: Product(({"a": 1.0}, {"b": 0.0})), "Product[1]: an operand of a product needs a term"),
+        (
+            lambda: Product(({"a": 1.0}, {"b": -1.0})),
+            "Product[1]: the weight of 'b' in a product must be positive, got -1.0",
+        ),
+        (lambda: Max(()), "a maximum needs a child"),
+        (lambda: Sum(()), "a sum needs a child"),
+        (lambda: Sum((Linear({}), {})), "the children of a sum must be scoring nodes, got Linear, dict"),
+    ],
+)
+def test_nodes_that_mean_nothing_are_refused(make, message):
+    with pytest.raises(CompositionError) as error:
+        make()
+    assert str(error.value) == message
+
+
+def test_zeros_are_dropped_and_extremes_are_kept():
+    assert Linear({"a": 0, "b": 1}) == Linear({"b": 1.0})
+    assert Linear({"a": 1e-18, "b": -1e18}).weights == {"a": 1e-18, "b": -1e18}
