@@ -3,7 +3,7 @@ r"""From expressions to scoring trees, bottom-up.
 Where all operands are vectors and the operator works on vectors, the result is a vector, one linear leaf. Elsewhere it
 is a tree, and these are the approximations:
 
-- ∪: ``maxpool`` and ``addition`` of anything but vectors is the maximum of the scores, as with ``dismax``.
+- ∪: ``maxpool`` of anything but vectors is the maximum of the scores, as with ``dismax``; ``addition`` adds the scores.
 - ∩: an operand that is a tree takes part with its positive weights.
 - \: what is excluded takes part with its positive weights if it is a tree or holds a difference. A left side that is a
   tree stays as it is, and a linear part is added to it: see ``_Composer._change``.
@@ -21,8 +21,8 @@ from pyserini_compneg import algebra
 from pyserini_compneg.algebra.difference import constant, nrf
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.protocol import QueryEncoder
-from pyserini_compneg.compose.rewrite import alternatives, conjunction, holds_difference, verbalised
-from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum, is_empty, positive_weights, terms
+from pyserini_compneg.compose.rewrite import alternatives, conjunction, holds_difference, positive_atoms, verbalised
+from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum, is_empty, positive_weights
 from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.expression import Atom, Expression, Union, atoms
 from pyserini_compneg.vectors import SparseVector, add, checked, max_pool, scale
@@ -87,15 +87,18 @@ class _Composer:
         kept = [self.compose(member) for member in parts.kept]
         positive = self._intersection(kept) if len(kept) > 1 else kept[0]
         negatives = [self._negative(member) for member in parts.excluded]
-        return self._difference(positive, negatives) if negatives else positive
+        support = {term for text in positive_atoms(parts.kept) for term in self.vectors[text]}
+        return self._difference(positive, negatives, support) if negatives else positive
 
     def _union(self, children: list[ScoringNode]) -> ScoringNode:
         unite = algebra.UNIONS.get(self.operators.union)
         vectors = [child.weights for child in children if isinstance(child, Linear)]
         if unite and len(vectors) == len(children):
             return Linear(unite(vectors))
-        able = [child for child in children if not is_empty(child)]
-        return Max(tuple(able)) if len(able) > 1 else next(iter(able), Linear({}))
+        able = tuple(child for child in children if not is_empty(child))
+        if len(able) < 2:
+            return able[0] if able else Linear({})
+        return Sum(able) if self.operators.union == "addition" else Max(able)
 
     def _intersection(self, children: list[ScoringNode]) -> ScoringNode:
         name = self.operators.intersection
@@ -113,20 +116,20 @@ class _Composer:
             return node.weights
         return positive_weights(node)
 
-    def _difference(self, left: ScoringNode, negatives: list[SparseVector]) -> ScoringNode:
+    def _difference(self, left: ScoringNode, negatives: list[SparseVector], support: set[str]) -> ScoringNode:
         if isinstance(left, Linear):
             return Linear(self._subtract(left.weights, negatives))
-        return _sum(left, Linear(self._change(left, negatives)))
+        return _sum(left, Linear(self._change(left, negatives, support)))
 
-    def _change(self, left: ScoringNode, negatives: list[SparseVector]) -> dict[str, float]:
+    def _change(self, left: ScoringNode, negatives: list[SparseVector], support: set[str]) -> dict[str, float]:
         """What the operator would add to a vector that stands for the tree.
 
-        ``disentangled`` asks it only which terms the left side uses anywhere, and ``orthogonal`` projects the tree's
-        positive weights; what the others subtract does not depend on it.
+        ``disentangled`` asks it only which terms the left side's atoms have, those that a conjunction did not take
+        included, and ``orthogonal`` projects the tree's positive weights; what the others subtract does not depend on it.
         """
         match self.operators.difference:
             case "disentangled":
-                vector = dict.fromkeys(terms(left), 1.0)
+                vector = dict.fromkeys(support, 1.0)
             case "orthogonal":
                 vector = positive_weights(left)
             case _:

@@ -55,7 +55,7 @@ class Operators:
     intersection: str = "cpt+maxpool"
     difference: str = "disentangled"
     top_terms: int = algebra.TOP_TERMS
-    maxpool_weight: float = 0.3
+    maxpool_weight: float = 1.0
     nrf_weight: float = NRF_WEIGHT
     constant_weight: float = CONSTANT_WEIGHT
 

@@ -12,6 +12,7 @@ Each function is pure and keeps the set that an expression means:
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pyserini_compneg.compose.operators import Operators
@@ -88,3 +89,19 @@ def holds_difference(expression: Expression) -> bool:
             return any(map(holds_difference, operands))
         case Difference():
             return True
+
+
+def positive_atoms(expressions: Iterable[Expression]) -> Iterator[str]:
+    r"""The texts of the atoms that the expressions want, those on the right of a \ left out.
+
+    >>> list(positive_atoms([Difference(Atom("birds"), Atom("parrots"))]))
+    ['birds']
+    """
+    for expression in expressions:
+        match expression:
+            case Atom(text):
+                yield text
+            case Union(operands) | Intersection(operands):
+                yield from positive_atoms(operands)
+            case Difference(left, _):
+                yield from positive_atoms((left,))

@@ -35,7 +35,8 @@ def test_intersections_of_the_papers_birds():
     assert composed(text, intersection="maxpool") == Linear(pooled)
     assert composed(text, intersection="addition").weights["birds"] == 2.0
     assert composed(text, intersection="cpt") == Product((COLOMBIA, VENEZUELA))
-    assert composed(text) == Sum((Product((COLOMBIA, VENEZUELA)), Linear(dict.fromkeys(pooled, 0.3))))
+    assert composed(text) == Sum((Product((COLOMBIA, VENEZUELA)), Linear(pooled)))
+    assert composed(text, maxpool_weight=0.5) == Sum((Product((COLOMBIA, VENEZUELA)), Linear(dict.fromkeys(pooled, 0.5))))
     assert composed(text, intersection="cpt", top_terms=1) == Product(({"andes": 1.0}, {"andes": 1.0}))
 
 
@@ -118,11 +119,17 @@ def test_nested_operators_of_a_kind_are_one_node():
     assert composed("a OR (b OR c)", vectors) == Max((Linear({"p": 1.0}), Linear({"q": 1.0}), Linear({"r": 1.0})))
 
 
-@pytest.mark.parametrize("union", ["maxpool", "addition", "dismax"])
-def test_a_union_over_a_tree_is_a_maximum(union):
+@pytest.mark.parametrize(("union", "node"), [("maxpool", Max), ("addition", Sum), ("dismax", Max)])
+def test_a_union_over_a_tree_is_a_tree(union, node):
     vectors = letters(a="p", b="q", c="r")
-    node = composed("a AND b OR c", vectors, union=union, intersection="cpt")
-    assert node == Max((Product(({"p": 1.0}, {"q": 1.0})), Linear({"r": 1.0})))
+    united = composed("a AND b OR c", vectors, union=union, intersection="cpt")
+    assert united == node((Product(({"p": 1.0}, {"q": 1.0})), Linear({"r": 1.0})))
+
+
+def test_a_conjunction_protects_all_terms_of_its_operands():
+    vectors = {"a": {"p": 2.0, "s": 1.0}, "b": {"q": 1.0}, "c": {"s": 1.0, "x": 1.0}}
+    node = composed("a AND b NOT c", vectors, intersection="cpt", top_terms=1)
+    assert node == Sum((Product(({"p": 2.0}, {"q": 1.0})), Linear({"x": -1.0})))
 
 
 @pytest.mark.parametrize("union", ["maxpool", "dismax"])
@@ -161,7 +168,7 @@ def test_each_distinct_text_is_encoded_once_in_one_batch():
 
 def test_an_unknown_operand_empties_cpt_alone():
     assert composed("colombia AND moon", intersection="cpt") == Linear({})
-    assert composed("colombia AND moon") == Linear(dict.fromkeys(COLOMBIA, 0.3))
+    assert composed("colombia AND moon") == Linear(COLOMBIA)
     assert composed("colombia OR moon") == Linear(COLOMBIA)
     assert is_empty(composed("moon NOT parrots"))
 

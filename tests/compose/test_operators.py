@@ -22,7 +22,7 @@ def test_choices():
 
 
 def test_defaults():
-    assert Operators() == Operators("dismax", "cpt+maxpool", "disentangled", 5, 0.3, 0.25, 0.75)
+    assert Operators() == Operators("dismax", "cpt+maxpool", "disentangled", 5, 1.0, 0.25, 0.75)
 
 
 @pytest.mark.parametrize(
