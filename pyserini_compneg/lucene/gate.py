@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
+import tempfile
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -24,6 +28,7 @@ _QUIET = (
     "-Dorg.apache.logging.log4j.level=WARN",
     "-Dlog4j2.disable.jmx=true",
 )
+_STDERR = 2
 _lock = threading.Lock()
 
 
@@ -77,11 +82,31 @@ def _autoclass() -> Any:
             _join_running_machine(autoclass)
             return autoclass
         _configure(jnius_config)
-        try:
-            from jnius import autoclass
-        except Exception as e:
-            raise JvmError(f"the Java machine did not start: {message_of(e)}") from e
+        with _captured_stderr() as said:
+            try:
+                from jnius import autoclass
+            except Exception as cause:
+                raise JvmError(f"the Java machine did not start: {message_of(cause)} {said()}".rstrip()) from cause
         return autoclass
+
+
+@contextmanager
+def _captured_stderr() -> Iterator[Callable[[], str]]:
+    """Keeps what the starting machine prints (that it uses an incubator module) for the case that it does not start."""
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as capture:
+        saved = os.dup(_STDERR)
+        os.dup2(capture.fileno(), _STDERR)
+
+        def said() -> str:
+            capture.seek(0)
+            return " ".join(capture.read().decode(errors="replace").split())
+
+        try:
+            yield said
+        finally:
+            os.dup2(saved, _STDERR)
+            os.close(saved)
 
 
 def _configure(jnius_config: Any) -> None:

@@ -13,6 +13,9 @@ from pyserini_compneg.errors import OutputError
 OUTPUT_FORMATS = ("trec", "msmarco", "json")
 
 _MICRO = 1_000_000
+_CLEAR_STEP, _CLEAR_SHARE = 4e-6, 5e-7
+"""Scores further apart than this differ as six decimals and as 32-bit floats, whatever their size."""
+
 _LARGEST_SINGLE = 3.4e38
 _SINGLE = struct.Struct("f")
 
@@ -30,7 +33,7 @@ def write_run(handle: TextIO, qid: str, hits: Sequence[Hit], output_format: str 
 
     ``trec`` lines are ``qid Q0 docid rank score tag`` and ``msmarco`` lines ``qid<TAB>docid<TAB>rank``, with ranks
     from 1; ``json`` is one line ``{"id", "hits": [{"docid", "rank", "score", ...}]}``, also for a query without hits.
-    Scores are those of :func:`printed_scores`.
+    ``trec`` has the scores of :func:`printed_scores`, ``json`` those of the hits.
 
     Args:
         handle: Where to write.
@@ -50,12 +53,12 @@ def write_run(handle: TextIO, qid: str, hits: Sequence[Hit], output_format: str 
         raise ValueError(f"unknown output format {output_format!r}; expected one of {', '.join(OUTPUT_FORMATS)}")
     _check_column("query id", qid)
     _check_column("tag", tag)
-    for rank, (hit, score) in enumerate(zip(hits, _micro_scores(hits), strict=True), 1):
+    for rank, (hit, score) in enumerate(zip(hits, _printed(hits), strict=True), 1):
         _check_column("document id", hit.docid)
         if output_format == "msmarco":
             handle.write(f"{qid}\t{hit.docid}\t{rank}\n")
         else:
-            handle.write(f"{qid} Q0 {hit.docid} {rank} {_six_decimals(score)} {tag}\n")
+            handle.write(f"{qid} Q0 {hit.docid} {rank} {score} {tag}\n")
 
 
 def printed_scores(hits: Sequence[Hit]) -> list[float]:
@@ -72,23 +75,24 @@ def printed_scores(hits: Sequence[Hit]) -> list[float]:
     >>> printed_scores([Hit("a", 30000.0), Hit("b", 30000.0)])
     [30000.0, 29999.998045]
     """
-    return [score / _MICRO for score in _micro_scores(hits)]
+    return [float(score) for score in _printed(hits)]
 
 
-def _micro_scores(hits: Sequence[Hit]) -> Iterator[int]:
-    """The printed scores as whole millionths, so that steps are exact and there is no negative zero."""
-    previous: int | None = None
-    previous_score = math.inf
+def _printed(hits: Sequence[Hit]) -> Iterator[str]:
+    """The printed scores as text. A lowered one is computed in whole millionths, so that steps are exact."""
+    previous: Hit | None = None
+    text = ""
     for hit in hits:
         if not abs(hit.score) < _LARGEST_SINGLE:
             raise OutputError(f"the score of document {hit.docid!r} must be a finite 32-bit number, got {hit.score}")
-        if hit.score > previous_score:
-            raise ValueError(f"hits are not ranked: {hit.docid!r} scores {hit.score} after {previous_score}")
-        score = int(f"{hit.score:.6f}".replace(".", ""))
-        if previous is not None:
-            score = _below(previous, score)
-        yield score
-        previous, previous_score = score, hit.score
+        if previous is not None and hit.score > previous.score:
+            raise ValueError(f"hits are not ranked: {hit.docid!r} scores {hit.score} after {previous.score}")
+        rounded = f"{hit.score:.6f}"
+        if previous is not None and float(text) - hit.score < _CLEAR_STEP + _CLEAR_SHARE * abs(hit.score):
+            rounded = _six_decimals(_below(_micro(text), _micro(rounded)))
+        text = "0.000000" if rounded == "-0.000000" else rounded
+        yield text
+        previous = hit
 
 
 def _below(previous: int, score: int) -> int:
@@ -103,6 +107,10 @@ def _below(previous: int, score: int) -> int:
     return score
 
 
+def _micro(text: str) -> int:
+    return int(text.replace(".", ""))
+
+
 def _single(score: int) -> bytes:
     """What trec_eval keeps of a printed score."""
     return _SINGLE.pack(score / _MICRO)
@@ -115,8 +123,7 @@ def _six_decimals(score: int) -> str:
 
 def _json_line(qid: str, hits: Sequence[Hit]) -> str:
     ranked = [
-        {"docid": hit.docid, "rank": rank, "score": score, **(hit.extra or {})}
-        for rank, (hit, score) in enumerate(zip(hits, printed_scores(hits), strict=True), 1)
+        {"docid": hit.docid, "rank": rank, "score": hit.score + 0.0, **(hit.extra or {})} for rank, hit in enumerate(hits, 1)
     ]
     return json.dumps({"id": qid, "hits": ranked}, ensure_ascii=False) + "\n"
 

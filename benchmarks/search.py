@@ -1,0 +1,187 @@
+"""Our search beside stock Lucene's, on one synthetic impact index, in one run.
+
+    python benchmarks/search.py [--documents 300000] [--queries 40] [--rounds 7]
+
+The index is built on the first call, below indexes/. Its documents have about 75 terms, drawn by Zipf's law from 30,000, with
+log-normal impacts; queries have 25 positive and 20 negative terms, conjunctions 5 + 5. Each query runs on both sides in turn.
+A line gives the median latencies, the ratio ours / stock of these, the median and the 90th percentile of the ratio by query,
+and the work: postings read and documents scored in full, a query.
+
+Stock is Lucene's IndexSearcher.search(query, k) with Anserini's ImpactSimilarity, which leaves ties undecided and looks no id up,
+on the positive terms alone (for conjunctions: the sum of all ten), or Anserini's SimpleImpactSearcher where it says so. Ours
+includes parsing the JSON query, ties by docid, and the ids of all hits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest, java_class
+
+VOCABULARY = 30_000
+DRAWS = 80
+SEED = 7
+
+
+def zipf() -> np.ndarray:
+    """The probability of each term."""
+    weights = 1 / np.arange(1, VOCABULARY + 1) ** 0.9
+    return weights / weights.sum()
+
+
+def build(folder: Path, documents: int) -> None:
+    """Writes the synthetic index."""
+    rng = np.random.default_rng(SEED)
+    cumulative = np.cumsum(zipf())
+    names = [f"t{i}" for i in range(VOCABULARY)]
+    folder.mkdir(parents=True)
+    with ImpactWriter(folder, threads=2) as writer:
+        for start in range(0, documents, 1000):
+            count = min(1000, documents - start)
+            draws = np.searchsorted(cumulative, rng.random((count, DRAWS))).clip(max=VOCABULARY - 1)
+            impacts = np.exp(rng.normal(3.8, 0.8, (count, DRAWS))).clip(1, 2000).astype(int)
+            for i in range(count):
+                vector = {names[t]: impact for t, impact in zip(draws[i].tolist(), impacts[i].tolist(), strict=True)}
+                writer.add(f"d{start + i:08d}", vector)
+        writer.finish(optimize=True)
+    Manifest("synthetic", documents=documents).write(folder)
+
+
+def queries(count: int) -> dict[str, list[tuple[dict, dict[str, int]]]]:
+    """For each kind of query: the composed query, and what stock Lucene is given."""
+    rng = np.random.default_rng(SEED + 1)
+    kinds: dict[str, list[tuple[dict, dict[str, int]]]] = {}
+    for _ in range(count):
+        terms = [f"t{t}" for t in rng.choice(VOCABULARY, 45, replace=False, p=zipf())]
+        weights = np.exp(rng.normal(4.0, 0.7, 45)).clip(1, 600).astype(int).tolist()
+        positive = dict(zip(terms[:25], weights[:25], strict=True))
+        negative = {term: -weight for term, weight in zip(terms[25:], weights[25:], strict=True)}
+        a, b = dict(list(positive.items())[:5]), dict(list(positive.items())[5:10])
+        product = {"product": [{"vector": a}, {"vector": b}]}
+        kinds.setdefault("positive", []).append(({"vector": positive}, positive))
+        kinds.setdefault("signed", []).append(({"vector": positive | negative}, positive))
+        kinds.setdefault("cpt", []).append(({"score": product}, a | b))
+        kinds.setdefault("cpt+maxpool", []).append(({"score": {"sum": [product, {"vector": a | b}]}}, a | b))
+        kinds.setdefault("dismax", []).append(({"score": {"max": [{"vector": a}, {"vector": b}]}}, a | b))
+    return kinds
+
+
+class Stock:
+    """Lucene's own search of positive queries, and Anserini's."""
+
+    def __init__(self, folder: Path) -> None:
+        from jnius import cast
+
+        self.folder = str(folder)
+        directory = java_class("org.apache.lucene.store.FSDirectory").open(
+            java_class("java.nio.file.Paths").get(self.folder)
+        )
+        reader = java_class("org.apache.lucene.index.DirectoryReader").open(directory)
+        self.searcher = java_class("org.apache.lucene.search.IndexSearcher")(
+            cast("org.apache.lucene.index.IndexReader", reader)
+        )
+        self.searcher.setSimilarity(java_class("io.anserini.search.similarity.ImpactSimilarity")())
+
+    def lucene(self, weights: dict[str, int], k: int) -> Callable[[], object]:
+        """A search by Lucene, ready to run."""
+        builder = java_class("org.apache.lucene.search.BooleanQuery$Builder")()
+        should = java_class("org.apache.lucene.search.BooleanClause$Occur").SHOULD
+        for term, weight in weights.items():
+            query = java_class("org.apache.lucene.search.TermQuery")(
+                java_class("org.apache.lucene.index.Term")("contents", term)
+            )
+            builder.add(java_class("org.apache.lucene.search.BoostQuery")(query, float(weight)), should)
+        built = builder.build()
+        return lambda: self.searcher.search(built, k)
+
+    def anserini(self, weights: dict[str, int], k: int) -> Callable[[], object]:
+        """A search by Anserini, ready to run."""
+        searcher = java_class("io.anserini.search.SimpleImpactSearcher")(self.folder)
+        encoded = java_class("java.util.HashMap")()
+        for term, weight in weights.items():
+            encoded.put(term, java_class("java.lang.Integer")(weight))
+        return lambda: searcher.search(encoded, k)
+
+
+def compare(
+    reader: ImpactReader, stock: Stock, kind: str, pairs: list[tuple[dict, dict[str, int]]], k: int, rounds: int
+) -> None:
+    """Times one kind of query and prints its line."""
+    theirs = stock.anserini if kind == "positive/anserini" else stock.lucene
+    runs = [(json.dumps(composed), theirs(weights, k)) for composed, weights in pairs]
+    times = np.zeros((2, rounds, len(runs)))
+    warm_up = 3
+    for attempt in range(-warm_up, rounds):
+        if attempt == 0:
+            before = reader.work_done()
+        for i, (line, search) in enumerate(runs):
+            start = time.perf_counter()
+            reader.search([line], k)
+            middle = time.perf_counter()
+            search()
+            if attempt >= 0:
+                times[:, attempt, i] = middle - start, time.perf_counter() - middle
+    done = reader.work_done()
+    ours, other = 1000 * np.median(times, axis=1)
+    ratios = ours / other
+    work = [(after - earlier) // (rounds * len(runs)) for earlier, after in zip(before, done, strict=True)]
+    print(
+        f"{kind:<18}{k:>6}{np.median(ours):>9.2f}{np.median(other):>9.2f}{np.median(ours) / np.median(other):>8.2f}"
+        f"{np.median(ratios):>8.2f}{np.quantile(ratios, 0.9):>8.2f}{work[2]:>11,}{work[3]:>9,}",
+        flush=True,
+    )
+
+
+def cold_start() -> None:
+    """Times a whole process from nothing to the first hit on the sample, beside the import of Pyserini's search."""
+    index = Path("indexes/sample")
+    if not index.exists():
+        subprocess.run([sys.executable, "-m", "pyserini_compneg.reproduce.demo"], check=True, stdout=subprocess.DEVNULL)
+    ours = [sys.executable, "-m", "pyserini_compneg.search", "--index", str(index), "--query", "spy films NOT comedies"]
+    pyserini = [sys.executable, "-c", "import pyserini.search.lucene"]
+    for name, command in (("ours, first hit", ours), ("import pyserini.search.lucene", pyserini)):
+        seconds = []
+        for _ in range(5):
+            start = time.perf_counter()
+            done = subprocess.run(command, capture_output=True, check=False)
+            seconds.append(time.perf_counter() - start)
+        failed = "" if done.returncode == 0 else "  (it failed)"
+        print(f"cold start, {name}: median {statistics.median(seconds):.2f} s of 5{failed}", flush=True)
+
+
+def main() -> int:
+    """Prints the comparison."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--documents", type=int, default=300_000)
+    parser.add_argument("--queries", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=7)
+    args = parser.parse_args()
+    folder = Path(f"indexes/synthetic-{args.documents}")
+    if not (folder / "compneg.json").exists():
+        build(folder, args.documents)
+    version = java_class("org.apache.lucene.util.Version").LATEST.toString()
+    java = java_class("java.lang.System").getProperty("java.version")
+    print(f"{args.documents:,} documents, {args.queries} queries, {args.rounds} rounds; Lucene {version}, Java {java}")
+    print(f"{'kind':<18}{'k':>6}{'ours ms':>9}{'stock ms':>9}{'ratio':>8}{'by qry':>8}{'p90':>8}{'postings':>11}{'scored':>9}")
+    kinds = queries(args.queries)
+    kinds["positive/anserini"] = kinds["positive"]
+    with ImpactReader(folder) as reader:
+        stock = Stock(folder)
+        for kind, pairs in kinds.items():
+            for k in (10, 1000):
+                compare(reader, stock, kind, pairs, k, args.rounds)
+    cold_start()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

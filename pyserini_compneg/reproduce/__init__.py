@@ -1,0 +1,1 @@
+"""Experiments: whole collections through every operator."""

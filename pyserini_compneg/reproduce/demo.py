@@ -1,0 +1,71 @@
+"""``python -m pyserini_compneg.reproduce.demo``: the sample collection, from documents to scores, as ``make search`` runs it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+
+from pyserini_compneg.cli import run_main
+
+SAMPLE = Path(str(resources.files("pyserini_compneg") / "resources" / "sample"))
+DOCUMENTS, QUERIES = SAMPLE / "documents.jsonl.gz", SAMPLE / "queries.jsonl"
+
+_EXAMPLES = (
+    "silent films AND western films",
+    "films starring Alicia Silverstone OR films starring Damon Wayans Jr.",
+    "1930s fantasy films NOT musical films",
+    "1940s war films AND spy films NOT thriller films",
+    "(western films OR war films) AND comedy films NOT silent films",
+)
+_HITS_SHOWN = 3
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    return run_main(_main, argv)
+
+
+def _main(argv: Sequence[str] | None) -> None:
+    args = _parser().parse_args(argv)
+    from pyserini_compneg.expression import parse
+    from pyserini_compneg.index import build_index
+    from pyserini_compneg.reproduce.operators import MEASURES, compare_operators
+    from pyserini_compneg.search import SignedImpactSearcher
+    from pyserini_compneg.search.batch import search_topics
+    from pyserini_compneg.search.display import show_hits
+
+    if not args.index.exists():
+        report = build_index(DOCUMENTS, args.index, threads=2, store_raw=True)
+        print(f"Indexed {report.manifest.documents} film leads as BM25 impacts in {args.index}.\n")
+    args.output.parent.mkdir(parents=True, exist_ok=True)
+    with SignedImpactSearcher(args.index) as searcher:
+        print("Scores are sums of what each term (a∩b: both terms together) adds, +, or takes away, -.\n")
+        for text in _EXAMPLES:
+            show_hits(sys.stdout, searcher, parse(text), searcher.search(text, _HITS_SHOWN))
+            print()
+        search_topics(searcher, QUERIES, args.output, threads=2)
+    print(f"{'query template':<30}{'operators':<28}" + "".join(f"{measure.name:>9}" for measure in MEASURES))
+    for row in compare_operators(args.index, QUERIES):
+        print(f"{row.template:<30}{row.operators:<28}" + "".join(f"{value:>9.3f}" for value in row.values))
+    print(f"\nThe run with the default operators is {args.output}. Score it again, or search for yourself:")
+    print(f"  python -m pyserini_compneg.eval --qrels {QUERIES} --run {args.output} --by template")
+    print(f"  python -m pyserini_compneg.search --index {args.index} --query 'spy films NOT comedies'")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m pyserini_compneg.reproduce.demo",
+        description="Indexes the sample that comes with the package (4,000 film leads), searches and scores it.",
+        epilog="example:\n  python -m pyserini_compneg.reproduce.demo --index indexes/sample",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--index", type=Path, default=Path("indexes/sample"), metavar="DIR", help="folder of the index")
+    parser.add_argument("--output", type=Path, default=Path("runs/sample.txt"), metavar="RUN", help="the run to write")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

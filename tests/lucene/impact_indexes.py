@@ -1,0 +1,73 @@
+"""Small impact indexes with several segments and deleted documents, and indexes that stock Anserini builds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from pyserini_compneg.compose import ScoringNode, to_json
+from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Ranking, java_class
+
+Documents = Mapping[str, Mapping[str, int]]
+
+
+def write_index(folder: Path, *segments: Documents, deleted: Iterable[str] = (), raw: bool = False) -> Path:
+    """An index with a segment for each group of documents; the deleted ones stay in theirs, marked."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with ImpactWriter(folder) as writer:
+        for documents in segments:
+            for docid, impacts in documents.items():
+                writer.add(docid, impacts, json.dumps({"id": docid, "title": f"title of {docid}"}) if raw else None)
+            writer.finish()
+    if deleted := list(deleted):
+        delete_documents(folder, deleted)
+    return folder
+
+
+def delete_documents(folder: Path, docids: Iterable[str]) -> None:
+    """Deletes documents without merging the segments that hold them."""
+    config = java_class("org.apache.lucene.index.IndexWriterConfig")()
+    config.setMergePolicy(java_class("org.apache.lucene.index.NoMergePolicy").INSTANCE)
+    directory = java_class("org.apache.lucene.store.FSDirectory").open(java_class("java.io.File")(str(folder)).toPath())
+    writer = java_class("org.apache.lucene.index.IndexWriter")(directory, config)
+    term, query = java_class("org.apache.lucene.index.Term"), java_class("org.apache.lucene.search.TermQuery")
+    writer.deleteDocuments(*[query(term("id", docid)) for docid in docids])
+    writer.commit()
+    writer.close()
+    directory.close()
+
+
+def write_stock_index(folder: Path, documents: Documents) -> Path:
+    """What Pyserini's documentation says to run for an impact index of vectors."""
+    collection = folder / "collection"
+    collection.mkdir(parents=True)
+    with (collection / "documents.jsonl").open("w", encoding="utf-8") as handle:
+        for docid, impacts in documents.items():
+            handle.write(json.dumps({"id": docid, "contents": "", "vector": impacts}, ensure_ascii=False) + "\n")
+    index = folder / "index"
+    options = f"-collection JsonVectorCollection -input {collection} -index {index}".split()
+    options += "-generator DefaultLuceneDocumentGenerator -threads 1 -impact -pretokenized".split()
+    java_class("io.anserini.index.IndexCollection").main(options)
+    return index
+
+
+def stock_search(index: Path, query: Mapping[str, int], hits: int) -> list[tuple[str, float]]:
+    """What ``SimpleImpactSearcher`` finds."""
+    weights = java_class("java.util.HashMap")()
+    for term, weight in query.items():
+        weights.put(term, java_class("java.lang.Integer")(weight))
+    searcher = java_class("io.anserini.search.SimpleImpactSearcher")(str(index))
+    found = [(hit.docid, hit.score) for hit in searcher.search(weights, hits)]
+    searcher.close()
+    return found
+
+
+def search(reader: ImpactReader, nodes: Sequence[ScoringNode], hits: int, threads: int = 1) -> list[Ranking]:
+    """The rankings of scoring trees."""
+    return reader.search([json.dumps(to_json(node), ensure_ascii=False) for node in nodes], hits, threads)
+
+
+def pairs(ranking: Ranking) -> list[tuple[str, float]]:
+    """Hits as pairs, to be compared bit by bit."""
+    return list(zip(ranking.docids, ranking.scores, strict=True))

@@ -1,0 +1,73 @@
+"""The meaning of a scoring tree, written again from the definitions and in no hurry: every document, every term."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pyserini_compneg.compose import Linear, Max, Product, ScoringNode
+from pyserini_compneg.lucene import Ranking
+
+ROUNDING = 2.0**-22
+"""Weights are held to 24 bits relative to the largest of their vector, and scores are 32-bit floats."""
+
+
+class Score(NamedTuple):
+    """A document's score, and the magnitude of what was added up for it: a signed sum may cancel, its errors do not."""
+
+    matched: bool
+    value: float
+    magnitude: float
+
+    @property
+    def tolerance(self) -> float:
+        return ROUNDING * self.magnitude
+
+
+def score(node: ScoringNode, impacts: Mapping[str, int]) -> Score:
+    if isinstance(node, Linear):
+        return _linear(node.weights, impacts)
+    if isinstance(node, Product):
+        return _product(node.operands, impacts)
+    children = [score(child, impacts) for child in node.children]
+    matched = [child for child in children if child.matched]
+    if isinstance(node, Max):
+        value = max((child.value for child in matched), default=0.0)
+        return Score(bool(matched), value, max((child.magnitude for child in matched), default=0.0))
+    value = sum(child.value for child in children)
+    return Score(bool(matched), value, sum(child.magnitude for child in children))
+
+
+def _linear(weights: Mapping[str, float], impacts: Mapping[str, int]) -> Score:
+    shared = [term for term in weights if impacts.get(term, 0) > 0]
+    largest = max((abs(weight) for weight in weights.values()), default=0.0)
+    return Score(
+        any(weights[term] > 0 for term in shared),
+        sum(weights[term] * impacts[term] for term in shared),
+        sum(largest * impacts[term] for term in shared),
+    )
+
+
+def _product(operands: tuple[Mapping[str, float], ...], impacts: Mapping[str, int]) -> Score:
+    sums = [
+        sum((weight * impacts[term]) ** (1 / len(operands)) for term, weight in operand.items() if term in impacts)
+        for operand in operands
+    ]
+    value = math.prod(sums)
+    return Score(all(total > 0 for total in sums), value, value)
+
+
+def check_ranking(node: ScoringNode, documents: Mapping[str, Mapping[str, int]], ranking: Ranking, hits: int) -> None:
+    """Makes sure that a ranking is the best ``hits`` of the documents, in the order of score and of the ids' bytes."""
+    expected = {docid: found for docid, impacts in documents.items() if (found := score(node, impacts)).matched}
+    scores = dict(zip(ranking.docids, ranking.scores, strict=True))
+    assert len(scores) == len(ranking.docids) == min(hits, len(expected))
+    keys = [(-value, docid.encode()) for docid, value in scores.items()]
+    assert keys == sorted(keys)
+    for docid, value in scores.items():
+        assert abs(value - expected[docid].value) <= expected[docid].tolerance, (docid, value, expected[docid])
+    if len(scores) < len(expected):
+        last = ranking.scores[-1]
+        for docid in expected.keys() - scores.keys():
+            assert expected[docid].value <= last + expected[docid].tolerance, (docid, expected[docid], last)

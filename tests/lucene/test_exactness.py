@@ -1,0 +1,113 @@
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from impact_indexes import pairs, search, write_index
+from random_searches import Collection, collections, trees
+from score_oracle import check_ranking
+
+from pyserini_compneg.algebra import cpt_operands, cpt_pairs, document_pairs
+from pyserini_compneg.compose import Linear, Max, Product, Sum
+from pyserini_compneg.lucene import ImpactReader
+
+few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    return lambda: tmp_path_factory.mktemp("index", numbered=True)
+
+
+def check(folder, collection: Collection, nodes):
+    """Every k against the oracle, and every small k against the large one, bit by bit."""
+    live = collection.live
+    with ImpactReader(write_index(folder, *collection.segments, deleted=collection.deleted)) as reader:
+        assert reader.document_count == len(live)
+        complete = search(reader, nodes, len(live) + 10)
+        for hits in (1, 3, max(1, len(live))):
+            for node, ranking, whole in zip(nodes, search(reader, nodes, hits), complete, strict=True):
+                check_ranking(node, live, ranking, hits)
+                assert pairs(ranking) == pairs(whole)[:hits]
+        for node, whole in zip(nodes, complete, strict=True):
+            check_ranking(node, live, whole, len(live) + 10)
+
+
+@few
+@given(collections(), st.lists(trees(), min_size=1, max_size=12))
+def test_rankings_are_those_of_an_exhaustive_scan(folders, collection, nodes):
+    check(folders(), collection, nodes)
+
+
+SHAPES = [
+    Linear({}),
+    Linear({"a": -1.0}),
+    Linear({"a": 1.0, "b": -1.0}),
+    Linear({"a": 1.0, "b": -2.0}),
+    Linear({"a": 1e18, "b": 1e-18}),
+    Linear({"nowhere": 1.0}),
+    Product(({"a": 1.0}, {"a": 1.0})),
+    Product(({"a": 1.0, "b": 2.0}, {"b": 1.0, "nowhere": 3.0})),
+    Product(({"a": 1.0}, {"nowhere": 1.0})),
+    Sum((Product(({"a": 4.0}, {"b": 4.0})), Linear({"a": -2.0, "b": -2.0}))),
+    Sum((Linear({"a": 1.0}), Linear({"a": -1.0}))),
+    Max((Linear({"a": 1.0, "b": -9.0}), Linear({"b": 1.0}), Linear({"c": -1.0}))),
+    Max((Linear({"a": -1.0}),)),
+    Sum((Max((Product(({"a": 1.0}, {"b": 1.0}, {"c": 1.0})), Linear({"c": 2.0}))), Linear({"b": -1.0}))),
+]
+
+
+def test_pinned_shapes_of_queries_and_documents(tmp_path):
+    first = {"d1": {"a": 3}, "d2": {"a": 3, "b": 3}, "d3": {"b": 9}, "empty": {}}
+    second = {"d0": {"a": 3}, "d9": {"a": 1, "b": 1, "c": 1 << 20}, "d5": {"c": 2}, "gone": {"a": 9, "b": 9, "c": 9}}
+    check(tmp_path / "index", Collection([first, second], ["gone"]), SHAPES)
+
+
+def test_an_index_without_documents_that_are_left(tmp_path):
+    index = write_index(tmp_path / "index", {"d1": {"a": 1}, "d2": {"b": 1}}, deleted=["d1", "d2"])
+    with ImpactReader(index) as reader:
+        assert reader.document_count == 0
+        assert pairs(search(reader, [Linear({"a": 1.0})], 10)[0]) == []
+
+
+def test_a_document_that_is_back_after_its_deletion(tmp_path):
+    with ImpactReader(
+        write_index(tmp_path / "i", {"d1": {"a": 9}, "d2": {"a": 5}, "d3": {"b": 1}}, deleted=["d1"])
+    ) as reader:
+        assert pairs(search(reader, [Linear({"a": 1.0})], 10)[0]) == [("d2", 5.0)]
+        assert reader.explain('{"vector": {"a": 1}}', "d1") is None
+        assert reader.raw("d1") is None
+
+
+def test_ties_are_in_the_order_of_utf8_bytes_at_every_cut(tmp_path):
+    docids = ["é", "z", "😀", "\uffee", "a", "Z", "aa", "0", "10", "9", "é1", "ze", "中"]
+    index = write_index(tmp_path / "i", dict.fromkeys(docids[:6], {"a": 2}), dict.fromkeys(docids[6:], {"a": 2}))
+    expected = sorted(docids, key=str.encode)
+    with ImpactReader(index) as reader:
+        for hits in range(1, len(docids) + 2):  # at first ids are looked up; after some comparisons all are ranked
+            assert search(reader, [Linear({"a": 1.5})], hits)[0].docids == expected[:hits]
+
+
+VECTORS = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 300), min_size=1, max_size=6)
+OPERANDS = st.tuples(
+    st.dictionaries(st.sampled_from("abcd"), st.integers(1, 9).map(float), min_size=1),
+    st.dictionaries(st.sampled_from("cdef"), st.integers(1, 9).map(float), min_size=1),
+)
+PAIR_SCALE = 1000  # of the impacts of pairs, which are fractions
+
+
+@settings(few, max_examples=15)
+@given(st.lists(VECTORS, min_size=1, max_size=15), st.lists(OPERANDS, min_size=1, max_size=5))
+def test_factored_conjunctions_score_as_materialised_pairs(folders, vectors, queries):
+    plain = {f"d{i:02}": vector for i, vector in enumerate(vectors)}
+    paired = {
+        docid: {pair: round(PAIR_SCALE * weight) for pair, weight in document_pairs(vector, top=6).items()}
+        for docid, vector in plain.items()
+    }
+    with ImpactReader(write_index(folders(), plain)) as reader, ImpactReader(write_index(folders(), paired)) as pair_reader:
+        factored = search(reader, [Product(tuple(cpt_operands(query))) for query in queries], 100)
+        materialised = search(pair_reader, [Linear(cpt_pairs(query)) for query in queries], 100)
+    for query, ranking, oracle in zip(queries, factored, materialised, strict=True):
+        scores = dict(pairs(oracle))
+        assert scores.keys() == set(ranking.docids)
+        for docid, value in pairs(ranking):
+            rounding = sum(cpt_pairs(query).values()) * 0.5 / PAIR_SCALE  # of the stored impacts
+            assert value == pytest.approx(scores[docid] / PAIR_SCALE, abs=rounding + 1e-6 * value)
