@@ -2,14 +2,14 @@
 
     python benchmarks/search.py [--documents 300000] [--queries 40] [--rounds 7]
 
-The index is built on the first call, below indexes/. Its documents have about 75 terms, drawn by Zipf's law from 30,000, with
-log-normal impacts; queries have 25 positive and 20 negative terms, conjunctions 5 + 5. Each query runs on both sides in turn.
-A line gives the median latencies, the ratio ours / stock of these, the median and the 90th percentile of the ratio by query,
-and the work: postings read and documents scored in full, a query.
+The index is built on the first call, below indexes/. Its documents have about 75 terms, drawn by Zipf's law from
+30,000, with log-normal impacts; queries have 25 positive and 20 negative terms, conjunctions 5 + 5. Each query runs
+on both sides in turn. A line gives the median latencies, the ratio ours / stock of these, the median and the 90th
+percentile of the ratio by query, and the work: postings read and documents scored in full, a query.
 
-Stock is Lucene's IndexSearcher.search(query, k) with Anserini's ImpactSimilarity, which leaves ties undecided and looks no id up,
-on the positive terms alone (for conjunctions: the sum of all ten), or Anserini's SimpleImpactSearcher where it says so. Ours
-includes parsing the JSON query, ties by docid, and the ids of all hits.
+Stock is Lucene's IndexSearcher.search(query, k) with Anserini's ImpactSimilarity, which leaves ties undecided and
+looks no id up, on the positive terms alone (for conjunctions: the sum of all ten), or Anserini's SimpleImpactSearcher
+where it says so. Ours includes parsing the JSON query, ties by docid, and the ids of all hits.
 """
 
 from __future__ import annotations
@@ -171,7 +171,10 @@ def main() -> int:
     version = java_class("org.apache.lucene.util.Version").LATEST.toString()
     java = java_class("java.lang.System").getProperty("java.version")
     print(f"{args.documents:,} documents, {args.queries} queries, {args.rounds} rounds; Lucene {version}, Java {java}")
-    print(f"{'kind':<18}{'k':>6}{'ours ms':>9}{'stock ms':>9}{'ratio':>8}{'by qry':>8}{'p90':>8}{'postings':>11}{'scored':>9}")
+    print(
+        f"{'kind':<18}{'k':>6}{'ours ms':>9}{'stock ms':>9}{'ratio':>8}{'by qry':>8}{'p90':>8}"
+        f"{'postings':>11}{'scored':>9}"
+    )
     kinds = queries(args.queries)
     kinds["positive/anserini"] = kinds["positive"]
     with ImpactReader(folder) as reader:

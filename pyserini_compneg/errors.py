@@ -35,6 +35,10 @@ class RunFormatError(CompNegError, ValueError):
     """A run or a qrels file that cannot be read."""
 
 
+class MeasureError(CompNegError, ValueError):
+    """A measure that is unknown, or that is no mean over queries."""
+
+
 class OutputError(CompNegError, OSError):
     """A result that cannot be written."""
 

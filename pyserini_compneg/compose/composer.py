@@ -125,7 +125,8 @@ class _Composer:
         """What the operator would add to a vector that stands for the tree.
 
         ``disentangled`` asks it only which terms the left side's atoms have, those that a conjunction did not take
-        included, and ``orthogonal`` projects the tree's positive weights; what the others subtract does not depend on it.
+        included, and ``orthogonal`` projects the tree's positive weights; what the others subtract does not depend on
+        it.
         """
         match self.operators.difference:
             case "disentangled":

@@ -1,8 +1,9 @@
 """BM25 as a learned sparse retriever would have it: document impacts and query weights whose product is BM25's score.
 
-score = Σ idf(t) · tf / (tf + k1 · (1 − b + b · length / average length)). The fraction, in (0, 1), is the document's weight
-for t; idf is the query's. With Anserini's English analysis and parameters (k1 0.9, b 0.4) an impact index of these weights
-ranks as Anserini's own BM25 does, but for the rounding of impacts and for Lucene's rounding of document lengths.
+score = Σ idf(t) · tf / (tf + k1 · (1 − b + b · length / average length)). The fraction, in (0, 1), is the document's
+weight for t; idf is the query's. With Anserini's English analysis and parameters (k1 0.9, b 0.4) an impact index of
+these weights ranks as Anserini's own BM25 does, but for the rounding of impacts and for Lucene's rounding of document
+lengths.
 
 Source: Robertson and Zaragoza 2009, with Lucene's idf, which is never negative.
 """

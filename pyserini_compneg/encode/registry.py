@@ -42,5 +42,5 @@ def query_encoder(name: str | None, reader: ImpactReader) -> Bm25QueryEncoder | 
 def _check(name: str, manifest: Manifest | None, reader: ImpactReader) -> None:
     if manifest is not None and manifest.encoder != name:
         raise IndexFormatError(
-            f"{reader.folder} was encoded with {manifest.encoder!r}, the queries with {name!r}; use the encoder of the index"
+            f"{reader.folder} was encoded with {manifest.encoder!r}, the queries with {name!r}; use the index's encoder"
         )

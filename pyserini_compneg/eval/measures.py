@@ -7,15 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyserini_compneg.errors import CompNegError
+from pyserini_compneg.errors import MeasureError
 
 DEFAULT_MEASURES = ("ndcg_cut.10", "recall.100")
 
 _EXAMPLES = "ndcg_cut.10, recall.100, map, recip_rank, P.10, nDCG@10, R@100, AP, RR"
-
-
-class MeasureError(CompNegError, ValueError):
-    """A measure that is unknown, or that is no mean over queries."""
 
 
 @dataclass(frozen=True, slots=True)

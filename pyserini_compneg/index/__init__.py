@@ -1,5 +1,5 @@
 """Collections in, impact indexes out."""
 
-from pyserini_compneg.index.indexer import IndexReport, build_index
+from pyserini_compneg.index.indexer import build_index
 
-__all__ = ["IndexReport", "build_index"]
+__all__ = ["build_index"]

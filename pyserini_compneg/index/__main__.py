@@ -25,7 +25,7 @@ def _main(argv: Sequence[str] | None) -> None:
     args = _parser().parse_args(argv)
     from pyserini_compneg.index import build_index
 
-    report = build_index(
+    manifest = build_index(
         args.collection,
         args.index,
         args.encoder,
@@ -35,7 +35,7 @@ def _main(argv: Sequence[str] | None) -> None:
         optimize=args.optimize,
         overwrite=args.overwrite,
     )
-    print(f"{report.index}: {report.manifest.documents} documents, encoder {report.manifest.encoder}", file=sys.stderr)
+    print(f"{args.index}: {manifest.documents} documents, encoder {manifest.encoder}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 from pyserini_compneg.encode import BM25, Bm25DocumentEncoder
 from pyserini_compneg.encode.bm25 import IMPACT_SCALE, term_counts
@@ -23,13 +22,6 @@ _BATCH = 512
 _logger = logging.getLogger(__name__)
 
 
-class IndexReport(NamedTuple):
-    """What was built."""
-
-    index: Path
-    manifest: Manifest
-
-
 def build_index(
     collection: str | Path,
     index: str | Path,
@@ -40,7 +32,7 @@ def build_index(
     store_raw: bool = False,
     optimize: bool = False,
     overwrite: bool = False,
-) -> IndexReport:
+) -> Manifest:
     """Builds an impact index; it appears complete, under its name, or not at all.
 
     Args:
@@ -54,6 +46,9 @@ def build_index(
         store_raw: Keep each document's line, to be shown with its hit.
         optimize: Merge the index into one segment.
         overwrite: Replace an index that is there already.
+
+    Returns:
+        The manifest of the index.
 
     Raises:
         CollectionError: A bad document, an id given twice, or no document with a term at all.
@@ -90,7 +85,7 @@ def build_index(
         manifest.write(folder)
     if empty:
         _logger.warning("%d empty documents were left out; they are named in %s", empty, target / EMPTY_DOCUMENTS_LOG)
-    return IndexReport(target, manifest)
+    return manifest
 
 
 def _encoded(

@@ -1,7 +1,7 @@
 """The one gate to Java: starts the virtual machine with Anserini and our companion jar, quietly, and hands out classes.
 
-The machine is configured here before Pyserini can do it, because Pyserini asks for a module that small Java runtimes lack and
-leaves the choice of Java to chance. If Pyserini was first, our jar is added to the machine that is running.
+The machine is configured here before Pyserini can do it, because Pyserini asks for a module that small Java runtimes
+lack and leaves the choice of Java to chance. If Pyserini was first, our jar is added to the machine that is running.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def anserini_jar() -> Path:
         root = str(Path(spec.submodule_search_locations[0]) / "resources" / "jars")
     jars = sorted(Path(root).glob("anserini-*-fatjar.jar"), key=lambda jar: jar.stat().st_mtime)
     if not jars:
-        raise JvmError(f"{root} holds no anserini-*-fatjar.jar: reinstall pyserini, or set ANSERINI_CLASSPATH to its folder")
+        raise JvmError(
+            f"{root} holds no anserini-*-fatjar.jar: reinstall pyserini, or set ANSERINI_CLASSPATH to its folder"
+        )
     return jars[-1]
 
 
@@ -148,8 +150,8 @@ def _join_running_machine(autoclass: Any) -> None:
             str(companion_jar())
         )
         autoclass("io.compneg.SignedSearcher")
-    except Exception as e:
+    except Exception as cause:
         raise JvmError(
-            "a Java machine without the plugin's jar is running: import pyserini_compneg.lucene and call start() before "
-            f"Pyserini, or set CLASSPATH={companion_jar()} ({message_of(e)})"
-        ) from e
+            "a Java machine is running that does not take the plugin's jar: open an index with this package first, or set "
+            f"CLASSPATH={companion_jar()} before Pyserini is imported ({message_of(cause)})"
+        ) from cause

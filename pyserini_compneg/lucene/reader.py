@@ -91,7 +91,9 @@ class ImpactReader:
         """
         if not queries:
             return []
-        return _unpack(bytes(self._searcher.search("\n".join(queries).encode(), hits, threads).tostring()), len(queries))
+        return _unpack(
+            bytes(self._searcher.search("\n".join(queries).encode(), hits, threads).tostring()), len(queries)
+        )
 
     def explain(self, query: str, docid: str) -> dict[str, Any] | None:
         """The parts of a document's score, as ``io.compneg.Explainer`` has them; None for an unknown document."""

@@ -32,7 +32,9 @@ class ImpactWriter:
         self._folder = folder
         self._batch: list[str] = []
         self._characters = 0
-        self._writer = self._call(java_class("io.compneg.ImpactWriter"), str(folder), CONTENTS, threads, _MEMORY_BUFFER_MB)
+        self._writer = self._call(
+            java_class("io.compneg.ImpactWriter"), str(folder), CONTENTS, threads, _MEMORY_BUFFER_MB
+        )
 
     def __enter__(self) -> ImpactWriter:
         """Returns the writer itself."""

@@ -1,4 +1,4 @@
-"""``python -m pyserini_compneg.reproduce.demo``: the sample collection, from documents to scores, as ``make search`` runs it."""
+"""``python -m pyserini_compneg.reproduce.demo``: the sample, from documents to scores, as ``make search`` runs it."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def _main(argv: Sequence[str] | None) -> None:
     from pyserini_compneg.search.display import show_hits
 
     if not args.index.exists():
-        report = build_index(DOCUMENTS, args.index, threads=2, store_raw=True)
-        print(f"Indexed {report.manifest.documents} film leads as BM25 impacts in {args.index}.\n")
+        manifest = build_index(DOCUMENTS, args.index, threads=2, store_raw=True)
+        print(f"Indexed {manifest.documents} film leads as BM25 impacts in {args.index}.\n")
     args.output.parent.mkdir(parents=True, exist_ok=True)
     with SignedImpactSearcher(args.index) as searcher:
         print("Scores are sums of what each term (a∩b: both terms together) adds, +, or takes away, -.\n")

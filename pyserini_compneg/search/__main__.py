@@ -83,7 +83,9 @@ def _parser() -> argparse.ArgumentParser:
             f"--{kind}", choices=names, default=default, metavar="NAME", help=f"{sign}: {listed} (default {default})"
         )
     parser.add_argument("--plain", action="store_true", help="queries are plain text; nothing in them is an operator")
-    parser.add_argument("--output-format", choices=OUTPUT_FORMATS, default="trec", help="format of the run (default trec)")
+    parser.add_argument(
+        "--output-format", choices=OUTPUT_FORMATS, default="trec", help="format of the run (default trec)"
+    )
     parser.add_argument("--tag", default="compneg", help="name of the run, its last column (default compneg)")
     return parser
 

@@ -123,7 +123,8 @@ def _six_decimals(score: int) -> str:
 
 def _json_line(qid: str, hits: Sequence[Hit]) -> str:
     ranked = [
-        {"docid": hit.docid, "rank": rank, "score": hit.score + 0.0, **(hit.extra or {})} for rank, hit in enumerate(hits, 1)
+        {"docid": hit.docid, "rank": rank, "score": hit.score + 0.0, **(hit.extra or {})}
+        for rank, hit in enumerate(hits, 1)
     ]
     return json.dumps({"id": qid, "hits": ranked}, ensure_ascii=False) + "\n"
 

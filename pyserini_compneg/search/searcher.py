@@ -32,7 +32,7 @@ class SignedImpactSearcher:
         index_dir: An index of this package, or one of stock Anserini.
         encoder: Encodes the atoms: a name (``bm25``), a JSON Lines file of encoded atoms, or an object with
             ``encode_batch``. None takes the encoder that the index's manifest names.
-        operators: How ∪, ∩ and \\ are composed.
+        operators: How union, intersection and difference are composed.
 
     Raises:
         IndexFormatError: No index there, or one of another encoder.
@@ -118,11 +118,16 @@ class SignedImpactSearcher:
 
     def compose(self, queries: Sequence[Query]) -> list[ScoringNode]:
         """The scoring tree of each query, as it will be searched."""
-        trees = {i: query for i, query in enumerate(queries) if isinstance(query, (Linear, Product, Max, Sum))}
-        rest = {i: parse(q) if isinstance(q, str) else q for i, q in enumerate(queries) if i not in trees}
-        if rest:
-            composed = compose_queries(list(rest.values()), self._query_encoder(), self.operators)
-            trees |= dict(zip(rest, composed, strict=True))
+        trees: dict[int, ScoringNode] = {}
+        expressions: dict[int, Expression] = {}
+        for i, query in enumerate(queries):
+            if isinstance(query, (Linear, Product, Max, Sum)):
+                trees[i] = query
+            else:
+                expressions[i] = parse(query) if isinstance(query, str) else query
+        if expressions:
+            composed = compose_queries(list(expressions.values()), self._query_encoder(), self.operators)
+            trees |= dict(zip(expressions, composed, strict=True))
         return [trees[i] for i in range(len(queries))]
 
     def explain(self, query: Query, docid: str) -> Explanation:

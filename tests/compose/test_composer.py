@@ -36,7 +36,9 @@ def test_intersections_of_the_papers_birds():
     assert composed(text, intersection="addition").weights["birds"] == 2.0
     assert composed(text, intersection="cpt") == Product((COLOMBIA, VENEZUELA))
     assert composed(text) == Sum((Product((COLOMBIA, VENEZUELA)), Linear(pooled)))
-    assert composed(text, maxpool_weight=0.5) == Sum((Product((COLOMBIA, VENEZUELA)), Linear(dict.fromkeys(pooled, 0.5))))
+    assert composed(text, maxpool_weight=0.5) == Sum(
+        (Product((COLOMBIA, VENEZUELA)), Linear(dict.fromkeys(pooled, 0.5)))
+    )
     assert composed(text, intersection="cpt", top_terms=1) == Product(({"andes": 1.0}, {"andes": 1.0}))
 
 

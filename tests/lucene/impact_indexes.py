@@ -47,7 +47,7 @@ def write_stock_index(folder: Path, documents: Documents) -> Path:
             handle.write(json.dumps({"id": docid, "contents": "", "vector": impacts}, ensure_ascii=False) + "\n")
     index = folder / "index"
     options = f"-collection JsonVectorCollection -input {collection} -index {index}".split()
-    options += "-generator DefaultLuceneDocumentGenerator -threads 1 -impact -pretokenized".split()
+    options += ["-generator", "DefaultLuceneDocumentGenerator", "-threads", "1", "-impact", "-pretokenized"]
     java_class("io.anserini.index.IndexCollection").main(options)
     return index
 

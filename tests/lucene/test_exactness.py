@@ -102,7 +102,10 @@ def test_factored_conjunctions_score_as_materialised_pairs(folders, vectors, que
         docid: {pair: round(PAIR_SCALE * weight) for pair, weight in document_pairs(vector, top=6).items()}
         for docid, vector in plain.items()
     }
-    with ImpactReader(write_index(folders(), plain)) as reader, ImpactReader(write_index(folders(), paired)) as pair_reader:
+    with (
+        ImpactReader(write_index(folders(), plain)) as reader,
+        ImpactReader(write_index(folders(), paired)) as pair_reader,
+    ):
         factored = search(reader, [Product(tuple(cpt_operands(query))) for query in queries], 100)
         materialised = search(pair_reader, [Linear(cpt_pairs(query)) for query in queries], 100)
     for query, ranking, oracle in zip(queries, factored, materialised, strict=True):

@@ -1,0 +1,153 @@
+"""Pruned = exhaustive, on an index of several windows and segments, whose terms differ in how common they are."""
+
+import json
+
+import numpy as np
+import pytest
+from impact_indexes import delete_documents, pairs, search, write_index
+
+from pyserini_compneg.compose import Linear, Max, Product, Sum
+from pyserini_compneg.lucene import ImpactReader
+
+N_DOCS = 20_000
+SEGMENTS = (0, 11_000, 11_700, N_DOCS)
+TERMS = [f"t{i:02}" for i in range(60)]
+QUERIES = 300
+
+
+@pytest.fixture(scope="module")
+def impacts():
+    """(docs, terms), Zipf-like: common terms with low impacts, rare ones with high impacts, some in one region only."""
+    rng = np.random.default_rng(7)
+    share = 0.5 / np.arange(1, len(TERMS) + 1)
+    largest = np.minimum(2 + np.arange(len(TERMS)) ** 1.5, 255)
+    matrix = np.ceil(rng.random((N_DOCS, len(TERMS))) ** 3 * largest).astype(np.int64)
+    matrix *= rng.random((N_DOCS, len(TERMS))) < share
+    for term in range(5, len(TERMS), 5):  # block maxima differ most where a term is at home somewhere
+        start = int(rng.integers(0, N_DOCS - 3000))
+        home = np.zeros(N_DOCS, bool)
+        home[start : start + 3000] = True
+        matrix[~home, term] = np.minimum(matrix[~home, term], 3)
+        matrix[home, term] *= 4
+    return matrix
+
+
+@pytest.fixture(scope="module")
+def live():
+    return np.random.default_rng(8).random(N_DOCS) > 0.01
+
+
+@pytest.fixture(scope="module")
+def docids():
+    """Ids whose order has nothing to do with that of the documents."""
+    return [f"d{number:05}" for number in np.random.default_rng(9).permutation(N_DOCS)]
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory, impacts, live, docids):
+    segments = []
+    for start, end in zip(SEGMENTS, SEGMENTS[1:], strict=False):
+        vectors = ({TERMS[t]: int(row[t]) for t in np.flatnonzero(row)} for row in impacts[start:end])
+        segments.append(dict(zip(docids[start:end], vectors, strict=True)))
+    index = write_index(tmp_path_factory.mktemp("large") / "index", *segments)
+    delete_documents(index, [docids[i] for i in np.flatnonzero(~live)])
+    with ImpactReader(index) as opened:
+        yield opened
+
+
+def random_vector(rng, least, most, negative=0.0, whole=False):
+    count = int(rng.integers(least, most + 1))
+    terms = rng.choice(len(TERMS), count, replace=False)
+    weights = rng.integers(1, 4, count) if whole else rng.gamma(1.5, 2.0, count) + 0.01
+    signs = np.where(rng.random(count) < negative, -1, 1)
+    return {TERMS[t]: float(weight) for t, weight in zip(terms, weights * signs, strict=True)}
+
+
+def random_node(rng, depth=0):
+    kind = rng.choice(["linear", "product", "max", "sum"] if depth < 2 else ["linear", "product"])
+    whole = bool(rng.random() < 0.5)
+    if kind == "linear":
+        return Linear(random_vector(rng, 1, 15, rng.choice([0.0, 0.4]), whole))
+    if kind == "product":
+        return Product(tuple(random_vector(rng, 1, 5, whole=whole) for _ in range(rng.integers(2, 5))))
+    children = tuple(random_node(rng, depth + 1) for _ in range(rng.integers(1, 4)))
+    return Max(children) if kind == "max" else Sum(children)
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    rng = np.random.default_rng(10)
+    return [random_node(rng) for _ in range(QUERIES)]
+
+
+@pytest.fixture(scope="module")
+def exhaustive(reader, nodes):
+    """With k beyond the number of documents nothing can be left out."""
+    return search(reader, nodes, N_DOCS + 1, threads=2)
+
+
+@pytest.mark.parametrize("hits", [1, 10, 100, 1000])
+def test_pruned_rankings_are_the_exhaustive_ones_bit_by_bit(reader, nodes, exhaustive, hits):
+    for node, ranking, whole in zip(nodes, search(reader, nodes, hits), exhaustive, strict=True):
+        assert pairs(ranking) == pairs(whole)[:hits], node
+
+
+def test_small_k_leaves_out_most_of_the_work(reader, nodes):
+    def postings_read(hits):
+        before = reader.work_done().postings_read
+        search(reader, nodes, hits)
+        return reader.work_done().postings_read - before
+
+    assert postings_read(1) < postings_read(N_DOCS + 1) / 2
+
+
+def test_threads_change_nothing(reader, nodes):
+    assert search(reader, nodes, 20, threads=4) == search(reader, nodes, 20, threads=1)
+
+
+def test_exhaustive_rankings_are_right(impacts, live, docids, nodes, exhaustive):
+    row_of = {docid: row for row, docid in enumerate(docids)}
+    for node, ranking in zip(nodes, exhaustive, strict=True):
+        gains, values, magnitudes = scores(node, impacts)
+        rows = np.array([row_of[docid] for docid in ranking.docids], int)
+        assert sorted(rows) == list(np.flatnonzero((gains > 0) & live))
+        found = np.array(ranking.scores, np.float64)
+        assert np.all(np.abs(found - values[rows]) <= 2.0**-22 * magnitudes[rows]), node
+        keys = list(zip(-found, ranking.docids, strict=True))
+        assert keys == sorted(keys)
+
+
+def scores(node, impacts):
+    """The positive part, the score and the magnitude of what was added up, of every document."""
+    if isinstance(node, Linear):
+        weights = np.array([node.weights.get(term, 0.0) for term in TERMS])
+        touched = impacts @ (weights != 0)
+        return impacts @ np.maximum(weights, 0), impacts @ weights, touched * np.abs(weights).max()
+    if isinstance(node, Product):
+        value = np.ones(len(impacts))
+        for operand in node.operands:
+            weights = np.array([operand.get(term, 0.0) for term in TERMS])
+            value *= ((weights * impacts) ** (1 / len(node.operands))).sum(axis=1)
+        return value, value, value
+    gains, values, magnitudes = map(np.array, zip(*(scores(child, impacts) for child in node.children), strict=True))
+    if isinstance(node, Sum):
+        return gains.sum(axis=0), values.sum(axis=0), magnitudes.sum(axis=0)
+    best = np.where(gains > 0, values, -np.inf).max(axis=0)
+    return gains.max(axis=0), np.where(gains.max(axis=0) > 0, best, 0.0), magnitudes.max(axis=0)
+
+
+def test_queries_of_hundreds_of_terms(tmp_path):
+    rng = np.random.default_rng(11)
+    terms = [f"w{i}" for i in range(800)]
+    documents = {
+        f"d{i}": {terms[t]: int(rng.geometric(0.02)) for t in rng.choice(len(terms), 60, replace=False)}
+        for i in range(5_000)
+    }
+    wide = [dict(zip(terms, (rng.gamma(1.5, 2.0, len(terms)) + 0.01).tolist(), strict=True)) for _ in range(3)]
+    signed = {term: weight * (-1) ** i for i, (term, weight) in enumerate(wide[0].items())}
+    nodes = [Linear(wide[0]), Linear(signed), Product((wide[1], wide[2])), Sum((Linear(signed), Product(tuple(wide))))]
+    with ImpactReader(write_index(tmp_path / "index", documents)) as opened:
+        whole = search(opened, nodes, 5_001)
+        for hits in (1, 10, 100):
+            for node, ranking, complete in zip(nodes, search(opened, nodes, hits), whole, strict=True):
+                assert pairs(ranking) == pairs(complete)[:hits], json.dumps(type(node).__name__)
