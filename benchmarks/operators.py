@@ -1,4 +1,4 @@
-"""Every operator on every template: the tables of docs/operators.md.
+"""Every operator on every template: the table of the README.
 
     python benchmarks/operators.py --dataset FOLDER [--split dev] [--index indexes/filmsets-bm25]
 
@@ -13,11 +13,11 @@ import sys
 from pathlib import Path
 
 from pyserini_compneg.index import build_index
-from pyserini_compneg.reproduce.operators import compare_operators, markdown_tables
+from pyserini_compneg.reproduce.operators import compare_operators, markdown_table
 
 
 def main() -> int:
-    """Prints the tables."""
+    """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dataset", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--split", default="dev")
@@ -25,7 +25,7 @@ def main() -> int:
     args = parser.parse_args()
     if not args.index.exists():
         build_index(args.dataset / "documents.jsonl.gz", args.index, threads=2)
-    print(markdown_tables(list(compare_operators(args.index, args.dataset / f"{args.split}.jsonl"))))
+    print(markdown_table(list(compare_operators(args.index, args.dataset / f"{args.split}.jsonl"))))
     return 0
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 
 from pyserini_compneg.errors import CompNegError
 
-DONE, FAILED, INTERRUPTED = 0, 1, 130
+DONE, FAILED, INTERRUPTED, TERMINATED = 0, 1, 130, 143
 
 
 def run_main(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[str] | None = None) -> int:
@@ -23,9 +25,11 @@ def run_main(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[
         argv: The arguments, by default those of the process.
 
     Returns:
-        0 done or the reader of our output went away, 1 an error said in one line, 2 wrong usage, 130 interrupted.
+        0 done or the reader of our output went away, 1 an error said in one line, 2 wrong usage, 130 interrupted,
+        143 terminated.
     """
     _prepare_streams()
+    _exit_on_sigterm()
     try:
         code = main(argv)
         sys.stdout.flush()
@@ -44,6 +48,12 @@ def run_main(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         return _say(f"error: {place}{(error.strerror or str(error)).lower()}", FAILED)
+
+
+def _exit_on_sigterm() -> None:
+    """Ends on SIGTERM as on any exception, so that half-made files go; left alone outside the main thread."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
 
 
 def _say(message: str, code: int) -> int:

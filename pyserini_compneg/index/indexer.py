@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -137,7 +138,7 @@ def _built_beside(target: Path, overwrite: bool) -> Iterator[Path]:
     """A new folder beside the target, which takes its name on a clean exit and vanishes on any exception."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())) and not overwrite:
         raise OutputError(f"{target}: exists already; give --overwrite to replace it, or another --index")
-    folder = target.with_name(f".{target.name}.building")
+    folder = target.with_name(f".{target.name}.{os.getpid()}.building")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
@@ -147,7 +148,7 @@ def _built_beside(target: Path, overwrite: bool) -> Iterator[Path]:
     try:
         yield folder
         if target.exists():
-            old = target.with_name(f".{target.name}.old")
+            old = target.with_name(f".{target.name}.{os.getpid()}.old")
             target.rename(old)
             folder.rename(target)
             shutil.rmtree(old)

@@ -22,7 +22,9 @@ from pyserini_compneg.errors import JvmError
 from pyserini_compneg.lucene.java_home import find_java
 
 _VECTOR_MODULE = "jdk.incubator.vector"
-_QUIET = (
+_OPTIONS = (
+    "-Xrs",  # signals stay with Python: an interrupted command has to clean up
+    "--enable-native-access=ALL-UNNAMED",
     "-Dslf4j.internal.verbosity=WARN",
     "-Dlog4j2.level=WARN",
     "-Dorg.apache.logging.log4j.level=WARN",
@@ -116,8 +118,7 @@ def _configure(jnius_config: Any) -> None:
     os.environ["JAVA_HOME"] = str(java.home)
     os.environ["JVM_PATH"] = str(java.library)
     jnius_config.set_classpath(str(anserini_jar()), str(companion_jar()), *_inherited_classpath())
-    options = [*_QUIET, f"-Djava.util.logging.config.file={_logging_properties()}"]
-    options.append("--enable-native-access=ALL-UNNAMED")
+    options = [*_OPTIONS, f"-Djava.util.logging.config.file={_logging_properties()}"]
     if java.major >= 23:
         options.append("--sun-misc-unsafe-memory-access=allow")
     if java.has_module(_VECTOR_MODULE):

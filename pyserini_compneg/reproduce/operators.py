@@ -84,17 +84,17 @@ def choices(template: str) -> Mapping[str, Operators]:
     return {"vanilla": VANILLA}
 
 
-def markdown_tables(rows: Sequence[Comparison]) -> str:
-    """One table a template; the best value of each column in bold."""
-    text = ""
+def markdown_table(rows: Sequence[Comparison]) -> str:
+    """A table of all rows; the best value of each template and measure in bold."""
+    text = f"| template (queries) | operators | {' | '.join(measure.name for measure in MEASURES)} |\n"
+    text += f"|---|---|{'---|' * len(MEASURES)}\n"
     for template in dict.fromkeys(row.template for row in rows):
         group = [row for row in rows if row.template == template]
-        header = " | ".join(measure.name for measure in MEASURES)
-        text += f"\n| `{template}` ({group[0].queries} queries) | {header} |\n|---|{'---|' * len(MEASURES)}\n"
         best = [max(row.values[i] for row in group) for i in range(len(MEASURES))]
         for row in group:
+            label = f"`{template}` ({row.queries})" if row is group[0] else ""
             cells = (_cell(value, top, len(group)) for value, top in zip(row.values, best, strict=True))
-            text += f"| {row.operators} | {' | '.join(cells)} |\n"
+            text += f"| {label} | {row.operators} | {' | '.join(cells)} |\n"
     return text
 
 
