@@ -91,9 +91,9 @@ class ImpactReader:
         """
         if not queries:
             return []
-        return _unpack(
-            bytes(self._searcher.search("\n".join(queries).encode(), hits, threads).tostring()), len(queries)
-        )
+        hits = min(hits, self.document_count)
+        packed = self._searcher.search("\n".join(queries).encode(), hits, min(threads, len(queries)))
+        return _unpack(bytes(packed.tostring()), len(queries))
 
     def explain(self, query: str, docid: str) -> dict[str, Any] | None:
         """The parts of a document's score, as ``io.compneg.Explainer`` has them; None for an unknown document."""

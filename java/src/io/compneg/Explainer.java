@@ -14,8 +14,8 @@ import org.apache.lucene.index.Term;
 /**
  * Takes one document's score apart with the same arithmetic that ranked it.
  *
- * <p>The answer holds the {@code score}, whether the document {@code matched}, and for every channel of the plan, in the order of the
- * query's leaves, the list of {@code [term, impact, contribution]}.
+ * <p>The answer holds the {@code score}, whether the document {@code matched}, and for every channel of the
+ * plan, in the order of the query's leaves, the list of {@code [term, impact, contribution]}.
  */
 final class Explainer {
   private final LeafReaderContext leaf;

@@ -7,7 +7,10 @@ import org.apache.lucene.analysis.TokenStream;
 import org.apache.lucene.analysis.tokenattributes.CharTermAttribute;
 import org.apache.lucene.analysis.tokenattributes.TermFrequencyAttribute;
 
-/** The terms of a vector, each once, its impact as the term frequency: what repeating the term so many times would index. */
+/**
+ * The terms of a vector, each once, its impact as the term frequency: what repeating the term so many times
+ * would index.
+ */
 final class ImpactTokenStream extends TokenStream {
   private final CharTermAttribute term = addAttribute(CharTermAttribute.class);
   private final TermFrequencyAttribute frequency = addAttribute(TermFrequencyAttribute.class);

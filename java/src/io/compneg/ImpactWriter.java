@@ -31,8 +31,9 @@ import org.apache.lucene.store.FSDirectory;
 import org.apache.lucene.util.BytesRef;
 
 /**
- * Writes an impact index with Anserini's fields: {@code id} (indexed, stored, doc values), {@code contents} (impacts as term
- * frequencies, no norms to speak of), and {@code raw} (stored source) for documents that carry it.
+ * Writes an impact index with Anserini's fields: {@code id} (indexed, stored, doc values), {@code contents}
+ * (impacts as term frequencies, no norms to speak of), and {@code raw} (stored source) for documents that
+ * carry it.
  */
 public final class ImpactWriter implements Closeable {
   private static final FieldType IMPACTS = new FieldType();
@@ -62,7 +63,8 @@ public final class ImpactWriter implements Closeable {
   }
 
   /**
-   * Adds documents, one JSON line each: {@code {"id", "vector": {term: positive int}, "raw"?}}, and returns when all are in.
+   * Adds documents, one JSON line each: {@code {"id", "vector": {term: positive int}, "raw"?}}, and returns
+   * when all are in.
    */
   public void add(byte[] documents) throws IOException {
     String[] lines = new String(documents, StandardCharsets.UTF_8).split("\n");
@@ -109,7 +111,10 @@ public final class ImpactWriter implements Closeable {
     writer.commit();
   }
 
-  /** An id that more than one document has, or null. To be asked after {@link #finish}; the ids are never all in memory. */
+  /**
+   * An id that more than one document has, or null. To be asked after {@link #finish}; the ids are never all
+   * in memory.
+   */
   public String duplicateId() throws IOException {
     try (DirectoryReader reader = DirectoryReader.open(writer)) {
       var terms = MultiTerms.getTerms(reader, ExternalIds.FIELD);

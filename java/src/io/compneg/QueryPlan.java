@@ -9,9 +9,9 @@ import java.util.stream.IntStream;
 /**
  * A scoring tree laid out for column-wise evaluation.
  *
- * <p>Every leaf owns <em>channels</em>: a linear leaf one for its positive and one for its negative terms, a product one for each
- * operand. A channel holds non-negative sums, one per document. A term that occurs in several leaves is one {@link PlannedTerm}
- * with several {@link Slot}s, so its postings are read once.
+ * <p>Every leaf owns <em>channels</em>: a linear leaf one for its positive and one for its negative terms, a
+ * product one for each operand. A channel holds non-negative sums, one per document. A term that occurs in
+ * several leaves is one {@link PlannedTerm} with several {@link Slot}s, so its postings are read once.
  */
 final class QueryPlan {
   /** What a term's impact adds to a channel: {@code factor · impact^(1/degree)}. */

@@ -5,12 +5,13 @@ import java.util.Arrays;
 /**
  * A node of the scoring tree evaluated for many documents at once, from the sums that its channels hold.
  *
- * <p>Every node has two columns. {@link #gain} is the score without any negative term; a document matches the node exactly when its
- * gain is above 0. {@link #value} is the score. Every node is monotone in its positive channels and negative terms only lower it, so
- * the gain of a document, taken with all that its channels may still grow by ({@code rest}), bounds its score from above.
+ * <p>Every node has two columns. {@link #gain} is the score without any negative term; a document matches the
+ * node exactly when its gain is above 0. {@link #value} is the score. Every node is monotone in its positive
+ * channels and negative terms only lower it, so the gain of a document, taken with all that its channels may
+ * still grow by ({@code rest}), bounds its score from above.
  *
- * <p>An unmatched document has value 0, but for the negative part of a linear leaf, which counts inside a {@link Sum} whatever else
- * the document matches.
+ * <p>An unmatched document has value 0, but for the negative part of a linear leaf, which counts inside a
+ * {@link Sum} whatever else the document matches.
  */
 abstract class ScoreColumn {
   final double[] gain = new double[WindowScorer.WINDOW];

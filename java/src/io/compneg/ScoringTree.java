@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A composed query as it stands in one JSON line: {@code {"vector": {term: weight}}} for a signed linear query, or
- * {@code {"score": tree}} with {@code product}, {@code max} and {@code sum} over vectors.
+ * A composed query as it stands in one JSON line: {@code {"vector": {term: weight}}} for a signed linear
+ * query, or {@code {"score": tree}} with {@code product}, {@code max} and {@code sum} over vectors.
  */
 sealed interface ScoringTree {
   /** Σ weight · impact over signed weights. */

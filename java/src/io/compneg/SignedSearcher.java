@@ -21,8 +21,8 @@ import org.apache.lucene.store.FSDirectory;
 import org.apache.lucene.util.BytesRef;
 
 /**
- * The door for Python to an impact index. Everything crosses it in bulk and as bytes: composed queries as JSON lines in, rankings
- * as one packed array out.
+ * The door for Python to an impact index. Everything crosses it in bulk and as bytes: composed queries as
+ * JSON lines in, rankings as one packed array out.
  */
 public final class SignedSearcher implements Closeable {
   private static final String RAW = "raw";
@@ -56,8 +56,8 @@ public final class SignedSearcher implements Closeable {
    * Searches many queries on several threads.
    *
    * @param queries composed queries, one JSON line each, UTF-8
-   * @return little-endian: the number of hits of each query (int32), then all scores (float32), then all ids, UTF-8, each followed
-   *     by a NUL
+   * @return little-endian: the number of hits of each query (int32), then all scores (float32), then all ids,
+   *     UTF-8, each followed by a NUL
    */
   public byte[] search(byte[] queries, int k, int threads) throws IOException {
     String[] lines = lines(queries);
@@ -116,7 +116,8 @@ public final class SignedSearcher implements Closeable {
   }
 
   /**
-   * The score of one document, taken apart: the query's tree as JSON with every term's impact and contribution.
+   * The score of one document, taken apart: the query's tree as JSON with every term's impact and
+   * contribution.
    *
    * @return null when the index has no such document
    */

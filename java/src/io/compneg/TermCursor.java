@@ -10,7 +10,10 @@ import org.apache.lucene.search.DocIdSetIterator;
 import org.apache.lucene.search.Scorer;
 import org.apache.lucene.search.Weight;
 
-/** A term of the query in one segment: its postings, read forward only, and bounds of its impact from Lucene's own block maxima. */
+/**
+ * A term of the query in one segment: its postings, read forward only, and bounds of its impact from Lucene's
+ * own block maxima.
+ */
 final class TermCursor {
   final PlannedTerm term;
   final Slot[] slots;
@@ -44,7 +47,8 @@ final class TermCursor {
   /**
    * Opens the term in a segment.
    *
-   * @param weight the term's weight under an impact similarity with boost 1, or null for a term without positive slots
+   * @param weight the term's weight under an impact similarity with boost 1, or null for a term without
+   *     positive slots
    * @return null when the segment lacks the term
    */
   static TermCursor open(PlannedTerm term, String field, Weight weight, LeafReaderContext leaf) throws IOException {
@@ -79,7 +83,9 @@ final class TermCursor {
     }
   }
 
-  /** Reads the postings of {@code [from, to)} into the arrays, as offsets from {@code from}; returns how many. */
+  /**
+   * Reads the postings of {@code [from, to)} into the arrays, as offsets from {@code from}; returns how many.
+   */
   int read(int from, int to, int[] offsets, int[] impacts) throws IOException {
     int count = 0;
     int doc = postings.docID();
@@ -91,7 +97,10 @@ final class TermCursor {
     return count;
   }
 
-  /** Reads the postings of {@code [from, to)} straight into the sums of a channel, for a term with this slot alone; returns how many. */
+  /**
+   * Reads the postings of {@code [from, to)} straight into the sums of a channel, for a term with this slot
+   * alone; returns how many.
+   */
   int readInto(int from, int to, Slot slot, double[] sums) throws IOException {
     double factor = slot.factor; // in locals: a field would be loaded anew for every posting
     double magic = slot.magic;
@@ -99,14 +108,21 @@ final class TermCursor {
     int doc = postings.docID();
     if (doc < from) doc = postings.advance(from);
     if (slot.degree == 1) {
-      for (; doc < to; doc = postings.nextDoc(), count++) sums[doc - from] += Slot.linear(factor, postings.freq());
+      for (; doc < to; doc = postings.nextDoc(), count++) {
+        sums[doc - from] += Slot.linear(factor, postings.freq());
+      }
     } else {
-      for (; doc < to; doc = postings.nextDoc(), count++) sums[doc - from] += Slot.squareRoot(factor, magic, postings.freq());
+      for (; doc < to; doc = postings.nextDoc(), count++) {
+        sums[doc - from] += Slot.squareRoot(factor, magic, postings.freq());
+      }
     }
     return count;
   }
 
-  /** Looks up the ascending {@code documents} (offsets from {@code from}); writes those that have the term; returns how many. */
+  /**
+   * Looks up the ascending {@code documents} (offsets from {@code from}); writes those that have the term;
+   * returns how many.
+   */
   int lookUp(int from, int[] documents, int length, int[] offsets, int[] impacts) throws IOException {
     int count = 0;
     int doc = postings.docID();

@@ -8,8 +8,8 @@ import org.apache.lucene.util.NumericUtils;
 /**
  * The k best documents: higher score first, equal scores by ascending external id, at the last rank too.
  *
- * <p>A binary heap with the worst hit at its root. A hit is one long, its score's sortable bits above its document number, so that
- * most comparisons are of two numbers; ids are compared only where scores are equal.
+ * <p>A binary heap with the worst hit at its root. A hit is one long, its score's sortable bits above its
+ * document number, so that most comparisons are of two numbers; ids are compared only where scores are equal.
  */
 final class TopHits {
   private final int k;
@@ -24,7 +24,9 @@ final class TopHits {
     this.heap = new long[Math.min(k, 1024)];
   }
 
-  /** The score that a further document must reach, by a better id if it is equal; −∞ until k hits are held. */
+  /**
+   * The score that a further document must reach, by a better id if it is equal; −∞ until k hits are held.
+   */
   float threshold() {
     return threshold;
   }

@@ -10,19 +10,23 @@ import org.apache.lucene.util.Bits;
 /**
  * Exact top-k scoring of a plan over one segment, window by window.
  *
- * <p>Each window of documents is scored in three steps, after MaxScore (Turtle and Flood 1995) with Lucene's block maxima:
+ * <p>Each window of documents is scored in three steps, after MaxScore (Turtle and Flood 1995) with Lucene's
+ * block maxima:
  *
  * <ol>
- *   <li><b>Partition.</b> Terms whose largest impacts in the window cannot, together, lift a document over the k-th score are
- *       <em>optional</em>; a document must hold one of the other, <em>required</em>, terms. Terms of a conjunction are optional
- *       as soon as one of its operands is required in full: without it the product is 0. No required term: skip the window.
- *   <li><b>Gather.</b> The required terms are read in full into the channels; the documents they touch are the candidates.
- *   <li><b>Complete.</b> The optional terms are added, heaviest first, and candidates that can no longer win are dropped in
- *       between. Negative terms come last: they only lower a score, so the bounds never needed them, and few candidates are left.
+ *   <li><b>Partition.</b> Terms whose largest impacts in the window cannot, together, lift a document over
+ *       the k-th score are <em>optional</em>; a document must hold one of the other, <em>required</em>,
+ *       terms. Terms of a conjunction are optional as soon as one of its operands is required in full:
+ *       without it the product is 0. No required term: skip the window.
+ *   <li><b>Gather.</b> The required terms are read in full into the channels; the documents they touch are
+ *       the candidates.
+ *   <li><b>Complete.</b> The optional terms are added, heaviest first, and candidates that can no longer win
+ *       are dropped in between. Negative terms come last: they only lower a score, so the bounds never needed
+ *       them, and few candidates are left.
  * </ol>
  *
- * <p>Bounds hold to the last bit: contributions are {@link FixedPoint} numbers whose sums are exact, and products, sums and the
- * final rounding to float are monotone.
+ * <p>Bounds hold to the last bit: contributions are {@link FixedPoint} numbers whose sums are exact, and
+ * products, sums and the final rounding to float are monotone.
  */
 final class WindowScorer {
   /** Documents a window: its sums should stay in the processor's nearest caches. */
@@ -91,7 +95,10 @@ final class WindowScorer {
     }
   }
 
-  /** Orders the cursors into required ones, then optional ones by descending share; sets {@link #rest}; returns how many are required. */
+  /**
+   * Orders the cursors into required ones, then optional ones by descending share; sets {@link #rest};
+   * returns how many are required.
+   */
   private int partition(TermCursor[] cursors, int from, int to) throws IOException {
     Arrays.fill(trial, 0);
     for (TermCursor cursor : cursors) {
@@ -110,9 +117,9 @@ final class WindowScorer {
   }
 
   /**
-   * Makes terms optional greedily, the costliest for the least of the bound first. A conjunction offers a choice: any one of its
-   * operands may be the required one. So the greedy choice is made once for every channel, its terms kept until last, and the
-   * cheapest outcome is taken.
+   * Makes terms optional greedily, the costliest for the least of the bound first. A conjunction offers a
+   * choice: any one of its operands may be the required one. So the greedy choice is made once for every
+   * channel, its terms kept until last, and the cheapest outcome is taken.
    */
   private int chooseRequired(TermCursor[] cursors) {
     for (TermCursor cursor : cursors) cursor.order = cursor.share / cursor.density;
@@ -146,7 +153,10 @@ final class WindowScorer {
     }
   }
 
-  /** Marks the cursors, those of {@code channel} last; sets {@link #rest}; returns how many postings the required ones have here. */
+  /**
+   * Marks the cursors, those of {@code channel} last; sets {@link #rest}; returns how many postings the
+   * required ones have here.
+   */
   private double makeOptional(TermCursor[] cursors, int channel) {
     Arrays.fill(rest, 0);
     double cost = 0;
@@ -169,14 +179,17 @@ final class WindowScorer {
   }
 
   /**
-   * The gain that a document must exceed to be worth looking at. A gain that rounds to the k-th score may still win by its id, and
-   * whatever rounds to that score is above the float below it.
+   * The gain that a document must exceed to be worth looking at. A gain that rounds to the k-th score may
+   * still win by its id, and whatever rounds to that score is above the float below it.
    */
   private double limit() {
     return Math.max(0, Math.nextDown(top.threshold()));
   }
 
-  /** Adds (or with −1 takes away) what the cursor's terms can contribute in this window. Exact, so it can be undone. */
+  /**
+   * Adds (or with −1 takes away) what the cursor's terms can contribute in this window. Exact, so it can be
+   * undone.
+   */
   private static void grow(double[] bounds, TermCursor cursor, int sign) {
     if (cursor.windowImpact == 0) return;
     for (Slot slot : cursor.slots) {
@@ -195,7 +208,10 @@ final class WindowScorer {
     return gathered > 0;
   }
 
-  /** Documents without a required term drop out by themselves: their bound is that of the optional terms, which cannot win. */
+  /**
+   * Documents without a required term drop out by themselves: their bound is that of the optional terms,
+   * which cannot win.
+   */
   private void selectCandidates(int from, int to, Bits live) {
     plan.root.boundAll(channels, rest, to - from);
     double[] gain = plan.root.gain;
