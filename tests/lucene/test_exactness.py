@@ -9,7 +9,7 @@ from pyserini_compneg.algebra import cpt_operands, cpt_pairs, document_pairs
 from pyserini_compneg.compose import Linear, Max, Product, Sum
 from pyserini_compneg.lucene import ImpactReader
 
-few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+few = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,114 @@
+import json
+import math
+
+import pytest
+
+from pyserini_compneg.datasets.qrels import read_qrels
+from pyserini_compneg.encode import Bm25DocumentEncoder, Bm25QueryEncoder
+from pyserini_compneg.encode.bm25 import term_counts
+from pyserini_compneg.eval import evaluate, parse_measures
+from pyserini_compneg.expression import Atom
+from pyserini_compneg.files import iter_jsonl
+from pyserini_compneg.index import build_index
+from pyserini_compneg.lucene import ImpactReader, ImpactWriter, java_class
+from pyserini_compneg.search import SignedImpactSearcher
+
+
+def test_a_document_by_hand():
+    """bird twice, fly once, average length 4: tf / (tf + 0.9 (1 − 0.4 + 0.4 · 3/4)) = tf / (tf + 0.81)."""
+    weights = Bm25DocumentEncoder(average_length=4.0).encode("The bird flies. Birds!")
+    assert weights == {"bird": pytest.approx(2 / 2.81), "fli": pytest.approx(1 / 1.81)}
+    weights = Bm25DocumentEncoder(average_length=4.0, k1=2.0, b=0.0).encode("The bird flies. Birds!")
+    assert weights == {"bird": pytest.approx(2 / 4), "fli": pytest.approx(1 / 3)}
+
+
+def test_documents_without_terms():
+    assert Bm25DocumentEncoder(4.0).encode_batch(["", "the", "a bird"]) == [{}, {}, {"bird": pytest.approx(1 / 1.63)}]
+    assert Bm25DocumentEncoder(4.0).encode_batch([]) == []
+    assert term_counts(["", "the", "birds, birds and bats"]) == [0, 0, 3]
+
+
+def test_a_query_by_hand(tmp_path):
+    with ImpactWriter(tmp_path) as writer:
+        for i, terms in enumerate((["bird", "fli"], ["bird"], ["bat"])):
+            writer.add(f"d{i}", dict.fromkeys(terms, 1))
+        writer.finish()
+    with ImpactReader(tmp_path) as reader:
+        encoder = Bm25QueryEncoder(reader)
+        assert encoder.encode("birds flying over birds") == {"bird": pytest.approx(2 * math.log(1 + 1.5 / 2.5))}
+        assert encoder.encode_batch(["flies", "fish", "", "the"]) == [
+            {"fli": pytest.approx(math.log(1 + 2.5 / 1.5))},
+            {},
+            {},
+            {},
+        ]
+        assert encoder.encode_batch([]) == []
+
+
+def test_the_scores_of_an_index_are_those_of_the_formula(tmp_path):
+    texts = {"d1": "birds of Colombia and other birds", "d2": "bats of Colombia", "d3": "birds", "d4": "films " * 9}
+    collection = tmp_path / "collection.jsonl"
+    collection.write_text("".join(json.dumps({"id": docid, "contents": text}) + "\n" for docid, text in texts.items()))
+    manifest = build_index(collection, tmp_path / "index")
+    lengths = {"d1": 4, "d2": 2, "d3": 1, "d4": 9}
+    assert manifest.settings == {"k1": 0.9, "b": 0.4, "average_length": 4.0}
+    assert (manifest.encoder, manifest.impact_scale, manifest.documents) == ("bm25", 256.0, 4)
+
+    def part(docid, frequency, document_frequency):
+        idf = math.log(1 + (4 - document_frequency + 0.5) / (document_frequency + 0.5))
+        norm = 0.9 * (1 - 0.4 + 0.4 * lengths[docid] / 4.0)
+        return idf * round(256 * frequency / (frequency + norm))
+
+    expected = {
+        "d1": part("d1", 2, 2) + part("d1", 1, 2),
+        "d2": part("d2", 1, 2),
+        "d3": part("d3", 1, 2),
+    }
+    with SignedImpactSearcher(tmp_path / "index") as searcher:
+        hits = searcher.search("birds of Colombia")
+    assert {hit.docid: hit.score for hit in hits} == {
+        docid: pytest.approx(s, rel=1e-6) for docid, s in expected.items()
+    }
+
+
+def test_scifact_is_ranked_as_anserinis_own_bm25_ranks_it(tmp_path, shared_data):
+    """Side by side, same analysis and parameters; only impacts and Lucene's document lengths are rounded."""
+    qrels = read_qrels(shared_data / "scifact" / "qrels" / "test.tsv")
+    topics = {record["_id"]: record["text"] for _, record in iter_jsonl(shared_data / "scifact" / "queries.jsonl")}
+    topics = {qid: topics[qid] for qid in qrels}
+    runs = {
+        "ours": our_run(shared_data / "scifact" / "corpus.jsonl.gz", topics, tmp_path),
+        "stock": stock_run(shared_data / "scifact" / "corpus.jsonl.gz", topics, tmp_path),
+    }
+    (measure,) = parse_measures(["ndcg_cut.10"])
+    means = {}
+    for name, run in runs.items():
+        values = evaluate(qrels, run, [measure])
+        means[name] = sum(value[measure.name] for value in values.values()) / len(values)
+    assert len(topics) == 300
+    assert means["stock"] > 0.67
+    assert abs(means["ours"] - means["stock"]) < 0.005, means
+
+
+def our_run(corpus, topics, folder):
+    build_index(corpus, folder / "ours", threads=2)
+    with SignedImpactSearcher(folder / "ours") as searcher:
+        rankings = searcher.batch_search(list(map(Atom, topics.values())), list(topics), k=10, threads=2)
+    return {qid: {hit.docid: hit.score for hit in hits} for qid, hits in rankings.items()}
+
+
+def stock_run(corpus, topics, folder):
+    (folder / "collection").mkdir()
+    with (folder / "collection" / "documents.jsonl").open("w", encoding="utf-8") as handle:
+        for _, record in iter_jsonl(corpus):
+            document = {"id": record["_id"], "contents": f"{record['title']}\n{record['text']}"}
+            handle.write(json.dumps(document) + "\n")
+    options = f"-collection JsonCollection -input {folder / 'collection'} -index {folder / 'stock'} -threads 2"
+    java_class("io.anserini.index.IndexCollection").main(
+        [*options.split(), "-generator", "DefaultLuceneDocumentGenerator"]
+    )
+    searcher = java_class("io.anserini.search.SimpleSearcher")(str(folder / "stock"))
+    searcher.set_bm25(0.9, 0.4)
+    run = {qid: {hit.docid: hit.score for hit in searcher.search(text, 10)} for qid, text in topics.items()}
+    searcher.close()
+    return run

@@ -1,0 +1,151 @@
+import gzip
+import json
+
+import pytest
+
+from pyserini_compneg.encode import Bm25QueryEncoder, CachedQueryEncoder, query_encoder
+from pyserini_compneg.errors import CollectionError, EncodingError, IndexFormatError
+from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, ImpactWriter, Manifest
+
+
+def write(path, *records):
+    lines = (record if isinstance(record, str) else json.dumps(record, ensure_ascii=False) for record in records)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_atoms_are_looked_up_by_text(tmp_path):
+    path = write(
+        tmp_path / "atoms.jsonl",
+        {"text": "birds of Colombia", "vector": {"bird": 2, "colombia": 1.5, "fish": 0}},
+        "",
+        {"id": "7", "contents": " bats ", "vector": {"bat": 1, "¬bird": 2}},
+        {"query": "fish", "vector": {}},
+        {"text": "bats", "vector": {"¬bird": 2, "bat": 1.0}},
+    )
+    encoder = CachedQueryEncoder(path)
+    assert encoder.name is None
+    assert encoder.encode("birds of Colombia") == {"bird": 2.0, "colombia": 1.5}
+    assert encoder.encode_batch(["fish", " bats", "fish"]) == [{}, {"bat": 1.0, "¬bird": 2.0}, {}]
+    with pytest.raises(EncodingError) as caught:
+        encoder.encode("Fish")
+    assert str(caught.value) == f"{path} has no vector for 'Fish'; encode it and add a line"
+
+
+def test_a_vector_that_is_changed_stays_as_it_was(tmp_path):
+    encoder = CachedQueryEncoder(write(tmp_path / "atoms.jsonl", {"text": "a", "vector": {"x": 1}}))
+    encoder.encode("a").clear()
+    assert encoder.encode("a") == {"x": 1.0}
+
+
+def test_gzip_and_the_models_name(tmp_path):
+    with gzip.open(tmp_path / "atoms.jsonl.gz", "wt") as handle:
+        handle.write('{"text": "a", "vector": {"x": 1}, "encoder": "splade"}\n{"text": "b", "vector": {"y": 1}}\n')
+    assert CachedQueryEncoder(tmp_path / "atoms.jsonl.gz").name == "splade"
+
+
+@pytest.mark.parametrize(
+    ("lines", "error", "said"),
+    [
+        (['{"text": '], CollectionError, ":1: not valid JSON: Expecting value at column 10"),
+        (["[]"], CollectionError, ":1: expected a JSON object, got a list"),
+        ([{"vector": {}}], EncodingError, ':1: expected {"text": an atom, "vector": {term: weight}}'),
+        ([{"text": 7, "vector": {}}], EncodingError, ':1: expected {"text": an atom, "vector": {term: weight}}'),
+        ([{"text": "a"}], EncodingError, ':1: expected {"text": an atom, "vector": {term: weight}}'),
+        ([{"text": "a", "vector": [1]}], EncodingError, ':1: expected {"text": an atom, "vector": {term: weight}}'),
+        (
+            [{"text": "a", "vector": {"x": "1"}}],
+            EncodingError,
+            ":1: the weight of 'x' must be a finite number, got '1'",
+        ),
+        (
+            ['{"text": "a", "vector": {"x": 1e999}}'],
+            EncodingError,
+            ":1: the weight of 'x' must be a finite number, got inf",
+        ),
+        (['{"text": "a", "vector": {"x": NaN}}'], CollectionError, ":1: not valid JSON: NaN is no JSON number"),
+        ([{"text": "a", "vector": {"": 1}}], EncodingError, ":1: a term must be a non-empty text, got ''"),
+        (
+            [{"text": "a", "vector": {"x": 1}}, {"text": "b", "vector": {}}, {"text": "a", "vector": {"x": 2}}],
+            EncodingError,
+            ":3: 'a' has another vector on an earlier line",
+        ),
+        (
+            [{"text": "a", "vector": {}, "encoder": "m1"}, {"text": "b", "vector": {}, "encoder": "m2"}],
+            EncodingError,
+            ":2: the vector is of 'm2', those before it are of 'm1'",
+        ),
+    ],
+)
+def test_bad_lines(tmp_path, lines, error, said):
+    path = write(tmp_path / "atoms.jsonl", *lines)
+    with pytest.raises(error) as caught:
+        CachedQueryEncoder(path)
+    assert str(caught.value) == f"{path}{said}"
+
+
+def test_no_such_file(tmp_path):
+    with pytest.raises(CollectionError) as caught:
+        CachedQueryEncoder(tmp_path / "none")
+    assert str(caught.value) == f"{tmp_path / 'none'}: no such file"
+
+
+@pytest.fixture
+def reader(tmp_path):
+    index = tmp_path / "index"
+    index.mkdir()
+    with ImpactWriter(index) as writer:
+        writer.add("d", {"bird": 2})
+        writer.finish()
+    with ImpactReader(index) as opened:
+        yield opened
+
+
+def refused(name, reader):
+    with pytest.raises(IndexFormatError) as caught:
+        query_encoder(name, reader)
+    return str(caught.value)
+
+
+def test_the_manifest_names_the_encoder(reader):
+    Manifest("bm25").write(reader.folder)
+    assert isinstance(query_encoder(None, reader), Bm25QueryEncoder)
+    assert isinstance(query_encoder("bm25", reader), Bm25QueryEncoder)
+
+
+def test_without_a_manifest_the_encoder_must_be_named(reader, tmp_path):
+    folder = reader.folder
+    assert refused(None, reader) == (f"{folder}: has no compneg.json (stock Anserini built it), so name the --encoder")
+    assert isinstance(query_encoder("bm25", reader), Bm25QueryEncoder)
+    atoms = write(tmp_path / "atoms.jsonl", {"text": "a", "vector": {}, "encoder": "splade"})
+    assert isinstance(query_encoder(str(atoms), reader), CachedQueryEncoder)
+
+
+def test_an_encoder_that_is_nothing(reader):
+    expected = "; expected bm25, or a JSON Lines file of queries encoded with the index's model"
+    assert refused("BM-25", reader) == f"no query encoder 'BM-25'{expected}"
+    Manifest("splade").write(reader.folder)
+    assert refused(None, reader) == f"no query encoder 'splade'{expected}"
+
+
+def test_queries_of_another_encoder(reader, tmp_path):
+    atoms = write(tmp_path / "atoms.jsonl", {"text": "a", "vector": {}, "encoder": "splade"})
+    unnamed = write(tmp_path / "unnamed.jsonl", {"text": "a", "vector": {}})
+    Manifest("unicoil").write(reader.folder)
+
+    def other(index, queries):
+        return f"{reader.folder} was encoded with {index!r}, the queries with {queries!r}; use the index's encoder"
+
+    assert refused("bm25", reader) == other("unicoil", "bm25")
+    assert refused(str(atoms), reader) == other("unicoil", "splade")
+    assert isinstance(query_encoder(str(unnamed), reader), CachedQueryEncoder)
+    Manifest("splade").write(reader.folder)
+    assert query_encoder(str(atoms), reader).name == "splade"
+    Manifest("bm25").write(reader.folder)
+    assert refused(str(atoms), reader) == other("bm25", "splade")
+    assert refused(str(unnamed), reader) == other("bm25", str(unnamed))
+
+
+def test_a_broken_manifest_is_no_missing_one(reader):
+    (reader.folder / MANIFEST_NAME).write_text("{")
+    assert refused(None, reader).startswith(f"{reader.folder / MANIFEST_NAME}: cannot be read: ")

@@ -1,0 +1,101 @@
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from impact_indexes import pairs, search, write_index
+from random_searches import collections, trees
+from score_oracle import score
+from test_exactness import SHAPES, few
+
+from pyserini_compneg.compose import Linear, Max, Product, Sum, to_json
+from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.lucene import ImpactReader
+from pyserini_compneg.search import SignedImpactSearcher
+
+
+def check(index, nodes, documents):
+    """Explanations of every document: parts that add up to the score, the score of the ranking, and what is matched."""
+    with SignedImpactSearcher(index, NoEncoder()) as searcher:
+        rankings = [dict(pairs(ranking)) for ranking in search(searcher.reader, nodes, 10 + len(documents))]
+        for node, ranking in zip(nodes, rankings, strict=True):
+            for docid, impacts in documents.items():
+                explanation = searcher.explain(node, docid)
+                amounts = [part.amount for part in explanation.contributions]
+                assert explanation.docid == docid
+                check_sum(node, amounts, explanation.score)
+                assert explanation.matched == (docid in ranking) == score(node, impacts).matched
+                assert explanation.score == ranking.get(docid, explanation.score)
+                assert amounts == sorted(amounts, reverse=True)
+
+
+def check_sum(node, amounts, score):
+    """Linear parts add up to the last bit; the tuples of a conjunction are rounded one by one, the score only once."""
+    total = math.fsum(amounts)
+    if "product" not in json.dumps(to_json(node)):
+        assert np.float32(total) == score, node
+    assert abs(total - score) <= 2.0**-24 * abs(score) + 2.0**-48 * sum(map(abs, amounts)), node
+
+
+class NoEncoder:
+    def encode_batch(self, texts):
+        raise AssertionError("composed queries need no encoder")
+
+
+@few
+@given(collections(), st.lists(trees(), min_size=1, max_size=6))
+def test_contributions_add_up_to_the_score_of_the_ranking(tmp_path_factory, collection, nodes):
+    index = write_index(tmp_path_factory.mktemp("explained"), *collection.segments, deleted=collection.deleted)
+    check(index, nodes, collection.live)
+
+
+def test_pinned_explanations(tmp_path):
+    documents = {
+        "d1": {"a": 3},
+        "d2": {"a": 3, "b": 3},
+        "d3": {"b": 9},
+        "d4": {"a": 1, "b": 1, "c": 1 << 20},
+        "none": {},
+    }
+    check(write_index(tmp_path / "index", documents), SHAPES, documents)
+
+
+def test_a_sum_of_a_conjunction_and_an_exclusion(tmp_path):
+    index = write_index(tmp_path / "index", {"d1": {"birds": 4, "andes": 9, "parrots": 2}, "d2": {"parrots": 1}})
+    node = Sum((Product(({"birds": 1.0}, {"andes": 1.0})), Linear({"parrots": -5.0, "birds": 1.0})))
+    with SignedImpactSearcher(index, NoEncoder()) as searcher:
+        explanation = searcher.explain(node, "d1")
+        unmatched = searcher.explain(node, "d2")
+    assert explanation.contributions == (("andes∩birds", 6.0), ("birds", 4.0), ("parrots", -10.0))
+    assert (explanation.score, explanation.matched) == (0.0, True)
+    assert explanation.pulled_up() == [("andes∩birds", 6.0), ("birds", 4.0)]
+    assert explanation.pulled_up(1) == [("andes∩birds", 6.0)]
+    assert explanation.pushed_down() == [("parrots", -10.0)]
+    assert (unmatched.score, unmatched.matched) == (-5.0, False)
+
+
+def test_only_the_better_alternative_is_explained(tmp_path):
+    index = write_index(tmp_path / "index", {"d": {"a": 1, "b": 2}})
+    with SignedImpactSearcher(index, NoEncoder()) as searcher:
+        assert searcher.explain(Max((Linear({"a": 3.0}), Linear({"b": 2.0}))), "d").contributions == (("b", 4.0),)
+
+
+def test_a_conjunction_of_very_many_tuples_is_one_part(tmp_path):
+    terms = [f"t{i}" for i in range(70)]
+    operand = dict.fromkeys(terms, 1.0)
+    index = write_index(tmp_path / "index", {"d": dict.fromkeys(terms, 4)})
+    with SignedImpactSearcher(index, NoEncoder()) as searcher:
+        explanation = searcher.explain(Product((operand, operand)), "d")
+    assert explanation.contributions == (("conjunction of 2", 140.0**2),)
+    assert explanation.score == 140.0**2
+
+
+def test_unknown_documents(tmp_path):
+    index = write_index(tmp_path / "index", {"d": {"a": 1}})
+    with SignedImpactSearcher(index, NoEncoder()) as searcher, pytest.raises(CollectionError) as caught:
+        searcher.explain(Linear({"a": 1.0}), "x")
+    assert str(caught.value) == f"{index} has no document 'x'"
+    with ImpactReader(index) as reader:
+        assert reader.explain(json.dumps(to_json(Linear({"a": 1.0}))), "x") is None

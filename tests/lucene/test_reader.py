@@ -1,0 +1,104 @@
+import pytest
+from impact_indexes import pairs, search, write_index
+
+from pyserini_compneg.compose import Linear
+from pyserini_compneg.errors import IndexFormatError, OutputError
+from pyserini_compneg.lucene import ImpactReader, ImpactWriter, analyze
+
+
+def said(folder):
+    with pytest.raises(IndexFormatError) as caught:
+        ImpactReader(folder)
+    return str(caught.value)
+
+
+def test_no_such_folder(tmp_path):
+    missing = tmp_path / "none"
+    assert said(missing) == f"{missing}: no such index folder; build one with python -m pyserini_compneg.index"
+
+
+def test_a_folder_or_a_file_that_is_no_index(tmp_path):
+    assert said(tmp_path) == f"{tmp_path}: not a Lucene index (it has no segments file)"
+    (tmp_path / "file").write_text("x")
+    assert said(tmp_path / "file").startswith(f"{tmp_path / 'file'}: no such index folder")
+
+
+@pytest.mark.parametrize("damage", ["cut", "overwrite", "remove"])
+@pytest.mark.parametrize("file", ["segments_*", "*.doc", "*.tim", "*.fnm", "*.si"])
+def test_a_damaged_index(tmp_path, file, damage):
+    index = write_index(tmp_path / "index", {f"d{i}": {"a": i + 1} for i in range(300)})
+    (path,) = index.glob(file)
+    content = path.read_bytes()
+    if damage == "remove":
+        path.unlink()
+    else:
+        path.write_bytes(content[: len(content) // 2] if damage == "cut" else b"\0" * len(content))
+    text = said(index)
+    expected = "not a Lucene index" if (file, damage) == ("segments_*", "remove") else "cannot be opened: "
+    assert text.startswith(f"{index}: {expected}")
+    assert "\n" not in text
+    assert "Exception" not in text.split("(resource", 1)[0]
+
+
+def test_statistics_and_stored_documents(tmp_path):
+    segments = {"é": {"a": 1, "😀": 2}, "d2": {"a": 1}}, {"d3": {}}
+    with ImpactReader(write_index(tmp_path / "index", *segments, raw=True)) as reader:
+        assert reader.document_count == 3
+        assert reader.document_frequencies([]) == []
+        assert reader.document_frequencies(["a", "b", "😀"]) == [2, 0, 1]
+        assert reader.raw("é") == '{"id": "\\u00e9", "title": "title of \\u00e9"}'
+        assert reader.raw("none") is None
+        assert reader.search([], 10) == []
+        reader.close()
+        reader.close()
+    with ImpactReader(write_index(tmp_path / "without", *segments)) as reader:
+        assert reader.raw("d2") is None
+
+
+def test_every_impact_that_may_be_written_comes_back(tmp_path):
+    impacts = [1, 127, 128, 255, 256, 65_535, 65_536, 1 << 20]
+    index = write_index(tmp_path / "index", {f"d{impact}": {"a": impact} for impact in impacts})
+    with ImpactReader(index) as reader:
+        assert pairs(search(reader, [Linear({"a": 1.0})], 10)[0]) == [(f"d{i}", float(i)) for i in reversed(impacts)]
+
+
+def test_threads_write_what_one_thread_writes(tmp_path):
+    documents = {f"d{i:03}": {"a": i % 7 + 1, f"t{i % 5}": 3} for i in range(500)}
+    with ImpactReader(write_index(tmp_path / "one", documents)) as one:
+        (tmp_path / "four").mkdir()
+        with ImpactWriter(tmp_path / "four", threads=4) as writer:
+            for docid, impacts in documents.items():
+                writer.add(docid, impacts)
+            assert writer.finish(optimize=True) is None
+        with ImpactReader(tmp_path / "four") as four:
+            nodes = [Linear({"a": 1.0}), Linear({"t1": 2.0, "a": -1.0})]
+            assert search(one, nodes, 500) == search(four, nodes, 500)
+
+
+def test_an_id_given_twice_is_found_across_segments(tmp_path):
+    with ImpactWriter(tmp_path) as writer:
+        writer.add("x", {"a": 1})
+        assert writer.finish() is None
+        writer.add("x", {"b": 1})
+        assert writer.finish() == "x"
+
+
+def test_a_writer_without_a_place(tmp_path):
+    place = tmp_path / "file" / "index"
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(OutputError) as caught:
+        ImpactWriter(place)
+    assert str(caught.value).startswith(f"{place}: the index cannot be written: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_analysis_is_that_of_anserini():
+    assert analyze([]) == []
+    assert analyze(["The Birds, flying!", "", "the", "naïve 😀 中文 a\0b", "Drive (2007 film)"]) == [
+        ["bird", "fly"],
+        [],
+        [],
+        ["naïv", "😀", "中", "文", "b"],
+        ["drive", "2007", "film"],
+    ]
+    assert analyze(["broken \ud800 half"]) == [["broken", "half"]]

@@ -1,0 +1,82 @@
+"""Positive queries with whole weights rank as stock Anserini ranks them, on our indexes and on its own."""
+
+import importlib.util
+import random
+import sys
+
+import numpy as np
+import pytest
+from impact_indexes import pairs, search, stock_search, write_index, write_stock_index
+
+from pyserini_compneg.compose import Linear
+from pyserini_compneg.lucene import ImpactReader, Manifest
+
+TERMS = [f"t{i}" for i in range(30)]
+
+
+def make_documents():
+    """Many ties: few impacts, short documents."""
+    choice = random.Random(3)
+    return {
+        f"d{i:04}": {term: choice.choice([1, 2, 2, 3, 40]) for term in choice.sample(TERMS, choice.randint(1, 5))}
+        for i in range(800)
+    }
+
+
+def make_queries():
+    choice = random.Random(4)
+    return [{term: choice.randint(1, 9) for term in choice.sample(TERMS, choice.randint(1, 8))} for _ in range(25)]
+
+
+@pytest.fixture(scope="module")
+def indexes(tmp_path_factory):
+    folder, documents = tmp_path_factory.mktemp("parity"), make_documents()
+    halves = dict(list(documents.items())[:500]), dict(list(documents.items())[500:])
+    return {"ours": write_index(folder / "ours", *halves), "stock": write_stock_index(folder / "stock", documents)}
+
+
+def with_ties_broken(ranking):
+    """What Anserini does to scores: rounds them to 1e-4, and takes 1e-6 off for each tie with the hit before."""
+    hits, previous, ties = [], None, 0
+    for docid, score in ranking:
+        rounded = np.float32(round(score * 1e4) / 1e4)
+        ties = ties + 1 if rounded == previous else 0
+        hits.append((docid, float(np.float32(rounded - np.float32(1e-6 * ties)))))
+        previous = rounded
+    return hits
+
+
+@pytest.mark.parametrize("built_by", ["ours", "stock"])
+@pytest.mark.parametrize("hits", [3, 100, 1000])
+def test_positive_queries_rank_as_simple_impact_searcher(indexes, built_by, hits):
+    with ImpactReader(indexes[built_by]) as reader:
+        for query, ranking in zip(make_queries(), search(reader, list(map(Linear, make_queries())), hits), strict=True):
+            assert with_ties_broken(pairs(ranking)) == stock_search(indexes[built_by], query, hits)
+
+
+def test_an_index_of_stock_anserini_has_the_same_rankings_and_no_manifest(indexes):
+    assert Manifest.read(indexes["stock"]) is None
+    nodes = [Linear({term: weight * (-1) ** i for i, (term, weight) in enumerate(q.items())}) for q in make_queries()]
+    with ImpactReader(indexes["ours"]) as ours, ImpactReader(indexes["stock"]) as stock:
+        assert ours.document_count == stock.document_count == 800
+        assert ours.document_frequencies([*TERMS, "x"]) == stock.document_frequencies([*TERMS, "x"])
+        assert search(ours, nodes, 50) == search(stock, nodes, 50)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="pyserini.search needs torch")
+def test_pyserinis_own_searcher_reads_our_index(indexes):
+    if sys.version_info >= (3, 12):
+        pytest.skip("Pyserini 2 asks the network for its list of indexes when it is imported")
+    LuceneImpactSearcher = pytest.importorskip(  # noqa: N806
+        "pyserini.search.lucene", reason="pyserini.search cannot be imported here", exc_type=Exception
+    ).LuceneImpactSearcher
+
+    class Encoder:
+        def encode(self, text):
+            return make_queries()[int(text)]
+
+    stock = LuceneImpactSearcher(str(indexes["ours"]), Encoder())
+    with ImpactReader(indexes["ours"]) as reader:
+        for i, ranking in enumerate(search(reader, list(map(Linear, make_queries())), 10)):
+            found = [(hit.docid, hit.score) for hit in stock.search(str(i), 10)]
+            assert found == with_ties_broken(pairs(ranking))

@@ -1,0 +1,33 @@
+"""A small BM25 index of films, and the command in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+
+from pyserini_compneg.index import build_index
+
+FILMS = {
+    "d1": ("Spy Comedy", "A spy comedy about a clumsy spy."),
+    "d2": ("Spy Drama", "A serious spy drama."),
+    "d3": ("Animated Spy", "An animated spy comedy for children."),
+    "d4": ("Western", "A western with horses."),
+    "d5": ("Western Comedy", "A western comedy."),
+    "d6": ("Wéstern NOT comedy", "NOT AND OR are words (of this film)."),
+}
+
+
+def build(folder, **options):
+    lines = (json.dumps({"id": docid, "title": title, "text": text}) for docid, (title, text) in FILMS.items())
+    (folder / "films.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    build_index(folder / "films.jsonl", folder / "index", **options)
+    return folder / "index"
+
+
+def start(*arguments, code=None, **options):
+    """``python -m pyserini_compneg.search``, or another program with its arguments."""
+    program = ["-c", code] if code else ["-m", "pyserini_compneg.search"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = [sys.executable, *program, *map(str, arguments)]
+    return subprocess.Popen(command, text=True, env=environment, **{**pipes, **options})

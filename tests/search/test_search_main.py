@@ -1,0 +1,293 @@
+import io
+import json
+import os
+import signal
+import sys
+
+import pytest
+from film_index import build, start
+
+from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS
+from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.search.__main__ import main
+
+TOPICS = "1\tspy AND comedy NOT animated\n2\twestern NOT comedy\n3\tspy OR western\n"
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("films"), store_raw=True)
+
+
+@pytest.fixture
+def topics(tmp_path):
+    path = tmp_path / "topics.tsv"
+    path.write_text(TOPICS)
+    return path
+
+
+def run(index, *arguments):
+    return main(["--index", str(index), *map(str, arguments)])
+
+
+def test_a_trec_run(index, topics, tmp_path, capfd):
+    assert run(index, "--topics", topics, "--output", tmp_path / "run.txt", "--tag", "mine", "--hits", "2") == 0
+    assert capfd.readouterr() == ("", "")
+    with SignedImpactSearcher(index) as searcher:
+        expected = {qid: searcher.search(text, 2) for qid, text in (line.split("\t") for line in TOPICS.splitlines())}
+    lines = [
+        f"{qid} Q0 {hit.docid} {rank} {hit.score:.6f} mine"
+        for qid, hits in expected.items()
+        for rank, hit in enumerate(hits, 1)
+    ]
+    assert (tmp_path / "run.txt").read_text().splitlines() == lines
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.txt", "topics.tsv"]
+
+
+def test_the_other_formats_on_standard_output(index, topics, capfd):
+    assert run(index, "--topics", topics, "--output-format", "msmarco", "--hits", "1") == 0
+    out = capfd.readouterr().out
+    assert [line.split("\t")[::2] for line in out.splitlines()] == [["1", "1"], ["2", "1"], ["3", "1"]]
+    assert run(index, "--topics", topics, "--output-format", "json", "--hits", "1") == 0
+    records = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert [f"{record['id']}\t{record['hits'][0]['docid']}\t1" for record in records] == out.splitlines()
+
+
+@pytest.mark.parametrize(
+    "options", [["--threads", "3"], ["--batch-size", "1"], ["--threads", "2", "--batch-size", "2"]]
+)
+def test_threads_and_batches_change_nothing(index, topics, capfd, options):
+    assert run(index, "--topics", topics) == 0
+    expected = capfd.readouterr().out
+    assert run(index, "--topics", topics, *options) == 0
+    assert capfd.readouterr().out == expected != ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("--union", name) for name in UNIONS]
+    + [("--intersection", name) for name in INTERSECTIONS]
+    + [("--difference", name) for name in DIFFERENCES],
+)
+def test_every_operator_runs(index, topics, capfd, kind, name):
+    assert run(index, "--topics", topics, kind, name) == 0
+    out, err = capfd.readouterr()
+    assert {line.split()[0] for line in out.splitlines()} == {"1", "2", "3"}
+    assert err == ""
+
+
+def test_operators_differ(index, topics, capfd):
+    runs = set()
+    for name in ("disentangled", "subtraction", "nrf", "ignore"):
+        assert run(index, "--topics", topics, "--difference", name) == 0
+        runs.add(capfd.readouterr().out)
+    assert len(runs) >= 3
+
+
+def test_topics_from_standard_input(index, topics, capfd, monkeypatch):
+    assert run(index, "--topics", topics) == 0
+    expected = capfd.readouterr().out
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(TOPICS.encode()))))
+    assert run(index, "--topics", "-") == 0
+    assert capfd.readouterr().out == expected
+
+
+def test_composed_queries(index, tmp_path, capfd):
+    topics = tmp_path / "composed.jsonl"
+    lines = [
+        {"id": "1", "contents": "for people", "vector": {"spy": 2, "comedi": -1}},
+        {"id": "2", "score": {"product": [{"vector": {"spy": 1}}, {"vector": {"comedi": 1}}]}},
+        {"id": "3", "score": {"max": [{"vector": {"western": 1}}, {"vector": {"hors": 0.5}}]}},
+        {"id": "4", "expression": "western NOT comedy"},
+        {"id": "5", "query": "western NOT comedy"},
+    ]
+    topics.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert run(index, "--topics", topics, "--hits", "1") == 0
+    rows = [line.split() for line in capfd.readouterr().out.splitlines()]
+    assert [(row[0], row[2]) for row in rows] == [("1", "d2"), ("2", "d1"), ("3", "d4"), ("4", "d4"), ("5", "d5")]
+
+
+def test_bad_composed_queries_are_one_line(index, tmp_path, capfd):
+    (tmp_path / "t.jsonl").write_text('{"id": "1", "score": {"product": [{"vector": {"spy": 1}}]}}\n')
+    assert run(index, "--topics", tmp_path / "t.jsonl") == 1
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert "$.product: expected a list of two or more operands" in err
+
+
+def test_a_readable_list(index, capfd):
+    assert run(index, "--query", "western NOT comedy", "--hits", "2") == 0
+    out, err = capfd.readouterr()
+    lines = out.splitlines()
+    assert err == ""
+    assert lines[0] == "western NOT comedy"
+    assert lines[1].split(maxsplit=2)[0] == "1"
+    assert lines[1].endswith("  Western  [d4]")
+    assert lines[2].split()[:2] == ["+", "western"]
+    assert any(line.endswith("  Western Comedy  [d5]") for line in lines)
+    assert any(line.split()[:2] == ["-", "comedi"] for line in lines)
+
+
+def test_a_readable_list_without_hits(index, capfd):
+    assert run(index, "--query", "zebra") == 0
+    assert capfd.readouterr().out == "zebra\n  no document matches\n"
+
+
+def test_plain_text_is_never_parsed(index, tmp_path, capfd):
+    text = "western (NOT comedy"
+    assert run(index, "--query", text, "--plain", "--hits", "1") == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[0] == f'"{text}"'
+    assert lines[1].endswith("[d5]")
+    assert lines[2].split()[::2] == ["+", "185,", "80"]
+    assert run(index, "--query", text) == 1
+    assert capfd.readouterr().err.startswith("error: ")
+    (tmp_path / "topics.tsv").write_text(f"1\t{text}\n2\tAND\n3\t\\)OR\n")
+    assert run(index, "--topics", tmp_path / "topics.tsv", "--plain", "--hits", "1") == 0
+    assert [line.split()[2] for line in capfd.readouterr().out.splitlines() if line.startswith("1 ")] == ["d5"]
+
+
+@pytest.mark.parametrize("query", ["", " ", "spy AND", "NOT spy"])
+def test_queries_that_are_none(index, capfd, query):
+    assert run(index, "--query", query) == 1
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("query", ["", " "])
+def test_blank_plain_queries(index, capfd, query):
+    assert run(index, "--plain", "--query", query) == 1
+    assert capfd.readouterr().err.startswith("error: ")
+
+
+def test_a_query_that_is_not_utf8(index, capfd):
+    assert run(index, "--query", "spy \udcff films", "--hits", "1") in (0, 1)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_unknown_terms_make_an_empty_ranking_and_a_warning(index, tmp_path, capfd):
+    (tmp_path / "topics.tsv").write_text("1\tzebra\n2\tspy\n")
+    assert run(index, "--topics", tmp_path / "topics.tsv", "--output-format", "json", "--hits", "1") == 0
+    records = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert [(record["id"], len(record["hits"])) for record in records] == [("1", 0), ("2", 1)]
+
+
+def test_a_warning_is_on_standard_error(index, tmp_path):
+    (tmp_path / "topics.tsv").write_text("1\tzebra\n")
+    with start("--index", index, "--topics", tmp_path / "topics.tsv") as process:
+        assert process.communicate(timeout=60) == (
+            "",
+            "warning: query 1: none of its terms is in the index, so it has no result\n",
+        )
+    assert process.returncode == 0
+
+
+def test_an_unwritable_output_is_known_before_the_search(index, topics, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(SignedImpactSearcher, "batch_search", None)
+    place = tmp_path / "none" / "run.txt"
+    assert run(index, "--topics", topics, "--output", place) == 1
+    assert capfd.readouterr() == (
+        "",
+        f"error: {place}: cannot be written: there is no folder {place.parent}; create it first\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["--index", "none", "--query", "a"],
+            "none: no such index folder; build one with python -m pyserini_compneg.index",
+        ),
+        (["--index", "{index}", "--topics", "none.tsv"], "none.tsv: no such file"),
+        (
+            ["--index", "{index}", "--query", "a", "--encoder", "splade"],
+            "no query encoder 'splade'; expected bm25, or a JSON Lines file of queries encoded with the index's model",
+        ),
+        (
+            ["--index", "{index}", "--query", "a", "--encoder", "{atoms}"],
+            "{index} was encoded with 'bm25', the queries with 'splade'; use the index's encoder",
+        ),
+    ],
+)
+def test_errors_are_one_line(index, tmp_path, capfd, arguments, said):
+    atoms = tmp_path / "atoms.jsonl"
+    atoms.write_text('{"text": "a", "vector": {"x": 1}, "encoder": "splade"}\n')
+    assert main([argument.format(index=index, atoms=atoms) for argument in arguments]) == 1
+    assert capfd.readouterr() == ("", f"error: {said.format(index=index)}\n")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [],
+        ["--query", "a", "--topics", "b"],
+        ["--query", "a", "--hits", "0"],
+        ["--query", "a", "--threads", "-1"],
+        ["--query", "a", "--batch-size", "x"],
+        ["--query", "a", "--union", "xor"],
+        ["--query", "a", "--output-format", "xml"],
+    ],
+)
+def test_wrong_usage(index, capfd, wrong):
+    assert run(index, *wrong) == 2
+    assert capfd.readouterr().out == ""
+
+
+def test_help_has_examples_and_names_every_operator(capsys):
+    assert main(["-h"]) == 0
+    text = capsys.readouterr().out
+    assert "examples:\n  python -m pyserini_compneg.search --index " in text
+    for name in (*UNIONS, *INTERSECTIONS, *DIFFERENCES):
+        assert name in text
+
+
+SLOW_COMMAND = """
+import sys, time
+from pyserini_compneg.search import batch
+from pyserini_compneg.search.__main__ import main
+original = batch.write_run
+def write_run(*arguments):
+    original(*arguments)
+    print("writing", file=sys.stderr, flush=True)
+    time.sleep(30)
+batch.write_run = write_run
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("old", [None, "the old run"])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_search_leaves_no_run(index, topics, tmp_path, number, code, old):
+    output = tmp_path / "runs" / "run.txt"
+    output.parent.mkdir()
+    if old:
+        output.write_text(old)
+    with start("--index", index, "--topics", topics, "--output", output, code=SLOW_COMMAND) as process:
+        assert process.stderr.readline() == "writing\n"
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == code
+    assert out == ""
+    assert "Traceback" not in err
+    assert [path.read_text() for path in output.parent.iterdir()] == ([old] if old else [])
+
+
+def test_a_reader_that_goes_away_is_no_error(index, topics):
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with start("--index", index, "--topics", topics, stdout=write_end) as process:
+        os.close(write_end)
+        assert process.communicate(timeout=60)[1] == ""
+    assert process.returncode == 0
+
+
+def test_the_module_runs_and_is_quiet(index):
+    with start("--index", index, "--query", "spy AND comedy", "--hits", "1") as process:
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert out.startswith("spy AND comedy\n  1 ")

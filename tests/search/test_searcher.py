@@ -1,0 +1,156 @@
+import json
+import logging
+
+import pytest
+from film_index import FILMS, build
+
+from pyserini_compneg.compose import Linear, Operators, Product, Sum, to_json
+from pyserini_compneg.errors import CollectionError, EncodingError, IndexFormatError, QuerySyntaxError
+from pyserini_compneg.expression import Atom, Difference, parse
+from pyserini_compneg.lucene import MANIFEST_NAME
+from pyserini_compneg.search import Hit, SignedImpactSearcher
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("films"), store_raw=True)
+
+
+@pytest.fixture(scope="module")
+def searcher(index):
+    with SignedImpactSearcher(index) as opened:
+        yield opened
+
+
+def docids(hits):
+    return [hit.docid for hit in hits]
+
+
+def test_expressions_find_what_their_sets_hold(searcher):
+    assert searcher.num_docs == 6
+    assert set(docids(searcher.search("spy"))) == {"d1", "d2", "d3"}
+    assert docids(searcher.search("spy AND comedy"))[0] in {"d1", "d3"}
+    assert set(docids(searcher.search("spy OR western"))) == {"d1", "d2", "d3", "d4", "d5"}
+    assert docids(searcher.search("western NOT comedy"))[0] == "d4"
+    assert docids(searcher.search("spy NOT (comedy OR animated)"))[0] == "d2"
+
+
+def test_a_query_as_text_tree_and_composed_query(searcher):
+    text = "spy AND comedy NOT animated"
+    tree = parse(text)
+    (node,) = searcher.compose([text])
+    assert isinstance(node, Sum)
+    assert searcher.search(text) == searcher.search(tree) == searcher.search(node) != []
+    assert searcher.compose([node, Atom("spy"), node])[::2] == [node, node]
+    assert all(isinstance(hit, Hit) for hit in searcher.search(text))
+
+
+def test_k(searcher):
+    ranked = searcher.search("spy OR western", k=10)
+    for k in range(1, 8):
+        assert searcher.search("spy OR western", k=k) == ranked[:k]
+    assert searcher.search("spy OR western", k=2**31 - 1) == ranked
+
+
+@pytest.mark.parametrize("threads", [1, 3, 100])
+def test_a_batch_is_its_queries(searcher, threads):
+    queries = ["spy", "western NOT comedy", Atom("comedy"), Linear({"spy": 1.0, "comedi": -3.0}), "spy AND western"]
+    results = searcher.batch_search(queries, [f"q{i}" for i in range(5)], k=3, threads=threads)
+    assert list(results) == ["q0", "q1", "q2", "q3", "q4"]
+    for query, hits in zip(queries, results.values(), strict=True):
+        assert hits == searcher.search(query, k=3)
+    assert searcher.batch_search([], []) == {}
+
+
+def test_negative_and_cancelling_scores_are_reported_as_they_are(searcher):
+    (impact,) = (hit.score for hit in searcher.search(Linear({"seriou": 1.0})))
+    hits = searcher.search(Linear({"seriou": 1.0, "drama": -2.0}))
+    assert docids(hits) == ["d2"]
+    assert hits[0].score < 0
+    assert searcher.search(Sum((Linear({"seriou": 1.0}), Linear({"seriou": -1.0})))) == [Hit("d2", 0.0)]
+    assert impact > 0
+
+
+@pytest.mark.parametrize(
+    ("queries", "qids", "k", "threads", "said"),
+    [
+        (["spy"], [], 1, 1, "1 queries need as many distinct qids, got 0"),
+        (["spy", "bat"], ["1", "1"], 1, 1, "2 queries need as many distinct qids, got 1"),
+        (["spy"], ["1"], 0, 1, "k and threads must be 1 or more, got k=0, threads=1"),
+        (["spy"], ["1"], 1, 0, "k and threads must be 1 or more, got k=1, threads=0"),
+    ],
+)
+def test_wrong_calls(searcher, queries, qids, k, threads, said):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        searcher.batch_search(queries, qids, k, threads)
+    assert str(caught.value) == said
+
+
+@pytest.mark.parametrize("query", ["zebra", "the", "zebra NOT spy"])
+def test_unknown_terms_find_nothing_and_are_worth_a_warning(searcher, caplog, query):
+    assert searcher.batch_search([query, "spy"], ["7", "8"])["7"] == []
+    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
+        (logging.WARNING, "query 7: none of its terms is in the index, so it has no result")
+    ]
+
+
+def test_bad_expressions(searcher):
+    with pytest.raises(QuerySyntaxError):
+        searcher.search("spy AND")
+
+
+def test_explanations_of_expressions(searcher):
+    query = "western NOT comedy"
+    for hit in searcher.search(query):
+        explanation = searcher.explain(query, hit.docid)
+        assert explanation.score == hit.score
+        assert explanation.matched
+    parts = searcher.explain(query, "d5").contributions
+    assert [(part.term, part.amount > 0) for part in parts] == [("western", True), ("comedi", False)]
+    with pytest.raises(CollectionError) as caught:
+        searcher.explain(query, "d7")
+    assert str(caught.value) == f"{searcher.reader.folder} has no document 'd7'"
+
+
+def test_stored_documents(searcher):
+    assert searcher.doc("d2") == {"id": "d2", "title": FILMS["d2"][0], "text": FILMS["d2"][1]}
+    assert searcher.doc("d7") is None
+
+
+def test_an_encoder_of_ones_own(index):
+    class Encoder:
+        def encode_batch(self, texts):
+            return [{"spy": 2.0} if text == "agents" else {} for text in texts]
+
+    with SignedImpactSearcher(index, Encoder(), Operators(union="maxpool")) as searcher:
+        assert searcher.compose([Difference(Atom("agents"), Atom("else"))]) == [Linear({"spy": 2.0})]
+        assert set(docids(searcher.search("agents"))) == {"d1", "d2", "d3"}
+
+
+def test_atoms_encoded_elsewhere(index, tmp_path):
+    stock = tmp_path / "stock"
+    stock.mkdir()
+    for path in index.iterdir():
+        if path.name not in (MANIFEST_NAME, "write.lock"):
+            (stock / path.name).write_bytes(path.read_bytes())
+    atoms = tmp_path / "atoms.jsonl"
+    atoms.write_text('{"text": "agents", "vector": {"spy": 2}}\n{"text": "fun", "vector": {"comedi": 1}}\n')
+    with SignedImpactSearcher(stock, str(atoms)) as searcher:
+        assert docids(searcher.search("agents NOT fun"))[0] == "d2"
+        with pytest.raises(EncodingError) as caught:
+            searcher.search("agents NOT horses")
+        assert str(caught.value) == f"{atoms} has no vector for 'horses'; encode it and add a line"
+    with SignedImpactSearcher(stock) as searcher:
+        assert searcher.search(Product(({"spy": 1.0}, {"comedi": 1.0})))
+        with pytest.raises(IndexFormatError) as error:
+            searcher.search("agents")
+        assert str(error.value) == f"{stock}: has no compneg.json (stock Anserini built it), so name the --encoder"
+    with pytest.raises(IndexFormatError):
+        SignedImpactSearcher(index, str(atoms))
+
+
+def test_composed_queries_survive_their_json_form(searcher):
+    for query in ("spy AND comedy NOT animated", "spy OR western", "spy NOT comedy"):
+        (node,) = searcher.compose([query])
+        rankings = searcher.reader.search([json.dumps(to_json(node))], 10)
+        assert [(hit.docid, hit.score) for hit in searcher.search(query)] == list(zip(*rankings[0], strict=True))

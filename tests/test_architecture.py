@@ -1,0 +1,143 @@
+"""What may import what: the floors of the package, read from its source, and what importing it loads."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = "pyserini_compneg"
+ROOT = Path(__file__).parents[1] / PACKAGE
+
+FLOORS = (
+    ("errors", "vectors", "files", "progress"),
+    ("algebra", "expression"),
+    ("lucene",),
+    ("compose", "encode", "datasets"),
+    ("index", "search", "eval"),
+    ("reproduce",),
+)
+JAVA = {"jnius", "jnius_config", "pyserini"}
+
+
+def module_name(path):
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+SOURCES = {module_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.rglob("*.py"))}
+
+
+def imports(module):
+    """The modules that a module imports, wherever in its source, those for type checkers only included."""
+    for node in ast.walk(SOURCES[module]):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{module} has a relative import"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in SOURCES else node.module
+
+
+def part(module):
+    """``search`` for ``pyserini_compneg.search.batch``; ``None`` for the package itself."""
+    names = module.split(".")
+    return names[1] if len(names) > 1 else None
+
+
+ARROWS = sorted({(module, name) for module in SOURCES for name in imports(module)})
+OUR_ARROWS = [(module, name) for module, name in ARROWS if name.split(".")[0] == PACKAGE]
+FLOOR_OF = {name: height for height, names in enumerate(FLOORS) for name in names}
+
+
+def floor(module):
+    """The package itself, which offers names of all floors, is above them."""
+    return FLOOR_OF.get(part(module), len(FLOORS))
+
+
+def test_every_module_has_a_floor():
+    parts = {part(module) for module in SOURCES} - {None, "cli"}
+    assert parts == FLOOR_OF.keys() & parts
+    assert len(OUR_ARROWS) > 50
+
+
+def test_no_arrow_points_up():
+    upward = [
+        f"{module} -> {name}"
+        for module, name in OUR_ARROWS
+        if part(module) not in (None, "cli") and part(name) != "cli" and floor(name) > floor(module)
+    ]
+    assert upward == []
+
+
+def test_no_cycle_between_packages():
+    below = {}
+    for module, name in OUR_ARROWS:
+        if part(module) != part(name) and None not in (part(module), part(name)):
+            below.setdefault(part(module), set()).add(part(name))
+    while below:
+        leaves = set().union(*below.values()) - below.keys()
+        removed = {module for module, names in below.items() if names <= leaves}
+        assert removed, f"a cycle among {', '.join(sorted(below))}"
+        below = {module: names - leaves for module, names in below.items() if module not in removed}
+
+
+def test_only_commands_import_the_command_line():
+    assert [arrow for arrow in OUR_ARROWS if part(arrow[1]) == "cli" and not is_command(arrow[0])] == []
+
+
+def is_command(module):
+    """A ``__main__``, or a module that is run by its own name."""
+    return module.endswith(".__main__") or '__name__ == "__main__"' in ast.unparse(SOURCES[module]).replace("'", '"')
+
+
+def test_only_the_gate_touches_java():
+    assert {part(module) for module, name in ARROWS if name.split(".")[0] in JAVA} == {"lucene"}
+
+
+def test_evaluation_does_not_know_of_search():
+    assert [arrow for arrow in OUR_ARROWS if part(arrow[0]) == "eval" and part(arrow[1]) in ("search", "lucene")] == []
+
+
+def loaded(statement):
+    """The modules that a fresh interpreter has loaded after a statement."""
+    script = f"import json, sys\n{statement}\nprint(json.dumps(sorted(sys.modules)))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    assert answer.stderr == ""
+    return set(json.loads(answer.stdout))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import pyserini_compneg",
+        "import pyserini_compneg.search",
+        "import pyserini_compneg.index",
+        "import pyserini_compneg.eval",
+        "from pyserini_compneg import *",
+        "import pyserini_compneg; [getattr(pyserini_compneg, name) for name in dir(pyserini_compneg)]",
+    ],
+)
+def test_importing_starts_no_machine_and_loads_nothing_heavy(statement):
+    modules = loaded(statement)
+    assert "pyserini_compneg" in modules
+    heavy = {"jnius", "jnius_config", "torch", "transformers", "onnxruntime", "sklearn", "scipy", "pyserini"}
+    assert modules & heavy == set()
+
+
+def test_searching_and_indexing_do_not_load_pyserinis_own_packages(tmp_path):
+    script = f"""
+from pyserini_compneg.index import build_index
+from pyserini_compneg.search import SignedImpactSearcher
+open({str(tmp_path / "c.jsonl")!r}, "w").write('{{"id": "d", "contents": "a bird"}}')
+build_index({str(tmp_path / "c.jsonl")!r}, {str(tmp_path / "i")!r})
+assert SignedImpactSearcher({str(tmp_path / "i")!r}).search("bird")
+"""
+    modules = loaded(script)
+    assert "jnius" in modules
+    assert modules & {"pyserini.encode", "pyserini.search", "torch", "transformers", "sklearn"} == set()
