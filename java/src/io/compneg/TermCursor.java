@@ -7,7 +7,6 @@ import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.Term;
 import org.apache.lucene.search.DocIdSetIterator;
-import org.apache.lucene.search.Scorer;
 import org.apache.lucene.search.Weight;
 
 /**
@@ -34,13 +33,13 @@ final class TermCursor {
   boolean optional;
 
   private final PostingsEnum postings;
-  private final Scorer impacts; // null for a term that only lowers scores: 0 bounds it
+  private final ImpactBounds bounds; // null for a term that only lowers scores: 0 bounds it
 
-  private TermCursor(PlannedTerm term, PostingsEnum postings, Scorer impacts, double density) {
+  private TermCursor(PlannedTerm term, PostingsEnum postings, ImpactBounds bounds, double density) {
     this.term = term;
     this.slots = term.slots().toArray(Slot[]::new);
     this.postings = postings;
-    this.impacts = impacts;
+    this.bounds = bounds;
     this.density = density;
   }
 
@@ -55,9 +54,9 @@ final class TermCursor {
     Term indexed = new Term(field, term.text());
     PostingsEnum postings = leaf.reader().postings(indexed, PostingsEnum.FREQS);
     if (postings == null) return null;
-    Scorer impacts = weight == null ? null : weight.scorer(leaf);
+    ImpactBounds bounds = weight == null ? null : new ImpactBounds(weight.scorer(leaf), leaf.reader(), indexed);
     double density = (double) postings.cost() * WindowScorer.WINDOW / leaf.reader().maxDoc();
-    return new TermCursor(term, postings, impacts, density);
+    return new TermCursor(term, postings, bounds, density);
   }
 
   boolean feeds(int channel) {
@@ -75,12 +74,7 @@ final class TermCursor {
 
   /** Sets {@link #windowImpact} for the documents {@code [from, to)}. */
   void enterWindow(int from, int to) throws IOException {
-    if (postings.docID() >= to) {
-      windowImpact = 0;
-    } else {
-      impacts.advanceShallow(from);
-      windowImpact = (int) impacts.getMaxScore(to - 1);
-    }
+    windowImpact = postings.docID() >= to ? 0 : bounds.largest(from, to);
   }
 
   /**
