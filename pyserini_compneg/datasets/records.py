@@ -45,6 +45,8 @@ def checked_id(value: object, what: str, source: str, error: type[CompNegError])
     text = str(value)
     if not text.strip():
         raise error(f"{source}: the {what} is blank")
+    if "\0" in text:
+        raise error(f"{source}: the {what} {text!r} has a NUL character")
     if any(character.isspace() for character in text):
         raise error(f"{source}: the {what} {text!r} has white space, which a TREC run cannot hold")
     return text

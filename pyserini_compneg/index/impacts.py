@@ -39,7 +39,7 @@ def checked_impacts(vector: Mapping[str, Any], impact_scale: float, source: str)
             raise EncodingError(f"{source}: the term {term!r} must be without white space and without ∩ and ¬")
         if isinstance(weight, bool) or not isinstance(weight, (int, float)):
             raise EncodingError(f"{source}: the weight of {term!r} must be a number, got {weight!r}")
-        if not 0 <= weight * impact_scale <= LARGEST_IMPACT:
+        if not 0 <= weight <= LARGEST_IMPACT / impact_scale:
             raise EncodingError(
                 f"{source}: the weight of {term!r} must be from 0 to {LARGEST_IMPACT / impact_scale:g}, got {weight!r}"
             )

@@ -15,7 +15,7 @@ from pyserini_compneg.encode.bm25 import IMPACT_SCALE, term_counts
 from pyserini_compneg.errors import CollectionError, OutputError
 from pyserini_compneg.index.collection import SourceDocument, iter_collection
 from pyserini_compneg.index.impacts import checked_impacts, quantize
-from pyserini_compneg.lucene import ImpactWriter, Manifest
+from pyserini_compneg.lucene import MANIFEST_NAME, ImpactWriter, Manifest
 from pyserini_compneg.progress import progress
 
 EMPTY_DOCUMENTS_LOG = "empty-documents.txt"
@@ -56,7 +56,9 @@ def build_index(
         EncodingError: A bad vector.
         OutputError: The folder exists and ``overwrite`` is not set, or cannot be written.
     """
-    target = Path(index)
+    target = Path(os.path.abspath(index))
+    if str(collection) == "-":
+        raise CollectionError("a collection is read more than once, so it cannot be standard input; give a file")
     with _built_beside(target, overwrite) as folder, ImpactWriter(folder, threads) as writer:
         if encoder == BM25:
             scale = impact_scale or IMPACT_SCALE
@@ -133,11 +135,20 @@ def _duplicate(collection: str | Path, docid: str) -> CollectionError:
     return CollectionError(f"{places[1]}: document id {docid!r} was given at {places[0]} already")
 
 
+def _check_target(target: Path, overwrite: bool) -> None:
+    """Makes sure that nothing but an index is ever replaced."""
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return
+    if not target.is_dir() or not ((target / MANIFEST_NAME).exists() or any(target.glob("segments_*"))):
+        raise OutputError(f"{target}: exists and is no index; give another --index")
+    if not overwrite:
+        raise OutputError(f"{target}: exists already; give --overwrite to replace it, or another --index")
+
+
 @contextmanager
 def _built_beside(target: Path, overwrite: bool) -> Iterator[Path]:
     """A new folder beside the target, which takes its name on a clean exit and vanishes on any exception."""
-    if target.exists() and (not target.is_dir() or any(target.iterdir())) and not overwrite:
-        raise OutputError(f"{target}: exists already; give --overwrite to replace it, or another --index")
+    _check_target(target, overwrite)
     folder = target.with_name(f".{target.name}.{os.getpid()}.building")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -82,6 +82,6 @@ class Manifest:
         if missing := sorted(known.keys() - values.keys()):
             raise IndexFormatError(f"{path}: the key {missing[0]!r} is missing; rebuild the index")
         for name, kinds in _KINDS.items():
-            if not isinstance(values[name], kinds):
+            if not isinstance(values[name], kinds) or (isinstance(values[name], bool) and kinds != (bool,)):
                 raise IndexFormatError(f"{path}: bad value for {name!r}: {values[name]!r}; rebuild the index")
         return cls(**values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,18 +65,18 @@ class ImpactReader:
 
     def close(self) -> None:
         """Closes the index; may be called twice."""
-        self._searcher.close()
+        self._call(self._searcher.close)
 
     @property
     def document_count(self) -> int:
         """Documents that are not deleted."""
-        return int(self._searcher.documentCount())
+        return int(self._call(self._searcher.documentCount))
 
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
         """How many documents hold each term."""
         if not terms:
             return []
-        return list(self._searcher.documentFrequencies("\n".join(terms).encode()))
+        return list(self._call(self._searcher.documentFrequencies, "\n".join(terms).encode()))
 
     def search(self, queries: Sequence[str], hits: int, threads: int = 1) -> list[Ranking]:
         """Searches composed queries.
@@ -92,22 +92,29 @@ class ImpactReader:
         if not queries:
             return []
         hits = min(hits, self.document_count)
-        packed = self._searcher.search("\n".join(queries).encode(), hits, min(threads, len(queries)))
+        lines = "\n".join(queries).encode()
+        packed = self._call(self._searcher.search, lines, hits, min(threads, len(queries)))
         return _unpack(bytes(packed.tostring()), len(queries))
 
     def explain(self, query: str, docid: str) -> dict[str, Any] | None:
         """The parts of a document's score, as ``io.compneg.Explainer`` has them; None for an unknown document."""
-        packed = self._searcher.explain(query.encode(), docid.encode())
+        packed = self._call(self._searcher.explain, query.encode(), docid.encode())
         return None if packed is None else json.loads(bytes(packed.tostring()))
 
     def raw(self, docid: str) -> str | None:
         """The stored source of a document; None when it is unknown or was not stored."""
-        packed = self._searcher.raw(docid.encode())
+        packed = self._call(self._searcher.raw, docid.encode())
         return None if packed is None else bytes(packed.tostring()).decode()
 
     def work_done(self) -> WorkDone:
         """Totals since the index was opened, for benchmarks."""
-        return WorkDone(*self._searcher.workDone())
+        return WorkDone(*self._call(self._searcher.workDone))
+
+    def _call(self, function: Callable[..., Any], *arguments: object) -> Any:
+        try:
+            return function(*arguments)
+        except Exception as cause:
+            raise IndexFormatError(f"{self.folder}: cannot be searched: {message_of(cause)}") from None
 
 
 def _unpack(packed: bytes, queries: int) -> list[Ranking]:

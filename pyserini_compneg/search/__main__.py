@@ -26,7 +26,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: Sequence[str] | None) -> None:
-    args = _parser().parse_args(argv)
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if args.query is not None and args.output is not None:
+        parser.error("--output takes the run of --topics; the list of --query goes to standard output")
+    from pyserini_compneg.errors import QuerySyntaxError
     from pyserini_compneg.expression import Atom, parse
     from pyserini_compneg.search.batch import search_topics
     from pyserini_compneg.search.display import show_hits
@@ -35,6 +39,8 @@ def _main(argv: Sequence[str] | None) -> None:
     operators = Operators(args.union, args.intersection, args.difference)
     query = None
     if args.query is not None:
+        if args.query != args.query.encode(errors="replace").decode():
+            raise QuerySyntaxError("the query is not valid UTF-8 text")
         query = Atom(args.query) if args.plain else parse(args.query)
     with SignedImpactSearcher(args.index, args.encoder, operators) as searcher:
         if query is not None:

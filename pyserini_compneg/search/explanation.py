@@ -30,7 +30,8 @@ class Explanation:
         docid: The document.
         score: Its score, a 32-bit float as in the ranking.
         matched: Whether the query retrieves the document at all.
-        contributions: The parts, largest amount first. Their exact sum, rounded to a 32-bit float, is the score.
+        contributions: The parts, largest amount first. Their exact sum, rounded to a 32-bit float, is the score; where
+            conjunctions take part, up to the rounding of their products in 64 bits.
     """
 
     docid: str

@@ -82,7 +82,8 @@ class SignedImpactSearcher:
             QuerySyntaxError: A text that is no expression.
             EncodingError: An atom that the encoder cannot encode.
         """
-        return self.batch_search([query], ["query"], k)["query"]
+        name = query_text(query)
+        return self.batch_search([query], [name], k)[name]
 
     def batch_search(
         self, queries: Sequence[Query], qids: Sequence[str], k: int = 10, threads: int = 1
@@ -106,11 +107,12 @@ class SignedImpactSearcher:
         if k < 1 or threads < 1:
             raise ValueError(f"k and threads must be 1 or more, got k={k}, threads={threads}")
         composed = self.compose(queries)
-        for qid, node in zip(qids, composed, strict=True):
-            if is_empty(node):
-                _logger.warning("query %s: none of its terms is in the index, so it has no result", qid)
         lines = [json.dumps(to_json(node), ensure_ascii=False) for node in composed]
         rankings = self.reader.search(lines, k, threads)
+        for qid, node, ranking in zip(qids, composed, rankings, strict=True):
+            if not ranking.docids:
+                known = "none of its terms is known" if is_empty(node) else "no document matches"
+                _logger.warning("no result for query %s: %s", qid, known)
         return {
             qid: [Hit(docid, score) for docid, score in zip(ranking.docids, ranking.scores, strict=True)]
             for qid, ranking in zip(qids, rankings, strict=True)

@@ -95,7 +95,7 @@ def test_precedence_of_fields(topics_of):
         (["1\t "], ":1: the expression is blank"),
         (["\tbirds"], ":1: the query id is blank"),
         ([{"id": "", "query": "a"}], ":1: the query id is blank"),
-        ([{"id": 1.5, "query": "a"}], ":1: `id` must be a text or a whole number, got 1.5"),
+        ([{"id": 1.5, "query": "a"}], ":1: the query id must be a text or a whole number, got 1.5"),
         ([{"query": "a"}], ":1: no query id; expected one of the fields id, qid, _id"),
         ([{"id": 1, "query": " "}], ":1: the query is blank"),
         ([{"id": 1, "query": 7}], ":1: `query` must be a text, got int"),

@@ -122,10 +122,19 @@ def test_an_empty_folder_is_filled(tmp_path, collection):
 def test_a_file_in_the_place_of_the_index(tmp_path, collection):
     with pytest.raises(OutputError) as caught:
         build_index(collection, collection)
-    assert str(caught.value).startswith(f"{collection}: exists already; ")
+    assert str(caught.value).startswith(f"{collection}: exists and is no index; ")
     with pytest.raises(OutputError) as caught:
         build_index(collection, collection / "index")
     assert str(caught.value).startswith(f"{collection / 'index'}: cannot be written: ")
+
+
+def test_nothing_but_an_index_is_overwritten(tmp_path, collection):
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "to-mum.txt").write_text("dear")
+    with pytest.raises(OutputError) as caught:
+        build_index(collection, tmp_path / "letters", overwrite=True)
+    assert str(caught.value) == f"{tmp_path / 'letters'}: exists and is no index; give another --index"
+    assert (tmp_path / "letters" / "to-mum.txt").read_text() == "dear"
 
 
 def test_overwrite_replaces(tmp_path, collection):

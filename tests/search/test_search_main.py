@@ -181,7 +181,7 @@ def test_a_warning_is_on_standard_error(index, tmp_path):
     with start("--index", index, "--topics", tmp_path / "topics.tsv") as process:
         assert process.communicate(timeout=60) == (
             "",
-            "warning: query 1: none of its terms is in the index, so it has no result\n",
+            "warning: no result for query 1: none of its terms is known\n",
         )
     assert process.returncode == 0
 

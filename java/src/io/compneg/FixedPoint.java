@@ -22,6 +22,11 @@ final class FixedPoint {
     return rounded != 0 ? rounded : Math.copySign(quantum, weight);
   }
 
+  /** The least root that {@link #roundingMagic} does not round to zero. */
+  static double leastRoot(double largest) {
+    return Math.scalb(1.0, Math.getExponent(largest) + 1 - ROOT_BITS);
+  }
+
   /**
    * The number that, added and taken away again, rounds a value below {@code largest} to 44 bits relative to
    * it; up to 2^8 such values add up exactly.

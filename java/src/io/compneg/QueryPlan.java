@@ -121,9 +121,15 @@ final class QueryPlan {
     for (int i = 0; i < degree; i++) {
       int channel = channels[i] = addChannel(true);
       double largest = operands.get(i).values().stream().mapToDouble(Double::doubleValue).max().orElse(1);
-      double magic = FixedPoint.roundingMagic(Roots.root(largest, degree) * Roots.root(LARGEST_IMPACT, degree));
+      double largestRoot = Roots.root(largest, degree) * Roots.root(LARGEST_IMPACT, degree);
+      double magic = FixedPoint.roundingMagic(largestRoot);
+      double least = FixedPoint.leastRoot(largestRoot);
       operands.get(i)
-          .forEach((term, weight) -> addSlot(term, new Slot(channel, true, Roots.root(weight, degree), degree, magic)));
+          .forEach(
+              (term, weight) -> {
+                double factor = Math.max(Roots.root(weight, degree), least);
+                addSlot(term, new Slot(channel, true, factor, degree, magic));
+              });
     }
     return new ScoreColumn.Product(channels);
   }

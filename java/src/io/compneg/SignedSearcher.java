@@ -14,6 +14,9 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.apache.lucene.index.DirectoryReader;
+import org.apache.lucene.index.FieldInfo;
+import org.apache.lucene.index.FieldInfos;
+import org.apache.lucene.index.IndexOptions;
 import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.Term;
 import org.apache.lucene.search.DocIdSetIterator;
@@ -36,7 +39,16 @@ public final class SignedSearcher implements Closeable {
   public SignedSearcher(String folder, String field) throws IOException {
     this.reader = DirectoryReader.open(FSDirectory.open(Path.of(folder)));
     this.field = field;
+    checkField();
     this.search = new ImpactSearch(reader, field);
+  }
+
+  private void checkField() throws IOException {
+    FieldInfo info = FieldInfos.getMergedFieldInfos(reader).fieldInfo(field);
+    if (reader.maxDoc() == 0) return;
+    if (info != null && info.getIndexOptions().compareTo(IndexOptions.DOCS_AND_FREQS) >= 0) return;
+    reader.close();
+    throw new IllegalArgumentException("no field '" + field + "' with term frequencies, so no impacts");
   }
 
   /** Documents that are not deleted. */
