@@ -13,7 +13,7 @@ _TEXT_FIELDS = ("text", "contents", "query")
 
 
 class CachedQueryEncoder:
-    """Looks atoms up in JSON Lines of ``{"text", "vector", "encoder"?}``, or with ``contents`` or ``query`` for ``text``.
+    """Looks atoms up in JSON Lines of ``{"text", "vector"}``; ``contents`` or ``query`` will do for ``text``.
 
     Args:
         path: The file, plain or gzip.

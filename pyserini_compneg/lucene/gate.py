@@ -153,6 +153,6 @@ def _join_running_machine(autoclass: Any) -> None:
         autoclass("io.compneg.SignedSearcher")
     except Exception as cause:
         raise JvmError(
-            "a Java machine is running that does not take the plugin's jar: open an index with this package first, or set "
-            f"CLASSPATH={companion_jar()} before Pyserini is imported ({message_of(cause)})"
+            "a Java machine is running that does not take the plugin's jar: open an index with this package first, or "
+            f"set CLASSPATH={companion_jar()} before Pyserini is imported ({message_of(cause)})"
         ) from cause
