@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import logging
 import os
@@ -48,6 +49,13 @@ def run_main(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
         return _say(f"error: {place}{(error.strerror or str(error)).lower()}", FAILED)
+
+
+def count(text: str) -> int:
+    """A whole number from 1, as the ``type`` of an argument."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1, got {text}")
+    return int(text)
 
 
 def _exit_on_sigterm() -> None:

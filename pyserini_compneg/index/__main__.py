@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from pyserini_compneg.cli import run_main
+from pyserini_compneg.cli import count, run_main
 
 _EXAMPLE = """example:
   python -m pyserini_compneg.index --collection documents.jsonl.gz --index indexes/films --threads 2 --store-raw
@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="X",
         help="impact = round(weight * X); default 256 for bm25, and 1 for vectors, which then must hold whole numbers",
     )
-    parser.add_argument("--threads", type=_count, default=1, metavar="N", help="threads that write (default 1)")
+    parser.add_argument("--threads", type=count, default=1, metavar="N", help="threads that write (default 1)")
     parser.add_argument("--store-raw", action="store_true", help="keep each document's line, to be shown with its hit")
     parser.add_argument("--optimize", action="store_true", help="merge the index into one segment")
     parser.add_argument("--overwrite", action="store_true", help="replace an index that is there already")
@@ -70,13 +70,6 @@ def _positive(text: str) -> float:
     value = float(text)
     if not 0 < value < 1e9:
         raise argparse.ArgumentTypeError(f"must be above 0 and below 1e9, got {text}")
-    return value
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be 1 or more, got {text}")
     return value
 
 

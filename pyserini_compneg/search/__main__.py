@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from pyserini_compneg.cli import run_main
+from pyserini_compneg.cli import count, run_main
 from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS, Operators
 from pyserini_compneg.search.run_writer import OUTPUT_FORMATS
 
@@ -72,9 +72,9 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--topics", metavar="FILE", help="topics, TSV or JSON Lines, or - for standard input")
     what.add_argument("--query", metavar="EXPRESSION", help="one query, answered with a readable list")
     parser.add_argument("--output", metavar="RUN", help="run file (default standard output)")
-    parser.add_argument("--hits", type=_count, metavar="N", help="hits a query (default 1000, with --query 10)")
-    parser.add_argument("--threads", type=_count, default=1, metavar="N", help="queries at once (default 1)")
-    parser.add_argument("--batch-size", type=_count, default=64, metavar="N", help="queries a batch (default 64)")
+    parser.add_argument("--hits", type=count, metavar="N", help="hits a query (default 1000, with --query 10)")
+    parser.add_argument("--threads", type=count, default=1, metavar="N", help="queries at once (default 1)")
+    parser.add_argument("--batch-size", type=count, default=64, metavar="N", help="queries a batch (default 64)")
     parser.add_argument(
         "--encoder", metavar="NAME", help="bm25, or JSON Lines of encoded atoms (default: the index's own encoder)"
     )
@@ -94,13 +94,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--tag", default="compneg", help="name of the run, its last column (default compneg)")
     return parser
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be 1 or more, got {text}")
-    return value
 
 
 if __name__ == "__main__":
