@@ -1,6 +1,6 @@
 """Our search beside stock Lucene's, on one synthetic impact index, in one run.
 
-    python benchmarks/search.py [--documents 300000] [--queries 40] [--rounds 7]
+    python benchmarks/search.py [--documents 300000] [--queries 20] [--rounds 5]
 
 The index is built on the first call, below indexes/. Its documents have about 75 terms, drawn by Zipf's law from
 30,000, with log-normal impacts; queries have 25 positive and 20 negative terms, conjunctions 5 + 5. Each query runs
@@ -162,8 +162,8 @@ def main() -> int:
     """Prints the comparison."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=300_000)
-    parser.add_argument("--queries", type=int, default=40)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--queries", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
     folder = Path(f"indexes/synthetic-{args.documents}")
     if not (folder / "compneg.json").exists():

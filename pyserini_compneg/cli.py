@@ -71,6 +71,10 @@ def _say(message: str, code: int) -> int:
 
 def _prepare_streams() -> None:
     """UTF-8 whatever the locale, and the package's warnings as ``warning: ...`` on standard error."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # closed by whoever started us
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     handler = logging.StreamHandler()

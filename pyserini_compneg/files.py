@@ -68,6 +68,8 @@ def iter_lines(path: str | Path, error: type[CompNegError] = CollectionError) ->
         try:
             for number, line in enumerate(data, 1):
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                if "\0" in text:
+                    raise error(f"{name}:{number}: a NUL character, so this is no text file")
                 if text and not text.isspace():
                     yield number, text
         except UnicodeDecodeError as cause:
@@ -130,9 +132,9 @@ def atomic_writer(path: str | Path | None) -> Iterator[TextIO]:
         yield sys.stdout
         sys.stdout.flush()
         return
-    target = Path(os.path.realpath(path))
+    direct = os.path.exists(path) and not os.path.isdir(path) and not stat.S_ISREG(os.stat(path).st_mode)
+    target = Path(path) if direct else Path(os.path.realpath(path))
     _check_target(target, path)
-    direct = target.exists() and not stat.S_ISREG(target.stat().st_mode)
     written = target if direct else target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp")
     try:
         handle = open(written, "w" if direct else "x", encoding="utf-8", newline="\n")  # noqa: SIM115

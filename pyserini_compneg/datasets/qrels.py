@@ -12,6 +12,7 @@ from pyserini_compneg.files import iter_jsonl, iter_lines, parse_json_object, so
 
 Qrels = dict[str, dict[str, int]]
 
+_LARGEST_RELEVANCE = 1_000_000  # trec_eval counts the documents of every relevance up to the largest
 _BEIR_HEADER = ["query-id", "corpus-id", "score"]
 _Judgement = tuple[str, str, int]
 
@@ -101,6 +102,9 @@ def _quest_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
 
 def _relevance(text: str, source: str) -> int:
     try:
-        return int(text)
+        relevance = int(text)
     except ValueError:
-        raise RunFormatError(f"{source}: the relevance must be a whole number, got {text!r}") from None
+        raise RunFormatError(f"{source}: the relevance must be a whole number, got {text!r:.60}") from None
+    if abs(relevance) > _LARGEST_RELEVANCE:
+        raise RunFormatError(f"{source}: the relevance must be at most {_LARGEST_RELEVANCE}, got {text:.60}")
+    return relevance

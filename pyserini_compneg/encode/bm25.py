@@ -62,7 +62,7 @@ class Bm25QueryEncoder:
         """The weights, above 0, of the terms of each text; an empty vector where no term is known."""
         analysed = [Counter(terms) for terms in analyze(texts)]
         vocabulary = sorted(set().union(*analysed))
-        documents = self._reader.document_count
+        documents = self._reader.field_document_count
         idf = {
             term: lucene_idf(frequency, documents)
             for term, frequency in zip(vocabulary, self._reader.document_frequencies(vocabulary), strict=True)

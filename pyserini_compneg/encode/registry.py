@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
@@ -10,6 +11,7 @@ from pyserini_compneg.errors import IndexFormatError
 from pyserini_compneg.lucene import ImpactReader, Manifest
 
 BM25 = "bm25"
+_logger = logging.getLogger(__name__)
 
 
 def query_encoder(name: str | None, reader: ImpactReader) -> Bm25QueryEncoder | CachedQueryEncoder:
@@ -22,7 +24,7 @@ def query_encoder(name: str | None, reader: ImpactReader) -> Bm25QueryEncoder | 
     Raises:
         IndexFormatError: The encoder is unknown or not that of the index, or none is named anywhere.
     """
-    manifest = Manifest.read(reader.folder)
+    manifest = reader.manifest
     name = name or (manifest.encoder if manifest else None)
     if name is None:
         raise IndexFormatError(f"{reader.folder}: has no compneg.json (stock Anserini built it), so name the --encoder")
@@ -34,7 +36,9 @@ def query_encoder(name: str | None, reader: ImpactReader) -> Bm25QueryEncoder | 
             f"no query encoder {name!r}; expected bm25, or a JSON Lines file of queries encoded with the index's model"
         )
     encoder = CachedQueryEncoder(name)
-    if encoder.name is not None or (manifest and manifest.encoder == BM25):
+    if encoder.name is None and manifest is not None and manifest.encoder != BM25:
+        _logger.warning('%s does not say its "encoder"; taking it for %s, as the index is', name, manifest.encoder)
+    else:
         _check(encoder.name or name, manifest, reader)
     return encoder
 

@@ -11,6 +11,7 @@ from pyserini_compneg.errors import MeasureError
 
 DEFAULT_MEASURES = ("ndcg_cut.10", "recall.100")
 
+_LARGEST_CUTOFF = 1_000_000
 _EXAMPLES = "ndcg_cut.10, recall.100, map, recip_rank, P.10, nDCG@10, R@100, AP, RR"
 
 
@@ -80,8 +81,12 @@ def evaluate(
 
     values: dict[tuple[str, Any], float] = {}
     judged = {qid: dict(run[qid]) for qid in qrels if qid in run}
-    for metric in pytrec_eval.iter_calc([measure.definition for measure in measures], qrels, judged):
-        values[metric.query_id, metric.measure] = metric.value
+    try:
+        for metric in pytrec_eval.iter_calc([measure.definition for measure in measures], qrels, judged):
+            values[metric.query_id, metric.measure] = metric.value
+    except (AssertionError, KeyError, TypeError, ValueError) as cause:
+        names = ", ".join(measure.name for measure in measures)
+        raise MeasureError(f"trec_eval cannot compute one of {names}: {cause}") from None
     return {
         qid: {measure.name: measure.adjusted(values[qid, measure.definition]) for measure in measures} for qid in qrels
     }
@@ -109,7 +114,7 @@ def _definitions(name: str) -> list[Any]:
     for parse in (lambda text: [ir_measures.parse_measure(text)], ir_measures.parse_trec_measure):
         try:
             definitions: list[Any] = parse(name)
-        except (NameError, ValueError, TypeError, KeyError):
+        except (NameError, ValueError, TypeError, KeyError, AssertionError):
             continue
         if definitions and all(isinstance(definition, ir_measures.Measure) for definition in definitions):
             return definitions
@@ -120,8 +125,9 @@ def _measure(name: str, definition: Any) -> Measure:
     from ir_measures import RR, NumQ, NumRel, NumRet, pytrec_eval
 
     cutoff = definition.params.get("cutoff")
-    if cutoff is not None and cutoff < 1:  # trec_eval's code would abort the process
-        raise MeasureError(f"the cutoff of measure {name!r} must be at least 1")
+    if cutoff is not None and (not isinstance(cutoff, int) or not 1 <= cutoff <= _LARGEST_CUTOFF):
+        # trec_eval's code would abort the process
+        raise MeasureError(f"the cutoff of measure {name!r} must be a whole number from 1 to {_LARGEST_CUTOFF}")
     if definition.NAME == RR.NAME and cutoff is not None:
         rest = {key: value for key, value in definition.params.items() if key != "cutoff"}
         return Measure(name, RR(**rest), cutoff)

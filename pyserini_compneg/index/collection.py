@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,7 +11,9 @@ from typing import Any, NamedTuple
 from pyserini_compneg.datasets.records import checked_id, docid_from_title
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.files import iter_lines, parse_json_object
+from pyserini_compneg.lucene import LONGEST_TERM_BYTES
 
+_logger = logging.getLogger(__name__)
 _ID_FIELDS = ("id", "_id", "docid")
 _SUFFIXES = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
 
@@ -53,12 +57,23 @@ def collection_files(path: str | Path) -> list[Path]:
         CollectionError: There is none.
     """
     root = Path(path)
+    if root.exists() and not root.is_file() and not root.is_dir():
+        raise CollectionError(f"{path}: a collection is read more than once, so it must be a file or a folder, no pipe")
     if not root.is_dir():
         return [root]
-    files = sorted(file for file in root.rglob("*") if file.is_file() and file.name.endswith(_SUFFIXES))
+    names = [
+        Path(folder, name) for folder, _, names in os.walk(root, onerror=_refuse, followlinks=True) for name in names
+    ]
+    files = sorted(name for name in names if name.name.lower().endswith(_SUFFIXES))
     if not files:
         raise CollectionError(f"{path}: the folder holds no {', '.join(_SUFFIXES)} file")
+    if len(files) < len(names):
+        _logger.warning("%s: %d files of other kinds are left out", path, len(names) - len(files))
     return files
+
+
+def _refuse(cause: OSError) -> None:
+    raise CollectionError(f"{cause.filename}: cannot be read: {(cause.strerror or str(cause)).lower()}")
 
 
 def _document(record: Mapping[str, Any], line: str, source: str) -> SourceDocument:
@@ -74,10 +89,16 @@ def _document(record: Mapping[str, Any], line: str, source: str) -> SourceDocume
 def _docid(record: Mapping[str, Any], source: str) -> str:
     for field in _ID_FIELDS:
         if field in record:
-            return checked_id(record[field], "document id", source, CollectionError)
+            return _checked_length(checked_id(record[field], "document id", source, CollectionError), source)
     if isinstance(record.get("title"), str) and record["title"].strip():
-        return docid_from_title(record["title"])
+        return _checked_length(docid_from_title(record["title"]), source)
     raise CollectionError(f"{source}: no document id; expected one of the fields {', '.join(_ID_FIELDS)}")
+
+
+def _checked_length(docid: str, source: str) -> str:
+    if len(docid.encode()) > LONGEST_TERM_BYTES:
+        raise CollectionError(f"{source}: the document id has more than {LONGEST_TERM_BYTES} bytes")
+    return docid
 
 
 def _text(record: Mapping[str, Any], source: str) -> str | None:

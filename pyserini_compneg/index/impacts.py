@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyserini_compneg.errors import EncodingError
-from pyserini_compneg.lucene import LARGEST_IMPACT
+from pyserini_compneg.lucene import LARGEST_IMPACT, LONGEST_TERM_BYTES
 
 RESERVED = ("∩", "¬")
 """Signs of pseudo-terms: ``a∩b`` is a pair, ``¬t`` the complement of t."""
@@ -37,6 +37,8 @@ def checked_impacts(vector: Mapping[str, Any], impact_scale: float, source: str)
     for term, weight in vector.items():
         if term.split() != [term] or any(sign in term for sign in RESERVED):
             raise EncodingError(f"{source}: the term {term!r} must be without white space and without ∩ and ¬")
+        if len(term.encode()) > LONGEST_TERM_BYTES:
+            raise EncodingError(f"{source}: the term {term[:20]!r}... has more than {LONGEST_TERM_BYTES} bytes")
         if isinstance(weight, bool) or not isinstance(weight, (int, float)):
             raise EncodingError(f"{source}: the weight of {term!r} must be a number, got {weight!r}")
         if not 0 <= weight <= LARGEST_IMPACT / impact_scale:

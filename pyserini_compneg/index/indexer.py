@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
+import secrets
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 
 from pyserini_compneg.encode import BM25, Bm25DocumentEncoder
 from pyserini_compneg.encode.bm25 import IMPACT_SCALE, term_counts
-from pyserini_compneg.errors import CollectionError, OutputError
+from pyserini_compneg.errors import CollectionError, EncodingError, OutputError
 from pyserini_compneg.index.collection import SourceDocument, iter_collection
 from pyserini_compneg.index.impacts import checked_impacts, quantize
-from pyserini_compneg.lucene import MANIFEST_NAME, ImpactWriter, Manifest
+from pyserini_compneg.lucene import LARGEST_IMPACT, MANIFEST_NAME, ImpactWriter, Manifest, java_class
 from pyserini_compneg.progress import progress
 
 EMPTY_DOCUMENTS_LOG = "empty-documents.txt"
 _BATCH = 512
+_BATCH_CHARACTERS = 1 << 22
+_MOST_THREADS = 4 * (os.cpu_count() or 1)
 _logger = logging.getLogger(__name__)
 
 
@@ -43,7 +46,7 @@ def build_index(
             the documents carry; it goes into the manifest.
         impact_scale: Impact = round(weight * impact_scale). By default 256 for BM25, and 1 for vectors, whose weights
             must then be whole numbers.
-        threads: Threads that write.
+        threads: Threads that write; more than four a processor are not used.
         store_raw: Keep each document's line, to be shown with its hit.
         optimize: Merge the index into one segment.
         overwrite: Replace an index that is there already.
@@ -56,12 +59,18 @@ def build_index(
         EncodingError: A bad vector.
         OutputError: The folder exists and ``overwrite`` is not set, or cannot be written.
     """
-    target = Path(os.path.abspath(index))
+    target = Path(os.path.realpath(index))
     if str(collection) == "-":
         raise CollectionError("a collection is read more than once, so it cannot be standard input; give a file")
+    if threads < 1 or not 0 < (impact_scale or 1) < math.inf:
+        raise ValueError(f"threads and impact_scale must be above 0, got {threads} and {impact_scale}")
+    java_class("io.compneg.ImpactWriter")  # if there is no Java, say so before anything is made
+    threads = min(threads, _MOST_THREADS)
     with _built_beside(target, overwrite) as folder, ImpactWriter(folder, threads) as writer:
         if encoder == BM25:
             scale = impact_scale or IMPACT_SCALE
+            if scale > LARGEST_IMPACT:
+                raise EncodingError(f"the impact scale of BM25 must be at most {LARGEST_IMPACT}, got {scale:g}")
             bm25 = Bm25DocumentEncoder(_average_length(collection))
             settings = {"k1": bm25.k1, "b": bm25.b, "average_length": bm25.average_length}
             impacts = _encoded(collection, bm25, scale)
@@ -124,14 +133,24 @@ def _required_text(document: SourceDocument) -> str:
 
 
 def _batches(documents: Iterable[SourceDocument]) -> Iterator[list[SourceDocument]]:
-    iterator = iter(documents)
-    while batch := list(islice(iterator, _BATCH)):
+    """Groups documents, few of them where they are long, so that memory does not grow with their length."""
+    batch: list[SourceDocument] = []
+    characters = 0
+    for document in documents:
+        batch.append(document)
+        characters += len(document.raw)
+        if len(batch) == _BATCH or characters >= _BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
         yield batch
 
 
 def _duplicate(collection: str | Path, docid: str) -> CollectionError:
     """The error for an id given twice; reads the collection again for the two places."""
     places = [document.source for document in iter_collection(collection) if document.docid == docid]
+    if len(places) < 2:
+        return CollectionError(f"{collection}: document id {docid!r} is given twice")
     return CollectionError(f"{places[1]}: document id {docid!r} was given at {places[0]} already")
 
 
@@ -145,11 +164,26 @@ def _check_target(target: Path, overwrite: bool) -> None:
         raise OutputError(f"{target}: exists already; give --overwrite to replace it, or another --index")
 
 
+def _take_place(folder: Path, target: Path) -> None:
+    """Renames the folder to the target, whose old content goes once the new one is in place."""
+    if not target.exists():
+        folder.rename(target)
+        return
+    old = target.with_name(f".{target.name}.{secrets.token_hex(4)}.old")
+    target.rename(old)
+    try:
+        folder.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
 @contextmanager
 def _built_beside(target: Path, overwrite: bool) -> Iterator[Path]:
     """A new folder beside the target, which takes its name on a clean exit and vanishes on any exception."""
     _check_target(target, overwrite)
-    folder = target.with_name(f".{target.name}.{os.getpid()}.building")
+    folder = target.with_name(f".{target.name}.{secrets.token_hex(4)}.building")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
@@ -158,13 +192,8 @@ def _built_beside(target: Path, overwrite: bool) -> Iterator[Path]:
         raise OutputError(f"{target}: cannot be written: {(cause.strerror or str(cause)).lower()}") from None
     try:
         yield folder
-        if target.exists():
-            old = target.with_name(f".{target.name}.{os.getpid()}.old")
-            target.rename(old)
-            folder.rename(target)
-            shutil.rmtree(old)
-        else:
-            folder.rename(target)
+        _check_target(target, overwrite)  # another build may have been faster
+        _take_place(folder, target)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

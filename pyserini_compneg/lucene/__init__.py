@@ -4,10 +4,11 @@ from pyserini_compneg.lucene.analysis import analyze
 from pyserini_compneg.lucene.gate import java_class
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME, Manifest
 from pyserini_compneg.lucene.reader import ImpactReader, Ranking
-from pyserini_compneg.lucene.writer import LARGEST_IMPACT, ImpactWriter
+from pyserini_compneg.lucene.writer import LARGEST_IMPACT, LONGEST_TERM_BYTES, ImpactWriter
 
 __all__ = [
     "LARGEST_IMPACT",
+    "LONGEST_TERM_BYTES",
     "MANIFEST_NAME",
     "ImpactReader",
     "ImpactWriter",

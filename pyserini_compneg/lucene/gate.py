@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.errors import JvmError
-from pyserini_compneg.lucene.java_home import find_java
+from pyserini_compneg.lucene.java_home import JavaRuntime, find_java
 
 _VECTOR_MODULE = "jdk.incubator.vector"
 _OPTIONS = (
@@ -41,7 +41,12 @@ def java_class(name: str) -> Any:
     Raises:
         JvmError: No usable Java, no Anserini, or a machine that refuses our jar.
     """
-    return _autoclass()(name)
+    try:
+        return _autoclass()(name)
+    except JvmError:
+        raise
+    except Exception as cause:
+        raise JvmError(f"{name} cannot be loaded from {anserini_jar()}: {message_of(cause)}") from None
 
 
 def anserini_jar() -> Path:
@@ -85,8 +90,9 @@ def _autoclass() -> Any:
 
             _join_running_machine(autoclass)
             return autoclass
-        _configure(jnius_config)
-        with _captured_stderr() as said:
+        java = find_java()
+        _configure(jnius_config, java)
+        with _environment(JAVA_HOME=java.home, JVM_PATH=java.library), _captured_stderr() as said:
             try:
                 from jnius import autoclass
             except Exception as cause:
@@ -95,9 +101,25 @@ def _autoclass() -> Any:
 
 
 @contextmanager
+def _environment(**values: Path) -> Iterator[None]:
+    """Sets variables for the time of the start, where jnius looks for its machine."""
+    saved = {name: os.environ.get(name) for name in values}
+    os.environ.update({name: str(value) for name, value in values.items()})
+    try:
+        yield
+    finally:
+        for name, value in saved.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
 def _captured_stderr() -> Iterator[Callable[[], str]]:
     """Keeps what the starting machine prints (that it uses an incubator module) for the case that it does not start."""
-    sys.stderr.flush()
+    if sys.stderr is not None:
+        sys.stderr.flush()
     with tempfile.TemporaryFile() as capture:
         saved = os.dup(_STDERR)
         os.dup2(capture.fileno(), _STDERR)
@@ -113,10 +135,7 @@ def _captured_stderr() -> Iterator[Callable[[], str]]:
             os.close(saved)
 
 
-def _configure(jnius_config: Any) -> None:
-    java = find_java()
-    os.environ["JAVA_HOME"] = str(java.home)
-    os.environ["JVM_PATH"] = str(java.library)
+def _configure(jnius_config: Any, java: JavaRuntime) -> None:
     jnius_config.set_classpath(str(anserini_jar()), str(companion_jar()), *_inherited_classpath())
     options = [*_OPTIONS, f"-Djava.util.logging.config.file={_logging_properties()}"]
     if java.major >= 23:

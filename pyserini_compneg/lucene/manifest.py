@@ -65,7 +65,7 @@ class Manifest:
             values = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as cause:
+        except (OSError, ValueError, RecursionError) as cause:
             raise IndexFormatError(f"{path}: cannot be read: {cause}; rebuild the index") from None
         return cls._checked(values, path)
 

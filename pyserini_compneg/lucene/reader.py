@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pyserini_compneg.errors import IndexFormatError
 from pyserini_compneg.lucene.gate import java_class, message_of
+from pyserini_compneg.lucene.manifest import Manifest
 
 CONTENTS = "contents"
 """The field in which Anserini and we keep impacts."""
@@ -39,8 +40,12 @@ class ImpactReader:
     Args:
         index: The folder.
 
+    Attributes:
+        folder: The folder.
+        manifest: What the index was made with; None for an index of stock Anserini.
+
     Raises:
-        IndexFormatError: The folder is missing, holds no Lucene index, or one without impacts.
+        IndexFormatError: The folder is missing, holds no Lucene index, one without impacts, or a bad manifest.
     """
 
     def __init__(self, index: str | Path) -> None:
@@ -49,11 +54,17 @@ class ImpactReader:
             raise IndexFormatError(f"{index}: no such index folder; build one with python -m pyserini_compneg.index")
         if not any(folder.glob("segments_*")):
             raise IndexFormatError(f"{index}: not a Lucene index (it has no segments file)")
+        searcher = java_class("io.compneg.SignedSearcher")
         try:
-            self._searcher = java_class("io.compneg.SignedSearcher")(str(folder), CONTENTS)
+            self._searcher = searcher(str(folder), CONTENTS)
         except Exception as cause:
             raise IndexFormatError(f"{index}: cannot be opened: {message_of(cause)}") from None
         self.folder = folder
+        try:
+            self.manifest = Manifest.read(folder)
+        except IndexFormatError:
+            self.close()
+            raise
 
     def __enter__(self) -> ImpactReader:
         """Returns the reader itself."""
@@ -71,6 +82,11 @@ class ImpactReader:
     def document_count(self) -> int:
         """Documents that are not deleted."""
         return int(self._call(self._searcher.documentCount))
+
+    @property
+    def field_document_count(self) -> int:
+        """Documents with a term; as in document frequencies, deleted ones count until they are merged away."""
+        return int(self._call(self._searcher.fieldDocumentCount))
 
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
         """How many documents hold each term."""

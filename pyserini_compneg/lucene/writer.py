@@ -13,6 +13,9 @@ from pyserini_compneg.lucene.reader import CONTENTS
 LARGEST_IMPACT = 1 << 20
 """Larger impacts would leave the range in which scores are exact to the last bit; Lucene's own limit is 2^31 - 1."""
 
+LONGEST_TERM_BYTES = 32766
+"""Lucene's limit for a term, and so for an id, in UTF-8."""
+
 _BATCH_CHARACTERS = 1 << 21
 _MEMORY_BUFFER_MB = 256.0
 

@@ -34,7 +34,10 @@ def show_hits(handle: TextIO, searcher: SignedImpactSearcher, query: Query, hits
 
 def _title(searcher: SignedImpactSearcher, docid: str) -> str:
     title = (searcher.doc(docid) or {}).get("title")
-    return f"{title}  [{docid}]" if isinstance(title, str) and title else docid
+    if not isinstance(title, str) or not title:
+        return docid
+    printable = "".join(character if character.isprintable() else " " for character in title)
+    return f"{printable}  [{docid}]"
 
 
 def _listed(parts: Sequence[Contribution]) -> str:

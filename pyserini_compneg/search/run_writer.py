@@ -83,8 +83,7 @@ def _printed(hits: Sequence[Hit]) -> Iterator[str]:
     previous: Hit | None = None
     text = ""
     for hit in hits:
-        if not abs(hit.score) < _LARGEST_SINGLE:
-            raise OutputError(f"the score of document {hit.docid!r} must be a finite 32-bit number, got {hit.score}")
+        _check_score(hit)
         if previous is not None and hit.score > previous.score:
             raise ValueError(f"hits are not ranked: {hit.docid!r} scores {hit.score} after {previous.score}")
         rounded = f"{hit.score:.6f}"
@@ -121,7 +120,14 @@ def _six_decimals(score: int) -> str:
     return f"{'-' if score < 0 else ''}{whole}.{fraction:06d}"
 
 
+def _check_score(hit: Hit) -> None:
+    if not abs(hit.score) < _LARGEST_SINGLE:
+        raise OutputError(f"the score of document {hit.docid!r} must be a finite 32-bit number, got {hit.score}")
+
+
 def _json_line(qid: str, hits: Sequence[Hit]) -> str:
+    for hit in hits:
+        _check_score(hit)
     ranked = [
         {"docid": hit.docid, "rank": rank, "score": hit.score + 0.0, **(hit.extra or {})}
         for rank, hit in enumerate(hits, 1)

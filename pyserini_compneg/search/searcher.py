@@ -45,14 +45,18 @@ class SignedImpactSearcher:
     def __init__(
         self,
         index_dir: str | Path,
-        encoder: str | QueryEncoder | None = None,
+        encoder: str | Path | QueryEncoder | None = None,
         operators: Operators | None = None,
     ) -> None:
         self.reader = ImpactReader(index_dir)
         self.operators = operators or Operators()
         self._encoder = encoder
         if encoder is not None:
-            self._query_encoder()
+            try:
+                self._query_encoder()
+            except BaseException:
+                self.close()
+                raise
 
     def __enter__(self) -> SignedImpactSearcher:
         """Returns the searcher itself."""
@@ -150,8 +154,8 @@ class SignedImpactSearcher:
         return None if raw is None else json.loads(raw)
 
     def _query_encoder(self) -> QueryEncoder:
-        if self._encoder is None or isinstance(self._encoder, str):
-            self._encoder = query_encoder(self._encoder, self.reader)
+        if self._encoder is None or isinstance(self._encoder, (str, Path)):
+            self._encoder = query_encoder(None if self._encoder is None else str(self._encoder), self.reader)
         return self._encoder
 
 

@@ -108,7 +108,7 @@ def refused(name, reader):
 
 
 def test_the_manifest_names_the_encoder(reader):
-    Manifest("bm25").write(reader.folder)
+    reader.manifest = Manifest("bm25")
     assert isinstance(query_encoder(None, reader), Bm25QueryEncoder)
     assert isinstance(query_encoder("bm25", reader), Bm25QueryEncoder)
 
@@ -124,14 +124,14 @@ def test_without_a_manifest_the_encoder_must_be_named(reader, tmp_path):
 def test_an_encoder_that_is_nothing(reader):
     expected = "; expected bm25, or a JSON Lines file of queries encoded with the index's model"
     assert refused("BM-25", reader) == f"no query encoder 'BM-25'{expected}"
-    Manifest("splade").write(reader.folder)
+    reader.manifest = Manifest("splade")
     assert refused(None, reader) == f"no query encoder 'splade'{expected}"
 
 
-def test_queries_of_another_encoder(reader, tmp_path):
+def test_queries_of_another_encoder(reader, tmp_path, caplog):
     atoms = write(tmp_path / "atoms.jsonl", {"text": "a", "vector": {}, "encoder": "splade"})
     unnamed = write(tmp_path / "unnamed.jsonl", {"text": "a", "vector": {}})
-    Manifest("unicoil").write(reader.folder)
+    reader.manifest = Manifest("unicoil")
 
     def other(index, queries):
         return f"{reader.folder} was encoded with {index!r}, the queries with {queries!r}; use the index's encoder"
@@ -139,13 +139,18 @@ def test_queries_of_another_encoder(reader, tmp_path):
     assert refused("bm25", reader) == other("unicoil", "bm25")
     assert refused(str(atoms), reader) == other("unicoil", "splade")
     assert isinstance(query_encoder(str(unnamed), reader), CachedQueryEncoder)
-    Manifest("splade").write(reader.folder)
+    assert [record.getMessage() for record in caplog.records] == [
+        f'{unnamed} does not say its "encoder"; taking it for unicoil, as the index is'
+    ]
+    reader.manifest = Manifest("splade")
     assert query_encoder(str(atoms), reader).name == "splade"
-    Manifest("bm25").write(reader.folder)
+    reader.manifest = Manifest("bm25")
     assert refused(str(atoms), reader) == other("bm25", "splade")
     assert refused(str(unnamed), reader) == other("bm25", str(unnamed))
 
 
 def test_a_broken_manifest_is_no_missing_one(reader):
     (reader.folder / MANIFEST_NAME).write_text("{")
-    assert refused(None, reader).startswith(f"{reader.folder / MANIFEST_NAME}: cannot be read: ")
+    with pytest.raises(IndexFormatError) as caught:
+        ImpactReader(reader.folder)
+    assert str(caught.value).startswith(f"{reader.folder / MANIFEST_NAME}: cannot be read: ")

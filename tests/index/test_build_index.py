@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -273,3 +274,45 @@ def test_the_module_runs(tmp_path, collection):
         assert process.communicate(timeout=60) == ("", f"{tmp_path / 'index'}: 3 documents, encoder bm25\n")
     assert process.returncode == 0
     assert (tmp_path / "index" / MANIFEST_NAME).exists()
+
+
+def test_an_index_that_appeared_meanwhile_is_kept(tmp_path, collection, monkeypatch):
+    index = tmp_path / "index"
+    finish = ImpactWriter.finish
+
+    def faster(writer, optimize=False):
+        monkeypatch.setattr(ImpactWriter, "finish", finish)
+        build_index(write(tmp_path / "other.jsonl", ("x", "birds")), index)
+        return finish(writer, optimize)
+
+    monkeypatch.setattr(ImpactWriter, "finish", faster)
+    with pytest.raises(OutputError, match="exists already"):
+        build_index(collection, index)
+    assert found(index) == ["x"]
+
+
+def test_a_failed_exchange_keeps_the_old_index(tmp_path, collection, monkeypatch):
+    index = tmp_path / "index"
+    build_index(write(tmp_path / "other.jsonl", ("x", "birds")), index)
+    rename = Path.rename
+
+    def fails(path, target):
+        if path.name.endswith(".building"):
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", fails)
+    with pytest.raises(KeyboardInterrupt):
+        build_index(collection, index, overwrite=True)
+    monkeypatch.undo()
+    assert found(index) == ["x"]
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_link_to_an_index_is_followed(tmp_path, collection):
+    real, link = tmp_path / "real", tmp_path / "link"
+    build_index(write(tmp_path / "other.jsonl", ("x", "birds")), real)
+    link.symlink_to(real)
+    build_index(collection, link, overwrite=True)
+    assert link.is_symlink()
+    assert found(real) == found(link) != ["x"]

@@ -76,7 +76,11 @@ final class ExternalIds {
 
   private synchronized void rankAll() throws IOException {
     Terms terms = MultiTerms.getTerms(reader, FIELD);
-    if (ranks != null || terms == null) return;
+    if (ranks != null) return;
+    if (terms == null) { // compare by look-up for good
+      comparisons.set(Integer.MIN_VALUE);
+      return;
+    }
     int[] found = new int[reader.maxDoc()];
     TermsEnum ids = terms.iterator();
     PostingsEnum postings = null;

@@ -12,6 +12,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import org.apache.lucene.analysis.core.WhitespaceAnalyzer;
 import org.apache.lucene.document.BinaryDocValuesField;
 import org.apache.lucene.document.Document;
@@ -48,6 +49,7 @@ public final class ImpactWriter implements Closeable {
   private final String field;
   private final ExecutorService pool;
   private final int threads;
+  private boolean finished;
 
   /** Starts an index in an empty folder. */
   public ImpactWriter(String folder, String field, int threads, double memoryBufferMb) throws IOException {
@@ -109,6 +111,7 @@ public final class ImpactWriter implements Closeable {
   public void finish(boolean optimize) throws IOException {
     if (optimize) writer.forceMerge(1);
     writer.commit();
+    finished = true;
   }
 
   /**
@@ -130,9 +133,19 @@ public final class ImpactWriter implements Closeable {
     }
   }
 
+  /** Closes the index; what was not finished is not written. */
   @Override
   public void close() throws IOException {
-    pool.shutdownNow();
-    writer.close();
+    pool.shutdown();
+    try {
+      pool.awaitTermination(1, TimeUnit.MINUTES);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    if (finished) {
+      writer.close();
+    } else {
+      writer.rollback();
+    }
   }
 }

@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.IntStream;
 
 /**
  * A scoring tree laid out for column-wise evaluation.
@@ -73,22 +72,22 @@ final class QueryPlan {
 
   final List<PlannedTerm> terms = new ArrayList<>();
   final ScoreColumn root;
-  private final int[] positiveChannels;
-  private final List<Boolean> channelSigns = new ArrayList<>();
+  private final List<Integer> operandChannels = new ArrayList<>();
+  private int channels;
   private final Map<String, List<Slot>> slots = new LinkedHashMap<>();
 
   QueryPlan(ScoringTree tree) {
     root = plan(tree);
-    positiveChannels = IntStream.range(0, channels()).filter(channelSigns::get).toArray();
     slots.forEach((text, list) -> terms.add(new PlannedTerm(text, list, list.stream().anyMatch(slot -> slot.positive))));
   }
 
   int channels() {
-    return channelSigns.size();
+    return channels;
   }
 
-  int[] positiveChannels() {
-    return positiveChannels;
+  /** The channels of all products' operands. */
+  List<Integer> operandChannels() {
+    return operandChannels;
   }
 
   private ScoreColumn plan(ScoringTree tree) {
@@ -104,9 +103,9 @@ final class QueryPlan {
 
   private ScoreColumn planLinear(Map<String, Double> weights) {
     double largest = weights.values().stream().mapToDouble(Math::abs).max().orElse(1);
-    int positive = addChannel(true);
+    int positive = addChannel();
     boolean signed = weights.values().stream().anyMatch(weight -> weight < 0);
-    int negative = signed ? addChannel(false) : -1;
+    int negative = signed ? addChannel() : -1;
     weights.forEach(
         (term, weight) -> {
           double fixed = FixedPoint.weight(Math.abs(weight), largest);
@@ -119,7 +118,8 @@ final class QueryPlan {
     int degree = operands.size();
     int[] channels = new int[degree];
     for (int i = 0; i < degree; i++) {
-      int channel = channels[i] = addChannel(true);
+      int channel = channels[i] = addChannel();
+      operandChannels.add(channel);
       double largest = operands.get(i).values().stream().mapToDouble(Double::doubleValue).max().orElse(1);
       double largestRoot = Roots.root(largest, degree) * Roots.root(LARGEST_IMPACT, degree);
       double magic = FixedPoint.roundingMagic(largestRoot);
@@ -134,9 +134,8 @@ final class QueryPlan {
     return new ScoreColumn.Product(channels);
   }
 
-  private int addChannel(boolean positive) {
-    channelSigns.add(positive);
-    return channelSigns.size() - 1;
+  private int addChannel() {
+    return channels++;
   }
 
   private void addSlot(String term, Slot slot) {

@@ -1,6 +1,8 @@
 package io.compneg;
 
+import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.ArrayList;
@@ -25,7 +27,17 @@ sealed interface ScoringTree {
   /** The sum of the parts. */
   record Sum(List<ScoringTree> children) implements ScoringTree {}
 
-  ObjectMapper JSON = new ObjectMapper();
+  /** Reads queries and documents, with texts and names of any length. */
+  ObjectMapper JSON =
+      new ObjectMapper(
+          JsonFactory.builder()
+              .streamReadConstraints(
+                  StreamReadConstraints.builder()
+                      .maxStringLength(Integer.MAX_VALUE)
+                      .maxNameLength(Integer.MAX_VALUE)
+                      .maxNestingDepth(1000)
+                      .build())
+              .build());
 
   /** Scores of larger weights could leave the range of a float. */
   double LARGEST_WEIGHT = 1e18;

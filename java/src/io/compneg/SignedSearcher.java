@@ -29,6 +29,7 @@ import org.apache.lucene.util.BytesRef;
  */
 public final class SignedSearcher implements Closeable {
   private static final String RAW = "raw";
+  private static final int LARGEST_ANSWER = Integer.MAX_VALUE - 64;
 
   private final DirectoryReader reader;
   private final String field;
@@ -54,6 +55,11 @@ public final class SignedSearcher implements Closeable {
   /** Documents that are not deleted. */
   public int documentCount() {
     return reader.numDocs();
+  }
+
+  /** Documents that have any term, as document frequencies count them: deleted ones that are not merged away included. */
+  public int fieldDocumentCount() throws IOException {
+    return reader.getDocCount(field);
   }
 
   /** How many documents have each of the terms (UTF-8, separated by line feeds). */
@@ -112,13 +118,17 @@ public final class SignedSearcher implements Closeable {
   }
 
   private static byte[] pack(List<TopHits.Ranking> rankings) {
-    int hits = 0;
-    int idBytes = 0;
+    long hits = 0;
+    long idBytes = 0;
     for (TopHits.Ranking ranking : rankings) {
       hits += ranking.ids().length;
       for (BytesRef id : ranking.ids()) idBytes += id.length + 1;
     }
-    ByteBuffer packed = ByteBuffer.allocate(4 * rankings.size() + 4 * hits + idBytes).order(ByteOrder.LITTLE_ENDIAN);
+    long bytes = 4 * (rankings.size() + hits) + idBytes;
+    if (bytes > LARGEST_ANSWER) {
+      throw new IllegalArgumentException("the answer to this batch has " + bytes + " bytes; search fewer queries at once");
+    }
+    ByteBuffer packed = ByteBuffer.allocate((int) bytes).order(ByteOrder.LITTLE_ENDIAN);
     for (TopHits.Ranking ranking : rankings) packed.putInt(ranking.ids().length);
     for (TopHits.Ranking ranking : rankings) for (float score : ranking.scores()) packed.putFloat(score);
     for (TopHits.Ranking ranking : rankings) {

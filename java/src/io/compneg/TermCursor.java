@@ -14,7 +14,6 @@ import org.apache.lucene.search.Weight;
  * own block maxima.
  */
 final class TermCursor {
-  final PlannedTerm term;
   final Slot[] slots;
 
   /** Postings per window, on average: the cost of reading the term instead of looking documents up in it. */
@@ -36,7 +35,6 @@ final class TermCursor {
   private final ImpactBounds bounds; // null for a term that only lowers scores: 0 bounds it
 
   private TermCursor(PlannedTerm term, PostingsEnum postings, ImpactBounds bounds, double density) {
-    this.term = term;
     this.slots = term.slots().toArray(Slot[]::new);
     this.postings = postings;
     this.bounds = bounds;
@@ -66,10 +64,6 @@ final class TermCursor {
 
   int docId() {
     return postings.docID();
-  }
-
-  boolean exhausted() {
-    return postings.docID() == DocIdSetIterator.NO_MORE_DOCS;
   }
 
   /** Sets {@link #windowImpact} for the documents {@code [from, to)}. */

@@ -42,6 +42,7 @@ final class WindowScorer {
   private final double[][] channels;
   private final double[] rest;
   private final double[] trial;
+  private final double[] nothing;
   private final int[] candidates = new int[WINDOW];
   private final int[] offsets = new int[WINDOW];
   private final int[] impacts = new int[WINDOW];
@@ -73,6 +74,7 @@ final class WindowScorer {
     channels = new double[plan.channels()][WINDOW];
     rest = new double[plan.channels()];
     trial = new double[plan.channels()];
+    nothing = new double[plan.channels()];
   }
 
   /** Scores a segment; {@code positives} and {@code negatives} are its cursors, either may be empty. */
@@ -119,14 +121,14 @@ final class WindowScorer {
   /**
    * Makes terms optional greedily, the costliest for the least of the bound first. A conjunction offers a
    * choice: any one of its operands may be the required one. So the greedy choice is made once for every
-   * channel, its terms kept until last, and the cheapest outcome is taken.
+   * operand, its terms kept until last, and the cheapest outcome is taken.
    */
   private int chooseRequired(TermCursor[] cursors) {
     for (TermCursor cursor : cursors) cursor.order = cursor.share / cursor.density;
     sortByOrder(cursors);
     double least = Double.POSITIVE_INFINITY;
-    int best = 0;
-    for (int channel : plan.positiveChannels()) {
+    int best = -1;
+    for (int channel : plan.operandChannels()) {
       double cost = makeOptional(cursors, channel);
       if (cost < least) {
         least = cost;
@@ -280,11 +282,14 @@ final class WindowScorer {
 
   private void collect(int docBase) {
     statistics.documentsScored += candidateCount;
-    plan.root.bound(channels, rest, candidates, candidateCount);
+    plan.root.bound(channels, nothing, candidates, candidateCount);
     plan.root.score(channels, candidates, candidateCount);
     double[] value = plan.root.value;
     for (int i = 0; i < candidateCount; i++) {
       float score = (float) value[i];
+      if (!Float.isFinite(score)) {
+        throw new IllegalArgumentException("a score is beyond 3.4e38: the query has too large weights or too many conjuncts");
+      }
       if (score >= top.threshold()) top.offer(score, docBase + candidates[i]);
     }
   }
