@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest, java_class
+from pyserini_compneg.lucene.java_home import find_java
 
 VOCABULARY = 30_000
 DRAWS = 80
@@ -148,11 +150,12 @@ def cold_start() -> None:
         subprocess.run([sys.executable, "-m", "pyserini_compneg.reproduce.demo"], check=True, stdout=subprocess.DEVNULL)
     ours = [sys.executable, "-m", "pyserini_compneg.search", "--index", str(index), "--query", "spy films NOT comedies"]
     pyserini = [sys.executable, "-c", "import pyserini.search.lucene"]
+    java = {"JAVA_HOME": str(find_java().home)}  # Pyserini takes the first Java it finds, and fails if that is too old
     for name, command in (("ours, first hit", ours), ("import pyserini.search.lucene", pyserini)):
         seconds = []
         for _ in range(5):
             start = time.perf_counter()
-            done = subprocess.run(command, capture_output=True, check=False)
+            done = subprocess.run(command, capture_output=True, check=False, env=os.environ | java)
             seconds.append(time.perf_counter() - start)
         failed = "" if done.returncode == 0 else "  (it failed)"
         print(f"cold start, {name}: median {statistics.median(seconds):.2f} s of 5{failed}", flush=True)
