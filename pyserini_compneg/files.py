@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import gzip
-import io
 import json
 import os
 import secrets
@@ -29,29 +28,6 @@ _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 def source_name(path: str | Path) -> str:
     """How messages call an input: its path, or ``stdin`` for ``-``."""
     return "stdin" if str(path) == "-" else str(path)
-
-
-@contextmanager
-def open_text(path: str | Path, error: type[CompNegError] = CollectionError) -> Iterator[TextIO]:
-    """Opens UTF-8 text, with or without a byte order mark; gzip is recognised by its content.
-
-    Args:
-        path: A file, or ``-`` for standard input, which stays open.
-        error: What to raise when the file cannot be read; a run is no collection.
-
-    Raises:
-        CompNegError: Of the class ``error``, when the file cannot be opened, is cut short or is no UTF-8.
-    """
-    with _open_bytes(path, error) as data:
-        text = io.TextIOWrapper(data, encoding="utf-8-sig")
-        try:
-            yield text
-        except UnicodeDecodeError as cause:
-            raise error(f"{source_name(path)}: not UTF-8 text: {cause.reason}") from None
-        except (EOFError, zlib.error, gzip.BadGzipFile) as cause:
-            raise error(f"{source_name(path)}: broken gzip data: {cause}") from None
-        finally:
-            text.detach()
 
 
 def iter_lines(path: str | Path, error: type[CompNegError] = CollectionError) -> Iterator[tuple[int, str]]:

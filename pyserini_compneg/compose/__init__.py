@@ -6,7 +6,6 @@ from pyserini_compneg.compose.operators import (
     DEFAULT_OPERATORS,
     DIFFERENCES,
     INTERSECTIONS,
-    SUMMARIES,
     UNIONS,
     Operators,
 )
@@ -21,7 +20,6 @@ from pyserini_compneg.compose.scoring import (
     is_empty,
     leaf_vectors,
     matches,
-    negative_terms,
     positive_weights,
     terms,
 )
@@ -30,7 +28,6 @@ __all__ = [
     "DEFAULT_OPERATORS",
     "DIFFERENCES",
     "INTERSECTIONS",
-    "SUMMARIES",
     "UNIONS",
     "Linear",
     "Max",
@@ -47,7 +44,6 @@ __all__ = [
     "is_empty",
     "leaf_vectors",
     "matches",
-    "negative_terms",
     "positive_weights",
     "terms",
     "to_json",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from pyserini_compneg import algebra
 from pyserini_compneg.algebra.difference import CONSTANT_WEIGHT, NRF_WEIGHT
@@ -14,24 +12,6 @@ from pyserini_compneg.errors import CompositionError
 UNIONS = (*algebra.UNIONS, "dismax", "vanilla")
 INTERSECTIONS = ("cpt", "cpt+maxpool", *algebra.INTERSECTIONS, "vanilla")
 DIFFERENCES = (*algebra.DIFFERENCES, "vanilla")
-
-SUMMARIES: Mapping[str, str] = MappingProxyType(
-    {
-        "maxpool": "elementwise maximum",
-        "addition": "A + B",
-        "dismax": "the better of the two scores, for each document",
-        "cpt": "combined pseudo-terms: the joint occurrence of the operands' heaviest terms",
-        "cpt+maxpool": "cpt, plus a share of maxpool",
-        "disentangled": "A - B outside the terms of A",
-        "subtraction": "A - B",
-        "nrf": "A - w B, negative relevance feedback",
-        "constant": "A - w B, constant subtraction",
-        "orthogonal": "A minus its projection on B",
-        "ignore": "A",
-        "vanilla": "encode the operation as one text",
-    }
-)
-"""One line of help for each operator."""
 
 
 @dataclass(frozen=True, slots=True)

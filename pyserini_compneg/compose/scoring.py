@@ -144,12 +144,6 @@ def terms(node: ScoringNode) -> list[str]:
     return list(dict.fromkeys(term for weights in leaf_vectors(node) for term in weights))
 
 
-def negative_terms(node: ScoringNode) -> list[str]:
-    """The distinct terms that some leaf gives a negative weight, in order of first appearance."""
-    leaves = leaf_vectors(node)
-    return list(dict.fromkeys(term for weights in leaves for term, weight in weights.items() if weight < 0))
-
-
 def positive_weights(node: ScoringNode) -> dict[str, float]:
     """One positive vector for a whole tree, where an operator needs one: the largest weight that a leaf gives a term.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS, Operators
+from pyserini_compneg.compose import DEFAULT_OPERATORS, DIFFERENCES, INTERSECTIONS, UNIONS, Operators
 from pyserini_compneg.datasets.qrels import Qrels, read_qrels
 from pyserini_compneg.datasets.topics import Topic, read_topics
 from pyserini_compneg.errors import CollectionError
@@ -35,7 +36,9 @@ class Comparison(NamedTuple):
     values: Sequence[float]
 
 
-def compare_operators(index: Path, queries: Path, depth: int = 100, threads: int = 2) -> Iterator[Comparison]:
+def compare_operators(
+    index: Path, queries: Path, depth: int = 100, threads: int = 2, settings: Operators = DEFAULT_OPERATORS
+) -> Iterator[Comparison]:
     """Runs each template's queries through vanilla and every operator of their kind.
 
     Args:
@@ -43,6 +46,7 @@ def compare_operators(index: Path, queries: Path, depth: int = 100, threads: int
         queries: A QUEST file: queries with marks, templates and relevant documents.
         depth: Hits a query.
         threads: Queries at once.
+        settings: The weights of the operators, and what stands for the kinds that are not compared.
 
     Raises:
         CollectionError: A file whose queries have no templates.
@@ -56,13 +60,13 @@ def compare_operators(index: Path, queries: Path, depth: int = 100, threads: int
     with SignedImpactSearcher(index) as searcher:
         for template in sorted(groups, key=len):
             group = groups[template]
-            for name, operators in choices(template).items():
+            for name, operators in choices(template, settings).items():
                 searcher.operators = operators
                 values = _values(_search(searcher, group, depth, threads), qrels)
                 yield Comparison(template, len(group), name, values)
 
 
-def choices(template: str) -> Mapping[str, Operators]:
+def choices(template: str, settings: Operators = DEFAULT_OPERATORS) -> Mapping[str, Operators]:
     """The choices that make a difference to a template's queries, vanilla first.
 
     >>> list(choices("_ or _"))
@@ -70,17 +74,17 @@ def choices(template: str) -> Mapping[str, Operators]:
     """
     conjunction, negation = "also" in template, "not" in template
     if conjunction and negation:
-        default = Operators()
+        default = settings
         names = [(name, default.difference) for name in INTERSECTIONS if name != "vanilla"]
         names += [(default.intersection, name) for name in DIFFERENCES if name not in ("vanilla", default.difference)]
-        mixed = {f"{both}, {but}": Operators(intersection=both, difference=but) for both, but in names}
+        mixed = {f"{both}, {but}": replace(settings, intersection=both, difference=but) for both, but in names}
         return {"vanilla": VANILLA} | mixed
     if conjunction:
-        return {"vanilla": VANILLA} | {n: Operators(intersection=n) for n in INTERSECTIONS if n != "vanilla"}
+        return {"vanilla": VANILLA} | {n: replace(settings, intersection=n) for n in INTERSECTIONS if n != "vanilla"}
     if negation:
-        return {"vanilla": VANILLA} | {n: Operators(difference=n) for n in DIFFERENCES if n != "vanilla"}
+        return {"vanilla": VANILLA} | {n: replace(settings, difference=n) for n in DIFFERENCES if n != "vanilla"}
     if " or " in template:
-        return {"vanilla": VANILLA} | {n: Operators(union=n) for n in UNIONS if n != "vanilla"}
+        return {"vanilla": VANILLA} | {n: replace(settings, union=n) for n in UNIONS if n != "vanilla"}
     return {"vanilla": VANILLA}
 
 

@@ -12,7 +12,6 @@ from pyserini_compneg.compose import (
     evaluate,
     is_empty,
     leaf_vectors,
-    negative_terms,
     positive_weights,
     terms,
 )
@@ -77,7 +76,6 @@ def test_what_a_tree_is_made_of():
     node = Max((Sum((product, Linear({"a": 3.0, "x": -1.0}))), Linear({"x": 0.5})))
     assert list(leaf_vectors(node)) == [{"a": 1.0}, {"b": 2.0}, {"a": 3.0, "x": -1.0}, {"x": 0.5}]
     assert terms(node) == ["a", "b", "x"]
-    assert negative_terms(node) == ["x"]
     assert positive_weights(node) == {"a": 3.0, "b": 2.0, "x": 0.5}
     assert not is_empty(node)
     assert is_empty(Linear({}))
