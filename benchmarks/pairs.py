@@ -1,12 +1,13 @@
 """Conjunctions in both forms, factored and materialised: what pairs in an index cost, and what they give.
 
-    python benchmarks/pairs.py [--documents 100000] [--pair-terms 16 32 64] [--queries 100] [--rounds 5] [--threads N]
+    python benchmarks/pairs.py [--documents 50000] [--pair-terms 16 32 64] [--queries 100] [--rounds 5] [--threads N]
 
 Builds an index of synthetic SPLADE-shaped documents without pairs, and one with the pairs of each document's N heaviest
 terms for every N, each by the whole command with --optimize, and runs the same conjunctions of 5 + 5 terms: factored on
 the index without pairs, materialised on the others, on all in turn. A line gives the indexing rate, the bytes of the
-index, the median and the 90th percentile latency, and the share of the factored form's first ten hits that the
-materialised one finds: it misses a document whose pair is not among its heaviest terms. Writes runs/pairs.json.
+index, the most memory of the build, the median and the 90th percentile latency, and the share of the factored form's
+first ten hits that the materialised one finds: it misses a document whose pair is not among its heaviest terms. Writes
+runs/pairs.json.
 
 Impacts of synthetic documents do not depend on the terms. In real ones the terms of a query are often the heavy ones of
 the documents that it is for, so more of these are found.
@@ -27,7 +28,7 @@ from typing import Any
 import numpy as np
 from index import FILES_A_THREAD, ours_command
 from measuring import folder_bytes, in_child, run_command, timed
-from reporting import INDEXES, describe, environment, table, write_json
+from reporting import INDEXES, describe, environment, megabytes, table, write_json
 from synthetic import queries, write_collection
 
 from pyserini_compneg.cli import count, run_main
@@ -88,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(argv: Sequence[str] | None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--documents", type=count, default=100_000)
+    parser.add_argument("--documents", type=count, default=50_000)
     parser.add_argument("--pair-terms", type=count, nargs="+", default=[16, 32, 64], metavar="N")
     parser.add_argument("--queries", type=count, default=100)
     parser.add_argument("--rounds", type=count, default=5)
@@ -116,6 +117,7 @@ def report(figures: Sequence[dict[str, Any]], settings: dict[str, int]) -> None:
             f"materialised, {line['pair_terms']} terms" if line["pair_terms"] else "factored, no pairs",
             f"{line['documents_per_second']:,.0f}",
             f"{line['bytes_per_document']:,.0f}",
+            megabytes(line["peak_bytes"]),
             *(f"{line[f'k={k}'][name]:.2f}" for k in HITS for name in ("median_ms", "p90_ms")),
             f"{line['share_of_top_10']:.1%}",
         ]
@@ -123,7 +125,7 @@ def report(figures: Sequence[dict[str, Any]], settings: dict[str, int]) -> None:
     ]
     latencies = [f"k={k}, {name} ms" for k in HITS for name in ("median", "p90")]
     print(f"{', '.join(f'{value:,} {name}' for name, value in settings.items())}; {describe(values)}\n")
-    print(table(["form", "documents/s", "bytes/document", *latencies, "of factored's top 10"], rows))
+    print(table(["form", "documents/s", "bytes/document", "build's memory", *latencies, "of factored's top 10"], rows))
     print(write_json("pairs.json", {"environment": values, "settings": settings, "indexes": figures}))
 
 

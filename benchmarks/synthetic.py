@@ -55,7 +55,7 @@ class Query(NamedTuple):
 def zipf(vocabulary: int) -> NDArray[np.float64]:
     """The probability of each term, the most frequent first."""
     weights = 1 / np.arange(1, vocabulary + 1) ** EXPONENT
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
 
 
 def blocks(documents: int) -> Iterator[Block]:
