@@ -57,7 +57,7 @@ def build(index: Path, documents: int, threads: int) -> dict[str, float]:
     with ImpactIndexer(index, ENCODER, threads=threads, optimize=True, overwrite=True) as indexer:
         for block in blocks(documents):
             indexer.add_lines(writer.lines(block), ENCODER, block.first + 1)
-        indexer.has_terms()  # waits until all are in
+        indexer.drain()
         added = time.perf_counter()
     done = time.perf_counter()
     return {

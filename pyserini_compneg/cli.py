@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import logging
+import math
 import os
 import signal
 import sys
@@ -56,6 +57,17 @@ def count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number from 1, got {text}")
     return int(text)
+
+
+def positive(text: str) -> float:
+    """A finite number above 0, as the ``type`` of an argument."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a finite number above 0, got {text}")
+    return value
 
 
 def _exit_on_sigterm() -> None:

@@ -126,7 +126,7 @@ def parse_json_object(text: str, source: str, error: type[CompNegError] = Collec
 
 
 @contextmanager
-def atomic_writer(path: str | Path | None) -> Iterator[TextIO]:
+def atomic_writer(path: str | Path | None, remedy: str = "choose another place with --output") -> Iterator[TextIO]:
     """A text handle whose file appears complete or not at all.
 
     The text goes to a temporary file in the same folder, opened on entry so that an unwritable place is known before
@@ -135,6 +135,7 @@ def atomic_writer(path: str | Path | None) -> Iterator[TextIO]:
 
     Args:
         path: The file; ``None`` or ``-`` is standard output.
+        remedy: What the message tells the user to do where the place cannot be written.
 
     Raises:
         OutputError: The place cannot be written, or the disk is full.
@@ -150,7 +151,7 @@ def atomic_writer(path: str | Path | None) -> Iterator[TextIO]:
     try:
         handle = open(written, "w" if direct else "x", encoding="utf-8", newline="\n")  # noqa: SIM115
     except OSError as cause:
-        raise _unwritable(path, cause) from None
+        raise _unwritable(path, cause, remedy) from None
     try:
         with handle:
             yield handle
@@ -163,7 +164,7 @@ def atomic_writer(path: str | Path | None) -> Iterator[TextIO]:
         if not direct:
             written.unlink(missing_ok=True)
         if isinstance(cause, OSError) and cause.errno in _DISK_FULL:
-            raise _unwritable(path, cause) from None
+            raise _unwritable(path, cause, remedy) from None
         raise
 
 
@@ -175,9 +176,9 @@ def _check_target(target: Path, path: str | Path) -> None:
         raise OutputError(f"{path}: cannot be written: there is no folder {Path(path).parent}; create it first")
 
 
-def _unwritable(path: str | Path, cause: OSError) -> OutputError:
+def _unwritable(path: str | Path, cause: OSError, remedy: str) -> OutputError:
     reason = (cause.strerror or str(cause)).lower()
-    return OutputError(f"{path}: cannot be written: {reason}; choose another place with --output")
+    return OutputError(f"{path}: cannot be written: {reason}; {remedy}")
 
 
 @contextmanager

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import math
 
-from pyserini_compneg.cli import count
+from pyserini_compneg.cli import count, positive
 from pyserini_compneg.compose import CPT_FORMS, DIFFERENCES, INTERSECTIONS, UNIONS, WEIGHT_SCALE, Operators
 from pyserini_compneg.errors import QuerySyntaxError
 from pyserini_compneg.expression import Atom, Expression, parse
@@ -45,7 +44,7 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--weight-scale",
-        type=_scale,
+        type=positive,
         default=WEIGHT_SCALE,
         metavar="X",
         help=f"query weight = round(weight * X), unless composed already (default {WEIGHT_SCALE:g})",
@@ -69,13 +68,3 @@ def chosen_query(args: argparse.Namespace) -> Expression | None:
     if args.query != args.query.encode(errors="replace").decode():
         raise QuerySyntaxError("the query is not valid UTF-8 text")
     return Atom(args.query) if args.plain else parse(args.query)
-
-
-def _scale(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"must be a finite number above 0, got {text}")
-    return value

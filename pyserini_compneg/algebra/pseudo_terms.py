@@ -38,7 +38,12 @@ def is_pseudo_term(term: str) -> bool:
     >>> [is_pseudo_term(term) for term in ("birds", "¬", "∩", "¬birds", "birds∩colombia")]
     [False, False, False, True, True]
     """
-    return (term.startswith(COMPLEMENT_SIGN) and len(term) > 1) or PAIR_SIGN in term[1:-1]
+    return is_complement(term) or PAIR_SIGN in term[1:-1]
+
+
+def is_complement(term: str) -> bool:
+    """Whether a term holds the negative weights of another."""
+    return term.startswith(COMPLEMENT_SIGN) and len(term) > 1
 
 
 def signed_query(weights: SparseVector) -> dict[str, float]:

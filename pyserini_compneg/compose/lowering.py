@@ -87,11 +87,11 @@ def _parts(node: ScoringNode) -> Iterator[ScoringNode]:
 def _merged(parts: Sequence[ScoringNode]) -> ScoringNode:
     """The sum of the parts, with one linear leaf for all of them if that retrieves the same documents.
 
-    It does unless a term that one leaf wants has no positive weight left.
+    It does unless a leaf wants a term that another lowers: the more so, as weights are rounded later.
     """
     vectors = [part.weights for part in parts if isinstance(part, Linear)]
-    total = algebra.UNIONS["addition"](vectors)
-    if any(total.get(term, 0.0) <= 0 for vector in vectors for term in positive_part(vector)):
+    wanted = {term for vector in vectors for term in positive_part(vector)}
+    if any(weight < 0 and term in wanted for vector in vectors for term, weight in vector.items()):
         return Sum(tuple(parts))
-    merged = (Linear(total), *(part for part in parts if not isinstance(part, Linear)))
+    merged = (Linear(algebra.UNIONS["addition"](vectors)), *(part for part in parts if not isinstance(part, Linear)))
     return merged[0] if len(merged) == 1 else Sum(merged)

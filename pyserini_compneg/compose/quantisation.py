@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 
+from pyserini_compneg.algebra import complement_term, is_complement
 from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.vectors import SparseVector
@@ -26,7 +27,8 @@ LARGEST_QUANTISED = 2**31 - 1
 def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringNode:
     """The tree with the weight round(w · weight_scale) for every w, half to even; zeros are dropped.
 
-    A leaf never loses what it wants: if all its positive weights would become 0, the heaviest become 1.
+    A leaf never loses what it wants: if all its positive weights, those of complements aside, would become 0, the
+    heaviest become 1, and their complements −1.
 
     Args:
         node: The query.
@@ -68,8 +70,10 @@ def _whole(weights: SparseVector, weight_scale: float) -> dict[str, int]:
             raise CompositionError(
                 f"the weight of {term!r} becomes {weight:g} at weight scale {weight_scale:g}, {limit}"
             )
-    heaviest = max(weights.values(), default=0.0)
     rounded = {term: round(weight) for term, weight in scaled.items()}
-    if heaviest > 0 and not any(weight > 0 for weight in rounded.values()):
-        rounded |= {term: 1 for term, weight in weights.items() if weight == heaviest}
+    wanted = {term: weight for term, weight in weights.items() if weight > 0 and not is_complement(term)}
+    if wanted and not any(rounded[term] for term in wanted):
+        heaviest = [term for term, weight in wanted.items() if weight == max(wanted.values())]
+        rounded |= dict.fromkeys(heaviest, 1)
+        rounded |= {name: -1 for name in map(complement_term, heaviest) if name in weights}
     return {term: weight for term, weight in rounded.items() if weight}

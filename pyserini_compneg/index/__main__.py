@@ -6,7 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from pyserini_compneg.cli import count, run_main
+from pyserini_compneg.cli import count, positive, run_main
+from pyserini_compneg.index.indexer import MOST_PAIR_TERMS
 
 _EXAMPLE = """examples:
   python -m pyserini_compneg.index --collection documents.jsonl.gz --index indexes/films --store-raw
@@ -62,16 +63,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--impact-scale",
-        type=_positive,
+        type=positive,
         metavar="X",
         help="impact = round(weight * X); default 256 for bm25, and 1 for vectors, which then must hold whole numbers",
     )
     parser.add_argument(
         "--pair-terms",
-        type=count,
+        type=_pair_terms,
         default=0,
         metavar="N",
-        help="also index the pairs of each document's N heaviest terms, for search --cpt materialised",
+        help="also index the pairs of each document's N heaviest terms for search --cpt materialised",
     )
     parser.add_argument("--signed", action="store_true", help="take negative weights, under complement terms")
     parser.add_argument("--threads", type=count, metavar="N", help="threads (default one a processor)")
@@ -89,11 +90,10 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < 1e9:
-        raise argparse.ArgumentTypeError(f"must be above 0 and below 1e9, got {text}")
-    return value
+def _pair_terms(text: str) -> int:
+    if not text.isdecimal() or not (int(text) == 0 or 2 <= int(text) <= MOST_PAIR_TERMS):
+        raise argparse.ArgumentTypeError(f"must be 0, or from 2 to {MOST_PAIR_TERMS}, got {text}")
+    return int(text)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeAlias, TypedDict, Unpack
+from typing import Any, Protocol, TypedDict, Unpack
 
 from pyserini_compneg.encode import BM25, Bm25DocumentEncoder
 from pyserini_compneg.encode.bm25 import IMPACT_SCALE, term_counts
@@ -28,8 +28,6 @@ CHECKPOINT_SECONDS = 30.0
 """A kill costs at most the work of this time; a checkpoint itself takes well below a second."""
 
 _BATCH = 512
-
-Place: TypeAlias = tuple[int, int]
 
 
 class WriteOptions(TypedDict, total=False):
@@ -57,7 +55,7 @@ def build_index(
     """Builds an impact index of a collection; it appears complete, under its name, or not at all.
 
     Args:
-        collection: A JSON Lines file, or a folder of them; see :func:`iter_collection`.
+        collection: A JSON Lines file, plain or gzip, or a folder of them, read in the order of their names.
         index: The folder to make.
         encoder: ``bm25`` encodes the documents' texts. Any other name is that of the model which made the vectors that
             the documents carry; it goes into the manifest.
@@ -76,62 +74,137 @@ def build_index(
         OutputError: The folder exists and ``overwrite`` is not set, or cannot be written.
     """
     files = collection_files(collection)
-    encoding = _bm25_encoding(files, index, resume, on_error) if encoder == BM25 else _VECTORS
-    with ImpactIndexer(
+    if encoder == BM25:
+        source: _Source = _Texts(_average_length(files, index, resume, on_error))
+    else:
+        source = _Vectors()
+    with _CollectionIndexer(
+        collection,
+        files,
+        source,
         index,
         encoder,
-        settings=encoding.settings,
-        impact_scale=impact_scale or encoding.impact_scale,
+        settings=source.settings,
+        impact_scale=source.impact_scale if impact_scale is None else impact_scale,
         sources=_fingerprint(files),
         resume=resume,
         on_error=on_error,
         **options,
     ) as indexer:
-        _add_all(indexer, files, encoding.add)
-        if not indexer.has_terms():
-            raise CollectionError(f"{collection}: no document with a term in it, so there is nothing to index")
-        _settle_duplicates(indexer, files, encoding.add, on_error)
+        indexer.add_collection()
     return indexer.manifest
 
 
-class _Encoding(NamedTuple):
-    """How a block of lines gets into the index, and what the manifest says of it."""
+class _Source(Protocol):
+    """What the lines of a collection hold."""
 
-    add: Callable[[ImpactIndexer, Block], None]
     impact_scale: float
-    settings: dict[str, float | int | str]
+    settings: Mapping[str, float | int | str]
+
+    def encoded(self, block: Block) -> tuple[bytes, list[str]]:
+        """For each line of the block one with an id and a vector, or a blank one, and the problems with the others."""
+
+    def identified(self, block: Block) -> bytes:
+        """As ``encoded``, but the vectors may be empty, and the problems are known."""
 
 
-def _add_vectors(indexer: ImpactIndexer, block: Block) -> None:
-    indexer.add_lines(block.lines, str(block.file), block.first_line)
+class _Vectors:
+    """Lines that bring their vectors; checked where they are indexed."""
+
+    impact_scale = 1.0
+    settings: Mapping[str, float | int | str] = {}
+
+    def encoded(self, block: Block) -> tuple[bytes, list[str]]:
+        return block.lines, []
+
+    def identified(self, block: Block) -> bytes:
+        return block.lines
 
 
-_VECTORS = _Encoding(_add_vectors, 1.0, {})
+class _Texts:
+    """Lines with texts, which BM25 encodes."""
 
+    impact_scale = IMPACT_SCALE
 
-def _bm25_encoding(files: Sequence[Path], index: str | Path, resume: bool, on_error: OnError) -> _Encoding:
-    plan = unfinished_plan(index) if resume else None
-    if plan and plan["encoder"] == BM25 and plan["sources"] == _fingerprint(files):
-        average_length = plan["settings"]["average_length"]
-    else:
-        average_length = _average_length(files, on_error)
-    encoder = Bm25DocumentEncoder(average_length)
+    def __init__(self, average_length: float) -> None:
+        self._encoder = Bm25DocumentEncoder(average_length)
+        self.settings: Mapping[str, float | int | str] = {
+            "k1": self._encoder.k1,
+            "b": self._encoder.b,
+            "average_length": average_length,
+        }
 
-    def add(indexer: ImpactIndexer, block: Block) -> None:
-        lines = [b""] * len(block.lines.split(b"\n"))
+    def encoded(self, block: Block) -> tuple[bytes, list[str]]:
         documents, problems = _documents(block)
-        indexer.report(problems)
+        lines = [b""] * len(block.lines.split(b"\n"))
         numbers = list(documents)
         for start in range(0, len(numbers), _BATCH):
             batch = numbers[start : start + _BATCH]
-            vectors = encoder.encode_batch([documents[number].text or "" for number in batch])
+            vectors = self._encoder.encode_batch([documents[number].text or "" for number in batch])
             for number, vector in zip(batch, vectors, strict=True):
-                record = {"id": documents[number].docid, "vector": vector}
-                lines[number] = json.dumps(record, ensure_ascii=False).encode()
-        indexer.add_lines(b"\n".join(lines), str(block.file), block.first_line, block.lines)
+                lines[number] = _json_line(documents[number], vector)
+        return b"\n".join(lines), problems
 
-    settings = {"k1": encoder.k1, "b": encoder.b, "average_length": average_length}
-    return _Encoding(add, IMPACT_SCALE, settings)
+    def identified(self, block: Block) -> bytes:
+        documents, _ = _documents(block)
+        numbers = range(len(block.lines.split(b"\n")))
+        return b"\n".join(_json_line(documents[number], {}) if number in documents else b"" for number in numbers)
+
+
+class _CollectionIndexer(ImpactIndexer):
+    """An indexer of files, which knows where everything stands."""
+
+    def __init__(
+        self, collection: str | Path, files: Sequence[Path], source: _Source, *arguments: Any, **options: Any
+    ) -> None:
+        super().__init__(*arguments, **options)
+        self._name = str(collection)
+        self._files = files
+        self._source = source
+
+    def add_collection(self) -> None:
+        """Adds all documents, from the last checkpoint on."""
+        saved = time.monotonic()
+        with progress(None, None, " docs", "indexing") as bar:
+            for block in iter_collection_blocks(self._files, tuple(self.position or (0, 1))):
+                self._add(block)
+                bar.update(self.manifest.documents - bar.n)
+                if time.monotonic() - saved > CHECKPOINT_SECONDS:
+                    self.checkpoint(block.end)
+                    saved = time.monotonic()
+        if self.position:
+            self.checkpoint((len(self._files), 1))  # what is left to do can take its time
+
+    def _add(self, block: Block) -> None:
+        lines, problems = self._source.encoded(block)
+        self._report(problems)
+        self.add_lines(lines, block.name, block.first_line, block.lines)
+
+    def _settle_duplicates(self) -> None:
+        """Refuses an id given twice, or keeps its first document; reads the collection again for the places."""
+        duplicates = self._writer.duplicate_ids() if self._skip else self._writer.duplicate_ids(1)
+        if not duplicates:
+            return
+        if self._skip:
+            self._writer.delete(duplicates)
+        first: dict[str, str] = {}
+        for block in iter_collection_blocks(self._files):
+            lines = block.lines.split(b"\n")
+            kept = [b""] * len(lines)
+            for number, docid in self._writer.find(self._source.identified(block), duplicates):
+                place = f"{block.name}:{block.first_line + number}"
+                if docid in first:
+                    self._report([f"{place}: document id {docid!r} was given at {first[docid]} already"])
+                else:
+                    first[docid] = place
+                    kept[number] = lines[number]
+            if any(kept):
+                self._add(block._replace(lines=b"\n".join(kept)))
+        self.drain()
+
+
+def _json_line(document: SourceDocument, vector: Mapping[str, float]) -> bytes:
+    return json.dumps({"id": document.docid, "vector": vector}, ensure_ascii=False).encode()
 
 
 def _documents(block: Block) -> tuple[dict[int, SourceDocument], list[str]]:
@@ -156,7 +229,11 @@ def _with_text(document: SourceDocument) -> SourceDocument:
     return document
 
 
-def _average_length(files: Sequence[Path], on_error: OnError) -> float:
+def _average_length(files: Sequence[Path], index: str | Path, resume: bool, on_error: OnError) -> float:
+    """Terms a document; known already where a build of these files is gone on with."""
+    plan = unfinished_plan(index) if resume else None
+    if plan and plan["encoder"] == BM25 and plan["sources"] == _fingerprint(files):
+        return float(plan["settings"]["average_length"])
     terms = documents = 0
     with progress(None, None, " docs", "counting terms") as bar:
         for block in iter_collection_blocks(files):
@@ -170,53 +247,6 @@ def _average_length(files: Sequence[Path], on_error: OnError) -> float:
     return terms / documents if documents else 1.0
 
 
-def _add_all(indexer: ImpactIndexer, files: Sequence[Path], add: Callable[[ImpactIndexer, Block], None]) -> None:
-    start: Place = tuple(indexer.position or (0, 1))
-    saved = time.monotonic()
-    with progress(None, None, " docs", "indexing") as bar:
-        for block in iter_collection_blocks(files, start):
-            add(indexer, block)
-            bar.update(indexer.manifest.documents - bar.n)
-            if time.monotonic() - saved > CHECKPOINT_SECONDS:
-                indexer.checkpoint(block.end)
-                saved = time.monotonic()
-    if indexer.position:
-        indexer.checkpoint((len(files), 1))  # what is left to do can take its time
-
-
-def _settle_duplicates(
-    indexer: ImpactIndexer, files: Sequence[Path], add: Callable[[ImpactIndexer, Block], None], on_error: OnError
-) -> None:
-    """Refuses an id given twice, or keeps its first document; reads the collection again for the places."""
-    duplicates = set(indexer.duplicate_ids())
-    if not duplicates:
-        return
-    skipped = indexer.skipped_places() if on_error == "skip" else set()
-    if on_error == "skip":
-        indexer.delete(duplicates)
-    first: dict[str, str] = {}
-    for block in iter_collection_blocks(files):
-        kept = [b""] * (block.lines.count(b"\n") + 1)
-        for number, (source, line) in enumerate(block.numbered()):
-            docid = None if source in skipped else _docid(line, source)
-            if docid not in duplicates:
-                continue
-            if docid in first:
-                indexer.report([f"{source}: document id {docid!r} was given at {first[docid]} already"])
-            else:
-                first[docid] = source
-                kept[number] = line
-        if on_error == "skip" and any(kept):
-            add(indexer, block._replace(lines=b"\n".join(kept)))
-
-
-def _docid(line: bytes, source: str) -> str | None:
-    try:
-        return source_document(decoded_line(line, source), source).docid
-    except CollectionError:
-        return None
-
-
-def _fingerprint(files: Sequence[Path]) -> list[tuple[str, int, int]]:
+def _fingerprint(files: Sequence[Path]) -> list[list[str | int]]:
     """By what a collection is known to be the same still: names, sizes and times of change."""
-    return [(str(file.resolve()), status.st_size, status.st_mtime_ns) for file in files for status in [file.stat()]]
+    return [[str(file.resolve()), status.st_size, status.st_mtime_ns] for file in files for status in [file.stat()]]

@@ -24,7 +24,6 @@ from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.lucene import MANIFEST_NAME
 
 _PLAN = "build.json"
-_LOCK = "build.lock"
 _logger = logging.getLogger(__name__)
 
 
@@ -44,26 +43,21 @@ def build_folder(target: Path, plan: Mapping[str, Any], overwrite: bool, resume:
         OutputError: The place is taken or cannot be written, another process builds there, or there is an unfinished
             build that nothing was said about, or one of another plan.
     """
-    old = target.with_name(f".{target.name}.old")
-    if old.exists() and not target.exists():
-        old.rename(target)  # a build was killed in the middle of an exchange
     _check_target(target, overwrite)
     folder = _folder(target)
-    with _locked(target, folder):
-        try:
+    with _locked(target):
+        with _our_words(target):
+            _mend(target)
+            _check_target(target, overwrite)  # another build may just have ended
             _prepare(target, folder, plan, overwrite, resume)
-        except OutputError:
-            raise
-        except OSError as cause:
-            raise _unwritable(target, cause) from None
         try:
             yield folder
-            _check_target(target, overwrite)  # another build may have been faster
-            _take_place(folder, target, old)
-            (target / _PLAN).unlink(missing_ok=True)
+            _check_target(target, overwrite)
+            with _our_words(target):
+                _take_place(folder, target)
         except BaseException:
             if (folder / _PLAN).exists():
-                _logger.warning("%s: the unfinished build is kept; go on with it with --resume", target)
+                _logger.warning("%s: the unfinished build is kept; give --resume, too, to go on with it", target)
             else:
                 shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -86,7 +80,7 @@ def keep(folder: Path, plan: Mapping[str, Any]) -> None:
         plan: What it was given.
     """
     if not (folder / _PLAN).exists():
-        with atomic_writer(folder / _PLAN) as handle:
+        with atomic_writer(folder / _PLAN, "make room, or give another --index") as handle:
             json.dump(plan, handle)
 
 
@@ -106,11 +100,9 @@ def _prepare(target: Path, folder: Path, plan: Mapping[str, Any], overwrite: boo
                 f"{target}: an unfinished build of it is there; give --resume to go on with it, or --overwrite to "
                 "throw it away"
             )
-    for path in folder.iterdir():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        elif path.name != _LOCK:
-            path.unlink()
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir()
 
 
 def _compare(target: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -123,25 +115,32 @@ def _compare(target: Path, before: Mapping[str, Any], now: Mapping[str, Any]) ->
 
 
 @contextmanager
-def _locked(target: Path, folder: Path) -> Iterator[None]:
+def _locked(target: Path) -> Iterator[None]:
+    """Keeps other builds of the index away. The lock stands beside the folders, which are renamed and deleted."""
+    path = target.with_name(f".{target.name}.lock")
+    lock = FileLock(path, timeout=0)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / _LOCK, timeout=0)
-        lock.acquire()
+        with _our_words(target):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock.acquire()
     except Timeout:
         raise OutputError(f"{target}: another process is building it; wait for it, or give another --index") from None
-    except OSError as cause:
-        raise _unwritable(target, cause) from None
     try:
         yield
     finally:
-        for place in (folder, target):
-            (place / _LOCK).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)  # while it is held: who has it open will see that it is gone, and ask again
         lock.release()
 
 
-def _unwritable(target: Path, cause: OSError) -> OutputError:
-    return OutputError(f"{target}: cannot be written: {(cause.strerror or str(cause)).lower()}")
+@contextmanager
+def _our_words(target: Path) -> Iterator[None]:
+    """Says in one line what the system refuses."""
+    try:
+        yield
+    except (OutputError, Timeout):
+        raise
+    except OSError as cause:
+        raise OutputError(f"{target}: cannot be written: {(cause.strerror or str(cause)).lower()}") from None
 
 
 def _check_target(target: Path, overwrite: bool) -> None:
@@ -150,25 +149,44 @@ def _check_target(target: Path, overwrite: bool) -> None:
         return
     if not target.is_dir() or not ((target / MANIFEST_NAME).exists() or any(target.glob("segments_*"))):
         raise OutputError(f"{target}: exists and is no index; give another --index")
+    if not overwrite and unfinished_plan(target) is not None:
+        raise OutputError(
+            f"{target}: exists already, and so does an unfinished build of its successor; give --overwrite --resume to "
+            "go on with that, or --overwrite to start anew"
+        )
     if not overwrite:
         raise OutputError(f"{target}: exists already; give --overwrite to replace it, or another --index")
 
 
-def _take_place(folder: Path, target: Path, old: Path) -> None:
+def _take_place(folder: Path, target: Path) -> None:
     """Renames the folder to the target, whose old content goes once the new one is in place."""
     if not target.exists():
         folder.rename(target)
-        return
-    if _exchange(folder, target):
+    elif _exchange(folder, target):
         shutil.rmtree(folder, ignore_errors=True)
+    else:
+        target.rename(_old(target))
+        try:
+            folder.rename(target)
+        except BaseException:
+            _old(target).rename(target)
+            raise
+        shutil.rmtree(_old(target), ignore_errors=True)
+    (target / _PLAN).unlink(missing_ok=True)
+
+
+def _mend(target: Path) -> None:
+    """Undoes what a kill between the two renames of an exchange left."""
+    if not _old(target).exists():
         return
-    target.rename(old)
-    try:
-        folder.rename(target)
-    except BaseException:
-        old.rename(target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+    if target.exists():
+        shutil.rmtree(_old(target))
+    else:
+        _old(target).rename(target)
+
+
+def _old(target: Path) -> Path:
+    return target.with_name(f".{target.name}.old")
 
 
 def _exchange(a: Path, b: Path) -> bool:

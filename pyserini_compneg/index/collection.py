@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pyserini_compneg.datasets.records import checked_id, docid_from_title
 from pyserini_compneg.errors import CollectionError
-from pyserini_compneg.files import iter_blocks, iter_lines, parse_json_object
+from pyserini_compneg.files import iter_blocks, parse_json_object
 from pyserini_compneg.lucene import LONGEST_TERM_BYTES
 
 _logger = logging.getLogger(__name__)
@@ -35,13 +35,18 @@ class Block(NamedTuple):
 
     @property
     def end(self) -> tuple[int, int]:
-        """Where the block after this one starts, or would."""
-        return self.number, self.first_line + self.lines.count(b"\n")
+        """Where the block after this one starts, or would; the last line of a file may lack its line feed."""
+        return self.number, self.first_line + self.lines.count(b"\n") + (not self.lines.endswith(b"\n"))
+
+    @property
+    def name(self) -> str:
+        """The file's name for messages, whatever bytes it is made of."""
+        return os.fsencode(self.file).decode(errors="replace")
 
     def numbered(self) -> Iterator[tuple[str, bytes]]:
         """Each line with its ``path:line``."""
         for number, line in enumerate(self.lines.split(b"\n"), self.first_line):
-            yield f"{self.file}:{number}", line
+            yield f"{self.name}:{number}", line
 
 
 class SourceDocument(NamedTuple):
@@ -51,14 +56,12 @@ class SourceDocument(NamedTuple):
         docid: Its id.
         text: ``contents``, or ``title`` and ``text``; None when there is none of them.
         vector: The vector that came with it, unchecked.
-        raw: The line itself.
         source: ``path:line``, for messages.
     """
 
     docid: str
     text: str | None
     vector: Mapping[str, Any] | None
-    raw: str
     source: str
 
 
@@ -76,22 +79,9 @@ def iter_collection_blocks(files: Sequence[Path], start: tuple[int, int] = (0, 1
     for number, file in enumerate(files[first_file:], first_file):
         for line, lines in iter_blocks(file):
             before = max(0, first_line - line) if number == first_file else 0
-            rest = b"".join(lines.splitlines(keepends=True)[before:]) if before else lines
-            if rest:
-                yield Block(file, number, line + before, rest)
-
-
-def iter_collection(path: str | Path) -> Iterator[SourceDocument]:
-    """The documents of a file, or of all ``.jsonl`` and ``.json`` files (``.gz`` too) below a folder, by name.
-
-    The id is in ``id``, ``_id`` or ``docid``; where there is none, as in QUEST's files, it is made from the title.
-
-    Raises:
-        CollectionError: No file, or a line that is no document; the message starts with ``path:line``.
-    """
-    for file in collection_files(path):
-        for number, line in iter_lines(file):
-            yield source_document(line, f"{file}:{number}")
+            rest = lines.split(b"\n", before)[before:] if before else [lines]
+            if rest and rest[0]:
+                yield Block(file, number, line + before, rest[0])
 
 
 def collection_files(path: str | Path) -> list[Path]:
@@ -103,6 +93,8 @@ def collection_files(path: str | Path) -> list[Path]:
     root = Path(path)
     if str(path) == "-" or (root.exists() and not root.is_file() and not root.is_dir()):
         raise CollectionError(f"{path}: a collection is read more than once, so it must be a file or a folder, no pipe")
+    if not root.exists():
+        raise CollectionError(f"{path}: no such file")
     if not root.is_dir():
         return [root]
     names = [
@@ -133,7 +125,7 @@ def source_document(line: str, source: str) -> SourceDocument:
     text = _text(record, source)
     if text is None and vector is None:
         raise CollectionError(f"{source}: no text; expected `contents`, `title` and `text`, or `vector`")
-    return SourceDocument(_docid(record, source), text, vector, line, source)
+    return SourceDocument(_docid(record, source), text, vector, source)
 
 
 def _docid(record: Mapping[str, Any], source: str) -> str:

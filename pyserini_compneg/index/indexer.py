@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, Self, get_args
 
 from pyserini_compneg.errors import CollectionError, EncodingError
 from pyserini_compneg.index.building import build_folder, keep
@@ -44,7 +44,7 @@ class ImpactIndexer:
         signed: Take negative weights, each as an impact of the complement term ``¬t``.
         pair_terms: Write Combined Pseudo-Terms: the pairs ``a∩b`` of each document's so many heaviest terms, with
             impact √(dᵢ·dⱼ) (Krasakis et al., Eq. 7); 0 for none.
-        threads: Threads that parse and index; by default one a processor.
+        threads: Threads that parse and index; by default one a processor, and at most four.
         store_raw: Keep each document's source, to be shown with its hit.
         store_docvectors: Keep each document's terms and impacts as a term vector.
         optimize: Merge the index into one segment.
@@ -91,21 +91,23 @@ class ImpactIndexer:
             raise EncodingError(f"pair terms must be 0, or from 2 to {MOST_PAIR_TERMS}, got {pair_terms}")
         if threads is not None and threads < 1:
             raise ValueError(f"threads must be 1 or more, got {threads}")
+        if on_error not in get_args(OnError):
+            raise ValueError(f"on_error must be one of {', '.join(get_args(OnError))}, got {on_error!r}")
         java_class("io.compneg.ImpactIndexer")  # if there is no Java, say so before anything is made
         self._target = Path(os.path.realpath(index))
         self._manifest = Manifest(encoder, dict(settings or {}), impact_scale, signed, pair_terms)
         self._threads = min(threads or _PROCESSORS, 4 * _PROCESSORS)
         self._store = {"store_raw": store_raw, "store_docvectors": store_docvectors}
         self._sources = sources
+        self._name = str(self._target)
         self._optimize, self._overwrite, self._resume = optimize, overwrite, resume
         self._skip = on_error == "skip"
         self._added: list[tuple[str, str]] = []
         self._added_before = 0
-        self._unique = False
         self.skipped = 0
         self.position: Any = None
 
-    def __enter__(self) -> ImpactIndexer:
+    def __enter__(self) -> Self:
         """Makes the place to build in, or goes on with an unfinished build."""
         written = {name: getattr(self._manifest, name) for name in ("impact_scale", "signed", "pair_terms")}
         self._plan = asdict(self._manifest) | self._store | {"sources": self._sources}
@@ -117,6 +119,7 @@ class ImpactIndexer:
             log_bytes = self._restore()
             self._log = stack.enter_context((self._folder / SKIPPED_LOG).open("a", encoding="utf-8"))
             self._log.truncate(log_bytes)
+            self._log.seek(log_bytes)
             self._stack = stack.pop_all()
         return self
 
@@ -143,16 +146,16 @@ class ImpactIndexer:
 
         Args:
             docid: Its id, without white space.
-            vector: Its terms, without white space, and their weights.
+            vector: Its terms, without white space, and their weights; numbers of numpy will do.
             raw: What to store with ``store_raw``; by default the id and the vector.
 
         Raises:
             CollectionError: A bad document, here or in a later call; with ``on_error="skip"`` it is listed instead.
         """
-        line = json.dumps({"id": docid, "vector": vector}, ensure_ascii=False)
+        line = json.dumps({"id": docid, "vector": vector}, ensure_ascii=False, default=_number)
         self._added.append((line, line if raw is None else json.dumps(raw, ensure_ascii=False)))
         if len(self._added) == _BATCH:
-            self._flush()
+            self.drain()
 
     def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> None:
         """Adds a block of JSON lines, as :meth:`ImpactWriter.add_lines` has it.
@@ -160,24 +163,7 @@ class ImpactIndexer:
         Raises:
             CollectionError: As with :meth:`add`.
         """
-        self.report(self._writer.add_lines(lines, file, first_line, sources))
-
-    def report(self, problems: Sequence[str]) -> None:
-        """Takes note of documents that could not be indexed, each as ``file:line: what is wrong``.
-
-        Raises:
-            CollectionError: The first of them, unless they are to be skipped.
-        """
-        if problems and not self._skip:
-            raise CollectionError(problems[0])
-        self._log.writelines(f"{problem}\n" for problem in problems)
-        self.skipped += len(problems)
-
-    def skipped_places(self) -> set[str]:
-        """``file:line`` of each document that was skipped."""
-        self._log.flush()
-        with (self._folder / SKIPPED_LOG).open(encoding="utf-8") as log:
-            return {line.split(": ")[0] for line in log}
+        self._report(self._writer.add_lines(lines, file, first_line, sources))
 
     def checkpoint(self, position: Any) -> None:
         """Makes durable what was added so far, to be gone on with should the process be killed.
@@ -185,7 +171,7 @@ class ImpactIndexer:
         Args:
             position: Where to go on, in JSON; it comes back as the attribute of this name.
         """
-        self._drain()
+        self.drain()
         self._log.flush()
         os.fsync(self._log.fileno())
         state = {"position": position, "skipped": self.skipped, "log_bytes": self._log.tell()}
@@ -193,22 +179,18 @@ class ImpactIndexer:
         keep(self._folder, self._plan)
         self.position = position
 
-    def duplicate_ids(self) -> list[str]:
-        """The ids that several documents have."""
-        self._drain()
-        duplicates = self._writer.duplicate_ids()
-        self._unique = not duplicates
-        return duplicates
+    def drain(self) -> None:
+        """Waits until everything that was added is in.
 
-    def has_terms(self) -> bool:
-        """Whether any document has a term."""
-        self._drain()
-        documents, empty = self._writer.counts
-        return documents > empty
-
-    def delete(self, ids: Iterable[str]) -> None:
-        """Removes all documents of these ids."""
-        self._writer.delete(ids)
+        Raises:
+            CollectionError: As with :meth:`add`.
+        """
+        if self._added:
+            lines, sources = ("\n".join(texts).encode(errors="replace") for texts in zip(*self._added, strict=True))
+            first, self._added_before = self._added_before + 1, self._added_before + len(self._added)
+            self._added.clear()
+            self.add_lines(lines, f"{self._target}: document", first, sources)
+        self._report(self._writer.drain())
 
     def _restore(self) -> int:
         """Takes up the state of the last checkpoint; returns the length of the log at that time."""
@@ -216,24 +198,24 @@ class ImpactIndexer:
         self.position, self.skipped = state.get("position"), state.get("skipped", 0)
         return int(state.get("log_bytes", 0))
 
-    def _flush(self) -> None:
-        if self._added:
-            lines, sources = (
-                "\n".join(texts).encode(errors="surrogatepass") for texts in zip(*self._added, strict=True)
-            )
-            self.add_lines(lines, f"{self._target}: document", self._added_before + 1, sources)
-            self._added_before += len(self._added)
-            self._added.clear()
+    def _report(self, problems: Sequence[str]) -> None:
+        """Takes note of documents that could not be indexed, each as ``file:line: what is wrong``."""
+        if problems and not self._skip:
+            raise CollectionError(problems[0])
+        self._log.writelines(f"{problem}\n" for problem in problems)
+        self.skipped += len(problems)
 
-    def _drain(self) -> None:
-        self._flush()
-        self.report(self._writer.drain())
+    def _settle_duplicates(self) -> None:
+        """Refuses an id that several documents have."""
+        for docid in self._writer.duplicate_ids(1):
+            raise CollectionError(f"{self._target}: document id {docid!r} is given twice")
 
     def _finish(self) -> None:
-        if not self.has_terms():
-            raise CollectionError(f"{self._target}: no document with a term was added, so there is nothing to index")
-        if not self._unique and (duplicates := self.duplicate_ids()):
-            raise CollectionError(f"{self._target}: document id {duplicates[0]!r} is given twice")
+        self.drain()
+        self._settle_duplicates()
+        documents, empty = self._writer.counts
+        if documents == empty:
+            raise CollectionError(f"{self._name}: no document with a term, so there is nothing to index{self._why()}")
         if self._optimize:
             self._writer.optimize()
         if self.position is None:
@@ -244,3 +226,17 @@ class ImpactIndexer:
         self._log.flush()
         if not self.skipped:
             (self._folder / SKIPPED_LOG).unlink()
+
+    def _why(self) -> str:
+        if not self.skipped:
+            return ""
+        self._log.flush()
+        with (self._folder / SKIPPED_LOG).open(encoding="utf-8") as log:
+            return f"; {self.skipped} were skipped, the first because {log.readline().rstrip()}"
+
+
+def _number(value: Any) -> Any:
+    """A number of numpy as one of Python, for JSON."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise CollectionError(f"a weight must be a number, got {value!r}")

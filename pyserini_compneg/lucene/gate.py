@@ -80,6 +80,11 @@ def message_of(error: Exception) -> str:
     return " ".join(str(text).split())
 
 
+def is_java(error: Exception) -> bool:
+    """Whether an exception comes from Java, and not from a mistake in calling it."""
+    return type(error).__name__ == "JavaException"
+
+
 @cache
 def _autoclass() -> Any:
     with _lock:

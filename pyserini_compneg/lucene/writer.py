@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_compneg.errors import OutputError
-from pyserini_compneg.lucene.gate import java_class, message_of
+from pyserini_compneg.lucene.gate import is_java, java_class, message_of
 from pyserini_compneg.lucene.reader import CONTENTS
 
 LARGEST_IMPACT = 1 << 20
@@ -121,9 +121,18 @@ class ImpactWriter:
         """Merges the index into one segment."""
         self._call(self._indexer.optimize)
 
-    def duplicate_ids(self) -> list[str]:
-        """The ids that several documents have; found in the index, so that no list of all ids is in memory."""
-        return bytes(self._call(self._indexer.duplicateIds).tostring()).decode().split()
+    def duplicate_ids(self, most: int = 2**31 - 1) -> list[str]:
+        """The first ids that several documents have; found in the index, so that no list of all ids is in memory."""
+        return _texts(self._call(self._indexer.duplicateIds, most))
+
+    def find(self, lines: bytes, ids: Iterable[str]) -> list[tuple[int, str]]:
+        """Where, in a block of JSON lines, good documents of these ids are.
+
+        Returns:
+            The number of each one's line, from 0, and its id.
+        """
+        found = _texts(self._call(self._indexer.find, lines, "\n".join(ids).encode()))
+        return [(int(number), docid) for number, _, docid in (line.partition(" ") for line in found)]
 
     def delete(self, ids: Iterable[str]) -> None:
         """Removes all documents of these ids."""
@@ -133,7 +142,14 @@ class ImpactWriter:
         try:
             return function(*arguments)
         except Exception as cause:
+            if not is_java(cause):
+                raise
             raise OutputError(f"{self._folder}: the index cannot be written: {message_of(cause)}") from None
+
+
+def _texts(answer: Any) -> list[str]:
+    text = bytes(answer.tostring()).decode()
+    return text.split("\n") if text else []
 
 
 def _problems(answer: str | None) -> list[str]:

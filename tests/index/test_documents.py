@@ -3,6 +3,7 @@
 import gzip
 import json
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from pyserini_compneg.algebra.intersection import document_pairs
 from pyserini_compneg.errors import CollectionError, EncodingError
 from pyserini_compneg.index import ImpactIndexer, build_index
 from pyserini_compneg.index.indexer import MOST_PAIR_TERMS, SKIPPED_LOG
-from pyserini_compneg.lucene import ImpactReader, Manifest
+from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest
 
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -68,7 +69,7 @@ def test_pairs_of_many_terms(tmp_path):
     [
         ({"pair_terms": 1}, "pair terms must be 0, or from 2 to 256, got 1"),
         ({"pair_terms": 257}, "pair terms must be 0, or from 2 to 256, got 257"),
-        ({"impact_scale": 0.0}, "the impact scale must be above 0 and at most 1048576, got 0"),
+        ({"impact_scale": 0}, "the impact scale must be above 0 and at most 1048576, got 0"),
         ({"impact_scale": float("nan")}, "the impact scale must be above 0 and at most 1048576, got nan"),
     ],
 )
@@ -124,6 +125,54 @@ def test_bad_texts_are_skipped(tmp_path):
         assert reader.raw("d1") == '{"id": "d1", "contents": "birds"}'
         assert reader.document_frequencies(["bird", "bat"]) == [1, 1]
     assert len((tmp_path / "index" / SKIPPED_LOG).read_text().splitlines()) == 3
+
+
+def test_no_duplicate_is_lost_whatever_else_is_in_its_line(tmp_path):
+    path = tmp_path / "c.jsonl"
+    path.write_text(
+        '{"id": "x", "contents": ["a", 7], "vector": {"a": 1}}\n'
+        '{"id": "x", "contents": "\\ud83d", "vector": {"b": 1}}\n'
+        '{"id": -0, "vector": {"a": 1}}\n{"id": -0, "vector": {"a": 1}}\n'
+    )
+    assert build_index(path, tmp_path / "index", "m", on_error="skip").documents == 2
+    assert impacts(tmp_path / "index", "x", ["a", "b"]) == {"a": 1}
+    with pytest.raises(CollectionError, match=f"^{path}:4: document id '-0' was given at {path}:3 already$"):
+        build_index(path, tmp_path / "other", "m")
+
+
+def test_a_duplicate_does_not_merge_the_whole_index(tmp_path, monkeypatch):
+    segments = []
+    delete = ImpactWriter.delete
+
+    def counted(self, ids):
+        self.commit()
+        delete(self, ids)
+        self.commit()
+        segments.append(len(list(self._folder.glob("*.si"))))
+
+    monkeypatch.setattr(ImpactWriter, "delete", counted)
+    with ImpactIndexer(tmp_path / "index", "m") as indexer:
+        for i in range(6):
+            indexer.add(f"d{i}", {"a": 1})
+            indexer.checkpoint(i)
+        indexer.add("d5", {"b": 1})
+        indexer.checkpoint(6)
+        indexer._writer.delete(["d5"])
+    assert segments == [5]
+
+
+def test_numbers_of_numpy_and_what_is_none(tmp_path):
+    with ImpactIndexer(tmp_path / "index", "m", impact_scale=4) as indexer:
+        indexer.add("d", {"a": np.float32(0.5), "b": np.int64(3), "c": 2})
+    assert impacts(tmp_path / "index", "d", ["a", "b", "c"]) == {"a": 2, "b": 12, "c": 8}
+    for wrong, said in ((float("nan"), "Non-standard token 'NaN'"), ("1", "must be a number, got the text '1'")):
+        with pytest.raises(CollectionError, match=said), ImpactIndexer(tmp_path / "other", "m") as indexer:
+            indexer.add("d", {"a": wrong})
+    with (
+        pytest.raises(CollectionError, match="a weight must be a number, got"),
+        ImpactIndexer(tmp_path / "o", "m") as i,
+    ):
+        i.add("d", {"a": object()})
 
 
 def test_a_cut_gzip_file_is_never_skipped(tmp_path):

@@ -70,7 +70,8 @@ def collection(tmp_path):
         with (folder / f"part{part}.jsonl").open("w") as handle:
             for i in range(part, DOCUMENTS, 2):
                 vector = {term: choice.randint(1, 9) for term in choice.sample("abcdefghij", 4)}
-                handle.write(json.dumps({"id": f"d{i:03}", "contents": " ".join(vector), "vector": vector}) + "\n")
+                end = "" if i + 2 >= DOCUMENTS else "\r\r\n"
+                handle.write(json.dumps({"id": f"d{i:03}", "contents": " ".join(vector), "vector": vector}) + end)
     return folder
 
 
@@ -103,11 +104,10 @@ def test_kills_at_random_points(tmp_path, collection, encoder):
     before = contents(index)
     arguments = ("--collection", collection, "--index", index, "--encoder", encoder, "--optimize", "--overwrite")
     choice = random.Random(encoder)
-    killed = completed = 0
+    killed = 0
     while killed < KILLS // 2:
         done = run(MORTAL_COMMAND, *arguments, "--resume", choice.randint(1, 60))
         if done.returncode == 0:
-            completed += 1
             assert rankings(index) == rankings(expected)
             build_index(tmp_path / "old.jsonl", index, encoder, overwrite=True)
             before = contents(index)
@@ -156,7 +156,7 @@ def test_an_unfinished_build_is_gone_on_with(tmp_path, collection, unfinished, m
         ImpactWriter, "add_lines", lambda *arguments: added.append(arguments[1]) or add_lines(*arguments)
     )
     manifest = build_index(collection, unfinished, "splade", resume=True)
-    assert 0 < sum(block.count(b"\n") for block in added) < DOCUMENTS
+    assert 0 < sum(block.count(b"\n") for block in added) < DOCUMENTS - 10
     monkeypatch.undo()
     build_index(collection, tmp_path / "expected", "splade")
     assert manifest.documents == DOCUMENTS
@@ -198,12 +198,12 @@ def test_nothing_to_go_on_with(tmp_path, collection):
 
 def test_skipped_documents_are_listed_once_after_a_resume(tmp_path, collection, monkeypatch):
     with (collection / "part0.jsonl").open("a") as handle:
-        handle.write('{"id": "bad"}\n' + '{"id": "d000", "vector": {"a": 1}}\n')
+        handle.write('\n{"id": "bad"}\n' + '{"id": "d000", "vector": {"a": 1}}\n')
     expected = tmp_path / "expected"
     build_index(collection, expected, "splade", on_error="skip")
     monkeypatch.setattr(files, "_BLOCK_BYTES", 1 << 10)
     monkeypatch.setattr(build, "CHECKPOINT_SECONDS", 0)
-    monkeypatch.setattr(ImpactIndexer, "duplicate_ids", lambda self: (_ for _ in ()).throw(Killed))
+    monkeypatch.setattr(ImpactWriter, "duplicate_ids", lambda *_: (_ for _ in ()).throw(Killed))
     with pytest.raises(Killed):
         build_index(collection, tmp_path / "index", "splade", on_error="skip")
     monkeypatch.undo()

@@ -74,7 +74,8 @@ final class DocumentReader {
   }
 
   /** Reads the document on the line. */
-  void read() throws BadDocument, IOException {
+  void read() throws BadDocument {
+    if (lines.hasNul()) throw new BadDocument("a NUL character, so this is no UTF-8 text");
     boolean good = false;
     try {
       if (parser == null) {
@@ -87,12 +88,11 @@ final class DocumentReader {
       if (!lines.blankFrom((int) end)) throw new BadDocument("not valid JSON: more than one object on the line");
       good = true;
     } catch (JsonProcessingException e) {
-      throw new BadDocument("not valid JSON: " + oneLine(e.getOriginalMessage()));
+      throw new BadDocument("not valid JSON: " + oneLine(e.getOriginalMessage()).replaceFirst(": enable `.*", ""));
+    } catch (IOException e) {
+      throw new BadDocument("not valid JSON text: " + oneLine(e.getMessage()));
     } finally {
-      if (!good && parser != null) {
-        parser.close();
-        parser = null;
-      }
+      if (!good) parser = null; // the next line gets another
     }
   }
 
@@ -133,6 +133,7 @@ final class DocumentReader {
     String text = parser.getText();
     if (text.isBlank()) throw new BadDocument("the document id is blank");
     if (text.indexOf('\0') >= 0) throw new BadDocument("the document id " + quoted(text) + " has a NUL character");
+    if (hasHalfPair(text)) throw new BadDocument("not valid JSON text: half of a surrogate pair");
     if (hasWhiteSpace(text)) {
       throw new BadDocument("the document id " + quoted(text) + " has white space, which a TREC run cannot hold");
     }
@@ -164,6 +165,7 @@ final class DocumentReader {
     if (term.isEmpty() || hasWhiteSpace(term)) {
       throw new BadDocument("the term " + quoted(term) + " must be a text without white space");
     }
+    if (hasHalfPair(term)) throw new BadDocument("not valid JSON text: half of a surrogate pair");
     if (ImpactVector.isComplement(term) || ImpactVector.isPair(term)) {
       throw new BadDocument(
           "the term " + quoted(term) + " reads as a pseudo-term: ¬t and a∩b are reserved for complements and pairs");
@@ -203,6 +205,15 @@ final class DocumentReader {
     if (total > Integer.MAX_VALUE) {
       throw new BadDocument("the impacts add up to " + total + ", more than " + Integer.MAX_VALUE);
     }
+  }
+
+  private static boolean hasHalfPair(String text) {
+    for (int i = 0; i < text.length(); i++) {
+      if (!Character.isSurrogate(text.charAt(i))) continue;
+      if (i + 1 == text.length() || !Character.isSurrogatePair(text.charAt(i), text.charAt(i + 1))) return true;
+      i++;
+    }
+    return false;
   }
 
   private static boolean hasWhiteSpace(String text) {

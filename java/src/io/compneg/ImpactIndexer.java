@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
+import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -31,6 +32,7 @@ import org.apache.lucene.index.MultiTerms;
 import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.Term;
 import org.apache.lucene.index.TermsEnum;
+import org.apache.lucene.index.TieredMergePolicy;
 import org.apache.lucene.search.DocIdSetIterator;
 import org.apache.lucene.store.AlreadyClosedException;
 import org.apache.lucene.store.FSDirectory;
@@ -78,6 +80,8 @@ public final class ImpactIndexer implements Closeable {
     impacts.setStoreTermVectors(this.settings.storeDocvectors);
     impacts.freeze();
     FSDirectory directory = FSDirectory.open(Path.of(folder));
+    TieredMergePolicy merges = new TieredMergePolicy();
+    merges.setForceMergeDeletesPctAllowed(0);
     boolean goOn = this.settings.resume && DirectoryReader.indexExists(directory);
     IndexWriterConfig config = new IndexWriterConfig(new WhitespaceAnalyzer());
     config.setSimilarity(new ImpactSimilarity());
@@ -85,6 +89,7 @@ public final class ImpactIndexer implements Closeable {
     config.setRAMBufferSizeMB(this.settings.memoryBufferMb);
     config.setUseCompoundFile(false);
     config.setCommitOnClose(false);
+    config.setMergePolicy(merges);
     writer = new IndexWriter(directory, config);
     if (goOn) recount();
     pool = Executors.newFixedThreadPool(this.settings.threads);
@@ -117,9 +122,13 @@ public final class ImpactIndexer implements Closeable {
    * @return the problems of the blocks that were finished in the meantime, or null
    */
   public String add(byte[] lines, byte[] sources, String file, long firstLine) throws IOException {
-    DocumentReader reader = new DocumentReader(lines, settings.impactScale, settings.signed, settings.pairTerms);
+    DocumentReader reader = reader(lines);
     pending.add(pool.submit(() -> index(reader, lines, sources, file + ":", firstLine)));
     return collect(2 * settings.threads);
+  }
+
+  private DocumentReader reader(byte[] lines) {
+    return new DocumentReader(lines, settings.impactScale, settings.signed, settings.pairTerms);
   }
 
   private Outcome index(DocumentReader reader, byte[] lines, byte[] sources, String file, long firstLine)
@@ -198,7 +207,7 @@ public final class ImpactIndexer implements Closeable {
    * Makes what was added durable, to go on from here should this process end. To be called after {@link
    * #drain}.
    *
-   * @param state given back by {@link #state} then; null when the index is complete
+   * @param state given back by {@link #state} then; or null
    */
   public void commit(String state) throws IOException {
     try {
@@ -219,16 +228,16 @@ public final class ImpactIndexer implements Closeable {
   }
 
   /**
-   * The ids that more than one document has, UTF-8, separated by line feeds; none of the others is ever in
-   * memory.
+   * The first ids that more than one document has, UTF-8, separated by line feeds; none of the others is ever
+   * in memory.
    */
-  public byte[] duplicateIds() throws IOException {
+  public byte[] duplicateIds(int most) throws IOException {
     List<String> duplicates = new ArrayList<>();
     try (DirectoryReader reader = DirectoryReader.open(writer)) {
       var terms = MultiTerms.getTerms(reader, ExternalIds.FIELD);
       PostingsEnum postings = null;
       TermsEnum ids = terms == null ? TermsEnum.EMPTY : terms.iterator();
-      for (BytesRef id = ids.next(); id != null; id = ids.next()) {
+      for (BytesRef id = ids.next(); id != null && duplicates.size() < most; id = ids.next()) {
         postings = ids.postings(postings, PostingsEnum.NONE);
         postings.nextDoc();
         if (postings.nextDoc() != DocIdSetIterator.NO_MORE_DOCS) duplicates.add(id.utf8ToString());
@@ -237,13 +246,40 @@ public final class ImpactIndexer implements Closeable {
     return String.join("\n", duplicates).getBytes(StandardCharsets.UTF_8);
   }
 
+  /**
+   * Where documents of these ids (UTF-8, separated by line feeds) are in a block: for each that can be
+   * indexed, the number of its line, from 0, a space, and its id; separated by line feeds.
+   */
+  public byte[] find(byte[] lines, byte[] ids) throws IOException {
+    Set<String> wanted = Set.of(texts(ids));
+    List<String> found = new ArrayList<>();
+    DocumentReader reader = reader(lines);
+    for (int number = 0; reader.nextLine(); number++) {
+      if (reader.blank()) continue;
+      try {
+        reader.read();
+        if (wanted.contains(reader.id())) found.add(number + " " + reader.id());
+      } catch (DocumentReader.BadDocument bad) {
+        // it is not in the index either
+      }
+    }
+    return String.join("\n", found).getBytes(StandardCharsets.UTF_8);
+  }
+
   /** Removes all documents of these ids (UTF-8, separated by line feeds), from the statistics as well. */
   public void delete(byte[] ids) throws IOException {
-    for (String id : new String(ids, StandardCharsets.UTF_8).split("\n")) {
-      writer.deleteDocuments(new Term(ExternalIds.FIELD, id));
+    for (String id : texts(ids)) writer.deleteDocuments(new Term(ExternalIds.FIELD, id));
+    try { // by its name, for Lucene 9 and 10 disagree on what it returns
+      IndexWriter.class.getMethod("forceMergeDeletes").invoke(writer);
+    } catch (ReflectiveOperationException e) {
+      throw failure(e);
     }
-    writer.forceMerge(1); // or they would count until the next merge of their segment
+    if (writer.hasDeletions()) writer.forceMerge(1); // the merge policy leaves some small segments alone
     recount();
+  }
+
+  private static String[] texts(byte[] lines) {
+    return new String(lines, StandardCharsets.UTF_8).split("\n");
   }
 
   private void recount() throws IOException {

@@ -31,10 +31,16 @@ final class LineScanner {
     return end;
   }
 
-  /** Whether there is nothing but ASCII white space from {@code position} to the line's end. */
+  /** Whether there is nothing but what JSON takes for white space from {@code position} to the line's end. */
   boolean blankFrom(int position) {
-    for (int i = position; i < end; i++) if (block[i] > ' ' || block[i] < 0) return false;
+    for (int i = position; i < end; i++) if (block[i] != ' ' && block[i] != '\t' && block[i] != '\r') return false;
     return true;
+  }
+
+  /** Whether the line holds a NUL, as texts of two or four bytes a character do. */
+  boolean hasNul() {
+    for (int i = start; i < end; i++) if (block[i] == 0) return true;
+    return false;
   }
 
   /** The line without its end. */
