@@ -48,13 +48,17 @@ def build(folder: Path, documents: int) -> None:
     folder.mkdir(parents=True)
     with ImpactWriter(folder, threads=2) as writer:
         for start in range(0, documents, 1000):
+            lines = []
             count = min(1000, documents - start)
             draws = np.searchsorted(cumulative, rng.random((count, DRAWS))).clip(max=VOCABULARY - 1)
             impacts = np.exp(rng.normal(3.8, 0.8, (count, DRAWS))).clip(1, 2000).astype(int)
             for i in range(count):
                 vector = {names[t]: impact for t, impact in zip(draws[i].tolist(), impacts[i].tolist(), strict=True)}
-                writer.add(f"d{start + i:08d}", vector)
-        writer.finish(optimize=True)
+                lines.append(json.dumps({"id": f"d{start + i:08d}", "vector": vector}))
+            writer.add_lines("\n".join(lines).encode(), "synthetic")
+        writer.drain()
+        writer.optimize()
+        writer.commit()
     Manifest("synthetic", documents=documents).write(folder)
 
 

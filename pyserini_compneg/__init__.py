@@ -17,13 +17,22 @@ if TYPE_CHECKING:
     from pyserini_compneg.compose import Operators, compose_query
     from pyserini_compneg.errors import CompNegError
     from pyserini_compneg.expression import parse
-    from pyserini_compneg.index import build_index
+    from pyserini_compneg.index import ImpactIndexer, build_index
     from pyserini_compneg.search import SignedImpactSearcher
 
-__all__ = ["CompNegError", "Operators", "SignedImpactSearcher", "build_index", "compose_query", "parse"]
+__all__ = [
+    "CompNegError",
+    "ImpactIndexer",
+    "Operators",
+    "SignedImpactSearcher",
+    "build_index",
+    "compose_query",
+    "parse",
+]
 
 _HOMES = {
     "CompNegError": "errors",
+    "ImpactIndexer": "index",
     "Operators": "compose",
     "SignedImpactSearcher": "search",
     "build_index": "index",

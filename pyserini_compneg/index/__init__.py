@@ -1,5 +1,6 @@
 """Collections in, impact indexes out."""
 
-from pyserini_compneg.index.indexer import build_index
+from pyserini_compneg.index.build import build_index
+from pyserini_compneg.index.indexer import ImpactIndexer
 
-__all__ = ["build_index"]
+__all__ = ["ImpactIndexer", "build_index"]

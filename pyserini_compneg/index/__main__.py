@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from pyserini_compneg.cli import count, run_main
 
-_EXAMPLE = """example:
-  python -m pyserini_compneg.index --collection documents.jsonl.gz --index indexes/films --threads 2 --store-raw
+_EXAMPLE = """examples:
+  python -m pyserini_compneg.index --collection documents.jsonl.gz --index indexes/films --store-raw
+  python -m pyserini_compneg.index --collection vectors/ --index indexes/splade --encoder splade --impact-scale 51.2
 
 A collection is JSON Lines, plain or gzip, or a folder of such files. A line has an id in `id`, `_id` or `docid`, and
 its text in `contents` or in `title` and `text`, or the `vector` {term: weight} that a model made of it.
@@ -30,12 +31,18 @@ def _main(argv: Sequence[str] | None) -> None:
         args.index,
         args.encoder,
         impact_scale=args.impact_scale,
+        signed=args.signed,
+        pair_terms=args.pair_terms,
         threads=args.threads,
         store_raw=args.store_raw,
+        store_docvectors=args.store_docvectors,
         optimize=args.optimize,
         overwrite=args.overwrite,
+        resume=args.resume,
+        on_error=args.on_error,
     )
-    print(f"{args.index}: {manifest.documents} documents, encoder {manifest.encoder}", file=sys.stderr)
+    empty = f" ({manifest.empty_documents} without a term)" if manifest.empty_documents else ""
+    print(f"{args.index}: {manifest.documents} documents{empty}, encoder {manifest.encoder}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -59,10 +66,26 @@ def _parser() -> argparse.ArgumentParser:
         metavar="X",
         help="impact = round(weight * X); default 256 for bm25, and 1 for vectors, which then must hold whole numbers",
     )
-    parser.add_argument("--threads", type=count, default=1, metavar="N", help="threads that write (default 1)")
+    parser.add_argument(
+        "--pair-terms",
+        type=count,
+        default=0,
+        metavar="N",
+        help="also index the pairs of each document's N heaviest terms, for search --cpt materialised",
+    )
+    parser.add_argument("--signed", action="store_true", help="take negative weights, under complement terms")
+    parser.add_argument("--threads", type=count, metavar="N", help="threads (default one a processor)")
     parser.add_argument("--store-raw", action="store_true", help="keep each document's line, to be shown with its hit")
+    parser.add_argument("--store-docvectors", action="store_true", help="keep each document's terms and impacts")
     parser.add_argument("--optimize", action="store_true", help="merge the index into one segment")
     parser.add_argument("--overwrite", action="store_true", help="replace an index that is there already")
+    parser.add_argument("--resume", action="store_true", help="go on with a build that was killed, if there is one")
+    parser.add_argument(
+        "--on-error",
+        choices=("stop", "skip"),
+        default="stop",
+        help="a bad document ends the build (default), or is skipped and listed in the index",
+    )
     return parser
 
 

@@ -4,18 +4,44 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_compneg.datasets.records import checked_id, docid_from_title
 from pyserini_compneg.errors import CollectionError
-from pyserini_compneg.files import iter_lines, parse_json_object
+from pyserini_compneg.files import iter_blocks, iter_lines, parse_json_object
 from pyserini_compneg.lucene import LONGEST_TERM_BYTES
 
 _logger = logging.getLogger(__name__)
 _ID_FIELDS = ("id", "_id", "docid")
 _SUFFIXES = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
+
+
+class Block(NamedTuple):
+    """Some whole lines of a file.
+
+    Attributes:
+        file: The file.
+        number: The file's place in the collection, from 0.
+        first_line: The number of the first line in the file, from 1.
+        lines: The lines, UTF-8.
+    """
+
+    file: Path
+    number: int
+    first_line: int
+    lines: bytes
+
+    @property
+    def end(self) -> tuple[int, int]:
+        """Where the block after this one starts, or would."""
+        return self.number, self.first_line + self.lines.count(b"\n")
+
+    def numbered(self) -> Iterator[tuple[str, bytes]]:
+        """Each line with its ``path:line``."""
+        for number, line in enumerate(self.lines.split(b"\n"), self.first_line):
+            yield f"{self.file}:{number}", line
 
 
 class SourceDocument(NamedTuple):
@@ -36,6 +62,25 @@ class SourceDocument(NamedTuple):
     source: str
 
 
+def iter_collection_blocks(files: Sequence[Path], start: tuple[int, int] = (0, 1)) -> Iterator[Block]:
+    """The blocks of the files from a place on.
+
+    Args:
+        files: The files of the collection.
+        start: The number of a file, and of a line in it.
+
+    Raises:
+        CollectionError: A file that cannot be read; the message starts with its path.
+    """
+    first_file, first_line = start
+    for number, file in enumerate(files[first_file:], first_file):
+        for line, lines in iter_blocks(file):
+            before = max(0, first_line - line) if number == first_file else 0
+            rest = b"".join(lines.splitlines(keepends=True)[before:]) if before else lines
+            if rest:
+                yield Block(file, number, line + before, rest)
+
+
 def iter_collection(path: str | Path) -> Iterator[SourceDocument]:
     """The documents of a file, or of all ``.jsonl`` and ``.json`` files (``.gz`` too) below a folder, by name.
 
@@ -46,8 +91,7 @@ def iter_collection(path: str | Path) -> Iterator[SourceDocument]:
     """
     for file in collection_files(path):
         for number, line in iter_lines(file):
-            source = f"{file}:{number}"
-            yield _document(parse_json_object(line, source), line, source)
+            yield source_document(line, f"{file}:{number}")
 
 
 def collection_files(path: str | Path) -> list[Path]:
@@ -57,7 +101,7 @@ def collection_files(path: str | Path) -> list[Path]:
         CollectionError: There is none.
     """
     root = Path(path)
-    if root.exists() and not root.is_file() and not root.is_dir():
+    if str(path) == "-" or (root.exists() and not root.is_file() and not root.is_dir()):
         raise CollectionError(f"{path}: a collection is read more than once, so it must be a file or a folder, no pipe")
     if not root.is_dir():
         return [root]
@@ -76,7 +120,13 @@ def _refuse(cause: OSError) -> None:
     raise CollectionError(f"{cause.filename}: cannot be read: {(cause.strerror or str(cause)).lower()}")
 
 
-def _document(record: Mapping[str, Any], line: str, source: str) -> SourceDocument:
+def source_document(line: str, source: str) -> SourceDocument:
+    """The document on a line.
+
+    Raises:
+        CollectionError: There is none.
+    """
+    record = parse_json_object(line, source)
     vector = record.get("vector")
     if vector is not None and not isinstance(vector, dict):
         raise CollectionError(f"{source}: `vector` must be a JSON object, got {type(vector).__name__}")

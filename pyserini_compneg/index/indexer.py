@@ -1,199 +1,246 @@
-"""Builds an index: reads, encodes, quantises, writes, and puts the result in place as a whole."""
+"""The impact indexer: documents' vectors in, a Lucene index that is complete or not there."""
 
 from __future__ import annotations
 
+import json
 import logging
-import math
 import os
-import secrets
-import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
 
-from pyserini_compneg.encode import BM25, Bm25DocumentEncoder
-from pyserini_compneg.encode.bm25 import IMPACT_SCALE, term_counts
-from pyserini_compneg.errors import CollectionError, EncodingError, OutputError
-from pyserini_compneg.index.collection import SourceDocument, iter_collection
-from pyserini_compneg.index.impacts import checked_impacts, quantize
-from pyserini_compneg.lucene import LARGEST_IMPACT, MANIFEST_NAME, ImpactWriter, Manifest, java_class
-from pyserini_compneg.progress import progress
+from pyserini_compneg.errors import CollectionError, EncodingError
+from pyserini_compneg.index.building import build_folder, keep
+from pyserini_compneg.lucene import LARGEST_IMPACT, ImpactWriter, Manifest, java_class
 
-EMPTY_DOCUMENTS_LOG = "empty-documents.txt"
+SKIPPED_LOG = "skipped-documents.txt"
+"""In the index: a line for each document that was left out, with its place and the reason."""
+
+MOST_PAIR_TERMS = 256
+"""32,640 pairs a document."""
+
+OnError = Literal["stop", "skip"]
+
+_PROCESSORS = os.cpu_count() or 1
 _BATCH = 512
-_BATCH_CHARACTERS = 1 << 22
-_MOST_THREADS = 4 * (os.cpu_count() or 1)
 _logger = logging.getLogger(__name__)
 
 
-def build_index(
-    collection: str | Path,
-    index: str | Path,
-    encoder: str = BM25,
-    *,
-    impact_scale: float | None = None,
-    threads: int = 1,
-    store_raw: bool = False,
-    optimize: bool = False,
-    overwrite: bool = False,
-) -> Manifest:
-    """Builds an impact index; it appears complete, under its name, or not at all.
+class ImpactIndexer:
+    """Builds an impact index that stock Anserini and Pyserini read too. Use it as a context manager.
+
+    The index appears under its name, complete, when the context is left, or not at all; one that was there before
+    stays until then. The impacts are written as term frequencies directly, where Anserini repeats tokens.
 
     Args:
-        collection: A JSON Lines file, or a folder of them; see :func:`iter_collection`.
         index: The folder to make.
-        encoder: ``bm25`` encodes the documents' texts. Any other name is that of the model which made the vectors that
-            the documents carry; it goes into the manifest.
-        impact_scale: Impact = round(weight * impact_scale). By default 256 for BM25, and 1 for vectors, whose weights
-            must then be whole numbers.
-        threads: Threads that write; more than four a processor are not used.
-        store_raw: Keep each document's line, to be shown with its hit.
+        encoder: The name of the model that makes the vectors, for the manifest.
+        settings: What else the encoder depends on, for the manifest.
+        impact_scale: Impact = round(weight * impact_scale), half to even, at least 0 and at most ``LARGEST_IMPACT``;
+            what rounds to 0 is dropped. With 1 the weights must be whole numbers.
+        signed: Take negative weights, each as an impact of the complement term ``¬t``.
+        pair_terms: Write Combined Pseudo-Terms: the pairs ``a∩b`` of each document's so many heaviest terms, with
+            impact √(dᵢ·dⱼ) (Krasakis et al., Eq. 7); 0 for none.
+        threads: Threads that parse and index; by default one a processor.
+        store_raw: Keep each document's source, to be shown with its hit.
+        store_docvectors: Keep each document's terms and impacts as a term vector.
         optimize: Merge the index into one segment.
         overwrite: Replace an index that is there already.
+        resume: Go on with a build that was killed, from its last :meth:`checkpoint`.
+        on_error: ``stop`` at a bad document, or ``skip`` it; then it is listed in the index's ``SKIPPED_LOG``.
+        sources: What the vectors are made of, anything that JSON can hold; to go on, it must be the same.
 
-    Returns:
-        The manifest of the index.
+    Attributes:
+        position: What the last checkpoint was given, be it of the build that is gone on with; None before any.
+        skipped: Documents that were skipped.
 
     Raises:
-        CollectionError: A bad document, an id given twice, or no document with a term at all.
-        EncodingError: A bad vector.
-        OutputError: The folder exists and ``overwrite`` is not set, or cannot be written.
+        OutputError: On entry, that the folder exists and ``overwrite`` is not set; anywhere, that it cannot be written.
+        CollectionError: On a clean exit, an id that two documents have, or no document with a term.
+        EncodingError: An impact scale or a number of pair terms out of range.
+
+    Example:
+        >>> with ImpactIndexer("indexes/mine", "splade", impact_scale=51.2) as indexer:  # doctest: +SKIP
+        ...     indexer.add("d1", {"bird": 1.5, "fly": 0.25})
     """
-    target = Path(os.path.realpath(index))
-    if str(collection) == "-":
-        raise CollectionError("a collection is read more than once, so it cannot be standard input; give a file")
-    if threads < 1 or not 0 < (impact_scale or 1) < math.inf:
-        raise ValueError(f"threads and impact_scale must be above 0, got {threads} and {impact_scale}")
-    java_class("io.compneg.ImpactWriter")  # if there is no Java, say so before anything is made
-    threads = min(threads, _MOST_THREADS)
-    with _built_beside(target, overwrite) as folder, ImpactWriter(folder, threads) as writer:
-        if encoder == BM25:
-            scale = impact_scale or IMPACT_SCALE
-            if scale > LARGEST_IMPACT:
-                raise EncodingError(f"the impact scale of BM25 must be at most {LARGEST_IMPACT}, got {scale:g}")
-            bm25 = Bm25DocumentEncoder(_average_length(collection))
-            settings = {"k1": bm25.k1, "b": bm25.b, "average_length": bm25.average_length}
-            impacts = _encoded(collection, bm25, scale)
+
+    def __init__(
+        self,
+        index: str | Path,
+        encoder: str,
+        *,
+        settings: Mapping[str, float | int | str] | None = None,
+        impact_scale: float = 1.0,
+        signed: bool = False,
+        pair_terms: int = 0,
+        threads: int | None = None,
+        store_raw: bool = False,
+        store_docvectors: bool = False,
+        optimize: bool = False,
+        overwrite: bool = False,
+        resume: bool = False,
+        on_error: OnError = "stop",
+        sources: Any = None,
+    ) -> None:
+        if not 0 < impact_scale <= LARGEST_IMPACT:
+            raise EncodingError(f"the impact scale must be above 0 and at most {LARGEST_IMPACT}, got {impact_scale:g}")
+        if not (pair_terms == 0 or 2 <= pair_terms <= MOST_PAIR_TERMS):
+            raise EncodingError(f"pair terms must be 0, or from 2 to {MOST_PAIR_TERMS}, got {pair_terms}")
+        if threads is not None and threads < 1:
+            raise ValueError(f"threads must be 1 or more, got {threads}")
+        java_class("io.compneg.ImpactIndexer")  # if there is no Java, say so before anything is made
+        self._target = Path(os.path.realpath(index))
+        self._manifest = Manifest(encoder, dict(settings or {}), impact_scale, signed, pair_terms)
+        self._threads = min(threads or _PROCESSORS, 4 * _PROCESSORS)
+        self._store = {"store_raw": store_raw, "store_docvectors": store_docvectors}
+        self._sources = sources
+        self._optimize, self._overwrite, self._resume = optimize, overwrite, resume
+        self._skip = on_error == "skip"
+        self._added: list[tuple[str, str]] = []
+        self._added_before = 0
+        self._unique = False
+        self.skipped = 0
+        self.position: Any = None
+
+    def __enter__(self) -> ImpactIndexer:
+        """Makes the place to build in, or goes on with an unfinished build."""
+        written = {name: getattr(self._manifest, name) for name in ("impact_scale", "signed", "pair_terms")}
+        self._plan = asdict(self._manifest) | self._store | {"sources": self._sources}
+        with ExitStack() as stack:
+            self._folder = stack.enter_context(build_folder(self._target, self._plan, self._overwrite, self._resume))
+            self._writer = stack.enter_context(
+                ImpactWriter(self._folder, threads=self._threads, resume=self._resume, **written, **self._store)
+            )
+            log_bytes = self._restore()
+            self._log = stack.enter_context((self._folder / SKIPPED_LOG).open("a", encoding="utf-8"))
+            self._log.truncate(log_bytes)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Completes the index and puts it in place; on an exception, leaves things as they were."""
+        if error is not None:
+            self._stack.__exit__(kind, error, traceback)
+            return
+        with self._stack:
+            self._finish()
+        if self.skipped:
+            _logger.warning("%d documents were skipped; see %s", self.skipped, self._target / SKIPPED_LOG)
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest, with the documents that are in so far."""
+        documents, empty = self._writer.counts
+        return replace(self._manifest, documents=documents, empty_documents=empty)
+
+    def add(self, docid: str, vector: Mapping[str, float], raw: Mapping[str, Any] | None = None) -> None:
+        """Adds a document.
+
+        Args:
+            docid: Its id, without white space.
+            vector: Its terms, without white space, and their weights.
+            raw: What to store with ``store_raw``; by default the id and the vector.
+
+        Raises:
+            CollectionError: A bad document, here or in a later call; with ``on_error="skip"`` it is listed instead.
+        """
+        line = json.dumps({"id": docid, "vector": vector}, ensure_ascii=False)
+        self._added.append((line, line if raw is None else json.dumps(raw, ensure_ascii=False)))
+        if len(self._added) == _BATCH:
+            self._flush()
+
+    def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> None:
+        """Adds a block of JSON lines, as :meth:`ImpactWriter.add_lines` has it.
+
+        Raises:
+            CollectionError: As with :meth:`add`.
+        """
+        self.report(self._writer.add_lines(lines, file, first_line, sources))
+
+    def report(self, problems: Sequence[str]) -> None:
+        """Takes note of documents that could not be indexed, each as ``file:line: what is wrong``.
+
+        Raises:
+            CollectionError: The first of them, unless they are to be skipped.
+        """
+        if problems and not self._skip:
+            raise CollectionError(problems[0])
+        self._log.writelines(f"{problem}\n" for problem in problems)
+        self.skipped += len(problems)
+
+    def skipped_places(self) -> set[str]:
+        """``file:line`` of each document that was skipped."""
+        self._log.flush()
+        with (self._folder / SKIPPED_LOG).open(encoding="utf-8") as log:
+            return {line.split(": ")[0] for line in log}
+
+    def checkpoint(self, position: Any) -> None:
+        """Makes durable what was added so far, to be gone on with should the process be killed.
+
+        Args:
+            position: Where to go on, in JSON; it comes back as the attribute of this name.
+        """
+        self._drain()
+        self._log.flush()
+        os.fsync(self._log.fileno())
+        state = {"position": position, "skipped": self.skipped, "log_bytes": self._log.tell()}
+        self._writer.commit(json.dumps(state))
+        keep(self._folder, self._plan)
+        self.position = position
+
+    def duplicate_ids(self) -> list[str]:
+        """The ids that several documents have."""
+        self._drain()
+        duplicates = self._writer.duplicate_ids()
+        self._unique = not duplicates
+        return duplicates
+
+    def has_terms(self) -> bool:
+        """Whether any document has a term."""
+        self._drain()
+        documents, empty = self._writer.counts
+        return documents > empty
+
+    def delete(self, ids: Iterable[str]) -> None:
+        """Removes all documents of these ids."""
+        self._writer.delete(ids)
+
+    def _restore(self) -> int:
+        """Takes up the state of the last checkpoint; returns the length of the log at that time."""
+        state = json.loads(self._writer.state or "{}")
+        self.position, self.skipped = state.get("position"), state.get("skipped", 0)
+        return int(state.get("log_bytes", 0))
+
+    def _flush(self) -> None:
+        if self._added:
+            lines, sources = (
+                "\n".join(texts).encode(errors="surrogatepass") for texts in zip(*self._added, strict=True)
+            )
+            self.add_lines(lines, f"{self._target}: document", self._added_before + 1, sources)
+            self._added_before += len(self._added)
+            self._added.clear()
+
+    def _drain(self) -> None:
+        self._flush()
+        self.report(self._writer.drain())
+
+    def _finish(self) -> None:
+        if not self.has_terms():
+            raise CollectionError(f"{self._target}: no document with a term was added, so there is nothing to index")
+        if not self._unique and (duplicates := self.duplicate_ids()):
+            raise CollectionError(f"{self._target}: document id {duplicates[0]!r} is given twice")
+        if self._optimize:
+            self._writer.optimize()
+        if self.position is None:
+            self._writer.commit()
         else:
-            scale = impact_scale or 1.0
-            settings = {}
-            impacts = _precomputed(collection, scale)
-        documents, empty = 0, 0
-        with (folder / EMPTY_DOCUMENTS_LOG).open("w", encoding="utf-8") as log:
-            for document, vector in progress(impacts, None, "docs", "indexing"):
-                if vector:
-                    writer.add(document.docid, vector, document.raw if store_raw else None)
-                    documents += 1
-                else:
-                    log.write(f"{document.docid}\t{document.source}\n")
-                    empty += 1
-        if not documents:
-            raise CollectionError(f"{collection}: no document with a term in it, so there is nothing to index")
-        if (duplicate := writer.finish(optimize)) is not None:
-            raise _duplicate(collection, duplicate)
-        if not empty:
-            (folder / EMPTY_DOCUMENTS_LOG).unlink()
-        manifest = Manifest(encoder, settings, scale, documents=documents, empty_documents=empty)
-        manifest.write(folder)
-    if empty:
-        _logger.warning("%d empty documents were left out; they are named in %s", empty, target / EMPTY_DOCUMENTS_LOG)
-    return manifest
-
-
-def _encoded(
-    collection: str | Path, encoder: Bm25DocumentEncoder, scale: float
-) -> Iterator[tuple[SourceDocument, dict[str, int]]]:
-    for documents in _batches(iter_collection(collection)):
-        vectors = encoder.encode_batch([_required_text(document) for document in documents])
-        yield from ((document, quantize(vector, scale)) for document, vector in zip(documents, vectors, strict=True))
-
-
-def _precomputed(collection: str | Path, scale: float) -> Iterator[tuple[SourceDocument, dict[str, int]]]:
-    for document in iter_collection(collection):
-        if document.vector is None:
-            raise CollectionError(f"{document.source}: no `vector`; to encode texts here, use --encoder bm25")
-        yield document, checked_impacts(document.vector, scale, document.source)
-
-
-def _average_length(collection: str | Path) -> float:
-    terms = documents = 0
-    for batch in _batches(progress(iter_collection(collection), None, "docs", "counting terms")):
-        counts = term_counts([_required_text(document) for document in batch])
-        terms += sum(counts)
-        documents += sum(count > 0 for count in counts)
-    return terms / documents if documents else 1.0
-
-
-def _required_text(document: SourceDocument) -> str:
-    if document.text is None:
-        raise CollectionError(
-            f"{document.source}: only a `vector`, which BM25 cannot use; give the model that made it as --encoder"
-        )
-    return document.text
-
-
-def _batches(documents: Iterable[SourceDocument]) -> Iterator[list[SourceDocument]]:
-    """Groups documents, few of them where they are long, so that memory does not grow with their length."""
-    batch: list[SourceDocument] = []
-    characters = 0
-    for document in documents:
-        batch.append(document)
-        characters += len(document.raw)
-        if len(batch) == _BATCH or characters >= _BATCH_CHARACTERS:
-            yield batch
-            batch, characters = [], 0
-    if batch:
-        yield batch
-
-
-def _duplicate(collection: str | Path, docid: str) -> CollectionError:
-    """The error for an id given twice; reads the collection again for the two places."""
-    places = [document.source for document in iter_collection(collection) if document.docid == docid]
-    if len(places) < 2:
-        return CollectionError(f"{collection}: document id {docid!r} is given twice")
-    return CollectionError(f"{places[1]}: document id {docid!r} was given at {places[0]} already")
-
-
-def _check_target(target: Path, overwrite: bool) -> None:
-    """Makes sure that nothing but an index is ever replaced."""
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
-        return
-    if not target.is_dir() or not ((target / MANIFEST_NAME).exists() or any(target.glob("segments_*"))):
-        raise OutputError(f"{target}: exists and is no index; give another --index")
-    if not overwrite:
-        raise OutputError(f"{target}: exists already; give --overwrite to replace it, or another --index")
-
-
-def _take_place(folder: Path, target: Path) -> None:
-    """Renames the folder to the target, whose old content goes once the new one is in place."""
-    if not target.exists():
-        folder.rename(target)
-        return
-    old = target.with_name(f".{target.name}.{secrets.token_hex(4)}.old")
-    target.rename(old)
-    try:
-        folder.rename(target)
-    except BaseException:
-        old.rename(target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-
-
-@contextmanager
-def _built_beside(target: Path, overwrite: bool) -> Iterator[Path]:
-    """A new folder beside the target, which takes its name on a clean exit and vanishes on any exception."""
-    _check_target(target, overwrite)
-    folder = target.with_name(f".{target.name}.{secrets.token_hex(4)}.building")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-    except OSError as cause:
-        raise OutputError(f"{target}: cannot be written: {(cause.strerror or str(cause)).lower()}") from None
-    try:
-        yield folder
-        _check_target(target, overwrite)  # another build may have been faster
-        _take_place(folder, target)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+            self.checkpoint(self.position)
+        self.manifest.write(self._folder)
+        self._log.flush()
+        if not self.skipped:
+            (self._folder / SKIPPED_LOG).unlink()

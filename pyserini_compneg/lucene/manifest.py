@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.errors import IndexFormatError
+from pyserini_compneg.files import atomic_writer
 
 MANIFEST_NAME = "compneg.json"
 FORMAT_VERSION = 1
@@ -50,8 +51,8 @@ class Manifest:
 
     def write(self, index: Path) -> None:
         """Writes the manifest into an index folder."""
-        text = json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n"
-        (index / MANIFEST_NAME).write_text(text, encoding="utf-8")
+        with atomic_writer(index / MANIFEST_NAME) as handle:
+            handle.write(json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
 
     @classmethod
     def read(cls, index: Path) -> Manifest | None:

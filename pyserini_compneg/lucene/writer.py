@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from pyserini_compneg.errors import OutputError
 from pyserini_compneg.lucene.gate import java_class, message_of
@@ -16,75 +17,124 @@ LARGEST_IMPACT = 1 << 20
 LONGEST_TERM_BYTES = 32766
 """Lucene's limit for a term, and so for an id, in UTF-8."""
 
-_BATCH_CHARACTERS = 1 << 21
 _MEMORY_BUFFER_MB = 256.0
 
 
+class Counts(NamedTuple):
+    """Documents written, and how many of them have no term."""
+
+    documents: int
+    empty: int
+
+
 class ImpactWriter:
-    """Writes one new index. Use it as a context manager; an index is whole only after :meth:`finish`.
+    """Writes an index from blocks of JSON lines. Use it as a context manager; what is not committed is lost.
+
+    A line is ``{"id", "vector": {term: weight}}``; other fields do not matter. ``io.compneg.DocumentReader`` checks it
+    and makes impacts of the weights. The methods that write return the problems of the documents that could not be
+    indexed, each as ``file:line: what is wrong``, in the order of the lines, but not at once: threads are at work.
 
     Args:
-        folder: An empty folder.
-        threads: Threads that write.
+        folder: An empty folder, or one with a commit to go on from.
+        threads: Threads that parse and index.
+        impact_scale: Impact = round(weight * impact_scale), half to even; with 1 the weights must be whole numbers.
+        signed: Index a negative weight of t as an impact of ``¬t``; otherwise it is a problem.
+        pair_terms: Add the pairs of each document's so many heaviest terms, as ``a∩b`` with impact √(dᵢ·dⱼ).
+        store_raw: Store each document's source.
+        store_docvectors: Store each document's terms and impacts as a term vector.
+        resume: Go on from the last commit.
 
     Raises:
         OutputError: The folder cannot be written, or the disk is full, here and in every method.
     """
 
-    def __init__(self, folder: Path, threads: int = 1) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        threads: int = 1,
+        impact_scale: float = 1.0,
+        signed: bool = False,
+        pair_terms: int = 0,
+        store_raw: bool = False,
+        store_docvectors: bool = False,
+        resume: bool = False,
+    ) -> None:
         self._folder = folder
-        self._batch: list[str] = []
-        self._characters = 0
-        self._writer = self._call(
-            java_class("io.compneg.ImpactWriter"), str(folder), CONTENTS, threads, _MEMORY_BUFFER_MB
-        )
+        settings = {
+            "field": CONTENTS,
+            "impactScale": impact_scale,
+            "signed": signed,
+            "pairTerms": pair_terms,
+            "storeRaw": store_raw,
+            "storeDocvectors": store_docvectors,
+            "threads": threads,
+            "memoryBufferMb": _MEMORY_BUFFER_MB,
+            "resume": resume,
+        }
+        indexer = java_class("io.compneg.ImpactIndexer")
+        self._indexer = self._call(indexer, str(folder), json.dumps(settings))
 
     def __enter__(self) -> ImpactWriter:
         """Returns the writer itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Closes the index without finishing it."""
-        self._call(self._writer.close)
+        """Closes the index without a commit."""
+        self._call(self._indexer.close)
 
-    def add(self, docid: str, impacts: Mapping[str, int], raw: str | None = None) -> None:
-        """Adds a document.
+    @property
+    def state(self) -> str | None:
+        """What the commit that is gone on from was given; None on a new index."""
+        state: str | None = self._call(self._indexer.state)
+        return state
 
-        Args:
-            docid: Its id.
-            impacts: Terms and impacts, 1 to ``LARGEST_IMPACT``; may be empty.
-            raw: The source to store, if any.
-        """
-        document: dict[str, object] = {"id": docid, "vector": impacts}
-        if raw is not None:
-            document["raw"] = raw
-        line = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-        self._batch.append(line)
-        self._characters += len(line)
-        if self._characters >= _BATCH_CHARACTERS:
-            self._flush()
+    @property
+    def counts(self) -> Counts:
+        """What was written, but for the blocks that are still worked on."""
+        return Counts(*self._call(self._indexer.counts))
 
-    def finish(self, optimize: bool = False) -> str | None:
-        """Makes the index durable.
+    def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> list[str]:
+        """Adds documents; waits only while too many blocks are being worked on.
 
         Args:
-            optimize: Merge it into one segment.
-
-        Returns:
-            An id that two documents have, or None; found from the index, so that no list of ids is held in memory.
+            lines: JSON lines in UTF-8; blank ones count as lines.
+            file: Their file, for messages.
+            first_line: The number of the first line there.
+            sources: What to store for each line, as many lines; by default the lines themselves.
         """
-        self._flush()
-        self._call(self._writer.finish, optimize)
-        duplicate: str | None = self._call(self._writer.duplicateId)
-        return duplicate
+        return _problems(self._call(self._indexer.add, lines, sources, file, first_line))
 
-    def _flush(self) -> None:
-        if self._batch:
-            self._call(self._writer.add, "\n".join(self._batch).encode())
-        self._batch, self._characters = [], 0
+    def drain(self) -> list[str]:
+        """Waits until everything is in."""
+        return _problems(self._call(self._indexer.drain))
 
-    def _call(self, function, *arguments):  # type: ignore[no-untyped-def]  # a Java method has no type
+    def commit(self, state: str | None = None) -> None:
+        """Makes durable what is in.
+
+        Args:
+            state: For :attr:`state`, should the process end after this; None when the index is complete.
+        """
+        self._call(self._indexer.commit, state)
+
+    def optimize(self) -> None:
+        """Merges the index into one segment."""
+        self._call(self._indexer.optimize)
+
+    def duplicate_ids(self) -> list[str]:
+        """The ids that several documents have; found in the index, so that no list of all ids is in memory."""
+        return bytes(self._call(self._indexer.duplicateIds).tostring()).decode().split()
+
+    def delete(self, ids: Iterable[str]) -> None:
+        """Removes all documents of these ids."""
+        self._call(self._indexer.delete, "\n".join(ids).encode())
+
+    def _call(self, function: Any, *arguments: object) -> Any:
         try:
             return function(*arguments)
         except Exception as cause:
             raise OutputError(f"{self._folder}: the index cannot be written: {message_of(cause)}") from None
+
+
+def _problems(answer: str | None) -> list[str]:
+    return answer.split("\n") if answer else []

@@ -30,9 +30,11 @@ def test_documents_without_terms():
 
 def test_a_query_by_hand(tmp_path):
     with ImpactWriter(tmp_path) as writer:
-        for i, terms in enumerate((["bird", "fli"], ["bird"], ["bat"])):
-            writer.add(f"d{i}", dict.fromkeys(terms, 1))
-        writer.finish()
+        vectors = ({"bird": 1, "fli": 1}, {"bird": 1}, {"bat": 1})
+        lines = [json.dumps({"id": f"d{i}", "vector": vector}) for i, vector in enumerate(vectors)]
+        writer.add_lines("\n".join(lines).encode(), "documents")
+        writer.drain()
+        writer.commit()
     with ImpactReader(tmp_path) as reader:
         encoder = Bm25QueryEncoder(reader)
         assert encoder.encode("birds flying over birds") == {"bird": pytest.approx(2 * math.log(1 + 1.5 / 2.5))}

@@ -95,8 +95,9 @@ def reader(tmp_path):
     index = tmp_path / "index"
     index.mkdir()
     with ImpactWriter(index) as writer:
-        writer.add("d", {"bird": 2})
-        writer.finish()
+        writer.add_lines(b'{"id": "d", "vector": {"bird": 2}}', "documents")
+        writer.drain()
+        writer.commit()
     with ImpactReader(index) as opened:
         yield opened
 

@@ -1,5 +1,4 @@
 import json
-import logging
 import os
 import signal
 import subprocess
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pyserini_compneg.errors import CollectionError, OutputError
-from pyserini_compneg.index import build_index, indexer
+from pyserini_compneg.index import ImpactIndexer, build_index, building
 from pyserini_compneg.index.__main__ import main
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, ImpactWriter, Manifest
 
@@ -73,21 +72,15 @@ def test_fractional_weights_are_scaled_and_rounded_half_to_even(tmp_path):
         assert [list(ranking.scores) for ranking in reader.search(queries, 9)] == [[], [2.0], [2.0], []]
 
 
-def test_empty_documents_are_counted_named_and_left_out(tmp_path, caplog):
+def test_documents_without_terms_are_counted_and_can_be_looked_up(tmp_path):
     path = write(tmp_path / "c.jsonl", ("d1", "birds"), ("e1", ""), ("d2", "birds"), ("e2", "the of"))
-    manifest = build_index(path, tmp_path / "index")
-    assert (manifest.documents, manifest.empty_documents) == (2, 2)
+    manifest = build_index(path, tmp_path / "index", store_raw=True)
+    assert (manifest.documents, manifest.empty_documents) == (4, 2)
     assert Manifest.read(tmp_path / "index") == manifest
-    log = tmp_path / "index" / indexer.EMPTY_DOCUMENTS_LOG
-    assert log.read_text() == f"e1\t{path}:2\ne2\t{path}:4\n"
-    assert caplog.record_tuples == [
-        (
-            "pyserini_compneg.index.indexer",
-            logging.WARNING,
-            f"2 empty documents were left out; they are named in {log}",
-        )
-    ]
     assert found(tmp_path / "index") == ["d1", "d2"]
+    with ImpactReader(tmp_path / "index") as reader:
+        assert (reader.document_count, reader.field_document_count) == (4, 2)
+        assert reader.raw("e2") == '{"id": "e2", "contents": "the of"}'
 
 
 def test_empty_documents_do_not_count_for_the_average_length(tmp_path):
@@ -154,14 +147,11 @@ def test_an_interruption_leaves_what_was_there(tmp_path, collection, monkeypatch
     if overwrite:
         build_index(collection, index)
     before = contents(index) if overwrite else None
-    original = ImpactWriter.add
 
-    def add(self, docid, *rest):
-        if docid == "d2":
-            raise interruption
-        original(self, docid, *rest)
+    def drain(self):
+        raise interruption
 
-    monkeypatch.setattr(ImpactWriter, "add", add)
+    monkeypatch.setattr(ImpactWriter, "drain", drain)
     with pytest.raises(interruption):
         build_index(collection, index, overwrite=overwrite)
     assert (contents(index) if index.exists() else None) == before
@@ -188,12 +178,11 @@ SLOW_COMMAND = """
 import sys, time
 from pyserini_compneg.index import indexer
 from pyserini_compneg.index.__main__ import main
-original = indexer.ImpactWriter.add
-def add(self, *arguments):
-    original(self, *arguments)
+original = indexer.ImpactWriter.add_lines
+def add_lines(self, *arguments):
     print("adding", flush=True)
     time.sleep(30)
-indexer.ImpactWriter.add = add
+indexer.ImpactWriter.add_lines = add_lines
 sys.exit(main())
 """
 
@@ -260,7 +249,7 @@ def test_missing_arguments_and_help(capsys):
     assert main([]) == 2
     assert "--collection, --index" in capsys.readouterr().err
     assert main(["-h"]) == 0
-    assert "\nexample:\n  python -m pyserini_compneg.index --collection " in capsys.readouterr().out
+    assert "\nexamples:\n  python -m pyserini_compneg.index --collection " in capsys.readouterr().out
 
 
 def test_a_bad_collection_is_one_line(tmp_path, capfd):
@@ -276,22 +265,18 @@ def test_the_module_runs(tmp_path, collection):
     assert (tmp_path / "index" / MANIFEST_NAME).exists()
 
 
-def test_an_index_that_appeared_meanwhile_is_kept(tmp_path, collection, monkeypatch):
-    index = tmp_path / "index"
-    finish = ImpactWriter.finish
-
-    def faster(writer, optimize=False):
-        monkeypatch.setattr(ImpactWriter, "finish", finish)
-        build_index(write(tmp_path / "other.jsonl", ("x", "birds")), index)
-        return finish(writer, optimize)
-
-    monkeypatch.setattr(ImpactWriter, "finish", faster)
-    with pytest.raises(OutputError, match="exists already"):
-        build_index(collection, index)
-    assert found(index) == ["x"]
+def test_an_index_that_appeared_meanwhile_is_kept(tmp_path, collection):
+    other = tmp_path / "other"
+    build_index(write(tmp_path / "other.jsonl", ("x", "birds")), other)
+    with pytest.raises(OutputError, match="exists already"), ImpactIndexer(tmp_path / "index", "m") as indexer:
+        indexer.add("d1", {"bird": 1})
+        other.rename(tmp_path / "index")
+    assert found(tmp_path / "index") == ["x"]
+    assert hidden(tmp_path) == []
 
 
-def test_a_failed_exchange_keeps_the_old_index(tmp_path, collection, monkeypatch):
+@pytest.mark.parametrize("in_one_step", [True, False])
+def test_a_failed_exchange_keeps_the_old_index(tmp_path, collection, monkeypatch, in_one_step):
     index = tmp_path / "index"
     build_index(write(tmp_path / "other.jsonl", ("x", "birds")), index)
     rename = Path.rename
@@ -301,12 +286,36 @@ def test_a_failed_exchange_keeps_the_old_index(tmp_path, collection, monkeypatch
             raise KeyboardInterrupt
         return rename(path, target)
 
+    def exchange(a, b):
+        if in_one_step:
+            raise KeyboardInterrupt
+        return False
+
+    monkeypatch.setattr(building, "_exchange", exchange)
     monkeypatch.setattr(Path, "rename", fails)
     with pytest.raises(KeyboardInterrupt):
         build_index(collection, index, overwrite=True)
     monkeypatch.undo()
     assert found(index) == ["x"]
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    assert hidden(tmp_path) == []
+
+
+def test_without_an_exchange_in_one_step(tmp_path, collection, monkeypatch):
+    index = tmp_path / "index"
+    build_index(write(tmp_path / "other.jsonl", ("x", "birds")), index)
+    monkeypatch.setattr(building, "_exchange", lambda a, b: False)
+    build_index(collection, index, overwrite=True)
+    assert found(index) == ["d3", "d1"]
+    assert hidden(tmp_path) == []
+
+
+def test_a_kill_between_two_renames_is_mended(tmp_path, collection):
+    index = tmp_path / "index"
+    build_index(write(tmp_path / "other.jsonl", ("x", "birds")), index)
+    index.rename(tmp_path / ".index.old")
+    with pytest.raises(OutputError, match="exists already"):
+        build_index(collection, index)
+    assert found(index) == ["x"]
 
 
 def test_a_link_to_an_index_is_followed(tmp_path, collection):

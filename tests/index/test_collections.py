@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from pyserini_compneg.errors import CollectionError, EncodingError
+from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.index import build_index
 from pyserini_compneg.index.collection import iter_collection
 from pyserini_compneg.lucene import ImpactReader
@@ -55,43 +55,66 @@ BM25_FAULTS = [
     ),
 ]
 
-TERM_RULE = "must be without white space and without ∩ and ¬"
+TERM_RULE = "must be a text without white space"
+RESERVED = "reads as a pseudo-term: ¬t and a∩b are reserved for complements and pairs"
+NON_STANDARD = ": enable `JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS` to allow"
+MORE = "more than one object on the line"
+OVER = "the object goes on after the end of the line"
+NO_SPACE = "has white space, which a TREC run cannot hold"
 VECTOR_FAULTS = [
     (
         [GOOD, {"id": "d2", "contents": "x"}],
         CollectionError,
         ":2: no `vector`; to encode texts here, use --encoder bm25",
     ),
-    (['{"id": "d1", "vector": {"a": NaN}}'], CollectionError, ":1: not valid JSON: NaN is no JSON number"),
-    (['{"id": "d1", "vector": {"a": Infinity}}'], CollectionError, ":1: not valid JSON: Infinity is no JSON number"),
+    (
+        ['{"id": "d1", "vector": {"a": NaN}}'],
+        CollectionError,
+        f":1: not valid JSON: Non-standard token 'NaN'{NON_STANDARD}",
+    ),
+    (
+        ['{"id": "d1", "vector": {"a": Infinity}}'],
+        CollectionError,
+        f":1: not valid JSON: Non-standard token 'Infinity'{NON_STANDARD}",
+    ),
     (
         ['{"id": "d1", "vector": {"a": 1e999}}'],
-        EncodingError,
-        ":1: the weight of 'a' must be from 0 to 1.04858e+06, got inf",
+        CollectionError,
+        ":1: the weight of 'a' must be at most 1048576, got Infinity",
     ),
     (
         [{"id": "d1", "vector": {"a": 1, "b": -3}}],
-        EncodingError,
-        ":1: the weight of 'b' must be from 0 to 1.04858e+06, got -3",
+        CollectionError,
+        ":1: the weight of 'b' is negative, -3; to index negative weights give --signed",
     ),
     (
         [{"id": "d1", "vector": {"a": (1 << 20) + 1}}],
-        EncodingError,
-        ":1: the weight of 'a' must be from 0 to 1.04858e+06, got 1048577",
+        CollectionError,
+        ":1: the weight of 'a' must be at most 1048576, got 1048577",
     ),
     (
         [{"id": "d1", "vector": {"a": 1.5}}],
-        EncodingError,
+        CollectionError,
         ":1: the weight of 'a' must be a whole number, got 1.5; for fractional weights give --impact-scale, for SPLADE "
         "51.2, which is Pyserini's round(weight / 5 * 256)",
     ),
-    ([{"id": "d1", "vector": {"a": "1"}}], EncodingError, ":1: the weight of 'a' must be a number, got '1'"),
-    ([{"id": "d1", "vector": {"a": True}}], EncodingError, ":1: the weight of 'a' must be a number, got True"),
-    ([{"id": "d1", "vector": {"a": None}}], EncodingError, ":1: the weight of 'a' must be a number, got None"),
-    ([{"id": "d1", "vector": {"a∩b": 1}}], EncodingError, f":1: the term 'a∩b' {TERM_RULE}"),
-    ([{"id": "d1", "vector": {"¬a": 1}}], EncodingError, f":1: the term '¬a' {TERM_RULE}"),
-    ([{"id": "d1", "vector": {"a b": 1}}], EncodingError, f":1: the term 'a b' {TERM_RULE}"),
-    ([{"id": "d1", "vector": {"": 1}}], EncodingError, f":1: the term '' {TERM_RULE}"),
+    ([{"id": "d1", "vector": {"a": "1"}}], CollectionError, ":1: the weight of 'a' must be a number, got the text '1'"),
+    ([{"id": "d1", "vector": {"a": True}}], CollectionError, ":1: the weight of 'a' must be a number, got true"),
+    ([{"id": "d1", "vector": {"a": None}}], CollectionError, ":1: the weight of 'a' must be a number, got null"),
+    ([{"id": "d1", "vector": {"a∩b": 1}}], CollectionError, f":1: the term 'a∩b' {RESERVED}"),
+    ([{"id": "d1", "vector": {"¬a": 1}}], CollectionError, f":1: the term '¬a' {RESERVED}"),
+    ([{"id": "d1", "vector": {"a b": 1}}], CollectionError, f":1: the term 'a b' {TERM_RULE}"),
+    (['{"id": "d1", "vector": {"a": 1, "a": 2}}'], CollectionError, ":1: the term 'a' is given twice"),
+    (['{"id": "d1", "vector": {"a": 1}} {"id": "d2"}'], CollectionError, f":1: not valid JSON: {MORE}"),
+    ([GOOD, '{"id": "d2",', '"vector": {"a": 1}}'], CollectionError, f":2: not valid JSON: {OVER}"),
+    ([{"id": "d1", "vector": ["a"]}], CollectionError, ":1: `vector` must be a JSON object, got a list"),
+    (['["d1"]'], CollectionError, ":1: expected a JSON object, got a list"),
+    (["7"], CollectionError, ":1: expected a JSON object, got 7"),
+    ([GOOD, {"vector": {"a": 1}}], CollectionError, ":2: no document id; expected one of the fields id, _id, docid"),
+    ([{"id": " ", "vector": {"a": 1}}], CollectionError, ":1: the document id is blank"),
+    ([{"id": "a b", "vector": {}}], CollectionError, f":1: the document id 'a b' {NO_SPACE}"),
+    ([{"id": True, "vector": {}}], CollectionError, ":1: the document id must be a text or a whole number, got true"),
+    ([{"id": "d1", "vector": {"": 1}}], CollectionError, f":1: the term '' {TERM_RULE}"),
 ]
 
 
@@ -117,16 +140,16 @@ def test_bad_vectors(tmp_path, lines, error, said):
 
 def test_a_scale_moves_the_limits_of_weights(tmp_path):
     collection = write(tmp_path / "c.jsonl", {"id": "d1", "vector": {"a": 20481}})
-    assert refused(collection, tmp_path / "index", "splade", EncodingError, impact_scale=51.2) == (
-        f"{collection}:1: the weight of 'a' must be from 0 to 20480, got 20481"
+    assert refused(collection, tmp_path / "index", "splade", CollectionError, impact_scale=51.2) == (
+        f"{collection}:1: the weight of 'a' must be at most 20480, got 20481 (the impact scale is 51.2)"
     )
 
 
 @pytest.mark.parametrize("scale", [1.0, 51.2])
 def test_a_whole_number_beyond_all_floats(tmp_path, scale):
     collection = write(tmp_path / "c.jsonl", '{"id": "d1", "vector": {"a": 1' + 400 * "0" + "}}")
-    text = refused(collection, tmp_path / "index", "splade", EncodingError, impact_scale=scale)
-    assert text.startswith(f"{collection}:1: the weight of 'a' must be from 0 to ")
+    text = refused(collection, tmp_path / "index", "splade", CollectionError, impact_scale=scale)
+    assert text.startswith(f"{collection}:1: the weight of 'a' must be at most ")
 
 
 def test_a_missing_file(tmp_path):

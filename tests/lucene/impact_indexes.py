@@ -12,17 +12,30 @@ from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Ranking, java_cl
 Documents = Mapping[str, Mapping[str, int]]
 
 
-def write_index(folder: Path, *segments: Documents, deleted: Iterable[str] = (), raw: bool = False) -> Path:
+def write_index(
+    folder: Path, *segments: Documents, deleted: Iterable[str] = (), raw: bool = False, **options: int
+) -> Path:
     """An index with a segment for each group of documents; the deleted ones stay in theirs, marked."""
     folder.mkdir(parents=True, exist_ok=True)
-    with ImpactWriter(folder) as writer:
+    with ImpactWriter(folder, store_raw=raw, **options) as writer:
         for documents in segments:
-            for docid, impacts in documents.items():
-                writer.add(docid, impacts, json.dumps({"id": docid, "title": f"title of {docid}"}) if raw else None)
-            writer.finish()
+            titles = [{"id": docid, "title": f"title of {docid}"} for docid in documents]
+            add_documents(writer, documents, json_lines(titles))
+            writer.commit()
     if deleted := list(deleted):
         delete_documents(folder, deleted)
     return folder
+
+
+def add_documents(writer: ImpactWriter, documents: Documents, sources: bytes | None = None) -> None:
+    """Adds documents in their order; none may be bad."""
+    lines = json_lines({"id": docid, "vector": impacts} for docid, impacts in documents.items())
+    assert writer.add_lines(lines, "documents", sources=sources) + writer.drain() == []
+
+
+def json_lines(records: Iterable[object]) -> bytes:
+    """One record a line."""
+    return "\n".join(json.dumps(record, ensure_ascii=False) for record in records).encode()
 
 
 def delete_documents(folder: Path, docids: Iterable[str]) -> None:

@@ -5,7 +5,7 @@ from impact_indexes import pairs, search, write_index
 from random_searches import Collection, collections, trees
 from score_oracle import check_ranking
 
-from pyserini_compneg.algebra import cpt_operands, cpt_pairs, document_pairs
+from pyserini_compneg.algebra import cpt_operands, cpt_pairs
 from pyserini_compneg.compose import Linear, Max, Product, Sum
 from pyserini_compneg.lucene import ImpactReader
 
@@ -86,31 +86,23 @@ def test_ties_are_in_the_order_of_utf8_bytes_at_every_cut(tmp_path):
             assert search(reader, [Linear({"a": 1.5})], hits)[0].docids == expected[:hits]
 
 
-VECTORS = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 300), min_size=1, max_size=6)
+SQUARES = st.integers(1, 30).map(lambda root: root * root)  # so that the impacts of pairs are whole
+VECTORS = st.dictionaries(st.sampled_from("abcdef"), SQUARES, min_size=1, max_size=6)
 OPERANDS = st.tuples(
     st.dictionaries(st.sampled_from("abcd"), st.integers(1, 9).map(float), min_size=1),
     st.dictionaries(st.sampled_from("cdef"), st.integers(1, 9).map(float), min_size=1),
 )
-PAIR_SCALE = 1000  # of the impacts of pairs, which are fractions
 
 
 @settings(few, max_examples=15)
 @given(st.lists(VECTORS, min_size=1, max_size=15), st.lists(OPERANDS, min_size=1, max_size=5))
 def test_factored_conjunctions_score_as_materialised_pairs(folders, vectors, queries):
-    plain = {f"d{i:02}": vector for i, vector in enumerate(vectors)}
-    paired = {
-        docid: {pair: round(PAIR_SCALE * weight) for pair, weight in document_pairs(vector, top=6).items()}
-        for docid, vector in plain.items()
-    }
-    with (
-        ImpactReader(write_index(folders(), plain)) as reader,
-        ImpactReader(write_index(folders(), paired)) as pair_reader,
-    ):
+    documents = {f"d{i:02}": vector for i, vector in enumerate(vectors)}
+    with ImpactReader(write_index(folders(), documents, pair_terms=6)) as reader:
         factored = search(reader, [Product(tuple(cpt_operands(query))) for query in queries], 100)
-        materialised = search(pair_reader, [Linear(cpt_pairs(query)) for query in queries], 100)
-    for query, ranking, oracle in zip(queries, factored, materialised, strict=True):
+        materialised = search(reader, [Linear(cpt_pairs(query)) for query in queries], 100)
+    for ranking, oracle in zip(factored, materialised, strict=True):
         scores = dict(pairs(oracle))
         assert scores.keys() == set(ranking.docids)
         for docid, value in pairs(ranking):
-            rounding = sum(cpt_pairs(query).values()) * 0.5 / PAIR_SCALE  # of the stored impacts
-            assert value == pytest.approx(scores[docid] / PAIR_SCALE, abs=rounding + 1e-6 * value)
+            assert value == pytest.approx(scores[docid], rel=1e-6)

@@ -16,8 +16,9 @@ from pathlib import Path
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter
 folder = Path(sys.argv[1])
 with ImpactWriter(folder) as writer:
-    writer.add("d", {"a": 3})
-    writer.finish()
+    writer.add_lines(b'{"id": "d", "vector": {"a": 3}}', "documents")
+    writer.drain()
+    writer.commit()
 with ImpactReader(folder) as reader:
     print(reader.search(['{"vector": {"a": 2}}'], 10)[0].scores[0])
 """

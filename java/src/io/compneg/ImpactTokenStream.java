@@ -1,8 +1,5 @@
 package io.compneg;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import java.util.Iterator;
-import java.util.Map;
 import org.apache.lucene.analysis.TokenStream;
 import org.apache.lucene.analysis.tokenattributes.CharTermAttribute;
 import org.apache.lucene.analysis.tokenattributes.TermFrequencyAttribute;
@@ -14,19 +11,20 @@ import org.apache.lucene.analysis.tokenattributes.TermFrequencyAttribute;
 final class ImpactTokenStream extends TokenStream {
   private final CharTermAttribute term = addAttribute(CharTermAttribute.class);
   private final TermFrequencyAttribute frequency = addAttribute(TermFrequencyAttribute.class);
-  private final Iterator<Map.Entry<String, JsonNode>> impacts;
+  private final ImpactVector vector;
+  private int next;
 
-  ImpactTokenStream(JsonNode vector) {
-    impacts = vector.properties().iterator();
+  ImpactTokenStream(ImpactVector vector) {
+    this.vector = vector;
   }
 
   @Override
   public boolean incrementToken() {
-    if (!impacts.hasNext()) return false;
+    if (next == vector.size()) return false;
     clearAttributes();
-    Map.Entry<String, JsonNode> impact = impacts.next();
-    term.append(impact.getKey());
-    frequency.setTermFrequency(impact.getValue().intValue());
+    term.append(vector.term(next));
+    frequency.setTermFrequency(vector.impact(next));
+    next++;
     return true;
   }
 }

@@ -29,10 +29,14 @@ sealed interface ScoringTree {
   /** The sum of the parts. */
   record Sum(List<ScoringTree> children) implements ScoringTree {}
 
-  /** Reads queries and documents, with texts and names of any length. */
+  /**
+   * Reads queries and documents, with texts and names of any length. Names are not interned: a vocabulary may
+   * be large, and the table of interned texts is one for all threads.
+   */
   ObjectMapper JSON =
       new ObjectMapper(
           JsonFactory.builder()
+              .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
               .streamReadConstraints(
                   StreamReadConstraints.builder()
                       .maxStringLength(Integer.MAX_VALUE)

@@ -1,0 +1,245 @@
+package io.compneg;
+
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.JsonToken;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * Reads the documents of a block of JSON lines: {@code {"id", "vector": {term: weight}}}, further fields
+ * skipped; checks them and turns weights into impacts, round(weight · scale), half to even.
+ *
+ * <p>One parser goes through the whole block, so that the names of terms are decoded once a block; after a bad
+ * line a new one starts on the next.
+ */
+final class DocumentReader {
+  /** What is wrong with a document, in one line. */
+  static final class BadDocument extends Exception {
+    private static final long serialVersionUID = 1;
+
+    BadDocument(String message) {
+      super(message, null, false, false);
+    }
+  }
+
+  /** Larger impacts would leave the range in which scores are exact to the last bit. */
+  static final int LARGEST_IMPACT = 1 << 20;
+
+  /** Lucene's limit for a term, and so for an id, in UTF-8. */
+  private static final int LONGEST_TERM_BYTES = 32766;
+
+  private static final List<String> ID_FIELDS = List.of("id", "_id", "docid");
+
+  private final byte[] block;
+  private final double scale;
+  private final boolean signed;
+  private final int pairTerms;
+  private final LineScanner lines;
+  private final ImpactVector vector = new ImpactVector();
+  private final Set<String> seen = new HashSet<>();
+  private JsonParser parser;
+  private int parserStart;
+  private String id;
+
+  DocumentReader(byte[] block, double scale, boolean signed, int pairTerms) {
+    this.block = block;
+    this.scale = scale;
+    this.signed = signed;
+    this.pairTerms = pairTerms;
+    this.lines = new LineScanner(block);
+  }
+
+  /** The document's id. */
+  String id() {
+    return id;
+  }
+
+  /** The document's impacts; overwritten by the next document. */
+  ImpactVector vector() {
+    return vector;
+  }
+
+  /** Moves to the next line; false at the end of the block. */
+  boolean nextLine() {
+    return lines.next();
+  }
+
+  /** Whether the line holds nothing but white space. */
+  boolean blank() {
+    return lines.blankFrom(lines.start());
+  }
+
+  /** Reads the document on the line. */
+  void read() throws BadDocument, IOException {
+    boolean good = false;
+    try {
+      if (parser == null) {
+        parserStart = lines.start();
+        parser = ScoringTree.JSON.getFactory().createParser(block, parserStart, block.length - parserStart);
+      }
+      readObject();
+      long end = parserStart + parser.currentLocation().getByteOffset();
+      if (end > lines.end()) throw new BadDocument("not valid JSON: the object goes on after the end of the line");
+      if (!lines.blankFrom((int) end)) throw new BadDocument("not valid JSON: more than one object on the line");
+      good = true;
+    } catch (JsonProcessingException e) {
+      throw new BadDocument("not valid JSON: " + oneLine(e.getOriginalMessage()));
+    } finally {
+      if (!good && parser != null) {
+        parser.close();
+        parser = null;
+      }
+    }
+  }
+
+  private void readObject() throws BadDocument, IOException {
+    if (parser.nextToken() != JsonToken.START_OBJECT) {
+      throw new BadDocument("expected a JSON object, got " + described(parser));
+    }
+    String[] ids = new String[ID_FIELDS.size()];
+    boolean hasVector = false;
+    while (parser.nextToken() != JsonToken.END_OBJECT) {
+      String name = parser.currentName();
+      parser.nextToken();
+      int idField = ID_FIELDS.indexOf(name);
+      if (idField >= 0) {
+        ids[idField] = readId();
+      } else if (name.equals("vector")) {
+        readVector();
+        hasVector = true;
+      } else {
+        parser.skipChildren();
+      }
+    }
+    id = null;
+    for (int i = ids.length - 1; i >= 0; i--) if (ids[i] != null) id = ids[i];
+    if (id == null) {
+      throw new BadDocument("no document id; expected one of the fields " + String.join(", ", ID_FIELDS));
+    }
+    if (!hasVector) throw new BadDocument("no `vector`; to encode texts here, use --encoder bm25");
+    if (pairTerms > 0) vector.addPairs(pairTerms);
+    checkTotal();
+  }
+
+  private String readId() throws BadDocument, IOException {
+    JsonToken token = parser.currentToken();
+    if (token != JsonToken.VALUE_STRING && token != JsonToken.VALUE_NUMBER_INT) {
+      throw new BadDocument("the document id must be a text or a whole number, got " + described(parser));
+    }
+    String text = parser.getText();
+    if (text.isBlank()) throw new BadDocument("the document id is blank");
+    if (text.indexOf('\0') >= 0) throw new BadDocument("the document id " + quoted(text) + " has a NUL character");
+    if (hasWhiteSpace(text)) {
+      throw new BadDocument("the document id " + quoted(text) + " has white space, which a TREC run cannot hold");
+    }
+    if (bytes(text) > LONGEST_TERM_BYTES) {
+      throw new BadDocument("the document id has more than " + LONGEST_TERM_BYTES + " bytes");
+    }
+    return text;
+  }
+
+  private void readVector() throws BadDocument, IOException {
+    vector.clear();
+    seen.clear();
+    if (parser.currentToken() != JsonToken.START_OBJECT) {
+      throw new BadDocument("`vector` must be a JSON object, got " + described(parser));
+    }
+    while (parser.nextToken() != JsonToken.END_OBJECT) {
+      String term = checkedTerm(parser.currentName());
+      JsonToken token = parser.nextToken();
+      if (token != JsonToken.VALUE_NUMBER_INT && token != JsonToken.VALUE_NUMBER_FLOAT) {
+        throw new BadDocument("the weight of " + quoted(term) + " must be a number, got " + described(parser));
+      }
+      int impact = impact(term, parser.getDoubleValue());
+      if (impact > 0) vector.add(term, impact);
+      if (impact < 0) vector.add(ImpactVector.COMPLEMENT + term, -impact);
+    }
+  }
+
+  private String checkedTerm(String term) throws BadDocument {
+    if (term.isEmpty() || hasWhiteSpace(term)) {
+      throw new BadDocument("the term " + quoted(term) + " must be a text without white space");
+    }
+    if (ImpactVector.isComplement(term) || ImpactVector.isPair(term)) {
+      throw new BadDocument(
+          "the term " + quoted(term) + " reads as a pseudo-term: ¬t and a∩b are reserved for complements and pairs");
+    }
+    int longest = pairTerms > 0 ? LONGEST_TERM_BYTES / 2 - 2 : LONGEST_TERM_BYTES - 2;
+    if (term.length() > longest / 3 && bytes(term) > longest) {
+      throw new BadDocument("the term " + quoted(term) + " has more than " + longest + " bytes");
+    }
+    if (!seen.add(term)) throw new BadDocument("the term " + quoted(term) + " is given twice");
+    return term;
+  }
+
+  private int impact(String term, double weight) throws BadDocument {
+    if (!signed && weight < 0) {
+      throw new BadDocument(
+          "the weight of " + quoted(term) + " is negative, " + number(weight) + "; to index negative weights give --signed");
+    }
+    double impact = Math.rint(weight * scale);
+    if (!(Math.abs(impact) <= LARGEST_IMPACT)) {
+      String limit = number(LARGEST_IMPACT / scale);
+      throw new BadDocument(
+          "the weight of " + quoted(term) + " must be at most " + limit + ", got " + number(weight)
+              + (scale == 1 ? "" : " (the impact scale is " + number(scale) + ")"));
+    }
+    if (scale == 1 && weight != impact) {
+      throw new BadDocument(
+          "the weight of " + quoted(term) + " must be a whole number, got " + number(weight) + "; for fractional weights give"
+              + " --impact-scale, for SPLADE 51.2, which is Pyserini's round(weight / 5 * 256)");
+    }
+    return (int) impact;
+  }
+
+  /** Lucene counts the length of a field in an int. */
+  private void checkTotal() throws BadDocument {
+    long total = 0;
+    for (int i = 0; i < vector.size(); i++) total += vector.impact(i);
+    if (total > Integer.MAX_VALUE) {
+      throw new BadDocument("the impacts add up to " + total + ", more than " + Integer.MAX_VALUE);
+    }
+  }
+
+  private static boolean hasWhiteSpace(String text) {
+    for (int i = 0; i < text.length(); i++) {
+      char c = text.charAt(i);
+      if (c <= ' ' ? c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f) : isWideSpace(c)) return true;
+    }
+    return false;
+  }
+
+  private static boolean isWideSpace(char c) {
+    return c == 0x85 || c >= 0xa0 && Character.isSpaceChar(c);
+  }
+
+  private static int bytes(String text) {
+    return text.getBytes(StandardCharsets.UTF_8).length;
+  }
+
+  private static String number(double value) {
+    return value == Math.rint(value) && Math.abs(value) < 1e15 ? Long.toString((long) value) : Double.toString(value);
+  }
+
+  private static String quoted(String text) {
+    return text.length() <= 40 ? "'" + oneLine(text) + "'" : "'" + oneLine(text.substring(0, 40)) + "'...";
+  }
+
+  private static String oneLine(String text) {
+    return text.replaceAll("\\s+", " ");
+  }
+
+  private static String described(JsonParser parser) throws IOException {
+    return switch (parser.currentToken()) {
+      case null -> "nothing";
+      case START_OBJECT -> "an object";
+      case START_ARRAY -> "a list";
+      case VALUE_STRING -> "the text " + quoted(parser.getText());
+      default -> parser.getText();
+    };
+  }
+}

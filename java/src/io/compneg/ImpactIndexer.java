@@ -1,0 +1,267 @@
+package io.compneg;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import io.anserini.search.similarity.ImpactSimilarity;
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.apache.lucene.analysis.core.WhitespaceAnalyzer;
+import org.apache.lucene.document.BinaryDocValuesField;
+import org.apache.lucene.document.Document;
+import org.apache.lucene.document.Field;
+import org.apache.lucene.document.FieldType;
+import org.apache.lucene.document.StoredField;
+import org.apache.lucene.document.StringField;
+import org.apache.lucene.index.DirectoryReader;
+import org.apache.lucene.index.IndexOptions;
+import org.apache.lucene.index.IndexWriter;
+import org.apache.lucene.index.IndexWriterConfig;
+import org.apache.lucene.index.MultiTerms;
+import org.apache.lucene.index.PostingsEnum;
+import org.apache.lucene.index.Term;
+import org.apache.lucene.index.TermsEnum;
+import org.apache.lucene.search.DocIdSetIterator;
+import org.apache.lucene.store.AlreadyClosedException;
+import org.apache.lucene.store.FSDirectory;
+import org.apache.lucene.util.BytesRef;
+
+/**
+ * The door for Python to a new impact index with Anserini's fields: {@code id} (indexed, stored, doc values),
+ * {@code contents} (impacts as term frequencies), and {@code raw} (the stored source). A document without a
+ * term can be looked up, not found.
+ *
+ * <p>Blocks of JSON lines come in and are indexed by several threads while the next are read. What is wrong
+ * with a document is an answer, not an exception: the problems of a block, one a line, in the order of the
+ * lines, whatever the threads did.
+ */
+public final class ImpactIndexer implements Closeable {
+  private static final String STATE = "state";
+
+  /** How an index is written; a JSON object in the constructor. */
+  record Settings(
+      String field,
+      double impactScale,
+      boolean signed,
+      int pairTerms,
+      boolean storeRaw,
+      boolean storeDocvectors,
+      int threads,
+      double memoryBufferMb,
+      boolean resume) {}
+
+  private record Outcome(int documents, int empty, List<String> problems) {}
+
+  private final Settings settings;
+  private final FieldType impacts = new FieldType();
+  private final IndexWriter writer;
+  private final ExecutorService pool;
+  private final Queue<Future<Outcome>> pending = new ArrayDeque<>();
+  private long documents;
+  private long empty;
+
+  /** Starts an index in a folder, whose old index is replaced, or goes on from its last checkpoint. */
+  public ImpactIndexer(String folder, String settings) throws IOException {
+    this.settings = parse(settings);
+    impacts.setTokenized(true);
+    impacts.setIndexOptions(IndexOptions.DOCS_AND_FREQS);
+    impacts.setStoreTermVectors(this.settings.storeDocvectors);
+    impacts.freeze();
+    FSDirectory directory = FSDirectory.open(Path.of(folder));
+    boolean goOn = this.settings.resume && DirectoryReader.indexExists(directory);
+    IndexWriterConfig config = new IndexWriterConfig(new WhitespaceAnalyzer());
+    config.setSimilarity(new ImpactSimilarity());
+    config.setOpenMode(goOn ? IndexWriterConfig.OpenMode.APPEND : IndexWriterConfig.OpenMode.CREATE);
+    config.setRAMBufferSizeMB(this.settings.memoryBufferMb);
+    config.setUseCompoundFile(false);
+    config.setCommitOnClose(false);
+    writer = new IndexWriter(directory, config);
+    if (goOn) recount();
+    pool = Executors.newFixedThreadPool(this.settings.threads);
+  }
+
+  private static Settings parse(String settings) {
+    try {
+      return ScoringTree.JSON.readValue(settings, Settings.class);
+    } catch (JsonProcessingException e) {
+      throw new IllegalArgumentException(e.getOriginalMessage(), e);
+    }
+  }
+
+  /** What the last checkpoint was given, when the index goes on from one; else null. */
+  public String state() {
+    if (writer.getLiveCommitData() == null) return null;
+    for (Map.Entry<String, String> entry : writer.getLiveCommitData()) {
+      if (entry.getKey().equals(STATE)) return entry.getValue();
+    }
+    return null;
+  }
+
+  /**
+   * Queues documents, one JSON line each; waits only while too many blocks are queued already.
+   *
+   * @param lines the block, UTF-8; see {@link DocumentReader}
+   * @param sources what to store for each line, as many lines, or null to store the lines themselves
+   * @param file the name of the file, for messages
+   * @param firstLine the number of the block's first line
+   * @return the problems of the blocks that were finished in the meantime, or null
+   */
+  public String add(byte[] lines, byte[] sources, String file, long firstLine) throws IOException {
+    DocumentReader reader = new DocumentReader(lines, settings.impactScale, settings.signed, settings.pairTerms);
+    pending.add(pool.submit(() -> index(reader, lines, sources, file + ":", firstLine)));
+    return collect(2 * settings.threads);
+  }
+
+  private Outcome index(DocumentReader reader, byte[] lines, byte[] sources, String file, long firstLine)
+      throws IOException {
+    LineScanner raw = new LineScanner(sources == null ? lines : sources);
+    List<String> problems = new ArrayList<>();
+    int count = 0;
+    int withoutTerm = 0;
+    for (long number = firstLine; reader.nextLine(); number++) {
+      raw.next();
+      if (reader.blank()) continue;
+      try {
+        reader.read();
+      } catch (DocumentReader.BadDocument bad) {
+        problems.add(file + number + ": " + bad.getMessage());
+        continue;
+      }
+      writer.addDocument(document(reader, raw));
+      count++;
+      if (reader.vector().size() == 0) withoutTerm++;
+    }
+    return new Outcome(count, withoutTerm, problems);
+  }
+
+  private Document document(DocumentReader reader, LineScanner raw) {
+    Document document = new Document();
+    document.add(new StringField(ExternalIds.FIELD, reader.id(), Field.Store.YES));
+    document.add(new BinaryDocValuesField(ExternalIds.FIELD, new BytesRef(reader.id()))); // breaks ties by docid
+    if (settings.storeRaw) document.add(new StoredField("raw", raw.text()));
+    document.add(new Field(settings.field, new ImpactTokenStream(reader.vector()), impacts));
+    return document;
+  }
+
+  /** Waits until at most so many blocks are queued; returns the problems of those that were finished. */
+  private String collect(int queued) throws IOException {
+    List<String> problems = new ArrayList<>();
+    while (pending.size() > queued) {
+      Outcome outcome = outcome(pending.remove());
+      documents += outcome.documents;
+      empty += outcome.empty;
+      problems.addAll(outcome.problems);
+    }
+    return problems.isEmpty() ? null : String.join("\n", problems);
+  }
+
+  private Outcome outcome(Future<Outcome> block) throws IOException {
+    try {
+      return block.get();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IOException("interrupted", e);
+    } catch (ExecutionException e) {
+      throw failure(e.getCause());
+    }
+  }
+
+  /** The reason for a failure; once a disk is full, Lucene says no more than that its writer is closed. */
+  private IOException failure(Throwable cause) {
+    Throwable first = cause instanceof AlreadyClosedException ? writer.getTragicException() : cause;
+    for (Throwable t = first == null ? cause : first; ; t = t.getCause()) {
+      if (t.getCause() == null) return new IOException(t.getMessage() == null ? t.toString() : t.getMessage(), cause);
+    }
+  }
+
+  /** Waits until every queued document is in; returns the problems, or null. */
+  public String drain() throws IOException {
+    return collect(0);
+  }
+
+  /** Documents in the index so far, and how many of them have no term. */
+  public long[] counts() {
+    return new long[] {documents, empty};
+  }
+
+  /**
+   * Makes what was added durable, to go on from here should this process end. To be called after {@link
+   * #drain}.
+   *
+   * @param state given back by {@link #state} then; null when the index is complete
+   */
+  public void commit(String state) throws IOException {
+    try {
+      writer.setLiveCommitData(state == null ? List.of() : Map.of(STATE, state).entrySet());
+      writer.commit();
+    } catch (IOException | AlreadyClosedException e) {
+      throw failure(e);
+    }
+  }
+
+  /** Merges into one segment. */
+  public void optimize() throws IOException {
+    try {
+      writer.forceMerge(1);
+    } catch (IOException | AlreadyClosedException e) {
+      throw failure(e);
+    }
+  }
+
+  /**
+   * The ids that more than one document has, UTF-8, separated by line feeds; none of the others is ever in
+   * memory.
+   */
+  public byte[] duplicateIds() throws IOException {
+    List<String> duplicates = new ArrayList<>();
+    try (DirectoryReader reader = DirectoryReader.open(writer)) {
+      var terms = MultiTerms.getTerms(reader, ExternalIds.FIELD);
+      PostingsEnum postings = null;
+      TermsEnum ids = terms == null ? TermsEnum.EMPTY : terms.iterator();
+      for (BytesRef id = ids.next(); id != null; id = ids.next()) {
+        postings = ids.postings(postings, PostingsEnum.NONE);
+        postings.nextDoc();
+        if (postings.nextDoc() != DocIdSetIterator.NO_MORE_DOCS) duplicates.add(id.utf8ToString());
+      }
+    }
+    return String.join("\n", duplicates).getBytes(StandardCharsets.UTF_8);
+  }
+
+  /** Removes all documents of these ids (UTF-8, separated by line feeds), from the statistics as well. */
+  public void delete(byte[] ids) throws IOException {
+    for (String id : new String(ids, StandardCharsets.UTF_8).split("\n")) {
+      writer.deleteDocuments(new Term(ExternalIds.FIELD, id));
+    }
+    writer.forceMerge(1); // or they would count until the next merge of their segment
+    recount();
+  }
+
+  private void recount() throws IOException {
+    try (DirectoryReader reader = DirectoryReader.open(writer)) {
+      documents = reader.numDocs();
+      empty = documents - reader.getDocCount(settings.field);
+    }
+  }
+
+  /** Ends the writing; what came after the last commit is gone. */
+  @Override
+  public void close() throws IOException {
+    pool.shutdownNow();
+    try {
+      pool.awaitTermination(1, TimeUnit.MINUTES);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    writer.rollback();
+  }
+}
