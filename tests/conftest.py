@@ -23,11 +23,17 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def anserini(tmp_path_factory):
-    """The environment of processes that run Anserini; in this process, too, it then opens indexes without a network."""
+def metadata(tmp_path_factory):
+    """What stands in for the network that Anserini 2 and Pyserini 2 look prebuilt indexes up in; None before these."""
     if java_class("org.apache.lucene.util.Version").LATEST.major < 10:
-        yield {}
+        yield None
         return
     with metadata_server(tmp_path_factory.mktemp("metadata")) as server:
         ask_here(server, java_class)
-        yield server.environment
+        yield server
+
+
+@pytest.fixture(scope="session")
+def anserini(metadata):
+    """The environment of processes that run Anserini; in this process, too, it then opens indexes without a network."""
+    return metadata.environment if metadata else {}
