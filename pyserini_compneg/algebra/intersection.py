@@ -18,11 +18,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations_with_replacement
 from types import MappingProxyType
 
+from pyserini_compneg.algebra.pseudo_terms import pair_term
 from pyserini_compneg.algebra.union import UNIONS, VectorUnion
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.vectors import SparseVector, positive_part, top_terms
 
-PAIR_SIGN = "∩"
 TOP_TERMS = 5
 
 INTERSECTIONS: Mapping[str, VectorUnion] = MappingProxyType({name: UNIONS[name] for name in ("addition", "maxpool")})
@@ -54,7 +54,7 @@ def cpt_pairs(vectors: Sequence[SparseVector], top: int = TOP_TERMS) -> dict[str
     {'birds∩colombia': 2.0, 'birds': 1.0}
     """
     if len(vectors) != 2:
-        remedy = "use the factored form, which takes any number"
+        remedy = "use the factored form (--cpt factored), which takes any number"
         raise CompositionError(f"pseudo-terms are pairs, of two operands, got {len(vectors)} operands; {remedy}")
     a, b = cpt_operands(vectors, top)
     pairs: dict[str, float] = {}
@@ -80,12 +80,3 @@ def document_pairs(vector: SparseVector, top: int) -> dict[str, float]:
         pair_term(s, t): terms[s] if s == t else math.sqrt(terms[s] * terms[t])
         for s, t in combinations_with_replacement(terms, 2)
     }
-
-
-def pair_term(s: str, t: str) -> str:
-    """The pseudo-term of two terms, the same for either order.
-
-    >>> pair_term("venezuela", "colombia"), pair_term("birds", "birds")
-    ('colombia∩venezuela', 'birds')
-    """
-    return s if s == t else PAIR_SIGN.join(sorted((s, t)))

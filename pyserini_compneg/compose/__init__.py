@@ -1,7 +1,7 @@
 """Composition: an expression, an encoder and a choice of operators make the query that is run."""
 
-from pyserini_compneg.compose.composer import compose_queries, compose_query
 from pyserini_compneg.compose.json_form import composed_line, from_json, to_json
+from pyserini_compneg.compose.lowering import CPT_FORMS, lowered
 from pyserini_compneg.compose.operators import (
     DEFAULT_OPERATORS,
     DIFFERENCES,
@@ -10,6 +10,8 @@ from pyserini_compneg.compose.operators import (
     Operators,
 )
 from pyserini_compneg.compose.protocol import QueryEncoder
+from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
+from pyserini_compneg.compose.queries import Query, compose_queries, compose_query, query_text
 from pyserini_compneg.compose.scoring import (
     Linear,
     Max,
@@ -25,6 +27,7 @@ from pyserini_compneg.compose.scoring import (
 )
 
 __all__ = [
+    "CPT_FORMS",
     "DEFAULT_OPERATORS",
     "DIFFERENCES",
     "INTERSECTIONS",
@@ -33,9 +36,11 @@ __all__ = [
     "Max",
     "Operators",
     "Product",
+    "Query",
     "QueryEncoder",
     "ScoringNode",
     "Sum",
+    "WEIGHT_SCALE",
     "compose_queries",
     "compose_query",
     "composed_line",
@@ -43,8 +48,11 @@ __all__ = [
     "from_json",
     "is_empty",
     "leaf_vectors",
+    "lowered",
     "matches",
     "positive_weights",
+    "quantised",
+    "query_text",
     "terms",
     "to_json",
 ]

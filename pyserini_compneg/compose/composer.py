@@ -28,30 +28,22 @@ from pyserini_compneg.expression import Atom, Expression, Union, atoms
 from pyserini_compneg.vectors import SparseVector, add, checked, max_pool, scale
 
 
-def compose_query(
-    expression: Expression, encoder: QueryEncoder, operators: Operators = DEFAULT_OPERATORS
-) -> ScoringNode:
-    """Turns an expression into the query that is run.
+def scoring_trees(
+    expressions: Sequence[Expression], encoder: QueryEncoder, operators: Operators = DEFAULT_OPERATORS
+) -> list[ScoringNode]:
+    """The scoring tree of each expression, with the weights as the encoder and the operators have them.
+
+    Every distinct text is encoded once, all in one batch.
 
     Args:
-        expression: What is searched for.
+        expressions: What is searched for.
         encoder: Gives the vectors of texts.
         operators: What stands for union, intersection and difference.
 
-    Returns:
-        The scoring tree. It ``is_empty`` if the encoder knows no term of what is wanted.
-
     Raises:
-        EncodingError: A vector with a weight that is no finite number, or vectors missing.
+        EncodingError: A vector with a weight that is no finite number or with a reserved term, or vectors missing.
         CompositionError: Weights beyond the limits of exact arithmetic.
     """
-    return compose_queries([expression], encoder, operators)[0]
-
-
-def compose_queries(
-    expressions: Sequence[Expression], encoder: QueryEncoder, operators: Operators = DEFAULT_OPERATORS
-) -> list[ScoringNode]:
-    """As ``compose_query``, for many expressions; every distinct text is encoded once, all in one batch."""
     rewritten = [verbalised(expression, operators) for expression in expressions]
     texts = list(dict.fromkeys(text for expression in rewritten for text in atoms(expression)))
     composer = _Composer(operators, _encode(texts, encoder))
@@ -62,7 +54,16 @@ def _encode(texts: list[str], encoder: QueryEncoder) -> dict[str, dict[str, floa
     vectors = encoder.encode_batch(texts) if texts else []
     if len(vectors) != len(texts):
         raise EncodingError(f"the encoder must give a vector for each text, got {len(vectors)} for {len(texts)} texts")
-    return {text: checked(vector, f"atom {text!r}") for text, vector in zip(texts, vectors, strict=True)}
+    return {text: _checked(vector, f"atom {text!r}") for text, vector in zip(texts, vectors, strict=True)}
+
+
+def _checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
+    for term in vector:
+        if isinstance(term, str) and algebra.is_pseudo_term(term):
+            raise EncodingError(
+                f"{source}: the term {term!r} is reserved, a∩b for pairs and ¬t for complements; leave it out"
+            )
+    return checked(vector, source)
 
 
 @dataclass(frozen=True, slots=True)

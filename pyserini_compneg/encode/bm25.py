@@ -2,8 +2,8 @@
 
 score = Σ idf(t) · tf / (tf + k1 · (1 − b + b · length / average length)). The fraction, in (0, 1), is the document's
 weight for t; idf is the query's. With Anserini's English analysis and parameters (k1 0.9, b 0.4) an impact index of
-these weights ranks as Anserini's own BM25 does, but for the rounding of impacts and for Lucene's rounding of document
-lengths.
+these weights ranks as Anserini's own BM25 does, but for the rounding of impacts and query weights, and for Lucene's
+rounding of document lengths.
 
 Source: Robertson and Zaragoza 2009, with Lucene's idf, which is never negative.
 """

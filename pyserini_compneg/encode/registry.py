@@ -14,22 +14,25 @@ BM25 = "bm25"
 _logger = logging.getLogger(__name__)
 
 
-def query_encoder(name: str | None, reader: ImpactReader) -> Bm25QueryEncoder | CachedQueryEncoder:
+def query_encoder(name: str | None, reader: ImpactReader | None) -> Bm25QueryEncoder | CachedQueryEncoder:
     """The encoder for the queries of an index.
 
     Args:
         name: ``bm25``; a JSON Lines file of encoded atoms; or None, for the one that the manifest names.
-        reader: The index.
+        reader: The index; None where there is none, and so nothing to check the encoder against.
 
     Raises:
-        IndexFormatError: The encoder is unknown or not that of the index, or none is named anywhere.
+        IndexFormatError: The encoder is unknown, not that of the index or needs one, or none is named anywhere.
     """
-    manifest = reader.manifest
+    manifest = reader.manifest if reader else None
     name = name or (manifest.encoder if manifest else None)
     if name is None:
-        raise IndexFormatError(f"{reader.folder}: has no compneg.json (stock Anserini built it), so name the --encoder")
+        place = f"{reader.folder}: has no compneg.json (stock Anserini built it)" if reader else "there is no index"
+        raise IndexFormatError(f"{place}, so name the --encoder")
     if name == BM25:
-        _check(name, manifest, reader)
+        if reader is None:
+            raise IndexFormatError("bm25 weighs a query's terms by the statistics of an index; name the --index")
+        _check(name, manifest, reader.folder)
         return Bm25QueryEncoder(reader)
     if not Path(name).is_file():
         raise IndexFormatError(
@@ -38,13 +41,13 @@ def query_encoder(name: str | None, reader: ImpactReader) -> Bm25QueryEncoder | 
     encoder = CachedQueryEncoder(name)
     if encoder.name is None and manifest is not None and manifest.encoder != BM25:
         _logger.warning('%s does not say its "encoder"; taking it for %s, as the index is', name, manifest.encoder)
-    else:
-        _check(encoder.name or name, manifest, reader)
+    elif reader is not None:
+        _check(encoder.name or name, manifest, reader.folder)
     return encoder
 
 
-def _check(name: str, manifest: Manifest | None, reader: ImpactReader) -> None:
+def _check(name: str, manifest: Manifest | None, folder: Path) -> None:
     if manifest is not None and manifest.encoder != name:
         raise IndexFormatError(
-            f"{reader.folder} was encoded with {manifest.encoder!r}, the queries with {name!r}; use the index's encoder"
+            f"{folder} was encoded with {manifest.encoder!r}, the queries with {name!r}; use the index's encoder"
         )

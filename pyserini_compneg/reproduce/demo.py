@@ -44,7 +44,7 @@ def _main(argv: Sequence[str] | None) -> None:
     with SignedImpactSearcher(args.index) as searcher:
         print("Scores are sums of what each term (a∩b: both terms together) adds, +, or takes away, -.\n")
         for text in _EXAMPLES:
-            show_hits(sys.stdout, searcher, parse(text), searcher.search(text, _HITS_SHOWN))
+            show_hits(sys.stdout, searcher, parse(text), _HITS_SHOWN)
             print()
         search_topics(searcher, QUERIES, args.output, threads=2)
     print(f"{'query template':<30}{'operators':<28}" + "".join(f"{measure.name:>9}" for measure in MEASURES))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pyserini_compneg.compose import from_json
-from pyserini_compneg.datasets.topics import Topic, read_topics
-from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.compose.batch import topic_query
+from pyserini_compneg.datasets.topics import read_topics
 from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.progress import progress
 from pyserini_compneg.search.run_writer import write_run
-from pyserini_compneg.search.searcher import Query, SignedImpactSearcher
+from pyserini_compneg.search.searcher import SignedImpactSearcher
 
 
 def search_topics(
@@ -41,7 +40,7 @@ def search_topics(
     Raises:
         CompNegError: Bad topics, an atom that cannot be encoded, or an output that cannot be written.
     """
-    queries = {topic.qid: _query(topic) for topic in read_topics(topics, plain)}
+    queries = {topic.qid: topic_query(topic) for topic in read_topics(topics, plain)}
     qids = list(queries)
     with atomic_writer(output) as handle, progress(None, len(qids), " queries", "searching") as bar:
         for start in range(0, len(qids), batch_size):
@@ -50,11 +49,3 @@ def search_topics(
             for qid, ranked in results.items():
                 write_run(handle, qid, ranked, output_format, tag)
             bar.update(len(batch))
-
-
-def _query(topic: Topic) -> Query:
-    if topic.composed is not None:
-        return from_json(topic.composed, f"topic {topic.qid}")
-    if topic.expression is None:
-        raise CollectionError(f"topic {topic.qid} has no query")
-    return topic.expression

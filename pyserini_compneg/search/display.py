@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TextIO
 
+from pyserini_compneg.compose import Query, query_text
 from pyserini_compneg.search.explanation import Contribution
-from pyserini_compneg.search.run_writer import Hit
-from pyserini_compneg.search.searcher import Query, SignedImpactSearcher, query_text
+from pyserini_compneg.search.searcher import SignedImpactSearcher
 
 _TERMS_SHOWN = 5
 
 
-def show_hits(handle: TextIO, searcher: SignedImpactSearcher, query: Query, hits: Sequence[Hit]) -> None:
-    """Prints each hit with its title and the terms that pulled it up or pushed it down.
+def show_hits(handle: TextIO, searcher: SignedImpactSearcher, query: Query, k: int) -> None:
+    """Prints the k best documents, each with its title and the terms that pulled it up or pushed it down.
 
     The title is the stored document's ``title``, where the index keeps the source (``--store-raw``).
     """
-    handle.write(f"{query_text(query)}\n")
+    name = query_text(query)
+    (node,) = searcher.compose([query])
+    hits = searcher.batch_search([node], [name], k)[name]
+    handle.write(f"{name}\n")
     if not hits:
         handle.write("  no document matches\n")
     width = len(str(len(hits)))
     for rank, hit in enumerate(hits, 1):
-        explanation = searcher.explain(query, hit.docid)
+        explanation = searcher.explain(node, hit.docid)
         handle.write(f"  {rank:>{width}}  {hit.score:>11.3f}  {_title(searcher, hit.docid)}\n")
         for sign, parts in (
             ("+", explanation.pulled_up(_TERMS_SHOWN)),

@@ -6,19 +6,25 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
-from pyserini_compneg.compose import Operators, QueryEncoder, ScoringNode, compose_queries, is_empty, to_json
-from pyserini_compneg.compose.scoring import Linear, Max, Product, Sum
+from pyserini_compneg.compose import (
+    WEIGHT_SCALE,
+    Operators,
+    Query,
+    QueryEncoder,
+    ScoringNode,
+    compose_queries,
+    is_empty,
+    query_text,
+    to_json,
+)
+from pyserini_compneg.compose.lowering import FACTORED, MATERIALISED, checked_cpt
+from pyserini_compneg.compose.quantisation import checked_scale
 from pyserini_compneg.encode import query_encoder
-from pyserini_compneg.errors import CollectionError
-from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, format_expression, parse
+from pyserini_compneg.errors import CollectionError, IndexFormatError
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.search.explanation import Explanation, explain_score
 from pyserini_compneg.search.run_writer import Hit
-
-Query: TypeAlias = str | Expression | ScoringNode
-"""An expression as text or as a tree, or a query that is composed already."""
 
 _logger = logging.getLogger(__name__)
 
@@ -33,9 +39,12 @@ class SignedImpactSearcher:
         encoder: Encodes the atoms: a name (``bm25``), a JSON Lines file of encoded atoms, or an object with
             ``encode_batch``. None takes the encoder that the index's manifest names.
         operators: How union, intersection and difference are composed.
+        cpt: The form of conjunctions: ``factored``, or ``materialised`` on an index that holds pairs.
+        weight_scale: Query weights are round(w · weight_scale). Queries that are composed already are run as they are.
 
     Raises:
-        IndexFormatError: No index there, or one of another encoder.
+        IndexFormatError: No index there, one of another encoder, or one without the pairs of ``materialised``.
+        CompositionError: An unknown form, or a scale that is no finite number above 0.
 
     Example:
         >>> searcher = SignedImpactSearcher("indexes/films")  # doctest: +SKIP
@@ -47,16 +56,21 @@ class SignedImpactSearcher:
         index_dir: str | Path,
         encoder: str | Path | QueryEncoder | None = None,
         operators: Operators | None = None,
+        cpt: str = FACTORED,
+        weight_scale: float = WEIGHT_SCALE,
     ) -> None:
-        self.reader = ImpactReader(index_dir)
         self.operators = operators or Operators()
+        self._cpt = checked_cpt(cpt)
+        self._weight_scale = checked_scale(weight_scale)
         self._encoder = encoder
-        if encoder is not None:
-            try:
+        self.reader = ImpactReader(index_dir)
+        try:
+            self._check_pairs()
+            if encoder is not None:
                 self._query_encoder()
-            except BaseException:
-                self.close()
-                raise
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> SignedImpactSearcher:
         """Returns the searcher itself."""
@@ -124,17 +138,15 @@ class SignedImpactSearcher:
 
     def compose(self, queries: Sequence[Query]) -> list[ScoringNode]:
         """The scoring tree of each query, as it will be searched."""
-        trees: dict[int, ScoringNode] = {}
-        expressions: dict[int, Expression] = {}
-        for i, query in enumerate(queries):
-            if isinstance(query, (Linear, Product, Max, Sum)):
-                trees[i] = query
-            else:
-                expressions[i] = parse(query) if isinstance(query, str) else query
-        if expressions:
-            composed = compose_queries(list(expressions.values()), self._query_encoder(), self.operators)
-            trees |= dict(zip(expressions, composed, strict=True))
-        return [trees[i] for i in range(len(queries))]
+        composed = all(isinstance(query, ScoringNode) for query in queries)
+        return compose_queries(
+            queries,
+            None if composed else self._query_encoder(),
+            self.operators,
+            cpt=self._cpt,
+            signed=self.reader.manifest is not None and self.reader.manifest.signed,
+            weight_scale=self._weight_scale,
+        )
 
     def explain(self, query: Query, docid: str) -> Explanation:
         """Takes the score of a document apart into signed contributions of terms and pairs that add up to it.
@@ -158,9 +170,10 @@ class SignedImpactSearcher:
             self._encoder = query_encoder(None if self._encoder is None else str(self._encoder), self.reader)
         return self._encoder
 
-
-def query_text(query: Query) -> str:
-    """A query for people to read."""
-    if isinstance(query, (Atom, Union, Intersection, Difference)):
-        return format_expression(query)
-    return query if isinstance(query, str) else json.dumps(to_json(query), ensure_ascii=False)
+    def _check_pairs(self) -> None:
+        manifest = self.reader.manifest
+        if self._cpt == MATERIALISED and not (manifest and manifest.pair_terms):
+            raise IndexFormatError(
+                f"{self.reader.folder} holds no pairs of terms; build it with python -m pyserini_compneg.index "
+                "--pair-terms N, or use --cpt factored, which needs none"
+            )

@@ -55,7 +55,7 @@ def test_only_the_heaviest_positive_terms_take_part():
 def test_pseudo_terms_are_pairs(count):
     with pytest.raises(CompositionError) as error:
         cpt_pairs([{"a": 1.0}] * count)
-    remedy = "use the factored form, which takes any number"
+    remedy = "use the factored form (--cpt factored), which takes any number"
     assert str(error.value) == f"pseudo-terms are pairs, of two operands, got {count} operands; {remedy}"
 
 

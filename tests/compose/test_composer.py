@@ -3,7 +3,8 @@ import math
 import pytest
 from lookup_encoder import LookupEncoder, letters
 
-from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum, compose_queries, compose_query, is_empty
+from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum, is_empty
+from pyserini_compneg.compose.composer import scoring_trees
 from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.expression import parse
 
@@ -14,7 +15,7 @@ BIRDS = {"colombia": COLOMBIA, "venezuela": VENEZUELA, "parrots": PARROTS}
 
 
 def composed(text, vectors=BIRDS, **operators):
-    return compose_query(parse(text), LookupEncoder(vectors), Operators(**operators))
+    return scoring_trees([parse(text)], LookupEncoder(vectors), Operators(**operators))[0]
 
 
 def test_an_atom_is_its_vector():
@@ -154,17 +155,17 @@ def test_vanilla_encodes_the_wording():
     text = "(birds OR bats) NOT parrots"
     assert composed(text, vectors, union="vanilla") == Linear({"w": 1.0, "p": -1.0})
     encoder = LookupEncoder(vectors)
-    compose_query(parse(text), encoder, Operators(difference="vanilla"))
+    scoring_trees([parse(text)], encoder, Operators(difference="vanilla"))
     assert encoder.batches == [["(birds or bats) that are not parrots"]]
 
 
 def test_each_distinct_text_is_encoded_once_in_one_batch():
     encoder = LookupEncoder({})
     expressions_ = [parse("a OR b"), parse("b NOT (a AND c)"), parse("a")]
-    nodes = compose_queries(expressions_, encoder, Operators(intersection="vanilla"))
+    nodes = scoring_trees(expressions_, encoder, Operators(intersection="vanilla"))
     assert encoder.batches == [["a", "b", "a that are also c"]]
     assert len(nodes) == 3
-    assert compose_queries([], encoder) == []
+    assert scoring_trees([], encoder) == []
     assert len(encoder.batches) == 1
 
 
@@ -185,5 +186,5 @@ def test_missing_vectors_are_noticed():
     encoder = LookupEncoder({})
     encoder.encode_batch = lambda texts: [{}]
     with pytest.raises(EncodingError) as error:
-        compose_query(parse("a AND b"), encoder)
+        scoring_trees([parse("a AND b")], encoder)
     assert str(error.value) == "the encoder must give a vector for each text, got 1 for 2 texts"

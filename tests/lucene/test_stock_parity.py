@@ -1,15 +1,18 @@
 """Positive queries with whole weights rank as stock Anserini ranks them, on our indexes and on its own."""
 
+import gzip
 import importlib.util
+import json
 import random
 import sys
 
 import numpy as np
 import pytest
-from impact_indexes import pairs, search, stock_search, write_index, write_stock_index
+from impact_indexes import json_lines, pairs, search, stock_search, write_index, write_stock_index
 
 from pyserini_compneg.compose import Linear
-from pyserini_compneg.lucene import ImpactReader, Manifest
+from pyserini_compneg.index import build_index
+from pyserini_compneg.lucene import ImpactReader, Manifest, java_class
 
 TERMS = [f"t{i}" for i in range(30)]
 
@@ -80,3 +83,38 @@ def test_pyserinis_own_searcher_reads_our_index(indexes):
         for i, ranking in enumerate(search(reader, list(map(Linear, make_queries())), 10)):
             found = [(hit.docid, hit.score) for hit in stock.search(str(i), 10)]
             assert found == with_ties_broken(pairs(ranking))
+
+
+def write_collection(folder, documents):
+    """Plain and packed files, with a byte order mark, other line ends, and blank lines."""
+    folder.mkdir()
+    records = [{"id": docid, "contents": "", "vector": vector} for docid, vector in documents.items()]
+    (folder / "a.jsonl").write_bytes(json_lines(records[::3]).replace(b"\n", b"\r\n\n"))
+    (folder / "b.json").write_bytes(b"\xef\xbb\xbf" + json_lines(records[1::3]) + b"\n")
+    (folder / "c.jsonl.gz").write_bytes(gzip.compress(json_lines(records[2::3])))
+    return folder
+
+
+def test_200_queries_find_what_they_find_in_the_index_of_stock_anserini(tmp_path):
+    choice = random.Random(11)
+    terms = [f"t{i}" for i in range(60)]
+    documents = {
+        f"d{i:04}": {term: choice.randint(1, 300) for term in choice.sample(terms, choice.randint(1, 12))}
+        for i in range(900)
+    }
+    stock = write_stock_index(tmp_path / "stock", documents)
+    ours = tmp_path / "ours"
+    build_index(
+        write_collection(tmp_path / "c", documents), ours, "m", threads=3, store_raw=True, store_docvectors=True
+    )
+    for _ in range(200):
+        query = {term: choice.randint(1, 9) for term in choice.sample(terms, choice.randint(1, 8))}
+        assert stock_search(ours, query, 50) == stock_search(stock, query, 50)
+    reader_utils = java_class("io.anserini.index.IndexReaderUtils")
+    reader = reader_utils.getReader(str(ours))
+    for docid in ("d0000", "d0500", "d0899"):
+        vector = reader_utils.getDocumentVector(reader, docid, "contents")
+        assert {term: vector.get(term) for term in vector.keySet()} == documents[docid]
+        raw = json.loads(reader_utils.documentRaw(reader, docid))
+        assert raw == {"id": docid, "contents": "", "vector": documents[docid]}
+    reader.close()

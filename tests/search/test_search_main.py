@@ -141,7 +141,7 @@ def test_plain_text_is_never_parsed(index, tmp_path, capfd):
     lines = capfd.readouterr().out.splitlines()
     assert lines[0] == f'"{text}"'
     assert lines[1].endswith("[d5]")
-    assert lines[2].split()[::2] == ["+", "185,", "80"]
+    assert lines[2].split()[::2] == ["+", "18540,", "7920"]
     assert run(index, "--query", text) == 1
     assert capfd.readouterr().err.startswith("error: ")
     (tmp_path / "topics.tsv").write_text(f"1\t{text}\n2\tAND\n3\t\\)OR\n")

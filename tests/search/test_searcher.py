@@ -123,7 +123,7 @@ def test_an_encoder_of_ones_own(index):
             return [{"spy": 2.0} if text == "agents" else {} for text in texts]
 
     with SignedImpactSearcher(index, Encoder(), Operators(union="maxpool")) as searcher:
-        assert searcher.compose([Difference(Atom("agents"), Atom("else"))]) == [Linear({"spy": 2.0})]
+        assert searcher.compose([Difference(Atom("agents"), Atom("else"))]) == [Linear({"spy": 200.0})]
         assert set(docids(searcher.search("agents"))) == {"d1", "d2", "d3"}
 
 

@@ -1,0 +1,70 @@
+"""What rounding query weights to whole numbers changes, by scale: how the default was chosen.
+
+    python benchmarks/weight_scale.py --dataset FOLDER [--split dev] [--index indexes/filmsets-bm25]
+
+FOLDER holds documents.jsonl.gz and dev.jsonl with QUEST's fields. The index (BM25 impacts) is built on the first call.
+For each scale, over the templates and with the default operators: the largest change of nDCG@10 and of R@100 from what
+unrounded weights give, the least share of first ten hits that are the same, and how many queries have the same first
+ten hits in the same order. Prints Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from pyserini_compneg.compose import quantised
+from pyserini_compneg.compose.composer import scoring_trees
+from pyserini_compneg.datasets.qrels import read_qrels
+from pyserini_compneg.datasets.topics import read_topics
+from pyserini_compneg.encode import Bm25QueryEncoder
+from pyserini_compneg.eval.measures import evaluate, mean
+from pyserini_compneg.index import build_index
+from pyserini_compneg.reproduce.operators import MEASURES
+from pyserini_compneg.search import SignedImpactSearcher
+
+SCALES = (5, 10, 20, 32, 51.2, 64, 100, 128, 256, 1000)
+
+
+def main() -> int:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dataset", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--split", default="dev")
+    parser.add_argument("--index", type=Path, default=Path("indexes/filmsets-bm25"))
+    args = parser.parse_args()
+    if not args.index.exists():
+        build_index(args.dataset / "documents.jsonl.gz", args.index, threads=2)
+    queries = args.dataset / f"{args.split}.jsonl"
+    topics, qrels = read_topics(queries), read_qrels(queries)
+    with SignedImpactSearcher(args.index) as searcher:
+        trees = scoring_trees([topic.expression for topic in topics], Bm25QueryEncoder(searcher.reader))
+        qids = [topic.qid for topic in topics]
+
+        def searched(nodes):
+            hits = searcher.batch_search(nodes, qids, 100, threads=2)
+            values = evaluate(
+                qrels, {qid: {hit.docid: -i for i, hit in enumerate(hits[qid])} for qid in qids}, MEASURES
+            )
+            return values, {qid: [hit.docid for hit in hits[qid][:10]] for qid in qids}
+
+        values, first = searched(trees)
+        names = [f"{measure.name} changes by up to" for measure in MEASURES]
+        print(f"| scale | {' | '.join(names)} | same hits, at least | same order |\n|---|{'---|' * (len(names) + 2)}")
+        for scale in SCALES:
+            other, found = searched([quantised(tree, scale) for tree in trees])
+            changes, shares = [0.0] * len(MEASURES), []
+            for template in {topic.group for topic in topics}:
+                group = [topic.qid for topic in topics if topic.group == template]
+                for i, measure in enumerate(MEASURES):
+                    changes[i] = max(changes[i], abs(mean(other, measure, group) - mean(values, measure, group)))
+                kept = sum(len({*first[qid]} & {*found[qid]}) for qid in group)
+                shares.append(kept / sum(len(first[qid]) for qid in group))
+            same = sum(first[qid] == found[qid] for qid in qids)
+            print(f"| {scale:g} | {' | '.join(f'{c:.4f}' for c in changes)} | {min(shares):.1%} | {same}/{len(qids)} |")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

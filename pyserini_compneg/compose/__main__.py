@@ -1,0 +1,81 @@
+"""``python -m pyserini_compneg.compose``: topics in, composed queries out."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from pyserini_compneg.cli import run_main
+from pyserini_compneg.compose.batch import OUTPUT_FORMATS, Compose, compose_topics
+from pyserini_compneg.query_options import SYNTAX, add_query_options, chosen_operators, chosen_query
+
+_EXAMPLE = f"""examples:
+  python -m pyserini_compneg.compose --index indexes/films --topics topics.tsv --output composed.jsonl
+  python -m pyserini_compneg.search --index indexes/films --topics composed.jsonl --output runs/films.txt
+  python -m pyserini_compneg.compose --encoder atoms.jsonl --query 'spy films NOT comedies'
+
+The search of what is composed here gives the run of the topics themselves. Without --index the queries suit an index
+of unsigned documents, and nothing checks that --encoder is that of the index. Stock Anserini searches the tsv form:
+  SearchCollection -topicReader TsvString -impact -pretokenized
+
+{SYNTAX}"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    return run_main(_main, argv)
+
+
+def _main(argv: Sequence[str] | None) -> None:
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if args.index is None and args.encoder is None:
+        parser.error("name the --index, whose encoder is used, or an --encoder")
+    from pyserini_compneg.datasets.topics import Topic, read_topics
+
+    query = chosen_query(args)
+    topics = read_topics(args.topics, args.plain) if query is None else [Topic("1", args.query, query)]
+    with _composer(args) as compose:
+        compose_topics(topics, compose, args.output, batch_size=args.batch_size, output_format=args.output_format)
+
+
+@contextmanager
+def _composer(args: argparse.Namespace) -> Iterator[Compose]:
+    """What ``search`` composes with, or the same without an index."""
+    operators, settings = chosen_operators(args), {"cpt": args.cpt, "weight_scale": args.weight_scale}
+    if args.index is not None:
+        from pyserini_compneg.search import SignedImpactSearcher
+
+        with SignedImpactSearcher(args.index, args.encoder, operators, **settings) as searcher:
+            yield searcher.compose
+    else:
+        from pyserini_compneg.compose import compose_queries
+        from pyserini_compneg.encode import query_encoder
+
+        yield partial(compose_queries, encoder=query_encoder(args.encoder, None), operators=operators, **settings)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m pyserini_compneg.compose",
+        description="Composes set-compositional and negated queries into the vectors and scoring trees that are run.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--index", metavar="DIR", help="index folder, of this package or of Anserini")
+    add_query_options(parser)
+    parser.add_argument("--output", metavar="FILE", help="file of composed queries (default standard output)")
+    parser.add_argument(
+        "--output-format",
+        choices=OUTPUT_FORMATS,
+        default="jsonl",
+        help="jsonl for search (default), or tsv of repeated tokens for stock Anserini",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""Lowering: from a scoring tree to one that scores alike and runs on what an index holds.
+
+- An index of signed documents keeps their negative weights under complement terms, so linear leaves ask for both. The
+  operands of products do not: a root of a negative weight is undefined, and they score positive impacts only.
+- In the ``materialised`` form a product becomes a linear leaf over pairs, which the index must hold, and sums of linear
+  leaves become one. A query that is a single leaf without negative weights runs on stock Anserini.
+
+The pairs of a document are those of its heaviest terms. A conjunction that finds a document by lighter ones in the
+``factored`` form misses it in the ``materialised`` one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pyserini_compneg import algebra
+from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.errors import CompositionError
+from pyserini_compneg.vectors import positive_part
+
+FACTORED, MATERIALISED = CPT_FORMS = ("factored", "materialised")
+"""Conjunctions as products of sums over plain terms, which any index has, or as sums over pairs."""
+
+
+def lowered(node: ScoringNode, cpt: str = FACTORED, signed: bool = False) -> ScoringNode:
+    """The tree that an index can run.
+
+    Args:
+        node: The query.
+        cpt: The form of its conjunctions, one of ``CPT_FORMS``.
+        signed: Whether the index keeps negative weights of documents.
+
+    Raises:
+        CompositionError: An unknown form, or a conjunction of more than two operands to be materialised; the paper
+            defines pairs only.
+
+    >>> lowered(Product(({"andes": 4.0}, {"birds": 1.0})), "materialised")
+    Linear(weights={'andes∩birds': 2.0})
+    >>> lowered(Linear({"birds": 1.0}), signed=True)
+    Linear(weights={'birds': 1.0, '¬birds': -1.0})
+    """
+    checked_cpt(cpt)
+    node = _asking_complements(node) if signed else node
+    return _materialised(node) if cpt == MATERIALISED else node
+
+
+def checked_cpt(cpt: str) -> str:
+    """The form, if it is one of ``CPT_FORMS``."""
+    if cpt not in CPT_FORMS:
+        raise CompositionError(f"cpt must be one of {', '.join(CPT_FORMS)}, got {cpt!r}")
+    return cpt
+
+
+def _asking_complements(node: ScoringNode) -> ScoringNode:
+    match node:
+        case Linear(weights):
+            return Linear(algebra.signed_query(weights))
+        case Product():
+            return node
+        case Max(children):
+            return Max(tuple(map(_asking_complements, children)))
+        case Sum(children):
+            return Sum(tuple(map(_asking_complements, children)))
+
+
+def _materialised(node: ScoringNode) -> ScoringNode:
+    match node:
+        case Linear():
+            return node
+        case Product(operands):
+            return Linear(algebra.cpt_pairs(operands, top=max(map(len, operands))))
+        case Max(children):
+            return Max(tuple(map(_materialised, children)))
+        case Sum(children):
+            return _merged([part for child in children for part in _parts(_materialised(child))])
+
+
+def _parts(node: ScoringNode) -> Iterator[ScoringNode]:
+    """The children of a sum, of sums in it too; another node is its own part."""
+    if isinstance(node, Sum):
+        for child in node.children:
+            yield from _parts(child)
+    else:
+        yield node
+
+
+def _merged(parts: Sequence[ScoringNode]) -> ScoringNode:
+    """The sum of the parts, with one linear leaf for all of them if that retrieves the same documents.
+
+    It does unless a term that one leaf wants has no positive weight left.
+    """
+    vectors = [part.weights for part in parts if isinstance(part, Linear)]
+    total = algebra.UNIONS["addition"](vectors)
+    if any(total.get(term, 0.0) <= 0 for vector in vectors for term in positive_part(vector)):
+        return Sum(tuple(parts))
+    merged = (Linear(total), *(part for part in parts if not isinstance(part, Linear)))
+    return merged[0] if len(merged) == 1 else Sum(merged)

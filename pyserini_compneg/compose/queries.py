@@ -1,0 +1,100 @@
+"""From what is asked to what is run: compose, lower for the index, quantise."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from pyserini_compneg.compose.composer import scoring_trees
+from pyserini_compneg.compose.json_form import to_json
+from pyserini_compneg.compose.lowering import FACTORED, lowered
+from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
+from pyserini_compneg.compose.protocol import QueryEncoder
+from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
+from pyserini_compneg.compose.scoring import ScoringNode, positive_weights
+from pyserini_compneg.errors import CompositionError, EncodingError
+from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, format_expression, parse
+
+Query: TypeAlias = str | Expression | ScoringNode
+"""An expression as text or as a tree, or a query that is composed already."""
+
+_logger = logging.getLogger(__name__)
+
+
+def compose_query(
+    query: Query,
+    encoder: QueryEncoder | None,
+    operators: Operators = DEFAULT_OPERATORS,
+    *,
+    cpt: str = FACTORED,
+    signed: bool = False,
+    weight_scale: float = WEIGHT_SCALE,
+) -> ScoringNode:
+    """Turns an expression into the query that is run, whose weights are whole numbers.
+
+    Args:
+        query: What is searched for. A scoring tree is returned as it is.
+        encoder: Gives the vectors of texts; not needed for a scoring tree.
+        operators: What stands for union, intersection and difference.
+        cpt: ``factored``, for any index, or ``materialised``, for one that holds pairs.
+        signed: Whether the index keeps negative weights of documents.
+        weight_scale: Weights are round(w · weight_scale).
+
+    Returns:
+        The scoring tree. It ``is_empty`` if the encoder knows no term of what is wanted.
+
+    Raises:
+        QuerySyntaxError: A text that is no expression.
+        EncodingError: A text that cannot be encoded, or a vector with a weight or a term that cannot be.
+        CompositionError: A wrong setting, weights out of range, or a conjunction that cannot be materialised.
+    """
+    return compose_queries([query], encoder, operators, cpt=cpt, signed=signed, weight_scale=weight_scale)[0]
+
+
+def compose_queries(
+    queries: Sequence[Query],
+    encoder: QueryEncoder | None,
+    operators: Operators = DEFAULT_OPERATORS,
+    *,
+    cpt: str = FACTORED,
+    signed: bool = False,
+    weight_scale: float = WEIGHT_SCALE,
+) -> list[ScoringNode]:
+    """As ``compose_query``, for many queries; every distinct text is encoded once, all in one batch."""
+    parsed = [parse(query) if isinstance(query, str) else query for query in queries]
+    expressions = [query for query in parsed if not isinstance(query, ScoringNode)]
+    if not expressions:
+        trees: Iterator[ScoringNode] = iter(())
+    elif encoder is None:
+        raise EncodingError(f"no encoder for {query_text(expressions[0])!r}; name one")
+    else:
+        trees = iter(scoring_trees(expressions, encoder, operators))
+    return [
+        query if isinstance(query, ScoringNode) else _runnable(query, next(trees), cpt, signed, weight_scale)
+        for query in parsed
+    ]
+
+
+def query_text(query: Query) -> str:
+    """A query for people to read."""
+    if isinstance(query, (Atom, Union, Intersection, Difference)):
+        return format_expression(query)
+    return query if isinstance(query, str) else json.dumps(to_json(query), ensure_ascii=False)
+
+
+def _runnable(query: Expression, tree: ScoringNode, cpt: str, signed: bool, weight_scale: float) -> ScoringNode:
+    """Lowering comes before rounding, so that merged leaves are rounded once."""
+    try:
+        node = quantised(lowered(tree, cpt, signed), weight_scale)
+    except CompositionError as error:
+        raise CompositionError(f"query {query_text(query)!r}: {error}") from None
+    heaviest = max(positive_weights(tree).values(), default=0.0)
+    if heaviest and not round(heaviest * weight_scale):
+        _logger.warning(
+            "query %r: all weights round to 0 at weight scale %g, so the heaviest count 1; raise --weight-scale",
+            query_text(query),
+            weight_scale,
+        )
+    return node

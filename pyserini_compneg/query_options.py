@@ -1,0 +1,81 @@
+"""The flags with which commands take queries, and what they choose."""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+from pyserini_compneg.cli import count
+from pyserini_compneg.compose import CPT_FORMS, DIFFERENCES, INTERSECTIONS, UNIONS, WEIGHT_SCALE, Operators
+from pyserini_compneg.errors import QuerySyntaxError
+from pyserini_compneg.expression import Atom, Expression, parse
+
+SYNTAX = """\
+Expressions use AND, OR, NOT in capitals, parentheses, and "quotes" around phrases that hold these. AND and NOT bind
+alike, from left to right, tighter than OR. Topics are TSV (id and expression) or JSON Lines (`expression`, QUEST's
+`original_query`, plain `query` or `text`, or a composed `vector` or `score`).
+"""
+
+
+def add_query_options(parser: argparse.ArgumentParser) -> None:
+    """Adds what queries are read, encoded and composed with."""
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--topics", metavar="FILE", help="topics, TSV or JSON Lines, or - for standard input")
+    what.add_argument("--query", metavar="EXPRESSION", help="one query")
+    parser.add_argument("--batch-size", type=count, default=64, metavar="N", help="queries a batch (default 64)")
+    parser.add_argument(
+        "--encoder", metavar="NAME", help="bm25, or JSON Lines of encoded atoms (default: the index's own encoder)"
+    )
+    defaults = Operators()
+    for kind, sign, names in (
+        ("union", "OR", UNIONS),
+        ("intersection", "AND", INTERSECTIONS),
+        ("difference", "NOT", DIFFERENCES),
+    ):
+        default = getattr(defaults, kind)
+        listed = ", ".join(names)
+        parser.add_argument(
+            f"--{kind}", choices=names, default=default, metavar="NAME", help=f"{sign}: {listed} (default {default})"
+        )
+    parser.add_argument(
+        "--cpt",
+        choices=CPT_FORMS,
+        default=CPT_FORMS[0],
+        help=f"form of conjunctions: for any index, or for one with pairs (default {CPT_FORMS[0]})",
+    )
+    parser.add_argument(
+        "--weight-scale",
+        type=_scale,
+        default=WEIGHT_SCALE,
+        metavar="X",
+        help=f"query weight = round(weight * X), unless composed already (default {WEIGHT_SCALE:g})",
+    )
+    parser.add_argument("--plain", action="store_true", help="queries are plain text; nothing in them is an operator")
+
+
+def chosen_operators(args: argparse.Namespace) -> Operators:
+    """What stands for union, intersection and difference."""
+    return Operators(args.union, args.intersection, args.difference)
+
+
+def chosen_query(args: argparse.Namespace) -> Expression | None:
+    """The tree of ``--query``; None where there are topics.
+
+    Raises:
+        QuerySyntaxError: It is no expression, or no text.
+    """
+    if args.query is None:
+        return None
+    if args.query != args.query.encode(errors="replace").decode():
+        raise QuerySyntaxError("the query is not valid UTF-8 text")
+    return Atom(args.query) if args.plain else parse(args.query)
+
+
+def _scale(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a finite number above 0, got {text}")
+    return value

@@ -1,0 +1,283 @@
+import io
+import json
+import sys
+from itertools import product
+
+import pytest
+from search_helpers import build, start, with_pairs, write, write_atoms
+
+from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS
+from pyserini_compneg.compose.__main__ import main
+from pyserini_compneg.lucene import java_class
+from pyserini_compneg.search.__main__ import main as search
+
+TOPICS = """1\tspy AND comedy NOT animated
+2\twestern NOT comedy
+3\tspy OR western
+4\t(spy OR western) AND comedy NOT horses
+5\tspy AND comedy OR western
+6\tspy OR zebra
+7\tzebra
+"""
+ATOMS = {"spies": {"p": 4.0, "q": 1.0}, "fun": {"q": 9.0, "r": 0.25}, "drawn": {"s": 1.0, "q": 1.0}, "none": {}}
+DOCUMENTS = {
+    "d1": {"p": 4, "q": 9, "s": 1},
+    "d2": {"p": 16, "r": 4},
+    "d3": {"q": 1, "r": 1, "s": 25},
+    "d4": {"p": 1, "q": 4, "r": 9},
+    "d5": {"s": 9},
+}
+
+
+COMMAND = """
+import sys
+from pyserini_compneg.compose.__main__ import main
+if code := main():
+    sys.exit(code)
+"""
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("films"))
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    """An index with pairs, and beside it a file of encoded atoms."""
+    folder = tmp_path_factory.mktemp("pairs")
+    write_atoms(folder / "atoms.jsonl", ATOMS)
+    return write(folder / "index", with_pairs(DOCUMENTS, 4), pair_terms=4)
+
+
+@pytest.fixture
+def topics(tmp_path):
+    path = tmp_path / "topics.tsv"
+    path.write_text(TOPICS)
+    return path
+
+
+def run(command, *arguments):
+    return command([str(argument) for argument in arguments])
+
+
+def same_run(tmp_path, topics, common, options):
+    """Makes sure that composed queries give the run of their topics; returns the composed lines."""
+    composed = tmp_path / "composed.jsonl"
+    assert run(search, *common, "--topics", topics, "--output", tmp_path / "expected", *options) == 0
+    assert run(main, *common, "--topics", topics, "--output", composed, *options) == 0
+    assert run(search, *common, "--topics", composed, "--output", tmp_path / "found") == 0
+    assert (tmp_path / "found").read_bytes() == (tmp_path / "expected").read_bytes() != b""
+    lines = composed.read_text()
+    assert run(main, *common, "--topics", composed, "--output", composed) == 0
+    assert composed.read_text() == lines
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+OPTIONS = [
+    ["--union", "maxpool", "--intersection", "maxpool", "--difference", "subtraction"],
+    *(["--union", name] for name in UNIONS),
+    *(["--intersection", name] for name in INTERSECTIONS),
+    *(["--difference", name] for name in DIFFERENCES),
+    ["--plain"],
+    ["--weight-scale", "2.5"],
+    ["--batch-size", "2"],
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_composed_queries_give_the_run_of_their_topics(index, topics, tmp_path, capfd, options):
+    lines = same_run(tmp_path, topics, ["--index", index], options)
+    assert [line["id"] for line in lines] == list("1234567")
+    assert lines[-1] == {"id": "7", "contents": "zebra", "vector": {}}
+    assert capfd.readouterr().out == ""
+
+
+PAIR_TOPICS = "1\tspies AND fun NOT drawn\n2\tspies AND fun\n3\tfun AND drawn OR spies\n4\tspies AND none\n5\tspies\n"
+
+
+@pytest.mark.parametrize("cpt", ["factored", "materialised"])
+def test_both_forms_give_the_run_of_their_topics(pairs, tmp_path, cpt):
+    topics = tmp_path / "topics.tsv"
+    topics.write_text(PAIR_TOPICS)
+    common = ["--index", pairs, "--encoder", pairs.parent / "atoms.jsonl"]
+    for names in product(("dismax", "addition"), ("cpt", "cpt+maxpool"), DIFFERENCES):
+        operators = [
+            part for pair in zip(("--union", "--intersection", "--difference"), names, strict=True) for part in pair
+        ]
+        if "vanilla" not in operators:
+            lines = same_run(tmp_path, topics, common, [*operators, "--cpt", cpt])
+            assert ("vector" in lines[1]) == (cpt == "materialised")
+
+
+@pytest.mark.parametrize("options", [[], ["--union", "addition", "--intersection", "cpt"]])
+def test_stock_anserini_gives_the_same_run(pairs, tmp_path, options, capfd):
+    """What has no negative weight, by repeated tokens."""
+    if sys.version_info >= (3, 12):
+        pytest.skip("SearchCollection of Anserini 2 asks the network for its list of indexes")
+    topics = tmp_path / "topics.tsv"
+    topics.write_text("b\tspies AND fun\nc\tspies\na\tfun AND drawn\nd\tnone\n")
+    common = ["--index", pairs, "--encoder", pairs.parent / "atoms.jsonl", "--topics", topics, *options]
+    common += ["--cpt", "materialised"]
+    assert run(search, *common, "--output", tmp_path / "ours", "--tag", "Anserini") == 0
+    assert run(main, *common, "--output", tmp_path / "composed.tsv", "--output-format", "tsv") == 0
+    arguments = f"-index {pairs} -topics {tmp_path / 'composed.tsv'} -output {tmp_path / 'stock'}"
+    arguments += " -topicReader TsvString -impact -pretokenized -hits 1000"
+    java_class("io.anserini.search.SearchCollection").main(arguments.split())
+    assert sorted((tmp_path / "stock").read_text().splitlines()) == sorted((tmp_path / "ours").read_text().splitlines())
+
+
+def test_one_query(index, capfd):
+    assert run(main, "--index", index, "--query", "spy NOT (comedy OR spy)", "--union", "maxpool") == 0
+    out, err = capfd.readouterr()
+    assert json.loads(out) == {
+        "id": "1",
+        "contents": "spy NOT (comedy OR spy)",
+        "vector": {"spy": 69, "comedi": -44},
+    }
+    assert err == ""
+    assert run(main, "--index", index, "--query", "NOT AND", "--plain", "--output-format", "tsv") == 0
+    assert capfd.readouterr().out == ""
+
+
+def test_encoded_atoms_need_no_index_and_no_java(tmp_path):
+    atoms = write_atoms(tmp_path / "atoms.jsonl", ATOMS)
+    code = COMMAND + "assert 'jnius' not in sys.modules"
+    with start("--encoder", atoms, "--query", "spies AND fun", "--cpt", "materialised", code=code) as process:
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert json.loads(out)["vector"] == {"p": 400, "q": 1200, "r": 25, "p∩q": 600, "p∩r": 100, "q∩r": 50}
+
+
+def test_mixed_topics(index, tmp_path, capfd, monkeypatch):
+    lines = [
+        {"id": "1", "contents": "for people", "vector": {"spy": 0.25, "a∩b": -1, "¬t": 3}},
+        {"id": "2", "score": {"product": [{"vector": {"spy": 0.5}}, {"vector": {"comedi": 1}}]}},
+        {"id": "3", "expression": "western NOT comedy"},
+        {"id": "4", "query": "western (NOT comedy"},
+        {"id": "5", "original_query": "<mark>spy</mark> that are not <mark>comedy</mark>"},
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.encode()))))
+    assert run(main, "--index", index, "--topics", "-") == 0
+    out = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert out[0] == lines[0]
+    assert out[1] == {**lines[1], "contents": ""}
+    assert [line["contents"] for line in out[2:]] == ["western NOT comedy", '"western (NOT comedy"', "spy NOT comedy"]
+    assert out[2]["vector"].keys() == out[3]["vector"].keys() == {"western", "comedi"}
+    assert out[2]["vector"]["comedi"] == -out[3]["vector"]["comedi"] < 0
+
+
+def test_composed_topics_need_no_encoder_of_the_index(pairs, tmp_path, capfd):
+    (tmp_path / "t.jsonl").write_text('{"id": "1", "vector": {"p": 2}}\n')
+    assert run(main, "--index", pairs, "--topics", tmp_path / "t.jsonl") == 0
+    assert capfd.readouterr().out == '{"id": "1", "contents": "", "vector": {"p": 2}}\n'
+
+
+def test_queries_without_terms_are_left_out_of_tsv(index, topics, tmp_path):
+    options = ["--topics", topics, "--union", "maxpool", "--intersection", "maxpool", "--difference", "ignore"]
+    with start(
+        "--index",
+        index,
+        *options,
+        "--output-format",
+        "tsv",
+        code=COMMAND,
+    ) as process:
+        out, err = process.communicate(timeout=60)
+    assert [line.split("\t")[0] for line in out.splitlines()] == list("123456")
+    assert err == "warning: query 7 finds nothing: none of its terms is known\n"
+
+
+OURS = "--output-format jsonl, for python -m pyserini_compneg.search"
+
+
+@pytest.mark.parametrize(
+    ("topic", "options", "said"),
+    [
+        (
+            "spy NOT comedy",
+            ["--output-format", "tsv"],
+            "query 2: tsv cannot hold a negative weight, -44 of 'comedi'; use " + OURS,
+        ),
+        (
+            "spy AND comedy",
+            ["--output-format", "tsv"],
+            f"query 2: tsv cannot hold a product; use --cpt materialised, or {OURS}",
+        ),
+        (
+            "spy OR comedy",
+            ["--output-format", "tsv"],
+            f"query 2: tsv cannot hold a maximum; use --union maxpool or addition, or {OURS}",
+        ),
+        (
+            "spy",
+            ["--weight-scale", "1e10"],
+            "query 'spy': the weight of 'spy' becomes 6.93147e+09 at weight scale 1e+10, the limit is 2147483647; "
+            "lower the weight scale",
+        ),
+        (
+            "spy",
+            ["--cpt", "materialised"],
+            "{index} holds no pairs of terms; build it with python -m pyserini_compneg.index --pair-terms N, "
+            "or use --cpt factored, which needs none",
+        ),
+    ],
+)
+def test_errors_are_one_line_and_leave_no_file(index, tmp_path, capfd, topic, options, said):
+    (tmp_path / "topics.tsv").write_text(f"1\tzebra\n2\t{topic}\n")
+    output = tmp_path / "composed"
+    arguments = ["--index", index, "--topics", tmp_path / "topics.tsv", "--output", output, "--batch-size", "1"]
+    assert run(main, *arguments, *options) == 1
+    assert capfd.readouterr() == ("", f"error: {said.format(index=index)}\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["topics.tsv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--encoder", "bm25"], "bm25 weighs a query's terms by the statistics of an index; name the --index"),
+        (
+            ["--encoder", "splade"],
+            "no query encoder 'splade'; expected bm25, or a JSON Lines file of queries encoded with the index's model",
+        ),
+        (["--index", "none"], "none: no such index folder; build one with python -m pyserini_compneg.index"),
+    ],
+)
+def test_encoders_that_there_are_not(capfd, arguments, said):
+    assert run(main, "--query", "spy", *arguments) == 1
+    assert capfd.readouterr() == ("", f"error: {said}\n")
+
+
+def test_three_operands_have_no_pairs(pairs, capfd):
+    arguments = ["--index", pairs, "--encoder", pairs.parent / "atoms.jsonl", "--cpt", "materialised"]
+    assert run(main, *arguments, "--query", "spies AND fun AND drawn") == 1
+    assert capfd.readouterr() == (
+        "",
+        "error: query 'spies AND fun AND drawn': pseudo-terms are pairs, of two operands, got 3 operands; "
+        "use the factored form (--cpt factored), which takes any number\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--query", "a"],
+        ["--index", "i"],
+        ["--index", "i", "--query", "a", "--topics", "t"],
+        ["--index", "i", "--query", "a", "--cpt", "pairs"],
+        ["--index", "i", "--query", "a", "--output-format", "xml"],
+        *(["--index", "i", "--query", "a", "--weight-scale", scale] for scale in ("0", "-1", "nan", "inf", "x")),
+    ],
+)
+def test_wrong_usage(capfd, wrong):
+    assert run(main, *wrong) == 2
+    assert capfd.readouterr().out == ""
+
+
+def test_help_has_examples_and_names_every_operator(capsys):
+    assert main(["-h"]) == 0
+    text = capsys.readouterr().out
+    assert "examples:\n  python -m pyserini_compneg.compose --index " in text
+    for name in (*UNIONS, *INTERSECTIONS, *DIFFERENCES):
+        assert name in text

@@ -1,0 +1,115 @@
+import math
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scoring_strategies import DOCUMENTS, nodes
+
+from pyserini_compneg.algebra import document_pairs
+from pyserini_compneg.compose import Linear, Max, Product, Sum, evaluate, leaf_vectors, lowered
+from pyserini_compneg.errors import CompositionError
+
+AB = Product(({"a": 4.0}, {"b": 1.0}))
+
+
+def pairs_only(node):
+    """Whether every product in the tree has two operands."""
+    return (
+        len(node.operands) == 2
+        if isinstance(node, Product)
+        else isinstance(node, Linear) or all(map(pairs_only, node.children))
+    )
+
+
+@given(nodes())
+def test_any_index_runs_the_factored_form(node):
+    assert lowered(node) is node
+
+
+@given(nodes(), DOCUMENTS)
+def test_the_materialised_form_finds_and_scores_alike(node, document):
+    assume(pairs_only(node))
+    pairs = document_pairs(document, top=len(document))
+    score, other = evaluate(node, document), evaluate(lowered(node, "materialised"), pairs)
+    magnitude = sum(abs(weight) for vector in leaf_vectors(node) for weight in vector.values()) * 50
+    assert other == (None if score is None else pytest.approx(score, abs=1e-12 * magnitude * 9))
+
+
+def test_a_conjunction_is_a_vector_over_pairs():
+    node = Product(({"a": 4.0, "b": 9.0}, {"b": 1.0, "c": 0.25}))
+    assert lowered(node, "materialised") == Linear({"a∩b": 2.0, "a∩c": 1.0, "b": 3.0, "b∩c": 1.5})
+
+
+def test_sums_of_vectors_are_one_vector():
+    node = Sum((AB, Linear({"a": 4.0, "b": 1.0}), Linear({"x": -3.0})))
+    assert lowered(node, "materialised") == Linear({"a∩b": 2.0, "a": 4.0, "b": 1.0, "x": -3.0})
+    assert lowered(Sum((Sum((AB, Linear({"c": 1.0}))), Linear({"a∩b": 1.0}))), "materialised") == Linear(
+        {"a∩b": 3.0, "c": 1.0}
+    )
+
+
+def test_a_maximum_stays_and_its_children_are_lowered():
+    node = Sum((Max((AB, Linear({"c": 1.0}))), Linear({"x": -1.0}), Linear({"y": -1.0})))
+    lower = lowered(node, "materialised")
+    assert lower == Sum((Linear({"x": -1.0, "y": -1.0}), Max((Linear({"a∩b": 2.0}), Linear({"c": 1.0})))))
+
+
+@pytest.mark.parametrize("penalty", [-4.0, -5.0])
+def test_vectors_that_cancel_stay_apart_because_they_find_more(penalty):
+    node = Sum((AB, Linear({"a": 4.0}), Linear({"a": penalty})))
+    assert lowered(node, "materialised") == Sum((Linear({"a∩b": 2.0}), Linear({"a": 4.0}), Linear({"a": penalty})))
+
+
+@pytest.mark.parametrize("wrap", [lambda node: node, lambda node: Max((node, AB)), lambda node: Sum((node, AB))])
+def test_pairs_are_of_two(wrap):
+    with pytest.raises(CompositionError) as error:
+        lowered(wrap(Product(({"a": 1.0}, {"b": 1.0}, {"c": 1.0}))), "materialised")
+    remedy = "use the factored form (--cpt factored), which takes any number"
+    assert str(error.value) == f"pseudo-terms are pairs, of two operands, got 3 operands; {remedy}"
+
+
+def test_an_unknown_form():
+    with pytest.raises(CompositionError) as error:
+        lowered(AB, "pairs")
+    assert str(error.value) == "cpt must be one of factored, materialised, got 'pairs'"
+
+
+def test_signed_documents_are_asked_for_complements_in_linear_leaves_alone():
+    node = Max((Sum((AB, Linear({"a": 2.0, "x": -1.0}))), Linear({"b": 1.0})))
+    linear = Linear({"a": 2.0, "¬a": -2.0, "x": -1.0, "¬x": 1.0})
+    assert lowered(node, signed=True) == Max((Sum((AB, linear)), Linear({"b": 1.0, "¬b": -1.0})))
+
+
+def test_pairs_have_no_complements():
+    node = Sum((Product(({"a": 4.0}, {"a": 1.0, "b": 1.0})), Linear({"x": -1.0})))
+    assert lowered(node, "materialised", signed=True) == Linear({"a": 2.0, "a∩b": 2.0, "x": -1.0, "¬x": 1.0})
+
+
+SIGNED = st.dictionaries(st.sampled_from("abcdef"), st.integers(-9, 9).filter(bool).map(float))
+
+
+def signed_score(node, document):
+    """Whether a signed document matches, and its score, from the definitions."""
+    match node:
+        case Linear(weights):
+            parts = [weight * document.get(term, 0.0) for term, weight in weights.items()]
+            return any(part > 0 for part in parts), math.fsum(parts)
+        case Product(operands):
+            sums = [
+                math.fsum((w * max(document.get(t, 0.0), 0.0)) ** (1 / len(operands)) for t, w in operand.items())
+                for operand in operands
+            ]
+            return all(sums), math.prod(sums)
+        case Max(children):
+            found = [score for matched, score in (signed_score(child, document) for child in children) if matched]
+            return bool(found), max(found, default=0.0)
+        case Sum(children):
+            parts = [signed_score(child, document) for child in children]
+            return any(matched for matched, _ in parts), math.fsum(score for _, score in parts)
+
+
+@given(nodes(), SIGNED)
+def test_signed_documents_are_scored_by_their_signed_weights(node, document):
+    stored = {term if weight > 0 else f"¬{term}": abs(weight) for term, weight in document.items()}
+    matched, score = signed_score(node, document)
+    assert evaluate(lowered(node, signed=True), stored) == (pytest.approx(score, abs=1e-9) if matched else None)

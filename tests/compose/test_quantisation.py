@@ -1,0 +1,71 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scoring_strategies import nodes
+
+from pyserini_compneg.compose import WEIGHT_SCALE, Linear, Max, Product, Sum, leaf_vectors, matches, quantised
+from pyserini_compneg.compose.quantisation import LARGEST_QUANTISED
+from pyserini_compneg.errors import CompositionError
+
+
+def test_the_default_scale():
+    assert WEIGHT_SCALE == 100
+
+
+def test_every_leaf_is_rounded_half_to_even():
+    vector = {"a": 0.005, "b": 0.015, "c": 0.025, "d": 1.0, "x": -0.015, "y": -0.005}
+    whole = {"b": 2.0, "c": 2.0, "d": 100.0, "x": -2.0}
+    assert quantised(Linear(vector)) == Linear(whole)
+    node = Max((Sum((Product(({"a": 0.126}, {"b": 2.0, "c": 0.001})), Linear({"x": -0.5}))), Linear({})))
+    assert quantised(node) == Max((Sum((Product(({"a": 13.0}, {"b": 200.0})), Linear({"x": -50.0}))), Linear({})))
+
+
+@given(nodes(), st.floats(1e-3, 1e3))
+def test_weights_are_whole_and_near(node, scale):
+    for before, after in zip(leaf_vectors(node), leaf_vectors(quantised(node, scale)), strict=True):
+        assert all(weight == int(weight) for weight in after.values())
+        assert after.keys() <= before.keys()
+        for term, weight in before.items():
+            assert abs(after.get(term, 0.0) - scale * weight) <= 1.0
+
+
+@given(nodes(), st.floats(1e-6, 1e3))
+def test_no_leaf_loses_all_that_it_wants(node, scale):
+    wanted = [any(weight > 0 for weight in vector.values()) for vector in leaf_vectors(node)]
+    assert [any(w > 0 for w in vector.values()) for vector in leaf_vectors(quantised(node, scale))] == wanted
+    everything = dict.fromkeys("abcdef", 1.0)
+    assert matches(quantised(node, scale), everything) == matches(node, everything)
+
+
+def test_the_heaviest_stay_where_all_would_go():
+    assert quantised(Linear({"a": 0.004, "b": 0.001, "c": 0.004, "x": -1.0})) == Linear({"a": 1, "c": 1, "x": -100})
+    assert quantised(Product(({"a": 1e-18}, {"b": 1.0}))) == Product(({"a": 1.0}, {"b": 100.0}))
+    assert quantised(Linear({"x": -0.001})) == Linear({})
+
+
+def test_a_product_scales_as_a_vector_does():
+    node = quantised(Product(({"a": 1.0}, {"b": 4.0}, {"c": 16.0})))
+    assert math.prod(weight ** (1 / 3) for vector in leaf_vectors(node) for weight in vector.values()) == pytest.approx(
+        100 * 4
+    )
+
+
+@pytest.mark.parametrize("weight", [2.2e7, -2.2e7, 1e18])
+def test_too_large_weights(weight):
+    with pytest.raises(CompositionError) as error:
+        quantised(Linear({"a": 1.0, "b": weight}))
+    limit = "at weight scale 100, the limit is 2147483647; lower the weight scale"
+    assert str(error.value) == f"the weight of 'b' becomes {100 * weight:g} {limit}"
+
+
+def test_the_largest_weight():
+    assert quantised(Linear({"a": LARGEST_QUANTISED}), 1).weights == {"a": LARGEST_QUANTISED}
+
+
+@pytest.mark.parametrize("scale", [0, -1, math.nan, math.inf, True, "100", None])
+def test_a_scale_is_a_number_above_zero(scale):
+    with pytest.raises(CompositionError) as error:
+        quantised(Linear({"a": 1.0}), scale)
+    assert str(error.value) == f"weight_scale must be a finite number above 0, got {scale!r}"

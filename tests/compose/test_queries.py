@@ -1,0 +1,95 @@
+import logging
+
+import pytest
+from lookup_encoder import LookupEncoder, letters
+
+from pyserini_compneg.compose import Linear, Operators, Product, Sum, compose_queries, compose_query
+from pyserini_compneg.errors import CompositionError, EncodingError, QuerySyntaxError
+from pyserini_compneg.expression import Atom, parse
+
+ENCODER = LookupEncoder({"a": {"p": 4.0, "s": 0.5}, "b": {"q": 1.0}, "c": {"x": 0.123}, **letters(d="r")})
+CPT = Operators(intersection="cpt")
+
+
+def test_text_tree_and_composed_query():
+    whole = Linear({"p": 400.0, "s": 50.0, "x": -12.0})
+    assert compose_query("a NOT c", ENCODER) == compose_query(parse("a NOT c"), ENCODER) == whole
+    fractions = Linear({"p": 0.001, "a∩b": 0.5, "¬p": -1.0})
+    assert compose_query(fractions, None, cpt="materialised", signed=True) is fractions
+    assert compose_queries([fractions, "b", fractions], ENCODER) == [fractions, Linear({"q": 100.0}), fractions]
+    assert compose_queries([], None) == []
+
+
+def test_lowering_comes_before_rounding():
+    assert compose_query("a AND b", ENCODER, CPT) == Product(({"p": 400.0, "s": 50.0}, {"q": 100.0}))
+    assert compose_query("a AND b", ENCODER, CPT, cpt="materialised") == Linear({"p∩q": 200.0, "q∩s": 71.0})
+    assert compose_query("a AND b NOT c", ENCODER, CPT, cpt="materialised", weight_scale=10) == Linear(
+        {"p∩q": 20.0, "q∩s": 7.0, "x": -1.0}
+    )
+    assert compose_query("a AND b NOT c", ENCODER, CPT, signed=True) == Sum(
+        (Product(({"p": 400.0, "s": 50.0}, {"q": 100.0})), Linear({"x": -12.0, "¬x": 12.0}))
+    )
+
+
+def test_all_texts_are_one_batch():
+    encoder = LookupEncoder(letters(a="p", b="q"))
+    compose_queries(["a OR b", Linear({"p": 1.0}), Atom("a")], encoder)
+    assert encoder.batches == [["a", "b"]]
+
+
+@pytest.mark.parametrize(
+    ("query", "settings", "error", "message"),
+    [
+        ("a AND", {}, QuerySyntaxError, None),
+        (
+            "a AND b AND d",
+            {"cpt": "materialised"},
+            CompositionError,
+            "query 'a AND b AND d': pseudo-terms are pairs, of two operands, got 3 operands; "
+            "use the factored form (--cpt factored), which takes any number",
+        ),
+        (
+            "a",
+            {"weight_scale": 1e9},
+            CompositionError,
+            "query 'a': the weight of 'p' becomes 4e+09 at weight scale 1e+09, the limit is 2147483647; "
+            "lower the weight scale",
+        ),
+    ],
+)
+def test_what_cannot_be_run_names_the_query(query, settings, error, message):
+    with pytest.raises(error) as caught:
+        compose_query(query, ENCODER, **settings)
+    assert message is None or str(caught.value) == message
+
+
+@pytest.mark.parametrize("term", ["a∩b", "¬a"])
+def test_reserved_terms(term):
+    with pytest.raises(EncodingError) as error:
+        compose_query("e", LookupEncoder({"e": {term: 1.0}}))
+    reserved = "is reserved, a∩b for pairs and ¬t for complements; leave it out"
+    assert str(error.value) == f"atom 'e': the term {term!r} {reserved}"
+
+
+def test_lone_signs_are_words():
+    assert compose_query("e", LookupEncoder({"e": {"∩": 1.0, "¬": 2.0}})) == Linear({"∩": 100.0, "¬": 200.0})
+
+
+def test_no_encoder():
+    with pytest.raises(EncodingError) as error:
+        compose_query("a NOT b", None)
+    assert str(error.value) == "no encoder for 'a NOT b'; name one"
+
+
+def test_a_query_below_the_scale_is_worth_a_warning(caplog):
+    tiny = LookupEncoder({"a": {"p": 0.004, "q": 0.001}, "b": {"r": 1.0}})
+    assert compose_query("a", tiny) == Linear({"p": 1.0})
+    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
+        (
+            logging.WARNING,
+            "query 'a': all weights round to 0 at weight scale 100, so the heaviest count 1; raise --weight-scale",
+        )
+    ]
+    caplog.clear()
+    compose_queries(["a OR b", "a AND b", "zebra"], tiny)
+    assert caplog.records == []

@@ -1,0 +1,152 @@
+"""Vectors in: pairs, signs, scales, what is skipped, and what stock Anserini makes of the same documents."""
+
+import gzip
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pyserini_compneg.algebra.intersection import document_pairs
+from pyserini_compneg.errors import CollectionError, EncodingError
+from pyserini_compneg.index import ImpactIndexer, build_index
+from pyserini_compneg.index.indexer import MOST_PAIR_TERMS, SKIPPED_LOG
+from pyserini_compneg.lucene import ImpactReader, Manifest
+
+few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def impacts(index, docid, terms):
+    """The impact of each term that the document has."""
+    with ImpactReader(index) as reader:
+        queries = [json.dumps({"vector": {term: 1}}) for term in terms]
+        found = [dict(zip(hits.docids, hits.scores, strict=True)) for hits in reader.search(queries, 100)]
+    return {term: hits[docid] for term, hits in zip(terms, found, strict=True) if docid in hits}
+
+
+@pytest.mark.parametrize("scale", [1, 51.2, 0.5])
+def test_signed_weights_go_under_complement_terms(tmp_path, scale):
+    weights = {"a": 4, "b": -2, "c": -1, "¬": 2, "∩": -4}
+    with ImpactIndexer(tmp_path / "index", "m", signed=True, impact_scale=scale, pair_terms=2) as indexer:
+        indexer.add("d", weights)
+    assert Manifest.read(tmp_path / "index").signed
+    expected = {(term if weight > 0 else f"¬{term}"): abs(round(weight * scale)) for term, weight in weights.items()}
+    pair = round(((4 * scale) * (2 * scale)) ** 0.5) if scale != 51.2 else round((205 * 102) ** 0.5)
+    expected = {term: impact for term, impact in expected.items() if impact} | {"a∩¬": pair}
+    assert impacts(tmp_path / "index", "d", ["a", "b", "c", "¬", "∩", "¬a", "¬b", "¬c", "¬∩", "a∩¬"]) == expected
+
+
+VECTORS = st.dictionaries(st.sampled_from(["a", "b", "😀", "￮", "é", "z∩", "∩"]), st.integers(1, 400), min_size=1)
+
+
+@few
+@given(st.lists(VECTORS, min_size=1, max_size=5), st.integers(2, 8))
+def test_pairs_are_those_of_the_algebra(tmp_path_factory, vectors, top):
+    index = tmp_path_factory.mktemp("pairs") / "index"
+    with ImpactIndexer(index, "m", pair_terms=top) as indexer:
+        for i, vector in enumerate(vectors):
+            indexer.add(f"d{i}", vector)
+    assert Manifest.read(index).pair_terms == top
+    for i, vector in enumerate(vectors):
+        expected = {term: round(weight) for term, weight in document_pairs(vector, top).items()} | vector
+        everything = document_pairs(vector, len(vector))
+        assert impacts(index, f"d{i}", sorted(everything)) == {term: w for term, w in expected.items() if w}
+
+
+def test_pairs_of_many_terms(tmp_path):
+    vector = {f"t{i:03}": i + 1 for i in range(300)}
+    with ImpactIndexer(tmp_path / "index", "m", pair_terms=MOST_PAIR_TERMS) as indexer:
+        indexer.add("d", vector)
+    assert impacts(tmp_path / "index", "d", ["t044∩t299", "t043∩t299", "t298∩t299"]) == {
+        "t044∩t299": round((45 * 300) ** 0.5),
+        "t298∩t299": round((299 * 300) ** 0.5),
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"pair_terms": 1}, "pair terms must be 0, or from 2 to 256, got 1"),
+        ({"pair_terms": 257}, "pair terms must be 0, or from 2 to 256, got 257"),
+        ({"impact_scale": 0.0}, "the impact scale must be above 0 and at most 1048576, got 0"),
+        ({"impact_scale": float("nan")}, "the impact scale must be above 0 and at most 1048576, got nan"),
+    ],
+)
+def test_options_out_of_range(tmp_path, options, said):
+    with pytest.raises(EncodingError) as caught:
+        ImpactIndexer(tmp_path / "index", "m", **options)
+    assert str(caught.value) == said
+
+
+def test_bad_documents_are_skipped_counted_and_listed(tmp_path, caplog):
+    folder = tmp_path / "c"
+    folder.mkdir()
+    a, b = folder / "a.jsonl", folder / "b.jsonl"
+    a.write_bytes(
+        b'{"id": "d1", "vector": {"a": 1}}\n{"id": "d2", "vector": {"a": -1}}\n\n{"id": "d3", "vector": {"a": "1"}}\n'
+        b'not json\n{"id": "\xff", "vector": {}}\n{"id": "d4", "vector": {"a": 2}}\n{"id": "d1", "vector": {"b": 7}}\n'
+    )
+    b.write_text('{"id": "d2", "vector": {"a": 3}}\n{"id": "d4", "vector": {}}\n{"vector": {"a": 1}}\n')
+    with pytest.raises(CollectionError) as caught:
+        build_index(folder, tmp_path / "index", "m", threads=2)
+    assert str(caught.value) == f"{a}:2: the weight of 'a' is negative, -1; to index negative weights give --signed"
+    manifest = build_index(folder, tmp_path / "index", "m", on_error="skip")
+    assert (manifest.documents, manifest.empty_documents) == (3, 0)
+    assert impacts(tmp_path / "index", "d1", ["a", "b"]) == {"a": 1}
+    assert impacts(tmp_path / "index", "d2", ["a"]) == {"a": 3}
+    assert impacts(tmp_path / "index", "d4", ["a"]) == {"a": 2}
+    with ImpactReader(tmp_path / "index") as reader:
+        assert reader.document_frequencies(["a", "b"]) == [3, 0]
+    log = (tmp_path / "index" / SKIPPED_LOG).read_text().splitlines()
+    assert [line.split(": ")[0] for line in log] == [
+        f"{a}:2",
+        f"{a}:4",
+        f"{a}:5",
+        f"{a}:6",
+        f"{b}:3",
+        f"{a}:8",
+        f"{b}:2",
+    ]
+    assert log[-1] == f"{b}:2: document id 'd4' was given at {a}:7 already"
+    assert caplog.messages == [f"7 documents were skipped; see {tmp_path / 'index' / SKIPPED_LOG}"]
+
+
+def test_bad_texts_are_skipped(tmp_path):
+    path = tmp_path / "c.jsonl"
+    path.write_bytes(
+        b'{"id": "d1", "contents": "birds"}\n{"id": "d2"}\n\xff\n{"id": "d3", "contents": "bats"}\n'
+        b'{"id": "d1", "contents": "bats bats"}\n'
+    )
+    manifest = build_index(path, tmp_path / "index", on_error="skip", store_raw=True)
+    assert manifest.documents == 2
+    assert manifest.settings["average_length"] == 4 / 3  # of what could be read, the second d1 included
+    with ImpactReader(tmp_path / "index") as reader:
+        assert reader.raw("d1") == '{"id": "d1", "contents": "birds"}'
+        assert reader.document_frequencies(["bird", "bat"]) == [1, 1]
+    assert len((tmp_path / "index" / SKIPPED_LOG).read_text().splitlines()) == 3
+
+
+def test_a_cut_gzip_file_is_never_skipped(tmp_path):
+    lines = "".join(f'{{"id": "d{i}", "vector": {{"a": {i + 1}}}}}\n' for i in range(2000))
+    packed = tmp_path / "c.jsonl.gz"
+    packed.write_bytes(gzip.compress(lines.encode())[:-200])
+    with pytest.raises(CollectionError, match=f"{packed}:[0-9]+: broken gzip data: "):
+        build_index(packed, tmp_path / "index", "m", on_error="skip")
+    assert not (tmp_path / "index").exists()
+
+
+def test_an_id_added_twice(tmp_path):
+    with pytest.raises(CollectionError) as caught, ImpactIndexer(tmp_path / "index", "m") as indexer:
+        indexer.add("d1", {"a": 1})
+        indexer.add("d1", {})
+    assert str(caught.value) == f"{tmp_path / 'index'}: document id 'd1' is given twice"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_stored(tmp_path):
+    with ImpactIndexer(tmp_path / "index", "m", store_raw=True) as indexer:
+        for i in range(600):
+            indexer.add(f"d{i}", {"a": 1}, {"title": f"No. {i}\n"} if i % 2 else None)
+    with ImpactReader(tmp_path / "index") as reader:
+        assert json.loads(reader.raw("d599")) == {"title": "No. 599\n"}
+        assert json.loads(reader.raw("d598")) == {"id": "d598", "vector": {"a": 1}}

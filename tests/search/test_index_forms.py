@@ -1,0 +1,215 @@
+"""Conjunctions over the pairs of an index, and signed documents, against the definitions."""
+
+import math
+import random
+from itertools import product
+
+import pytest
+from pair_index import with_complements, with_pairs, write, write_atoms
+
+from pyserini_compneg.compose import Linear, Max, Operators, Product, compose_queries, evaluate
+from pyserini_compneg.encode import CachedQueryEncoder
+from pyserini_compneg.errors import CompositionError, IndexFormatError
+from pyserini_compneg.expression import parse
+from pyserini_compneg.search import SignedImpactSearcher
+
+TERMS = "pqrstuvw"
+QUERIES = ["a AND b", "b AND c NOT d", "a AND b OR c", "a OR b AND d", "(a OR b) AND d NOT c", "(a AND b NOT c) OR d"]
+NO_PAIRS = "build it with python -m pyserini_compneg.index --pair-terms N, or use --cpt factored, which needs none"
+
+
+def squares(choice, most):
+    return {term: choice.choice([1, 4, 9, 25]) for term in choice.sample(TERMS, choice.randint(1, most))}
+
+
+def make_documents():
+    """Impacts whose pairs are whole numbers, and many ties."""
+    choice = random.Random(5)
+    return {f"d{i:03}": squares(choice, 5) for i in range(300)}
+
+
+def make_atoms():
+    choice = random.Random(6)
+    return {name: squares(choice, 4) for name in "abcd"}
+
+
+DOCUMENTS, ATOMS = make_documents(), make_atoms()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("forms")
+    write_atoms(folder / "atoms.jsonl", ATOMS)
+    write(folder / "plain", DOCUMENTS)
+    write(folder / "pairs", with_pairs(DOCUMENTS, 5), pair_terms=5)
+    return folder
+
+
+def ranked(hits):
+    return [(hit.docid, hit.score) for hit in hits]
+
+
+def oracle(node, stored):
+    """The ranking of all documents, by the definition of the tree."""
+    scores = {docid: evaluate(node, impacts) for docid, impacts in stored.items()}
+    found = [(docid, score) for docid, score in scores.items() if score is not None]
+    return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+
+
+@pytest.mark.parametrize("text", QUERIES)
+@pytest.mark.parametrize("intersection", ["cpt", "cpt+maxpool"])
+def test_both_forms_rank_alike_where_nothing_is_rounded(folder, text, intersection):
+    for union, difference in product(("dismax", "maxpool", "addition"), ("disentangled", "subtraction", "nrf")):
+        settings = folder / "atoms.jsonl", Operators(union, intersection, difference)
+        with (
+            SignedImpactSearcher(folder / "plain", *settings) as plain,
+            SignedImpactSearcher(folder / "pairs", *settings, cpt="materialised") as pairs,
+        ):
+            hits = ranked(plain.search(text, 400))
+            assert ranked(pairs.search(text, 400)) == hits != []
+            assert ranked(pairs.search(text, 7)) == hits[:7]
+
+
+def test_the_factored_form_runs_on_an_index_with_pairs(folder):
+    with (
+        SignedImpactSearcher(folder / "plain", folder / "atoms.jsonl") as plain,
+        SignedImpactSearcher(folder / "pairs", folder / "atoms.jsonl") as pairs,
+    ):
+        for text in QUERIES:
+            assert pairs.search(text, 400) == plain.search(text, 400)
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_rounded_pairs_of_the_heaviest_terms_are_what_is_scored(tmp_path, text):
+    choice = random.Random(7)
+    documents = {f"d{i:03}": {term: choice.randint(1, 300) for term in choice.sample(TERMS, 6)} for i in range(200)}
+    stored = with_pairs(documents, 4)
+    write(tmp_path / "index", stored, pair_terms=4)
+    atoms = write_atoms(tmp_path / "atoms.jsonl", {name: {t: w / 7 for t, w in ATOMS[name].items()} for name in ATOMS})
+    with SignedImpactSearcher(tmp_path / "index", atoms, cpt="materialised") as searcher:
+        (node,) = searcher.compose([text])
+        assert ranked(searcher.search(text, 400)) == oracle(node, stored)
+
+
+def test_a_conjunction_is_one_vector_and_explained_by_its_pairs(folder):
+    with SignedImpactSearcher(folder / "pairs", folder / "atoms.jsonl", cpt="materialised") as searcher:
+        (node,) = searcher.compose(["b AND c NOT d"])
+        assert isinstance(node, Linear)
+        for hit in searcher.search("b AND c NOT d", 20):
+            why = searcher.explain("b AND c NOT d", hit.docid)
+            assert why.score == hit.score == sum(part.amount for part in why.contributions)
+            stored = with_pairs(DOCUMENTS, 5)[hit.docid]
+            assert {part.term: part.amount for part in why.contributions} == {
+                term: weight * stored[term] for term, weight in node.weights.items() if term in stored
+            }
+        best = searcher.explain("b AND c NOT d", searcher.search("b AND c NOT d", 1)[0].docid)
+        assert any("∩" in part.term for part in best.pulled_up())
+
+
+def test_an_index_without_pairs_is_refused_before_any_search(folder, tmp_path):
+    (tmp_path / "stock").mkdir()
+    for path in (folder / "pairs").iterdir():
+        if path.name not in ("compneg.json", "write.lock"):
+            (tmp_path / "stock" / path.name).write_bytes(path.read_bytes())
+    for index in (folder / "plain", tmp_path / "stock"):
+        with pytest.raises(IndexFormatError) as error:
+            SignedImpactSearcher(index, folder / "atoms.jsonl", cpt="materialised")
+        assert str(error.value) == f"{index} holds no pairs of terms; {NO_PAIRS}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"cpt": "pairs"}, "cpt must be one of factored, materialised, got 'pairs'"),
+        ({"weight_scale": 0}, "weight_scale must be a finite number above 0, got 0"),
+    ],
+)
+def test_wrong_settings_are_known_before_the_index_is_opened(settings, said):
+    with pytest.raises(CompositionError) as error:
+        SignedImpactSearcher("none", **settings)
+    assert str(error.value) == said
+
+
+def test_weights_of_expressions_are_whole_and_those_of_composed_queries_are_not_touched(folder):
+    with SignedImpactSearcher(folder / "plain", folder / "atoms.jsonl", weight_scale=0.5) as searcher:
+        (node,) = searcher.compose(["a"])
+        assert node == Linear({term: round(weight / 2) for term, weight in ATOMS["a"].items()})
+        composed = Linear({"p": 0.25, "q": -0.125})
+        assert searcher.compose([composed]) == [composed]
+
+
+def test_explanations_add_up_to_the_score_of_the_whole_weights(tmp_path):
+    write(tmp_path / "index", DOCUMENTS)
+    atoms = write_atoms(tmp_path / "atoms.jsonl", {"a": {"p": 0.1234, "q": 0.5678}, "b": {"r": 0.3333}})
+    with SignedImpactSearcher(tmp_path / "index", atoms) as searcher:
+        for hit in searcher.search("a NOT b", 50):
+            parts = searcher.explain("a NOT b", hit.docid).contributions
+            assert math.fsum(part.amount for part in parts) == hit.score
+            assert all(part.amount == int(part.amount) for part in parts)
+
+
+def signed_vectors(seed, count, name):
+    choice = random.Random(seed)
+    return {
+        name.format(i): {
+            term: choice.choice([-1, 1]) * choice.randint(1, 40) for term in choice.sample(TERMS, choice.randint(1, 5))
+        }
+        for i in range(count)
+    }
+
+
+SIGNED = signed_vectors(8, 300, "d{:03}")
+SIGNED_ATOMS = {name: {t: w / 16 for t, w in vector.items()} for name, vector in signed_vectors(9, 4, "{}").items()}
+SIGNED_ATOMS = dict(zip("abcd", SIGNED_ATOMS.values(), strict=True))
+
+
+def signed_score(node, document):
+    """The score of a signed document, or None: Σ q·d where some q·d is above 0; products take what is positive."""
+    if isinstance(node, Product):
+        return evaluate(node, {term: weight for term, weight in document.items() if weight > 0})
+    if isinstance(node, Linear):
+        parts = [weight * document[term] for term, weight in node.weights.items() if term in document]
+        return sum(parts) if any(part > 0 for part in parts) else None
+    scores = [signed_score(child, document) for child in node.children]
+    found = [score for score in scores if score is not None]
+    if not found or isinstance(node, Max):
+        return max(found, default=None)
+    rest = [
+        sum(weight * document[term] for term, weight in child.weights.items() if term in document)
+        for child, score in zip(node.children, scores, strict=True)
+        if score is None and isinstance(child, Linear)
+    ]
+    return sum(found) + sum(rest)
+
+
+@pytest.mark.parametrize("text", ["a", "a OR b", "a NOT b", "a AND b", "a AND b NOT c", "(a OR b) AND c", *QUERIES])
+def test_signed_documents_are_scored_by_their_signed_weights(tmp_path, text):
+    write(tmp_path / "index", with_complements(SIGNED), signed=True)
+    atoms = write_atoms(tmp_path / "atoms.jsonl", SIGNED_ATOMS)
+    choices = [
+        Operators("addition", "addition", "subtraction"),
+        Operators("maxpool", "maxpool", "disentangled"),
+        Operators("dismax", "addition", "orthogonal"),
+        Operators(),
+    ]
+    for operators in choices:
+        (node,) = compose_queries([parse(text)], CachedQueryEncoder(atoms), operators)
+        scores = {docid: signed_score(node, vector) for docid, vector in SIGNED.items()}
+        found = sorted(((d, s) for d, s in scores.items() if s is not None), key=lambda hit: (-hit[1], hit[0]))
+        with SignedImpactSearcher(tmp_path / "index", atoms, operators) as searcher:
+            hits = searcher.search(text, 400)
+            assert {hit.docid for hit in hits} == {docid for docid, _ in found}
+            assert [hit.score for hit in hits] == pytest.approx([score for _, score in found], rel=1e-6, abs=0.01)
+            if isinstance(node, Linear):
+                assert ranked(hits) == found
+            for hit in hits[:3]:
+                why = searcher.explain(text, hit.docid)
+                total = math.fsum(part.amount for part in why.contributions)
+                assert total == pytest.approx(hit.score, rel=1e-6)
+
+
+def test_composed_queries_ask_a_signed_index_for_just_what_they_say(tmp_path):
+    write(tmp_path / "index", with_complements(SIGNED), signed=True)
+    with SignedImpactSearcher(tmp_path / "index") as searcher:
+        hits = searcher.search(Linear({"p": 1.0}), 400)
+        assert {hit.docid for hit in hits} == {docid for docid, vector in SIGNED.items() if vector.get("p", 0) > 0}
