@@ -6,6 +6,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "search"))
 
 from film_index import build, start  # noqa: E402
-from pair_index import with_pairs, write, write_atoms  # noqa: E402
+from pair_index import write, write_atoms  # noqa: E402
 
-__all__ = ["build", "start", "with_pairs", "write", "write_atoms"]
+__all__ = ["build", "start", "write", "write_atoms"]

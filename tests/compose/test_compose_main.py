@@ -4,7 +4,7 @@ import sys
 from itertools import product
 
 import pytest
-from search_helpers import build, start, with_pairs, write, write_atoms
+from search_helpers import build, start, write, write_atoms
 
 from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS
 from pyserini_compneg.compose.__main__ import main
@@ -47,7 +47,7 @@ def pairs(tmp_path_factory):
     """An index with pairs, and beside it a file of encoded atoms."""
     folder = tmp_path_factory.mktemp("pairs")
     write_atoms(folder / "atoms.jsonl", ATOMS)
-    return write(folder / "index", with_pairs(DOCUMENTS, 4), pair_terms=4)
+    return write(folder / "index", DOCUMENTS, pair_terms=4)
 
 
 @pytest.fixture

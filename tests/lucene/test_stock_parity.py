@@ -113,7 +113,7 @@ def test_200_queries_find_what_they_find_in_the_index_of_stock_anserini(tmp_path
     reader_utils = java_class("io.anserini.index.IndexReaderUtils")
     reader = reader_utils.getReader(str(ours))
     for docid in ("d0000", "d0500", "d0899"):
-        vector = reader_utils.getDocumentVector(reader, docid, "contents")
+        vector = reader_utils.getDocumentVector(reader, docid)
         assert {term: vector.get(term) for term in vector.keySet()} == documents[docid]
         raw = json.loads(reader_utils.documentRaw(reader, docid))
         assert raw == {"id": docid, "contents": "", "vector": documents[docid]}

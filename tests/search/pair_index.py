@@ -3,7 +3,7 @@
 import json
 
 from pyserini_compneg.algebra import document_pairs
-from pyserini_compneg.lucene import ImpactWriter, Manifest
+from pyserini_compneg.index import ImpactIndexer
 
 
 def with_pairs(documents, top):
@@ -14,21 +14,11 @@ def with_pairs(documents, top):
     }
 
 
-def with_complements(documents):
-    return {
-        docid: {term if weight > 0 else f"¬{term}": abs(weight) for term, weight in vector.items()}
-        for docid, vector in documents.items()
-    }
-
-
-def write(folder, stored, **manifest):
-    """An index of what the documents are to hold."""
-    folder.mkdir(parents=True)
-    with ImpactWriter(folder) as writer:
-        for docid, impacts in stored.items():
-            writer.add(docid, impacts)
-        writer.finish()
-    Manifest("letters", documents=len(stored), **manifest).write(folder)
+def write(folder, documents, **options):
+    """An index of the documents."""
+    with ImpactIndexer(folder, "letters", **options) as indexer:
+        for docid, vector in documents.items():
+            indexer.add(docid, vector)
     return folder
 
 

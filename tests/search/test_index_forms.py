@@ -5,7 +5,7 @@ import random
 from itertools import product
 
 import pytest
-from pair_index import with_complements, with_pairs, write, write_atoms
+from pair_index import with_pairs, write, write_atoms
 
 from pyserini_compneg.compose import Linear, Max, Operators, Product, compose_queries, evaluate
 from pyserini_compneg.encode import CachedQueryEncoder
@@ -41,7 +41,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("forms")
     write_atoms(folder / "atoms.jsonl", ATOMS)
     write(folder / "plain", DOCUMENTS)
-    write(folder / "pairs", with_pairs(DOCUMENTS, 5), pair_terms=5)
+    write(folder / "pairs", DOCUMENTS, pair_terms=5)
     return folder
 
 
@@ -84,7 +84,7 @@ def test_rounded_pairs_of_the_heaviest_terms_are_what_is_scored(tmp_path, text):
     choice = random.Random(7)
     documents = {f"d{i:03}": {term: choice.randint(1, 300) for term in choice.sample(TERMS, 6)} for i in range(200)}
     stored = with_pairs(documents, 4)
-    write(tmp_path / "index", stored, pair_terms=4)
+    write(tmp_path / "index", documents, pair_terms=4)
     atoms = write_atoms(tmp_path / "atoms.jsonl", {name: {t: w / 7 for t, w in ATOMS[name].items()} for name in ATOMS})
     with SignedImpactSearcher(tmp_path / "index", atoms, cpt="materialised") as searcher:
         (node,) = searcher.compose([text])
@@ -184,7 +184,7 @@ def signed_score(node, document):
 
 @pytest.mark.parametrize("text", ["a", "a OR b", "a NOT b", "a AND b", "a AND b NOT c", "(a OR b) AND c", *QUERIES])
 def test_signed_documents_are_scored_by_their_signed_weights(tmp_path, text):
-    write(tmp_path / "index", with_complements(SIGNED), signed=True)
+    write(tmp_path / "index", SIGNED, signed=True)
     atoms = write_atoms(tmp_path / "atoms.jsonl", SIGNED_ATOMS)
     choices = [
         Operators("addition", "addition", "subtraction"),
@@ -209,7 +209,7 @@ def test_signed_documents_are_scored_by_their_signed_weights(tmp_path, text):
 
 
 def test_composed_queries_ask_a_signed_index_for_just_what_they_say(tmp_path):
-    write(tmp_path / "index", with_complements(SIGNED), signed=True)
+    write(tmp_path / "index", SIGNED, signed=True)
     with SignedImpactSearcher(tmp_path / "index") as searcher:
         hits = searcher.search(Linear({"p": 1.0}), 400)
         assert {hit.docid for hit in hits} == {docid for docid, vector in SIGNED.items() if vector.get("p", 0) > 0}
