@@ -9,7 +9,8 @@ percentile of the ratio by query, and the work: postings read and documents scor
 
 Stock is Lucene's IndexSearcher.search(query, k) with Anserini's ImpactSimilarity, which leaves ties undecided and
 looks no id up, on the positive terms alone (for conjunctions: the sum of all ten), or Anserini's SimpleImpactSearcher
-where it says so. Ours includes parsing the JSON query, ties by docid, and the ids of all hits.
+where it says so; with /generator it is our own query in the search that SearchCollection does. Ours includes parsing
+the JSON query, ties by docid, and the ids of all hits.
 """
 
 from __future__ import annotations
@@ -109,6 +110,12 @@ class Stock:
         built = builder.build()
         return lambda: self.searcher.search(built, k)
 
+    def composed(self, query: dict, k: int) -> Callable[[], object]:
+        """Our query in Lucene's search, sorted as ``SearchCollection`` sorts, ready to run."""
+        built = java_class("io.compneg.ComposedQuery")("contents", json.dumps(query))
+        sort = java_class("io.anserini.search.SearchCollection").BREAK_SCORE_TIES_BY_DOCID
+        return lambda: self.searcher.search(built, k, sort, True)
+
     def anserini(self, weights: dict[str, int], k: int) -> Callable[[], object]:
         """A search by Anserini, ready to run."""
         searcher = java_class("io.anserini.search.SimpleImpactSearcher")(self.folder)
@@ -123,7 +130,10 @@ def compare(
 ) -> None:
     """Times one kind of query and prints its line."""
     theirs = stock.anserini if kind == "positive/anserini" else stock.lucene
-    runs = [(json.dumps(composed), theirs(weights, k)) for composed, weights in pairs]
+    runs = [
+        (json.dumps(query), stock.composed(query, k) if kind.endswith("/generator") else theirs(weights, k))
+        for query, weights in pairs
+    ]
     times = np.zeros((2, rounds, len(runs)))
     warm_up = 3
     for attempt in range(-warm_up, rounds):
@@ -183,6 +193,7 @@ def main() -> int:
         f"{'postings':>11}{'scored':>9}"
     )
     kinds = queries(args.queries)
+    kinds |= {f"{kind}/generator": kinds[kind] for kind in ("signed", "cpt+maxpool")}
     kinds["positive/anserini"] = kinds["positive"]
     with ImpactReader(folder) as reader:
         stock = Stock(folder)

@@ -9,6 +9,9 @@ from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.vectors import SparseVector
 
 MOST_TOKENS = 1_000_000
+MOST_TERMS = 1024
+"""Lucene's own limit for the clauses of a query."""
+
 _LONGEST_TOKEN = 255
 PRODUCT, MAXIMUM = "product", "maximum"
 _REMEDIES = {PRODUCT: "use --cpt materialised", MAXIMUM: "use --union maxpool or addition"}
@@ -60,6 +63,8 @@ def stock_obstacle(node: ScoringNode) -> tuple[str, str] | None:
     for term, weight in weights:
         if weight != int(weight):
             return "fraction", f"a fractional weight, {weight:g} of {term!r}"
+    if len(weights) > MOST_TERMS:
+        return "terms", f"{len(weights)} terms (Lucene's limit is {MOST_TERMS})"
     return None
 
 

@@ -25,7 +25,7 @@ def search_collection_process(
     index: Path, topics: Path, output: Path, *options: str, environment: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
     """The same, as a user runs it."""
-    command = [str(find_java().home / "bin" / "java"), "-cp", f"{anserini_jar()}{os.pathsep}{companion_jar()}"]
+    command = [str(find_java().program), "-cp", f"{anserini_jar()}{os.pathsep}{companion_jar()}"]
     command += ["io.anserini.search.SearchCollection", *_arguments(index, topics, output, 10, *options)]
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
 
