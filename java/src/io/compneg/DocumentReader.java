@@ -208,13 +208,14 @@ final class DocumentReader {
   private static boolean hasWhiteSpace(String text) {
     for (int i = 0; i < text.length(); i++) {
       char c = text.charAt(i);
-      if (c <= ' ' ? c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f) : isWideSpace(c)) return true;
+      if ((c <= ' ' || c >= 0x80) && isSpace(c)) return true;
     }
     return false;
   }
 
-  private static boolean isWideSpace(char c) {
-    return c == 0x85 || c >= 0xa0 && Character.isSpaceChar(c);
+  /** White space as Python's {@code str.isspace} has it. */
+  private static boolean isSpace(char c) {
+    return c == 0x85 || c <= ' ' && (c >= 0x1c || c >= '\t' && c <= '\r') || Character.isSpaceChar(c);
   }
 
   private static int bytes(String text) {
