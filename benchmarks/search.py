@@ -151,7 +151,7 @@ def compare(
     ratios = ours / other
     work = [(after - earlier) // (rounds * len(runs)) for earlier, after in zip(before, done, strict=True)]
     print(
-        f"{kind:<18}{k:>6}{np.median(ours):>9.2f}{np.median(other):>9.2f}{np.median(ours) / np.median(other):>8.2f}"
+        f"{kind:<23}{k:>6}{np.median(ours):>9.2f}{np.median(other):>9.2f}{np.median(ours) / np.median(other):>8.2f}"
         f"{np.median(ratios):>8.2f}{np.quantile(ratios, 0.9):>8.2f}{work[2]:>11,}{work[3]:>9,}",
         flush=True,
     )
@@ -189,7 +189,7 @@ def main() -> int:
     java = java_class("java.lang.System").getProperty("java.version")
     print(f"{args.documents:,} documents, {args.queries} queries, {args.rounds} rounds; Lucene {version}, Java {java}")
     print(
-        f"{'kind':<18}{'k':>6}{'ours ms':>9}{'stock ms':>9}{'ratio':>8}{'by qry':>8}{'p90':>8}"
+        f"{'kind':<23}{'k':>6}{'ours ms':>9}{'stock ms':>9}{'ratio':>8}{'by qry':>8}{'p90':>8}"
         f"{'postings':>11}{'scored':>9}"
     )
     kinds = queries(args.queries)

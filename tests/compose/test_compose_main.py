@@ -241,7 +241,7 @@ def test_errors_are_one_line_and_leave_no_file(index, tmp_path, capfd, topic, op
             ["--encoder", "splade"],
             "no query encoder 'splade'; expected bm25, or a JSON Lines file of queries encoded with the index's model",
         ),
-        (["--index", "none"], "none: no such index folder; build one with python -m pyserini_compneg.index"),
+        (["--index", "no/index"], "no/index: no such index folder; build one with python -m pyserini_compneg.index"),
     ],
 )
 def test_encoders_that_there_are_not(capfd, arguments, said):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pyserini_compneg.lucene import java_class
 from pyserini_compneg.lucene.gate import anserini_jar, companion_jar
@@ -46,17 +48,25 @@ def read_run(path: Path) -> dict[str, list[str]]:
 
 
 def lucene_search(index: Path, lines: Iterable[str], hits: int) -> list[list[tuple[str, float]]]:
-    """What an ``IndexSearcher`` of Lucene's, with its default similarity, finds in the order that Anserini asks for."""
+    """What an ``IndexSearcher`` of Lucene's finds in the order that Anserini asks for."""
+    sort = java_class("io.anserini.search.SearchCollection").BREAK_SCORE_TIES_BY_DOCID
+    rankings = []
+    with open_searcher(index) as searcher:
+        for line in lines:
+            found = searcher.search(java_class("io.compneg.ComposedQuery")("contents", line), hits, sort, True)
+            ranked = java_class("io.anserini.search.ScoredDocs").fromTopDocs(found, searcher)
+            rankings.append(list(zip(ranked.docids, ranked.scores, strict=True)))
+    return rankings
+
+
+@contextmanager
+def open_searcher(index: Path) -> Iterator[Any]:
+    """An ``IndexSearcher`` with its default similarity, which knows nothing of impacts."""
     file = java_class("java.io.File")(str(index))
     reader = java_class("org.apache.lucene.index.DirectoryReader").open(
         java_class("org.apache.lucene.store.FSDirectory").open(file.toPath())
     )
-    searcher = java_class("org.apache.lucene.search.IndexSearcher")(reader.getContext())
-    sort = java_class("io.anserini.search.SearchCollection").BREAK_SCORE_TIES_BY_DOCID
-    rankings = []
-    for line in lines:
-        found = searcher.search(java_class("io.compneg.ComposedQuery")("contents", line), hits, sort, True)
-        ranked = java_class("io.anserini.search.ScoredDocs").fromTopDocs(found, searcher)
-        rankings.append(list(zip(ranked.docids, ranked.scores, strict=True)))
-    reader.close()
-    return rankings
+    try:
+        yield java_class("org.apache.lucene.search.IndexSearcher")(reader.getContext())
+    finally:
+        reader.close()

@@ -4,14 +4,17 @@ import gzip
 import random
 
 import pytest
-from anserini_runs import COMPOSED, lucene_search, search_collection, search_collection_process
+from anserini_runs import COMPOSED, lucene_search, open_searcher, search_collection, search_collection_process
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from impact_indexes import pairs, search, write_index
 from random_searches import collections, trees
 
+from pyserini_compneg import SignedImpactSearcher, build_index
 from pyserini_compneg.compose import Linear, Max, Product, Sum, composed_line
-from pyserini_compneg.lucene import ImpactReader
+from pyserini_compneg.datasets.topics import read_topics
+from pyserini_compneg.lucene import ImpactReader, java_class
+from pyserini_compneg.reproduce.demo import DOCUMENTS, QUERIES
 
 few = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
@@ -82,12 +85,31 @@ def test_large_indexes_with_ties_rank_alike(tmp_path, large_index, hits):
 INDEX = {"d1": {"a": 3, "b": 1}, "d2": {"a": 3}, "d3": {"b": 2}}
 
 
+def test_lucene_explains_the_score(tmp_path):
+    with open_searcher(write_index(tmp_path / "i", INDEX)) as searcher:
+        from jnius import cast  # once the machine runs
+
+        composed = java_class("io.compneg.ComposedQuery")("contents", '{"vector": {"a": 1, "b": -5}}')
+        query = cast("org.apache.lucene.search.Query", composed)
+        explanations = [searcher.explain(query, doc) for doc in range(3)]
+        assert [explained.isMatch() for explained in explanations] == [True, True, False]
+        assert [explained.getValue().floatValue() for explained in explanations] == [-2.0, 3.0, 0.0]
+
+
 def test_lines_packed_with_gzip_and_sorted_by_id(tmp_path):
     topics = tmp_path / "queries.jsonl.gz"
     lines = ['{"id": 7, "vector": {"b": 1}}', "", '{"id": "10", "vector": {"a": 1, "b": -9}, "contents": "a NOT b"}']
     topics.write_bytes(gzip.compress("\n".join(lines).encode()))
     found = search_collection(write_index(tmp_path / "i", INDEX), topics, tmp_path / "run", 10, *COMPOSED)
     assert list(found.items()) == [("10", ["d2", "d1"]), ("7", ["d3", "d1"])]
+
+
+def test_the_queries_of_the_sample_rank_alike(tmp_path):
+    build_index(DOCUMENTS, tmp_path / "index")
+    with SignedImpactSearcher(tmp_path / "index") as searcher:
+        nodes = searcher.compose([topic.expression for topic in read_topics(QUERIES)])
+    assert len(nodes) == 42
+    check(tmp_path, tmp_path / "index", nodes, 1000)
 
 
 GOOD = '{"id": "1", "vector": {"a": 1}}'
