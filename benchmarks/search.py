@@ -22,30 +22,25 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from stock import StockSearcher
+from synthetic import SEED, Query, docid, queries, term_names, zipf
 
+from pyserini_compneg.compose import to_json
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest, java_class
 from pyserini_compneg.lucene.java_home import find_java
 
 VOCABULARY = 30_000
 DRAWS = 80
-SEED = 7
-
-
-def zipf() -> np.ndarray:
-    """The probability of each term."""
-    weights = 1 / np.arange(1, VOCABULARY + 1) ** 0.9
-    return weights / weights.sum()
 
 
 def build(folder: Path, documents: int) -> None:
     """Writes the synthetic index."""
     rng = np.random.default_rng(SEED)
-    cumulative = np.cumsum(zipf())
-    names = [f"t{i}" for i in range(VOCABULARY)]
+    cumulative = np.cumsum(zipf(VOCABULARY))
+    names = term_names(VOCABULARY)
     folder.mkdir(parents=True)
     with ImpactWriter(folder, threads=2) as writer:
         for start in range(0, documents, 1000):
@@ -55,7 +50,7 @@ def build(folder: Path, documents: int) -> None:
             impacts = np.exp(rng.normal(3.8, 0.8, (count, DRAWS))).clip(1, 2000).astype(int)
             for i in range(count):
                 vector = {names[t]: impact for t, impact in zip(draws[i].tolist(), impacts[i].tolist(), strict=True)}
-                lines.append(json.dumps({"id": f"d{start + i:08d}", "vector": vector}))
+                lines.append(json.dumps({"id": docid(start + i), "vector": vector}))
             writer.add_lines("\n".join(lines).encode(), "synthetic")
         writer.drain()
         writer.optimize()
@@ -63,77 +58,14 @@ def build(folder: Path, documents: int) -> None:
     Manifest("synthetic", documents=documents).write(folder)
 
 
-def queries(count: int) -> dict[str, list[tuple[dict, dict[str, int]]]]:
-    """For each kind of query: the composed query, and what stock Lucene is given."""
-    rng = np.random.default_rng(SEED + 1)
-    kinds: dict[str, list[tuple[dict, dict[str, int]]]] = {}
-    for _ in range(count):
-        terms = [f"t{t}" for t in rng.choice(VOCABULARY, 45, replace=False, p=zipf())]
-        weights = np.exp(rng.normal(4.0, 0.7, 45)).clip(1, 600).astype(int).tolist()
-        positive = dict(zip(terms[:25], weights[:25], strict=True))
-        negative = {term: -weight for term, weight in zip(terms[25:], weights[25:], strict=True)}
-        a, b = dict(list(positive.items())[:5]), dict(list(positive.items())[5:10])
-        product = {"product": [{"vector": a}, {"vector": b}]}
-        kinds.setdefault("positive", []).append(({"vector": positive}, positive))
-        kinds.setdefault("signed", []).append(({"vector": positive | negative}, positive))
-        kinds.setdefault("cpt", []).append(({"score": product}, a | b))
-        kinds.setdefault("cpt+maxpool", []).append(({"score": {"sum": [product, {"vector": a | b}]}}, a | b))
-        kinds.setdefault("dismax", []).append(({"score": {"max": [{"vector": a}, {"vector": b}]}}, a | b))
-    return kinds
-
-
-class Stock:
-    """Lucene's own search of positive queries, and Anserini's."""
-
-    def __init__(self, folder: Path) -> None:
-        from jnius import cast
-
-        self.folder = str(folder)
-        directory = java_class("org.apache.lucene.store.FSDirectory").open(
-            java_class("java.nio.file.Paths").get(self.folder)
-        )
-        reader = java_class("org.apache.lucene.index.DirectoryReader").open(directory)
-        self.searcher = java_class("org.apache.lucene.search.IndexSearcher")(
-            cast("org.apache.lucene.index.IndexReader", reader)
-        )
-        self.searcher.setSimilarity(java_class("io.anserini.search.similarity.ImpactSimilarity")())
-
-    def lucene(self, weights: dict[str, int], k: int) -> Callable[[], object]:
-        """A search by Lucene, ready to run."""
-        builder = java_class("org.apache.lucene.search.BooleanQuery$Builder")()
-        should = java_class("org.apache.lucene.search.BooleanClause$Occur").SHOULD
-        for term, weight in weights.items():
-            query = java_class("org.apache.lucene.search.TermQuery")(
-                java_class("org.apache.lucene.index.Term")("contents", term)
-            )
-            builder.add(java_class("org.apache.lucene.search.BoostQuery")(query, float(weight)), should)
-        built = builder.build()
-        return lambda: self.searcher.search(built, k)
-
-    def composed(self, query: dict, k: int) -> Callable[[], object]:
-        """Our query in Lucene's search, sorted as ``SearchCollection`` sorts, ready to run."""
-        built = java_class("io.compneg.ComposedQuery")("contents", json.dumps(query))
-        sort = java_class("io.anserini.search.SearchCollection").BREAK_SCORE_TIES_BY_DOCID
-        return lambda: self.searcher.search(built, k, sort, True)
-
-    def anserini(self, weights: dict[str, int], k: int) -> Callable[[], object]:
-        """A search by Anserini, ready to run."""
-        searcher = java_class("io.anserini.search.SimpleImpactSearcher")(self.folder)
-        encoded = java_class("java.util.HashMap")()
-        for term, weight in weights.items():
-            encoded.put(term, java_class("java.lang.Integer")(weight))
-        return lambda: searcher.search(encoded, k)
-
-
-def compare(
-    reader: ImpactReader, stock: Stock, kind: str, pairs: list[tuple[dict, dict[str, int]]], k: int, rounds: int
-) -> None:
+def compare(reader: ImpactReader, stock: StockSearcher, kind: str, asked: list[Query], k: int, rounds: int) -> None:
     """Times one kind of query and prints its line."""
     theirs = stock.anserini if kind == "positive/anserini" else stock.lucene
-    runs = [
-        (json.dumps(query), stock.composed(query, k) if kind.endswith("/generator") else theirs(weights, k))
-        for query, weights in pairs
-    ]
+    lines = [json.dumps(to_json(query.node)) for query in asked]
+    if kind.endswith("/generator"):
+        runs = [(line, stock.composed(line, k)) for line in lines]
+    else:
+        runs = [(line, theirs(query.positive, k)) for line, query in zip(lines, asked, strict=True)]
     times = np.zeros((2, rounds, len(runs)))
     warm_up = 3
     for attempt in range(-warm_up, rounds):
@@ -192,14 +124,14 @@ def main() -> int:
         f"{'kind':<23}{'k':>6}{'ours ms':>9}{'stock ms':>9}{'ratio':>8}{'by qry':>8}{'p90':>8}"
         f"{'postings':>11}{'scored':>9}"
     )
-    kinds = queries(args.queries)
+    kinds = queries(args.queries, VOCABULARY)
     kinds |= {f"{kind}/generator": kinds[kind] for kind in ("signed", "cpt+maxpool")}
     kinds["positive/anserini"] = kinds["positive"]
     with ImpactReader(folder) as reader:
-        stock = Stock(folder)
-        for kind, pairs in kinds.items():
+        stock = StockSearcher(folder)
+        for kind, asked in kinds.items():
             for k in (10, 1000):
-                compare(reader, stock, kind, pairs, k, args.rounds)
+                compare(reader, stock, kind, asked, k, args.rounds)
     cold_start()
     return 0
 

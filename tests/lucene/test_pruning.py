@@ -155,3 +155,39 @@ def test_queries_of_hundreds_of_terms(tmp_path):
         for hits in (1, 10, 100):
             for node, ranking, complete in zip(nodes, search(opened, nodes, hits), whole, strict=True):
                 assert pairs(ranking) == pairs(complete)[:hits], type(node).__name__
+
+
+COMMON, RARE = ("c0", "c1", "c2"), tuple(f"r{i}" for i in range(12))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_frequent_terms_heavier_than_rare_ones(tmp_path, seed):
+    """Frequent terms that must be read while rare ones may be left out; a window lacks some, and many scores tie."""
+    rng = np.random.default_rng(seed)
+    terms, count = COMMON + RARE, 10_000
+    shares = np.array([0.9, 0.4, 0.15] + [0.03, 0.001] * (len(RARE) // 2))
+    matrix = rng.integers(1, 6, (count, len(terms))) ** 2 * (rng.random((count, len(terms))) < shares)
+    matrix[4096:8192, len(COMMON) : len(COMMON) + 6] = 0  # the second window
+    documents = {f"d{i}": {terms[t]: int(row[t]) for t in np.flatnonzero(row)} for i, row in enumerate(matrix)}
+
+    def operand():
+        rare = rng.choice(RARE, int(rng.integers(1, 7)), replace=False)
+        return {str(rng.choice(COMMON)): float(rng.integers(2, 9))} | {
+            str(term): float(rng.integers(1, 3)) for term in rare
+        }
+
+    nodes = []
+    for _ in range(12):
+        a, b = operand(), operand()
+        product = Product((a, b))
+        nodes += [
+            product,
+            Sum((product, Linear(a | b))),
+            Max((Linear(a), Linear(b))),
+            Sum((product, Linear({"c1": -3.0}))),
+        ]
+    with ImpactReader(write_index(tmp_path / "index", documents)) as opened:
+        whole = search(opened, nodes, count + 1)
+        for hits in (1, 10, 300):
+            for node, ranking, complete in zip(nodes, search(opened, nodes, hits), whole, strict=True):
+                assert pairs(ranking) == pairs(complete)[:hits], node

@@ -17,7 +17,8 @@ import org.apache.lucene.util.Bits;
  *   <li><b>Partition.</b> Terms whose largest impacts in the window cannot, together, lift a document over
  *       the k-th score are <em>optional</em>; a document must hold one of the other, <em>required</em>,
  *       terms. Terms of a conjunction are optional as soon as one of its operands is required in full:
- *       without it the product is 0. No required term: skip the window.
+ *       without it the product is 0. No required term: skip the window. Else optional terms that are rare
+ *       become required after all, because knowing them is cheaper than bounding them.
  *   <li><b>Gather.</b> The required terms are read in full into the channels; the documents they touch are
  *       the candidates.
  *   <li><b>Complete.</b> The optional terms are added, heaviest first, and candidates that can no longer win
@@ -34,6 +35,9 @@ final class WindowScorer {
 
   /** Looking a document up costs about as much as reading this many postings. */
   private static final double LOOK_UP_COST = 6;
+
+  /** A term with fewer postings a window is rare: reading them costs less than going over the window once. */
+  private static final double RARE = WINDOW / 16.0;
 
   private final QueryPlan plan;
   private final ScoreSink top;
@@ -146,7 +150,8 @@ final class WindowScorer {
         best = channel;
       }
     }
-    makeOptional(cursors, best);
+    double cost = makeOptional(cursors, best);
+    requireRare(cursors, cost);
     int required = 0;
     for (TermCursor cursor : cursors) {
       cursor.order = cursor.optional ? -cursor.share : Double.NEGATIVE_INFINITY;
@@ -154,6 +159,23 @@ final class WindowScorer {
     }
     sortByOrder(cursors);
     return required;
+  }
+
+  /**
+   * Requires rare terms too. Most documents lack a rare term, yet all are granted its largest impact until it
+   * is read, and a conjunction multiplies what it grants. Once the rare terms are known exactly, far fewer
+   * candidates are left to look up in the frequent ones. No term is read that costs more than looking up, in
+   * it, every posting of the terms required so far.
+   *
+   * @param cost postings of the terms required so far
+   */
+  private void requireRare(TermCursor[] cursors, double cost) {
+    double limit = Math.min(RARE, cost * LOOK_UP_COST);
+    for (TermCursor cursor : cursors) {
+      if (!cursor.optional || cursor.windowImpact == 0 || cursor.density >= limit) continue;
+      cursor.optional = false;
+      grow(rest, cursor, -1);
+    }
   }
 
   /** An insertion sort: the order changes little from window to window. */

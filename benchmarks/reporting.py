@@ -1,0 +1,64 @@
+"""What the benchmarks leave behind: aligned tables, and JSON with the machine it was measured on."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.files import atomic_writer
+from pyserini_compneg.lucene.gate import anserini_jar
+from pyserini_compneg.lucene.java_home import find_java
+
+RUNS = Path("runs")
+INDEXES = Path("indexes")
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table with aligned columns: the first to the left, the others to the right."""
+    widths = [max(len(row[column]) for row in (headers, *rows)) for column in range(len(headers))]
+
+    def line(cells: Sequence[str]) -> str:
+        first, *others = zip(cells, widths, strict=True)
+        return f"| {' | '.join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)])} |"
+
+    rule = f"|{'|'.join('-' * (width + 1) + (':' if column else '-') for column, width in enumerate(widths))}|"
+    return "\n".join([line(headers), rule, *(line(row) for row in rows)])
+
+
+def megabytes(size: float) -> str:
+    """A size to be read."""
+    return f"{size / 1e6:,.0f} MB"
+
+
+def environment() -> dict[str, Any]:
+    """What figures depend on."""
+    return {
+        "date": datetime.date.today().isoformat(),
+        "processors": os.cpu_count(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "java": find_java().major,
+        "anserini": anserini_jar().stem.removesuffix("-fatjar"),
+    }
+
+
+def describe(values: Mapping[str, Any]) -> str:
+    """The environment in one line."""
+    return (
+        f"{values['processors']} processors, {values['machine']}, Python {values['python']}, Java {values['java']}, "
+        f"{values['anserini']}, {values['date']}"
+    )
+
+
+def write_json(name: str, values: Mapping[str, Any]) -> Path:
+    """Writes results below runs/."""
+    RUNS.mkdir(exist_ok=True)
+    path = RUNS / name
+    with atomic_writer(path) as handle:
+        handle.write(json.dumps(values, indent=1) + "\n")
+    return path
