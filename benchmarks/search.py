@@ -9,7 +9,8 @@ percentile of the ratio by query, and the work: postings read and documents scor
 
 Stock is Lucene's IndexSearcher.search(query, k) with Anserini's ImpactSimilarity, which leaves ties undecided and
 looks no id up, on the positive terms alone (for conjunctions: the sum of all ten), or Anserini's SimpleImpactSearcher
-where it says so. Ours includes parsing the JSON query, ties by docid, and the ids of all hits.
+where it says so; with /generator it is our own query in the search that SearchCollection does. Ours includes parsing
+the JSON query, ties by docid, and the ids of all hits.
 """
 
 from __future__ import annotations
@@ -60,7 +61,11 @@ def build(folder: Path, documents: int) -> None:
 def compare(reader: ImpactReader, stock: StockSearcher, kind: str, asked: list[Query], k: int, rounds: int) -> None:
     """Times one kind of query and prints its line."""
     theirs = stock.anserini if kind == "positive/anserini" else stock.lucene
-    runs = [(json.dumps(to_json(query.node)), theirs(query.positive, k)) for query in asked]
+    lines = [json.dumps(to_json(query.node)) for query in asked]
+    if kind.endswith("/generator"):
+        runs = [(line, stock.composed(line, k)) for line in lines]
+    else:
+        runs = [(line, theirs(query.positive, k)) for line, query in zip(lines, asked, strict=True)]
     times = np.zeros((2, rounds, len(runs)))
     warm_up = 3
     for attempt in range(-warm_up, rounds):
@@ -78,7 +83,7 @@ def compare(reader: ImpactReader, stock: StockSearcher, kind: str, asked: list[Q
     ratios = ours / other
     work = [(after - earlier) // (rounds * len(runs)) for earlier, after in zip(before, done, strict=True)]
     print(
-        f"{kind:<18}{k:>6}{np.median(ours):>9.2f}{np.median(other):>9.2f}{np.median(ours) / np.median(other):>8.2f}"
+        f"{kind:<23}{k:>6}{np.median(ours):>9.2f}{np.median(other):>9.2f}{np.median(ours) / np.median(other):>8.2f}"
         f"{np.median(ratios):>8.2f}{np.quantile(ratios, 0.9):>8.2f}{work[2]:>11,}{work[3]:>9,}",
         flush=True,
     )
@@ -116,10 +121,11 @@ def main() -> int:
     java = java_class("java.lang.System").getProperty("java.version")
     print(f"{args.documents:,} documents, {args.queries} queries, {args.rounds} rounds; Lucene {version}, Java {java}")
     print(
-        f"{'kind':<18}{'k':>6}{'ours ms':>9}{'stock ms':>9}{'ratio':>8}{'by qry':>8}{'p90':>8}"
+        f"{'kind':<23}{'k':>6}{'ours ms':>9}{'stock ms':>9}{'ratio':>8}{'by qry':>8}{'p90':>8}"
         f"{'postings':>11}{'scored':>9}"
     )
     kinds = queries(args.queries, VOCABULARY)
+    kinds |= {f"{kind}/generator": kinds[kind] for kind in ("signed", "cpt+maxpool")}
     kinds["positive/anserini"] = kinds["positive"]
     with ImpactReader(folder) as reader:
         stock = StockSearcher(folder)

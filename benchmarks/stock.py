@@ -33,7 +33,7 @@ def _java_map(weights: Mapping[str, int]) -> object:
 
 
 class StockSearcher:
-    """Lucene's own search of positive queries, and Anserini's."""
+    """Lucene's own search, and Anserini's."""
 
     def __init__(self, folder: Path) -> None:
         from jnius import cast
@@ -59,6 +59,12 @@ class StockSearcher:
             builder.add(java_class("org.apache.lucene.search.BoostQuery")(query, float(weight)), should)
         built = builder.build()
         return lambda: self.searcher.search(built, k)
+
+    def composed(self, line: str, k: int) -> Callable[[], object]:
+        """A composed query in Lucene's search, sorted as ``SearchCollection`` sorts, ready to run."""
+        built = java_class("io.compneg.ComposedQuery")("contents", line)
+        sort = java_class("io.anserini.search.SearchCollection").BREAK_SCORE_TIES_BY_DOCID
+        return lambda: self.searcher.search(built, k, sort, True)
 
     def anserini(self, weights: Mapping[str, int], k: int) -> Callable[[], object]:
         """A search by Anserini, ready to run."""

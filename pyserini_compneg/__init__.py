@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from pyserini_compneg.errors import CompNegError
     from pyserini_compneg.expression import parse
     from pyserini_compneg.index import ImpactIndexer, build_index
-    from pyserini_compneg.search import SignedImpactSearcher
+    from pyserini_compneg.search import ComposedQueryEncoder, SignedImpactSearcher
 
 __all__ = [
     "CompNegError",
+    "ComposedQueryEncoder",
     "ImpactIndexer",
     "Operators",
     "SignedImpactSearcher",
@@ -32,6 +33,7 @@ __all__ = [
 
 _HOMES = {
     "CompNegError": "errors",
+    "ComposedQueryEncoder": "search",
     "ImpactIndexer": "index",
     "Operators": "compose",
     "SignedImpactSearcher": "search",

@@ -43,5 +43,9 @@ class OutputError(CompNegError, OSError):
     """A result that cannot be written."""
 
 
+class DownloadError(CompNegError, OSError):
+    """A file that cannot be had from the network, or is not the one that was promised."""
+
+
 class JvmError(CompNegError, RuntimeError):
     """No usable Java, or a Java machine that was started without what the package needs."""

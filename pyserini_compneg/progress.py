@@ -12,7 +12,7 @@ def progress(iterable: Iterable[Any] | None, total: int | None, unit: str, descr
     Args:
         iterable: What to go through; ``None`` for a bar that is moved by its ``update(n)``.
         total: The number of items, ``None`` when it is not known.
-        unit: What one item is, for example ``" docs"``.
+        unit: What one item is, for example ``" docs"``; ``"B"`` is scaled to larger ones.
         description: The text before the bar.
 
     Returns:
@@ -20,4 +20,6 @@ def progress(iterable: Iterable[Any] | None, total: int | None, unit: str, descr
     """
     from tqdm import tqdm  # a command that shows no bar does not pay for the import
 
-    return tqdm(iterable, total=total, unit=unit, desc=description, disable=None, dynamic_ncols=True)
+    return tqdm(
+        iterable, total=total, unit=unit, desc=description, disable=None, dynamic_ncols=True, unit_scale=unit == "B"
+    )

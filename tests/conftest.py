@@ -4,6 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
+from metadata_server import ask_here, metadata_server
+
+from pyserini_compneg.lucene import java_class
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +20,20 @@ def shared_data() -> Path:
     if not Path(folder).is_dir():
         pytest.fail(f"COMPNEG_DATA is {folder!r}, which is no folder")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def metadata(tmp_path_factory):
+    """What stands in for the network that Anserini 2 and Pyserini 2 look prebuilt indexes up in; None before these."""
+    if java_class("org.apache.lucene.util.Version").LATEST.major < 10:
+        yield None
+        return
+    with metadata_server(tmp_path_factory.mktemp("metadata")) as server:
+        ask_here(server, java_class)
+        yield server
+
+
+@pytest.fixture(scope="session")
+def anserini(metadata):
+    """The environment of processes that run Anserini; in this process, too, it then opens indexes without a network."""
+    return metadata.environment if metadata else {}

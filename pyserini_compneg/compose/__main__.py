@@ -20,6 +20,8 @@ _EXAMPLE = f"""examples:
 The search of what is composed here gives the run of the topics themselves. Without --index the queries suit an index
 of unsigned documents, and nothing checks that --encoder is that of the index. Stock Anserini searches the tsv form:
   SearchCollection -topicReader TsvString -impact -pretokenized
+and with this package's jar beside its own the other form, too:
+  SearchCollection -topicReader ComposedQuery -generator ComposedQueryGenerator -impact -pretokenized
 
 {SYNTAX}"""
 
@@ -65,7 +67,9 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--index", metavar="DIR", help="index folder, of this package or of Anserini")
+    parser.add_argument(
+        "--index", metavar="DIR", help="index folder, of this package or of Anserini, or the name of a prebuilt index"
+    )
     add_query_options(parser)
     parser.add_argument("--output", metavar="FILE", help="file of composed queries (default standard output)")
     parser.add_argument(

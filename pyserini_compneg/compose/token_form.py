@@ -9,7 +9,12 @@ from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.vectors import SparseVector
 
 MOST_TOKENS = 1_000_000
+MOST_TERMS = 1024
+"""Lucene's own limit for the clauses of a query."""
+
 _LONGEST_TOKEN = 255
+PRODUCT, MAXIMUM = "product", "maximum"
+_REMEDIES = {PRODUCT: "use --cpt materialised", MAXIMUM: "use --union maxpool or addition"}
 _OURS = "--output-format jsonl, for python -m pyserini_compneg.search"
 
 
@@ -28,26 +33,49 @@ def token_line(qid: str, node: ScoringNode) -> str:
     >>> token_line("7", Linear({"birds": 2.0, "andes": 1.0}))
     '7\tbirds birds andes'
     """
-    for term, weight in ((term, weight) for vector in leaf_vectors(node) for term, weight in vector.items()):
+    if (obstacle := stock_obstacle(node)) is not None:
+        kind, what = obstacle
+        remedy = f"{_REMEDIES[kind]}, or {_OURS}" if kind in _REMEDIES else f"use {_OURS}"
+        raise _refusal(qid, what, remedy)
+    weights = whole_weights(node)
+    _check_tokens(qid, weights)
+    return f"{qid}\t{' '.join(term for term, weight in weights.items() for _ in range(weight))}"
+
+
+def stock_obstacle(node: ScoringNode) -> tuple[str, str] | None:
+    """Why stock Anserini cannot run a query: the kind of the obstacle, and what it is; None where it can.
+
+    >>> stock_obstacle(Linear({"birds": 2.0, "parrots": -1.0}))
+    ('negative', "a negative weight, -1 of 'parrots'")
+    """
+    weights = [(term, weight) for vector in leaf_vectors(node) for term, weight in vector.items()]
+    for term, weight in weights:
         if weight < 0:
-            raise _refusal(qid, f"a negative weight, {weight:g} of {term!r}", f"use {_OURS}")
+            return "negative", f"a negative weight, {weight:g} of {term!r}"
     kinds = {type(part) for part in _nodes(node)}
-    for kind, what, remedy in (
-        (Product, "a product", f"use --cpt materialised, or {_OURS}"),
-        (Max, "a maximum", f"use --union maxpool or addition, or {_OURS}"),
-        (Sum, "a sum of vectors", f"use {_OURS}"),
+    for kind, name, what in (
+        (Product, PRODUCT, "a product"),
+        (Max, MAXIMUM, "a maximum"),
+        (Sum, "sum", "a sum of vectors"),
     ):
         if kind in kinds:
-            raise _refusal(qid, what, remedy)
+            return name, what
+    for term, weight in weights:
+        if weight != int(weight):
+            return "fraction", f"a fractional weight, {weight:g} of {term!r}"
+    if len(weights) > MOST_TERMS:
+        return "terms", f"{len(weights)} terms (Lucene's limit is {MOST_TERMS})"
+    return None
+
+
+def whole_weights(node: ScoringNode) -> dict[str, int]:
+    """The weights of a query without a :func:`stock_obstacle`."""
     assert isinstance(node, Linear)
-    _check_tokens(qid, node.weights)
-    return f"{qid}\t{' '.join(term for term, weight in node.weights.items() for _ in range(int(weight)))}"
+    return {term: int(weight) for term, weight in node.weights.items()}
 
 
 def _check_tokens(qid: str, weights: SparseVector) -> None:
-    for term, weight in weights.items():
-        if weight != int(weight):
-            raise _refusal(qid, f"a fractional weight, {weight:g} of {term!r}", f"use {_OURS}")
+    for term in weights:
         if any(character.isspace() for character in term) or len(term) > _LONGEST_TOKEN:
             raise _refusal(qid, f"a term that is no token, {term[:40]!r}", f"use {_OURS}")
     if (tokens := int(sum(weights.values()))) > MOST_TOKENS:

@@ -3,7 +3,7 @@
 from pyserini_compneg.lucene.analysis import analyze
 from pyserini_compneg.lucene.gate import java_class
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME, Manifest
-from pyserini_compneg.lucene.reader import ImpactReader, Ranking
+from pyserini_compneg.lucene.reader import ImpactReader, Ranking, resolve_index
 from pyserini_compneg.lucene.writer import LARGEST_IMPACT, LONGEST_TERM_BYTES, ImpactWriter
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "Ranking",
     "analyze",
     "java_class",
+    "resolve_index",
 ]

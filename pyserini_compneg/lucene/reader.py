@@ -38,7 +38,7 @@ class ImpactReader:
     """Reads an impact index, ours or stock Anserini's. Close it, or use it as a context manager.
 
     Args:
-        index: The folder.
+        index: The folder, or the name of a prebuilt index, which is downloaded on first use.
 
     Attributes:
         folder: The folder.
@@ -46,12 +46,11 @@ class ImpactReader:
 
     Raises:
         IndexFormatError: The folder is missing, holds no Lucene index, one without impacts, or a bad manifest.
+        DownloadError: A prebuilt index cannot be downloaded.
     """
 
     def __init__(self, index: str | Path) -> None:
-        folder = Path(index)
-        if not folder.is_dir():
-            raise IndexFormatError(f"{index}: no such index folder; build one with python -m pyserini_compneg.index")
+        folder = resolve_index(index)
         if not any(folder.glob("segments_*")):
             raise IndexFormatError(f"{index}: not a Lucene index (it has no segments file)")
         searcher = java_class("io.compneg.SignedSearcher")
@@ -131,6 +130,26 @@ class ImpactReader:
             return function(*arguments)
         except Exception as cause:
             raise IndexFormatError(f"{self.folder}: cannot be searched: {message_of(cause)}") from None
+
+
+def resolve_index(index: str | Path) -> Path:
+    """The folder of an index.
+
+    Args:
+        index: The folder itself, or the name of a prebuilt index, if there is no folder of that name.
+
+    Raises:
+        IndexFormatError: Neither.
+        DownloadError: A prebuilt index cannot be downloaded.
+    """
+    folder = Path(index)
+    if folder.is_dir():
+        return folder
+    if isinstance(index, Path) or folder.name != index or folder.exists():
+        raise IndexFormatError(f"{index}: no such index folder; build one with python -m pyserini_compneg.index")
+    from pyserini_compneg.lucene.prebuilt import prebuilt_folder  # only names pay for its imports
+
+    return prebuilt_folder(index)
 
 
 def _unpack(packed: bytes, queries: int) -> list[Ranking]:

@@ -1,7 +1,8 @@
-"""Search of composed queries: the searcher, explanations, run files."""
+"""Search of composed queries: the searcher, explanations, run files, and queries for Pyserini's own searcher."""
 
+from pyserini_compneg.search.composed_encoder import ComposedQueryEncoder
 from pyserini_compneg.search.explanation import Contribution, Explanation
 from pyserini_compneg.search.run_writer import Hit, write_run
 from pyserini_compneg.search.searcher import SignedImpactSearcher
 
-__all__ = ["Contribution", "Explanation", "Hit", "SignedImpactSearcher", "write_run"]
+__all__ = ["ComposedQueryEncoder", "Contribution", "Explanation", "Hit", "SignedImpactSearcher", "write_run"]

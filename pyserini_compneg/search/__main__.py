@@ -58,7 +58,12 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--index", required=True, metavar="DIR", help="index folder, of this package or of Anserini")
+    parser.add_argument(
+        "--index",
+        required=True,
+        metavar="DIR",
+        help="index folder, of this package or of Anserini, or the name of a prebuilt index",
+    )
     add_query_options(parser)
     parser.add_argument("--output", metavar="RUN", help="run file (default standard output)")
     parser.add_argument("--hits", type=count, metavar="N", help="hits a query (default 1000, with --query 10)")

@@ -35,7 +35,8 @@ class SignedImpactSearcher:
     Shaped like Pyserini's ``LuceneImpactSearcher``. Close it, or use it as a context manager.
 
     Args:
-        index_dir: An index of this package, or one of stock Anserini.
+        index_dir: An index of this package or of stock Anserini, or the name of a prebuilt index, which is downloaded
+            on first use.
         encoder: Encodes the atoms: a name (``bm25``), a JSON Lines file of encoded atoms, or an object with
             ``encode_batch``. None takes the encoder that the index's manifest names.
         operators: How union, intersection and difference are composed.
@@ -44,6 +45,7 @@ class SignedImpactSearcher:
 
     Raises:
         IndexFormatError: No index there, one of another encoder, or one without the pairs of ``materialised``.
+        DownloadError: A prebuilt index cannot be downloaded.
         CompositionError: An unknown form, or a scale that is no finite number above 0.
 
     Example:

@@ -19,6 +19,10 @@ def test_weights_are_repetitions():
     [
         (Linear({"a": 2.0, "x": -3.0}), f"a negative weight, -3 of 'x'; use {OURS}"),
         (Sum((AB, Linear({"x": -3.0}))), f"a negative weight, -3 of 'x'; use {OURS}"),
+        (
+            Linear({f"t{i}": 1.0 for i in range(1025)}),
+            f"1025 terms (Lucene's limit is 1024); use {OURS}",
+        ),
         (Linear({"a": 2.5}), f"a fractional weight, 2.5 of 'a'; use {OURS}"),
         (Linear({"a b": 2.0}), f"a term that is no token, 'a b'; use {OURS}"),
         (Linear({"a" * 256: 2.0}), f"a term that is no token, {'a' * 40!r}; use {OURS}"),

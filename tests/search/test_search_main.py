@@ -200,8 +200,8 @@ def test_an_unwritable_output_is_known_before_the_search(index, topics, tmp_path
     ("arguments", "said"),
     [
         (
-            ["--index", "none", "--query", "a"],
-            "none: no such index folder; build one with python -m pyserini_compneg.index",
+            ["--index", "no/index", "--query", "a"],
+            "no/index: no such index folder; build one with python -m pyserini_compneg.index",
         ),
         (["--index", "{index}", "--topics", "none.tsv"], "none.tsv: no such file"),
         (

@@ -3,8 +3,10 @@ package io.compneg;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.StreamReadConstraints;
+import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.exc.MismatchedInputException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -41,7 +43,8 @@ sealed interface ScoringTree {
                       .maxNameLength(Integer.MAX_VALUE)
                       .maxNestingDepth(1000)
                       .build())
-              .build());
+              .build())
+          .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
 
   /** Scores of larger weights could leave the range of a float. */
   double LARGEST_WEIGHT = 1e18;
@@ -55,6 +58,8 @@ sealed interface ScoringTree {
     JsonNode query;
     try {
       query = JSON.readTree(line);
+    } catch (MismatchedInputException e) {
+      throw new IllegalArgumentException("a composed query is one JSON object, and more follows", e);
     } catch (JsonProcessingException e) {
       throw new IllegalArgumentException("a composed query is no JSON: " + e.getOriginalMessage(), e);
     }

@@ -11,7 +11,7 @@ import org.apache.lucene.util.NumericUtils;
  * <p>A binary heap with the worst hit at its root. A hit is one long, its score's sortable bits above its
  * document number, so that most comparisons are of two numbers; ids are compared only where scores are equal.
  */
-final class TopHits {
+final class TopHits implements ScoreSink {
   private final int k;
   private final ExternalIds externalIds;
   private long[] heap;
@@ -24,14 +24,13 @@ final class TopHits {
     this.heap = new long[Math.min(k, 1024)];
   }
 
-  /**
-   * The score that a further document must reach, by a better id if it is equal; −∞ until k hits are held.
-   */
-  float threshold() {
+  @Override
+  public float threshold() {
     return threshold;
   }
 
-  void offer(float score, int doc) {
+  @Override
+  public void offer(float score, int doc) {
     long hit = (long) NumericUtils.floatToSortableInt(score + 0f) << 32 | doc; // + 0 makes −0 and 0 equal
     if (size < k) {
       if (size == heap.length) heap = Arrays.copyOf(heap, (int) Math.min(k, 2L * size));

@@ -40,7 +40,7 @@ final class WindowScorer {
   private static final double RARE = WINDOW / 16.0;
 
   private final QueryPlan plan;
-  private final TopHits top;
+  private final ScoreSink top;
   private final Statistics statistics;
 
   private final double[][] channels;
@@ -51,6 +51,10 @@ final class WindowScorer {
   private final int[] offsets = new int[WINDOW];
   private final int[] impacts = new int[WINDOW];
   private int candidateCount;
+
+  private LeafReaderContext leaf;
+  private TermCursor[] cursors;
+  private List<TermCursor> negatives;
 
   /** How much work a search was, for benchmarks. */
   static final class Statistics {
@@ -71,7 +75,7 @@ final class WindowScorer {
     }
   }
 
-  WindowScorer(QueryPlan plan, TopHits top, Statistics statistics) {
+  WindowScorer(QueryPlan plan, ScoreSink top, Statistics statistics) {
     this.plan = plan;
     this.top = top;
     this.statistics = statistics;
@@ -81,24 +85,31 @@ final class WindowScorer {
     nothing = new double[plan.channels()];
   }
 
-  /** Scores a segment; {@code positives} and {@code negatives} are its cursors, either may be empty. */
-  void score(LeafReaderContext leaf, List<TermCursor> positives, List<TermCursor> negatives) throws IOException {
-    Bits live = leaf.reader().getLiveDocs();
+  /** Begins a segment; {@code positives} and {@code negatives} are its cursors, either may be empty. */
+  void enter(LeafReaderContext leaf, List<TermCursor> positives, List<TermCursor> negatives) {
+    this.leaf = leaf;
+    this.cursors = positives.toArray(TermCursor[]::new);
+    this.negatives = negatives;
+  }
+
+  /** Scores the whole segment. */
+  void scoreSegment() throws IOException {
     int maxDoc = leaf.reader().maxDoc();
-    TermCursor[] cursors = positives.toArray(TermCursor[]::new);
-    for (int from = 0; from < maxDoc; from += WINDOW) {
-      int to = Math.min(maxDoc, from + WINDOW);
-      statistics.windows++;
-      int required = partition(cursors, from, to);
-      if (required == 0 || !gather(cursors, required, from, to)) {
-        statistics.windowsSkipped++;
-        continue;
-      }
-      selectCandidates(from, to, live);
-      complete(cursors, required, from, to);
-      for (int i = 0; i < negatives.size() && candidateCount > 0; i++) add(negatives.get(i), from, to);
-      collect(leaf.docBase + from);
+    for (int from = 0; from < maxDoc; from += WINDOW) scoreWindow(from, Math.min(maxDoc, from + WINDOW));
+  }
+
+  /** Scores the documents {@code [from, to)}, at most {@link #WINDOW}; windows come in ascending order. */
+  void scoreWindow(int from, int to) throws IOException {
+    statistics.windows++;
+    int required = partition(cursors, from, to);
+    if (required == 0 || !gather(cursors, required, from, to)) {
+      statistics.windowsSkipped++;
+      return;
     }
+    selectCandidates(from, to, leaf.reader().getLiveDocs());
+    complete(cursors, required, from, to);
+    for (int i = 0; i < negatives.size() && candidateCount > 0; i++) add(negatives.get(i), from, to);
+    collect(leaf.docBase + from);
   }
 
   /**
@@ -223,7 +234,7 @@ final class WindowScorer {
 
   /** Reads the required terms into the channels; false when the window holds none of their postings. */
   private boolean gather(TermCursor[] cursors, int required, int from, int to) throws IOException {
-    for (double[] channel : channels) Arrays.fill(channel, 0);
+    for (double[] channel : channels) Arrays.fill(channel, 0, to - from, 0);
     int gathered = 0;
     for (int i = 0; i < required; i++) {
       gathered += read(cursors[i], from, to);

@@ -1,0 +1,61 @@
+package io.compneg;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/** Files of composed queries, one JSON line each, checked as a whole before any is searched. */
+public final class ComposedLines {
+  private ComposedLines() {}
+
+  /**
+   * A file that cannot be read. An error and no exception, because Anserini says of any exception no more
+   * than that the topic reader cannot be loaded, and ends with status 0; an error ends it with this message.
+   */
+  public static final class Unreadable extends Error {
+    private static final long serialVersionUID = 1;
+
+    private Unreadable(String message) {
+      super(message, null, false, false);
+    }
+
+    @Override
+    public String toString() {
+      return getMessage();
+    }
+  }
+
+  /**
+   * Reads all lines that are not blank.
+   *
+   * @param source where they stand, for messages
+   * @return the lines by their ids, sorted
+   * @throws Unreadable when a line is no composed query, has no id or that of another, or when there is none
+   */
+  public static SortedMap<String, String> read(BufferedReader lines, String source) {
+    SortedMap<String, String> byId = new TreeMap<>();
+    int number = 0;
+    try {
+      for (String line; (line = lines.readLine()) != null; ) {
+        number++;
+        if (line.isBlank()) continue;
+        String id = id(line);
+        if (byId.put(id, line) != null) throw new IllegalArgumentException("the id '" + id + "' was given before");
+      }
+    } catch (IllegalArgumentException | IOException e) {
+      throw new Unreadable(source + ":" + number + ": " + e.getMessage());
+    }
+    if (byId.isEmpty()) throw new Unreadable(source + ": no queries; expected JSON lines with an id and a vector or a score");
+    return byId;
+  }
+
+  private static String id(String line) throws IOException {
+    ScoringTree.parse(line);
+    JsonNode id = ScoringTree.JSON.readTree(line).path("id");
+    String text = id.isTextual() || id.isIntegralNumber() ? id.asText() : "";
+    if (text.matches("\\S+")) return text;
+    throw new IllegalArgumentException("expected an \"id\" without white space, got " + id);
+  }
+}

@@ -1,0 +1,69 @@
+package io.compneg;
+
+import java.io.IOException;
+import java.util.Objects;
+import org.apache.lucene.search.IndexSearcher;
+import org.apache.lucene.search.Query;
+import org.apache.lucene.search.QueryVisitor;
+import org.apache.lucene.search.ScoreMode;
+import org.apache.lucene.search.Weight;
+import org.apache.lucene.util.Version;
+
+/**
+ * A composed query as a Lucene query, for searchers that are not ours. It scores to the last bit as {@link
+ * SignedSearcher} does, whatever similarity the searcher has. A score may be 0 or less.
+ */
+public final class ComposedQuery extends Query {
+  private final String field;
+  private final ScoringTree tree;
+
+  /**
+   * Reads one JSON line.
+   *
+   * @param field the field whose term frequencies are the impacts
+   * @throws IllegalArgumentException when the line is no composed query; the message says where and why
+   */
+  public ComposedQuery(String field, String line) {
+    this.field = field;
+    this.tree = ScoringTree.parse(line);
+  }
+
+  ScoringTree tree() {
+    return tree;
+  }
+
+  /** Lucene 9 and 10 want different methods of a Weight, so there is a class for each. */
+  @Override
+  public Weight createWeight(IndexSearcher searcher, ScoreMode scoreMode, float boost) throws IOException {
+    QueryTerms terms = new QueryTerms(searcher.getTopReaderContext(), field, new QueryPlan(tree));
+    String variant = "io.compneg.Lucene" + Version.LATEST.major + "Weight";
+    try {
+      return (Weight)
+          Class.forName(variant)
+              .getDeclaredConstructor(ComposedQuery.class, QueryTerms.class, float.class)
+              .newInstance(this, terms, boost);
+    } catch (ReflectiveOperationException e) {
+      throw new UnsupportedOperationException("composed queries run on Lucene 9 and 10, this is " + Version.LATEST, e);
+    }
+  }
+
+  @Override
+  public void visit(QueryVisitor visitor) {
+    visitor.visitLeaf(this);
+  }
+
+  @Override
+  public String toString(String defaultField) {
+    return field + ":" + tree;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return sameClassAs(other) && field.equals(((ComposedQuery) other).field) && tree.equals(((ComposedQuery) other).tree);
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(classHash(), field, tree);
+  }
+}

@@ -1,0 +1,172 @@
+"""Prebuilt indexes by name: Pyserini's list of impact indexes, and Pyserini's own cache, which both share.
+
+Nothing here is loaded for an index that is a folder.
+"""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import logging
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from pyserini_compneg.errors import DownloadError, IndexFormatError
+from pyserini_compneg.lucene.download import fetch, unpack
+from pyserini_compneg.lucene.gate import java_class, message_of
+
+_GIGABYTE = 1e9
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PrebuiltIndex:
+    """An index that can be downloaded.
+
+    Attributes:
+        name: What users call it.
+        urls: Where it is.
+        folder_name: What its folder in the cache is called.
+        md5: The checksum of the archive.
+        size: The archive's bytes, if they are known.
+    """
+
+    name: str
+    urls: tuple[str, ...]
+    folder_name: str
+    md5: str
+    size: int | None
+
+
+def prebuilt_folder(name: str) -> Path:
+    """The folder of a prebuilt index, downloaded on first use.
+
+    Args:
+        name: For example ``beir-v1.0.0-scifact.splade-v3``.
+
+    Raises:
+        IndexFormatError: No index has that name, or the list of names cannot be had.
+        DownloadError: The index cannot be downloaded or kept.
+    """
+    place = cache_home() / "indexes"
+    try:
+        index = _look_up(name)
+    except IndexFormatError:
+        raise
+    except Exception as cause:  # whatever Pyserini raises where there is no network
+        if len(known := _in_cache(name, place)) == 1:
+            return known[0]
+        raise IndexFormatError(
+            f"{name}: no such index folder, and Pyserini's list of prebuilt indexes needs a network: "
+            f"{message_of(cause)}; give the folder of an index"
+        ) from None
+    try:
+        return _installed(index, place)
+    except DownloadError as cause:
+        raise DownloadError(
+            f"{name}: cannot be downloaded: {cause}; unpack the archive by hand and give its folder as the index"
+        ) from None
+    except OSError as cause:
+        raise DownloadError(
+            f"{name}: cannot be kept in {place}: {(cause.strerror or str(cause)).lower()}; let PYSERINI_CACHE name "
+            "another place"
+        ) from None
+
+
+def cache_home() -> Path:
+    """Pyserini's cache, where the installed Pyserini looks for it."""
+    if home := os.environ.get("PYSERINI_CACHE"):
+        return Path(home)
+    local = Path(".cache")
+    if local.is_dir() and not version("pyserini").startswith(("0.", "1.")):
+        return local.absolute() / "pyserini"
+    return Path.home() / ".cache" / "pyserini"
+
+
+def registry() -> Mapping[str, Mapping[str, Any]]:
+    """Pyserini's list of prebuilt impact indexes; with Pyserini 2 it comes from the network."""
+    java_class("io.anserini.search.SimpleImpactSearcher")  # or Pyserini 1 would start a Java of its own choice
+    from pyserini.prebuilt_index_info import IMPACT_INDEX_INFO
+
+    return IMPACT_INDEX_INFO
+
+
+def _look_up(name: str) -> PrebuiltIndex:
+    known = registry()
+    if name not in known:
+        nearest = ", ".join(difflib.get_close_matches(name, known, cutoff=0.4)) or "none"
+        raise IndexFormatError(
+            f"{name}: no such index folder, and no prebuilt impact index of that name (nearest: {nearest}); build one "
+            "with python -m pyserini_compneg.index"
+        )
+    info = known[name]
+    size = info.get("size", info.get("size compressed (bytes)"))
+    stem = re.sub(r"\.tar(\.\w+)?$", "", Path(info["filename"]).name)
+    folder_name = f"{stem}.{info['md5']}"
+    return PrebuiltIndex(name, tuple(info["urls"]), folder_name, info["md5"], size if size and size > 0 else None)
+
+
+def _in_cache(name: str, place: Path) -> list[Path]:
+    """The folders that hold an index of that name, as far as their own names tell."""
+    return [
+        folder
+        for folder in place.glob(f"*.{glob.escape(name)}.*")
+        if re.search(r"\.[0-9a-f]{32}$", folder.name) and folder.is_dir()
+    ]
+
+
+def _installed(index: PrebuiltIndex, place: Path) -> Path:
+    folder = place / index.folder_name
+    if folder.is_dir():
+        return folder
+    place.mkdir(parents=True, exist_ok=True)
+    lock = place / f".{index.folder_name}.lock"
+    with _acquired(FileLock(lock), index.name):
+        if not folder.is_dir():  # another process may have been faster
+            _install(index, folder)
+        lock.unlink(missing_ok=True)
+    return folder
+
+
+def _acquired(lock: FileLock, name: str) -> AbstractContextManager[object]:
+    try:
+        return lock.acquire(timeout=0)
+    except Timeout:
+        _logger.warning("%s: another process downloads it; waiting", name)
+        return lock.acquire()
+
+
+def _install(index: PrebuiltIndex, folder: Path) -> None:
+    archive, unpacking = (folder.with_name(f".{folder.name}.{suffix}") for suffix in ("part", "unpacking"))
+    _check_space(index, archive)
+    fetch(index.urls, archive, index.size, index.md5, index.name)
+    try:
+        unpack(archive, unpacking).rename(folder)
+    except OSError:
+        if not folder.is_dir():  # Pyserini may have been faster
+            raise
+    finally:
+        shutil.rmtree(unpacking, ignore_errors=True)
+    archive.unlink()
+
+
+def _check_space(index: PrebuiltIndex, archive: Path) -> None:
+    """Refuses a download that cannot fit: the archive and the index, which is at least as large, lie side by side."""
+    if index.size is None:
+        return
+    needed = 2 * index.size - (archive.stat().st_size if archive.exists() else 0)
+    free = shutil.disk_usage(archive.parent).free
+    if free < needed:
+        raise DownloadError(
+            f"{archive.parent} needs {needed / _GIGABYTE:.1f} GB or more for it and has {free / _GIGABYTE:.1f} GB; let "
+            "PYSERINI_CACHE name another place"
+        )

@@ -1,0 +1,92 @@
+"""The commands of ``docs/anserini.md`` run as they stand, in their order, and do what the page says."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pyserini_compneg.lucene.prebuilt import registry
+
+PAGE = Path(__file__).parents[2] / "docs" / "anserini.md"
+PREBUILT = "beir-v1.0.0-scifact.splade-v3"
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def environment(anserini, metadata, tmp_path_factory):
+    """That of a user whose Pyserini has downloaded an index before."""
+    cache = tmp_path_factory.mktemp("cache")
+    if metadata:
+        names = PREBUILT, "msmarco-v1-passage.unicoil", "msmarco-v2-passage.unicoil-0shot"
+        entries = {
+            name: {"description": "", "filename": f"lucene-inverted.{name}.tar.gz", "urls": [], "md5": "5" * 32}
+            for name in names
+        }
+        records = [{"name": name, "size": 1, **entry} for name, entry in entries.items()]
+        metadata.files |= {"/beir-impact.json": records, "/msmarco-v1-passage-impact.json": records}
+        entry = entries[PREBUILT]
+    else:
+        entry = registry()[PREBUILT]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    modules = os.pathsep.join([str(PAGE.parents[1]), *filter(None, sys.path)])
+    folder = cache / "indexes" / f"{entry['filename'].removesuffix('.tar.gz')}.{entry['md5']}"
+    return {**os.environ, **anserini, "PATH": path, "PYTHONPATH": modules, "PYSERINI_CACHE": str(cache)}, folder
+
+
+@pytest.fixture(scope="module")
+def folder(environment, tmp_path_factory):
+    """Where all commands have run; what was cached stands in for the download."""
+    variables, cached = environment
+    folder = tmp_path_factory.mktemp("page")
+    copy = f'mkdir -p "{cached.parent}" && cp -r indexes/stock "{cached}"\n'
+    script = "set -euo pipefail\n" + "".join(
+        (copy if "Prebuilt" in block or PREBUILT in block else "") + block for block in blocks("sh")
+    )
+    ended = subprocess.run(["bash", "-c", script], cwd=folder, env=variables, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    (folder / "output").write_text(ended.stdout)
+    return folder
+
+
+def ranking(path):
+    """The (qid, docid, rank) triples of a run."""
+    lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
+    return [(qid, docid, rank) for qid, _, docid, rank, _, _ in lines]
+
+
+@pytest.mark.parametrize(("theirs", "queries"), [("stock", "123"), ("plugin", "123456")])
+def test_their_runs_are_ours(folder, theirs, queries):
+    found = ranking(folder / "runs" / f"{theirs}.txt")
+    assert found == ranking(folder / "runs" / f"{theirs}-ours.txt")
+    assert {qid for qid, _, _ in found} == set(queries)
+
+
+def test_the_run_on_an_index_of_stock_anserini_is_ours(folder):
+    run = (folder / "runs" / "stock-index.txt").read_text()
+    assert run == (folder / "runs" / "plugin-ours.txt").read_text()
+
+
+def test_the_hits_on_a_prebuilt_index(folder):
+    hits = re.findall(r"\bd\d\b", (folder / "output").read_text())
+    assert hits[:3] == ["d1", "d3", "d2"]
+
+
+def test_pyserinis_searcher(folder, environment, metadata):
+    if metadata:
+        pytest.skip("Pyserini 2 needs more of the network when its search is imported")
+    pytest.importorskip("torch", reason="pyserini.search needs torch")
+    (script,) = blocks("python")
+    ended = subprocess.run(
+        [sys.executable, "-c", script], cwd=folder, env=environment[0], capture_output=True, text=True
+    )
+    if "pyserini/" in ended.stderr and "ImportError" in ended.stderr:
+        pytest.skip("pyserini.search cannot be imported here")
+    assert ended.returncode == 0, ended.stderr
+    expected = [docid for qid, docid, _ in ranking(folder / "runs" / "stock-ours.txt") if qid == "3"]
+    assert [line.split()[0] for line in ended.stdout.splitlines()] == expected

@@ -1,0 +1,164 @@
+"""``SearchCollection`` with our jar beside Anserini's ranks composed queries as our own search does."""
+
+import gzip
+import random
+
+import pytest
+from anserini_runs import COMPOSED, lucene_search, open_searcher, search_collection, search_collection_process
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from impact_indexes import pairs, search, write_index
+from random_searches import collections, trees
+
+from pyserini_compneg import SignedImpactSearcher, build_index
+from pyserini_compneg.compose import Linear, Max, Product, Sum, composed_line
+from pyserini_compneg.datasets.topics import read_topics
+from pyserini_compneg.lucene import ImpactReader, java_class
+from pyserini_compneg.reproduce.demo import DOCUMENTS, QUERIES
+
+few = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+pytestmark = pytest.mark.usefixtures("anserini")
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    return lambda: tmp_path_factory.mktemp("index", numbered=True)
+
+
+def check(folder, index, nodes, hits):
+    """Runs the queries three ways: with our search, with Lucene's own searcher, bit by bit, and with Anserini's."""
+    lines = {f"q{i:04}": composed_line(f"q{i:04}", "", node) for i, node in enumerate(nodes)}
+    with ImpactReader(index) as reader:
+        expected = dict(zip(lines, search(reader, nodes, hits), strict=True))
+    assert lucene_search(index, lines.values(), hits) == [pairs(ranking) for ranking in expected.values()]
+    topics = folder / "queries.jsonl"
+    topics.write_text("".join(f"{line}\n" for line in lines.values()), encoding="utf-8")
+    found = search_collection(index, topics, folder / "run.txt", hits, *COMPOSED)
+    assert found == {qid: ranking.docids for qid, ranking in expected.items() if ranking.docids}
+
+
+@few
+@given(collections(), st.lists(trees(), min_size=1, max_size=12), st.integers(1, 70))
+def test_random_queries_rank_alike(folders, collection, nodes, hits):
+    folder = folders()
+    check(folder, write_index(folder / "index", *collection.segments, deleted=collection.deleted), nodes, hits)
+
+
+TERMS = [f"t{i}" for i in range(12)]
+
+
+def random_vector(choice, terms, signed):
+    weights = {term: float(choice.randint(1, 4)) for term in choice.sample(terms, choice.randint(1, 5))}
+    return {term: -weight if signed and choice.random() < 0.4 else weight for term, weight in weights.items()}
+
+
+def random_tree(choice, depth=2):
+    kind = choice.choice(["linear", "product", "max", "sum"] if depth else ["linear", "product"])
+    if kind == "linear":
+        return Linear(random_vector(choice, TERMS, signed=True))
+    if kind == "product":
+        return Product(tuple(random_vector(choice, TERMS, signed=False) for _ in range(choice.randint(2, 3))))
+    children = tuple(random_tree(choice, depth - 1) for _ in range(choice.randint(1, 3)))
+    return Max(children) if kind == "max" else Sum(children)
+
+
+@pytest.fixture(scope="module")
+def large_index(tmp_path_factory):
+    """Several windows a segment and several thousand matches a query, most of them tied, so that Lucene prunes."""
+    choice = random.Random(5)
+    vectors = [{term: choice.randint(1, 3) for term in choice.sample(TERMS, choice.randint(1, 4))} for _ in range(300)]
+    docids = [f"d{i:05}" for i in range(24_000)]
+    choice.shuffle(docids)
+    parts = docids[:15_000], docids[15_000:23_900], docids[23_900:]
+    segments = [{docid: choice.choice(vectors) for docid in part} for part in parts]
+    return write_index(tmp_path_factory.mktemp("large"), *segments, deleted=choice.sample(docids, 2000))
+
+
+@pytest.mark.parametrize("hits", [1, 10, 1200])
+def test_large_indexes_with_ties_rank_alike(tmp_path, large_index, hits):
+    choice = random.Random(hits)
+    check(tmp_path, large_index, [random_tree(choice) for _ in range(30)], hits)
+
+
+INDEX = {"d1": {"a": 3, "b": 1}, "d2": {"a": 3}, "d3": {"b": 2}}
+
+
+def test_lucene_explains_the_score(tmp_path):
+    with open_searcher(write_index(tmp_path / "i", INDEX)) as searcher:
+        from jnius import cast  # once the machine runs
+
+        composed = java_class("io.compneg.ComposedQuery")("contents", '{"vector": {"a": 1, "b": -5}}')
+        query = cast("org.apache.lucene.search.Query", composed)
+        explanations = [searcher.explain(query, doc) for doc in range(3)]
+        assert [explained.isMatch() for explained in explanations] == [True, True, False]
+        assert [explained.getValue().floatValue() for explained in explanations] == [-2.0, 3.0, 0.0]
+
+
+def test_lines_packed_with_gzip_and_sorted_by_id(tmp_path):
+    topics = tmp_path / "queries.jsonl.gz"
+    lines = ['{"id": 7, "vector": {"b": 1}}', "", '{"id": "10", "vector": {"a": 1, "b": -9}, "contents": "a NOT b"}']
+    topics.write_bytes(gzip.compress("\n".join(lines).encode()))
+    found = search_collection(write_index(tmp_path / "i", INDEX), topics, tmp_path / "run", 10, *COMPOSED)
+    assert list(found.items()) == [("10", ["d2", "d1"]), ("7", ["d3", "d1"])]
+
+
+def test_the_queries_of_the_sample_rank_alike(tmp_path):
+    build_index(DOCUMENTS, tmp_path / "index")
+    with SignedImpactSearcher(tmp_path / "index") as searcher:
+        nodes = searcher.compose([topic.expression for topic in read_topics(QUERIES)])
+    assert len(nodes) == 42
+    check(tmp_path, tmp_path / "index", nodes, 1000)
+
+
+GOOD = '{"id": "1", "vector": {"a": 1}}'
+NO_ID = 'expected an "id" without white space, got '
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"id": "2", "vector": {"a": "x"}}', "the weight of 'a' must be a number from -1e18 to 1e18, got \"x\""),
+        ('{"id": "2"}', 'a score must be one of vector, product, max, sum; got {"id":"2"}'),
+        ('{"id": "2", "vector": {}} {}', "a composed query is one JSON object, and more follows"),
+        ('{"vector": {"a": 1}}', NO_ID),
+        ('{"id": "a b", "vector": {"a": 1}}', f'{NO_ID}"a b"'),
+        ('{"id": 1, "vector": {}}', "the id '1' was given before"),
+        ('{"id": "2", ', "a composed query is no JSON: Unexpected end-of-input within/between Object entries"),
+    ],
+)
+def test_a_line_that_is_no_composed_query_ends_the_search(tmp_path, content, message):
+    topics = tmp_path / "queries.jsonl"
+    topics.write_text(f"{GOOD}\n\n{content}\n")
+    with pytest.raises(Exception) as raised:
+        search_collection(write_index(tmp_path / "i", INDEX), topics, tmp_path / "run", 10, *COMPOSED)
+    assert raised.value.innermessage == f"{topics}:3: {message}"
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_file_without_queries_ends_the_search(tmp_path):
+    topics = tmp_path / "queries.jsonl"
+    topics.write_text("\n")
+    with pytest.raises(Exception) as raised:
+        search_collection(write_index(tmp_path / "i", INDEX), topics, tmp_path / "run", 10, *COMPOSED)
+    wanted = "expected JSON lines with an id and a vector or a score"
+    assert raised.value.innermessage == f"{topics}: no queries; {wanted}"
+
+
+def test_what_a_user_sees_of_a_bad_line(tmp_path, anserini):
+    index, topics = write_index(tmp_path / "i", INDEX), tmp_path / "queries.jsonl"
+    topics.write_text('{"id": "1", "vector": []}\n')
+    ended = search_collection_process(index, topics, tmp_path / "run", *COMPOSED, environment=anserini)
+    assert ended.returncode == 1
+    assert ended.stderr.endswith(f'Exception in thread "main" {topics}:1: a vector must be an object, got []\n')
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_a_user_sees_of_the_wrong_topic_reader(tmp_path, anserini):
+    index, topics = write_index(tmp_path / "i", INDEX), tmp_path / "queries.tsv"
+    topics.write_text("1\tspy films\n")
+    options = ("-topicReader", "TsvString", "-generator", "ComposedQueryGenerator")
+    ended = search_collection_process(index, topics, tmp_path / "run", *options, environment=anserini)
+    assert "Unrecognized token 'spy'" in ended.stderr
+    assert "; read the topics with -topicReader ComposedQuery" in ended.stderr
