@@ -33,10 +33,13 @@ def run_main(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[
     _prepare_streams()
     _exit_on_sigterm()
     try:
+        _check_text(sys.argv[1:] if argv is None else argv)
         code = main(argv)
         sys.stdout.flush()
         return code or DONE
     except SystemExit as stop:  # argparse: --help, --version and wrong usage
+        if stop.code == TERMINATED:
+            return _say("terminated", TERMINATED)
         if stop.code is None or isinstance(stop.code, int):
             return stop.code or DONE
         return _say(str(stop.code), FAILED)
@@ -68,6 +71,12 @@ def positive(text: str) -> float:
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"must be a finite number above 0, got {text}")
     return value
+
+
+def _check_text(argv: Sequence[str]) -> None:
+    for argument in argv:
+        if argument != (text := argument.encode(errors="replace").decode()):
+            raise CompNegError(f"the argument {text!r} is no UTF-8 text")
 
 
 def _exit_on_sigterm() -> None:

@@ -85,6 +85,8 @@ def iter_blocks(path: str | Path, error: type[CompNegError] = CollectionError) -
                     number += block.count(b"\n")
         except (EOFError, zlib.error, gzip.BadGzipFile) as cause:
             raise error(f"{name}:{number + rest.count(10)}: broken gzip data: {cause}") from None
+        except OSError as cause:
+            raise error(f"{name}: cannot be read: {(cause.strerror or str(cause)).lower()}") from None
     if rest:
         yield number, bytes(rest).removeprefix(codecs.BOM_UTF8) if number == 1 else bytes(rest)
 
@@ -113,8 +115,11 @@ def parse_json_object(text: str, source: str, error: type[CompNegError] = Collec
         value = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as cause:
         raise error(f"{source}: not valid JSON: {cause.msg} at column {cause.colno}") from None
-    except (ValueError, RecursionError) as cause:
-        raise error(f"{source}: not valid JSON: {cause}") from None
+    except RecursionError:
+        raise error(f"{source}: not valid JSON: brackets within brackets beyond all bounds") from None
+    except ValueError as cause:
+        said = "a number of thousands of digits" if "set_int_max_str_digits" in str(cause) else cause
+        raise error(f"{source}: not valid JSON: {said}") from None
     if not isinstance(value, dict):
         raise error(f"{source}: expected a JSON object, got a {type(value).__name__}")
     if "\\ud" in text or "\\uD" in text:
@@ -168,6 +173,23 @@ def atomic_writer(path: str | Path | None, remedy: str = "choose another place w
         raise
 
 
+def keep_inputs(output: str | Path | None, *inputs: str | Path) -> None:
+    """Makes sure that an output does not replace what it is made from.
+
+    Args:
+        output: The file to write; ``None`` or ``-`` is standard output.
+        inputs: Files, and folders, in which nothing may be written.
+
+    Raises:
+        OutputError: The output is one of the inputs, or in one.
+    """
+    if output is None or str(output) == "-":
+        return
+    for source in inputs:
+        if Path(os.path.realpath(output)).is_relative_to(os.path.realpath(source)):
+            raise OutputError(f"{output}: would overwrite {source}; choose another place with --output")
+
+
 def _check_target(target: Path, path: str | Path) -> None:
     """Says in our words what ``open`` would say of the temporary file, whose name means nothing to the user."""
     if target.is_dir():
@@ -184,6 +206,8 @@ def _unwritable(path: str | Path, cause: OSError, remedy: str) -> OutputError:
 @contextmanager
 def _open_bytes(path: str | Path, error: type[CompNegError]) -> Iterator[BinaryIO]:
     """The unpacked bytes of a file or of standard input, which is not closed."""
+    if str(path) == "-" and sys.stdin is None:
+        raise error("stdin: it is closed")
     if str(path) == "-":
         yield _unpacked(sys.stdin.buffer)
         return

@@ -37,9 +37,11 @@ def _main(argv: Sequence[str] | None) -> None:
     if args.index is None and args.encoder is None:
         parser.error("name the --index, whose encoder is used, or an --encoder")
     from pyserini_compneg.datasets.topics import Topic, read_topics
+    from pyserini_compneg.files import keep_inputs
 
     query = chosen_query(args)
     topics = read_topics(args.topics, args.plain) if query is None else [Topic("1", args.query, query)]
+    keep_inputs(args.output, *filter(None, (args.index, args.encoder)))
     with _composer(args) as compose:
         compose_topics(topics, compose, args.output, batch_size=args.batch_size, output_format=args.output_format)
 

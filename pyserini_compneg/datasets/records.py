@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,7 +42,7 @@ def checked_id(value: object, what: str, source: str, error: type[CompNegError])
     '7'
     """
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise error(f"{source}: the {what} must be a text or a whole number, got {value!r}")
+        raise error(f"{source}: the {what} must be a text or a whole number, got {reprlib.repr(value)}")
     text = str(value)
     if not text.strip():
         raise error(f"{source}: the {what} is blank")

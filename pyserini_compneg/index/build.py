@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -74,6 +75,9 @@ def build_index(
         OutputError: The folder exists and ``overwrite`` is not set, or cannot be written.
     """
     files = collection_files(collection)
+    place = Path(os.path.realpath(index))
+    if inside := next((file for file in files if file.resolve().is_relative_to(place)), None):
+        raise CollectionError(f"{inside}: lies in the folder of the index, {index}; give another --index")
     if encoder == BM25:
         source: _Source = _Texts(_average_length(files, index, resume, on_error))
     else:

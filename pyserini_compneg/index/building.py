@@ -10,6 +10,7 @@ import ctypes
 import json
 import logging
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -24,6 +25,8 @@ from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.lucene import MANIFEST_NAME
 
 _PLAN = "build.json"
+_COMMIT = re.compile("segments_[0-9a-z]+")
+_PART = re.compile(rf"(pending_)?segments_[0-9a-z]+|_.*|write\.lock|[a-z-]+\.txt|{re.escape(MANIFEST_NAME)}|{_PLAN}")
 _logger = logging.getLogger(__name__)
 
 
@@ -65,11 +68,12 @@ def build_folder(target: Path, plan: Mapping[str, Any], overwrite: bool, resume:
 
 def unfinished_plan(target: str | Path) -> Mapping[str, Any] | None:
     """The plan of an unfinished build of an index, if there is one."""
+    place = Path(os.path.realpath(target))
     try:
-        plan: Mapping[str, Any] = json.loads((_folder(Path(os.path.realpath(target))) / _PLAN).read_text("utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
+        plan = json.loads((_folder(place) / _PLAN).read_text("utf-8")) if place.name else None
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
-    return plan
+    return plan if isinstance(plan, dict) else None
 
 
 def keep(folder: Path, plan: Mapping[str, Any]) -> None:
@@ -147,8 +151,12 @@ def _check_target(target: Path, overwrite: bool) -> None:
     """Makes sure that nothing but an index is ever replaced."""
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
-    if not target.is_dir() or not ((target / MANIFEST_NAME).exists() or any(target.glob("segments_*"))):
+    if not is_index(target):
         raise OutputError(f"{target}: exists and is no index; give another --index")
+    if foreign := [path.name for path in target.iterdir() if not _PART.fullmatch(path.name) or not path.is_file()]:
+        raise OutputError(
+            f"{target}: holds {min(foreign)!r}, which is no part of an index; move it, or give another --index"
+        )
     if not overwrite and unfinished_plan(target) is not None:
         raise OutputError(
             f"{target}: exists already, and so does an unfinished build of its successor; give --overwrite --resume to "
@@ -158,8 +166,14 @@ def _check_target(target: Path, overwrite: bool) -> None:
         raise OutputError(f"{target}: exists already; give --overwrite to replace it, or another --index")
 
 
+def is_index(folder: Path) -> bool:
+    """Whether a folder holds a Lucene index."""
+    return any(_COMMIT.fullmatch(path.name) and path.is_file() for path in folder.glob("segments_*"))
+
+
 def _take_place(folder: Path, target: Path) -> None:
     """Renames the folder to the target, whose old content goes once the new one is in place."""
+    (folder / _PLAN).unlink(missing_ok=True)
     if not target.exists():
         folder.rename(target)
     elif _exchange(folder, target):
@@ -172,12 +186,11 @@ def _take_place(folder: Path, target: Path) -> None:
             _old(target).rename(target)
             raise
         shutil.rmtree(_old(target), ignore_errors=True)
-    (target / _PLAN).unlink(missing_ok=True)
 
 
 def _mend(target: Path) -> None:
     """Undoes what a kill between the two renames of an exchange left."""
-    if not _old(target).exists():
+    if not is_index(_old(target)):
         return
     if target.exists():
         shutil.rmtree(_old(target))

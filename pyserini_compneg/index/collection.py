@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from pyserini_compneg.datasets.records import checked_id, docid_from_title
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.files import iter_blocks, parse_json_object
+from pyserini_compneg.index.building import is_index
 from pyserini_compneg.lucene import LONGEST_TERM_BYTES
 
 _logger = logging.getLogger(__name__)
@@ -41,7 +42,8 @@ class Block(NamedTuple):
     @property
     def name(self) -> str:
         """The file's name for messages, whatever bytes it is made of."""
-        return os.fsencode(self.file).decode(errors="replace")
+        text = os.fsencode(self.file).decode(errors="replace")
+        return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
     def numbered(self) -> Iterator[tuple[str, bytes]]:
         """Each line with its ``path:line``."""
@@ -97,15 +99,26 @@ def collection_files(path: str | Path) -> list[Path]:
         raise CollectionError(f"{path}: no such file")
     if not root.is_dir():
         return [root]
-    names = [
-        Path(folder, name) for folder, _, names in os.walk(root, onerror=_refuse, followlinks=True) for name in names
-    ]
-    files = sorted(name for name in names if name.name.lower().endswith(_SUFFIXES))
+    names = list(_below(root))
+    files = sorted(name for name in names if name.name.lower().endswith(_SUFFIXES) and name.is_file())
     if not files:
         raise CollectionError(f"{path}: the folder holds no {', '.join(_SUFFIXES)} file")
     if len(files) < len(names):
         _logger.warning("%s: %d files of other kinds are left out", path, len(names) - len(files))
     return files
+
+
+def _below(root: Path) -> Iterator[Path]:
+    """All that is in a folder and its folders, those of links once, and those of indexes not at all."""
+    seen = set()
+    for folder, folders, names in os.walk(root, onerror=_refuse, followlinks=True):
+        seen.add(os.path.realpath(folder))
+        folders[:] = [name for name in folders if _is_new(Path(folder, name), seen)]
+        yield from (Path(folder, name) for name in names)
+
+
+def _is_new(folder: Path, seen: set[str]) -> bool:
+    return os.path.realpath(folder) not in seen and not (is_index(folder) or folder.name.endswith(".building"))
 
 
 def _refuse(cause: OSError) -> None:

@@ -114,7 +114,14 @@ class ImpactIndexer:
         with ExitStack() as stack:
             self._folder = stack.enter_context(build_folder(self._target, self._plan, self._overwrite, self._resume))
             self._writer = stack.enter_context(
-                ImpactWriter(self._folder, threads=self._threads, resume=self._resume, **written, **self._store)
+                ImpactWriter(
+                    self._folder,
+                    threads=self._threads,
+                    resume=self._resume,
+                    name=str(self._target),
+                    **written,
+                    **self._store,
+                )
             )
             log_bytes = self._restore()
             self._log = stack.enter_context((self._folder / SKIPPED_LOG).open("a", encoding="utf-8"))
@@ -215,7 +222,10 @@ class ImpactIndexer:
         self._settle_duplicates()
         documents, empty = self._writer.counts
         if documents == empty:
-            raise CollectionError(f"{self._name}: no document with a term, so there is nothing to index{self._why()}")
+            without = f"none of {documents} documents has a term at impact scale {self._manifest.impact_scale:g}"
+            raise CollectionError(
+                f"{self._name}: nothing to index: {without if documents else 'no documents'}{self._why()}"
+            )
         if self._optimize:
             self._writer.optimize()
         if self.position is None:

@@ -51,19 +51,24 @@ class ImpactReader:
 
     def __init__(self, index: str | Path) -> None:
         folder = resolve_index(index)
-        if not any(folder.glob("segments_*")):
-            raise IndexFormatError(f"{index}: not a Lucene index (it has no segments file)")
-        searcher = java_class("io.compneg.SignedSearcher")
-        try:
-            self._searcher = searcher(str(folder), CONTENTS)
-        except Exception as cause:
-            raise IndexFormatError(f"{index}: cannot be opened: {message_of(cause)}") from None
         self.folder = folder
         try:
-            self.manifest = Manifest.read(folder)
-        except IndexFormatError:
+            self._open()
+        except IndexFormatError:  # it may have been replaced at this moment
+            self._open()
+
+    def _open(self) -> None:
+        if not any(self.folder.glob("segments_*")):
+            raise IndexFormatError(f"{self.folder}: not a Lucene index (it has no segments file)")
+        self.manifest = Manifest.read(self.folder)
+        searcher = java_class("io.compneg.SignedSearcher")
+        try:
+            self._searcher = searcher(str(self.folder), CONTENTS)
+        except Exception as cause:
+            raise IndexFormatError(f"{self.folder}: cannot be opened: {message_of(cause)}") from None
+        if Manifest.read(self.folder) != self.manifest:
             self.close()
-            raise
+            raise IndexFormatError(f"{self.folder}: was replaced while it was opened; try again")
 
     def __enter__(self) -> ImpactReader:
         """Returns the reader itself."""

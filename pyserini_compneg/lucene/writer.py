@@ -43,6 +43,7 @@ class ImpactWriter:
         store_raw: Store each document's source.
         store_docvectors: Store each document's terms and impacts as a term vector.
         resume: Go on from the last commit.
+        name: What messages call the index, by default the folder.
 
     Raises:
         OutputError: The folder cannot be written, or the disk is full, here and in every method.
@@ -59,8 +60,9 @@ class ImpactWriter:
         store_raw: bool = False,
         store_docvectors: bool = False,
         resume: bool = False,
+        name: str | None = None,
     ) -> None:
-        self._folder = folder
+        self._name = name or str(folder)
         settings = {
             "field": CONTENTS,
             "impactScale": impact_scale,
@@ -103,11 +105,11 @@ class ImpactWriter:
             first_line: The number of the first line there.
             sources: What to store for each line, as many lines; by default the lines themselves.
         """
-        return _problems(self._call(self._indexer.add, lines, sources, file, first_line))
+        return _texts(self._call(self._indexer.add, lines, sources, file, first_line))
 
     def drain(self) -> list[str]:
         """Waits until everything is in."""
-        return _problems(self._call(self._indexer.drain))
+        return _texts(self._call(self._indexer.drain))
 
     def commit(self, state: str | None = None) -> None:
         """Makes durable what is in.
@@ -144,13 +146,9 @@ class ImpactWriter:
         except Exception as cause:
             if not is_java(cause):
                 raise
-            raise OutputError(f"{self._folder}: the index cannot be written: {message_of(cause)}") from None
+            raise OutputError(f"{self._name}: the index cannot be written: {message_of(cause)}") from None
 
 
 def _texts(answer: Any) -> list[str]:
     text = bytes(answer.tostring()).decode()
     return text.split("\n") if text else []
-
-
-def _problems(answer: str | None) -> list[str]:
-    return answer.split("\n") if answer else []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.datasets.topics import read_topics
-from pyserini_compneg.files import atomic_writer
+from pyserini_compneg.files import atomic_writer, keep_inputs
 from pyserini_compneg.progress import progress
 from pyserini_compneg.search.run_writer import write_run
 from pyserini_compneg.search.searcher import SignedImpactSearcher
@@ -42,6 +42,7 @@ def search_topics(
     """
     queries = {topic.qid: topic_query(topic) for topic in read_topics(topics, plain)}
     qids = list(queries)
+    keep_inputs(output, searcher.reader.folder, topics)
     with atomic_writer(output) as handle, progress(None, len(qids), " queries", "searching") as bar:
         for start in range(0, len(qids), batch_size):
             batch = qids[start : start + batch_size]

@@ -114,11 +114,12 @@ def test_an_empty_folder_is_filled(tmp_path, collection):
 
 
 def test_a_file_in_the_place_of_the_index(tmp_path, collection):
+    other = write(collection.with_name("other.jsonl"), ("x", "birds"))
     with pytest.raises(OutputError) as caught:
-        build_index(collection, collection)
+        build_index(other, collection)
     assert str(caught.value).startswith(f"{collection}: exists and is no index; ")
     with pytest.raises(OutputError) as caught:
-        build_index(collection, collection / "index")
+        build_index(other, collection / "index")
     assert str(caught.value).startswith(f"{collection / 'index'}: cannot be written: ")
 
 
@@ -129,6 +130,23 @@ def test_nothing_but_an_index_is_overwritten(tmp_path, collection):
         build_index(collection, tmp_path / "letters", overwrite=True)
     assert str(caught.value) == f"{tmp_path / 'letters'}: exists and is no index; give another --index"
     assert (tmp_path / "letters" / "to-mum.txt").read_text() == "dear"
+    for name in ("segments_of_my_thesis.txt", MANIFEST_NAME):
+        (tmp_path / "letters" / name).write_text("{}")
+        with pytest.raises(OutputError, match="exists and is no index"):
+            build_index(collection, tmp_path / "letters", overwrite=True)
+
+
+@pytest.mark.parametrize("name", ["letter.doc", "letters", "thesis.tar.gz"])
+def test_nothing_that_was_put_into_an_index_is_lost(tmp_path, collection, name):
+    index = tmp_path / "index"
+    build_index(collection, index)
+    (index / name).mkdir() if name == "letters" else (index / name).write_text("dear")
+    with pytest.raises(OutputError) as caught:
+        build_index(collection, index, overwrite=True)
+    assert (
+        str(caught.value) == f"{index}: holds {name!r}, which is no part of an index; move it, or give another --index"
+    )
+    assert (index / name).exists()
 
 
 def test_overwrite_replaces(tmp_path, collection):

@@ -167,11 +167,18 @@ def test_a_missing_file(tmp_path):
     assert refused(missing, tmp_path / "index", "bm25", CollectionError) == f"{missing}: no such file"
 
 
-@pytest.mark.parametrize("content", ["", "\n\n", '{"id": "d1", "contents": "the"}\n'])
-def test_a_collection_without_terms(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "no documents"),
+        ("\n\n", "no documents"),
+        ('{"id": "d1", "contents": "the"}\n', "none of 1 documents has a term at impact scale 256"),
+    ],
+)
+def test_a_collection_without_terms(tmp_path, content, said):
     collection = write(tmp_path / "c.jsonl", content)
     assert refused(collection, tmp_path / "index", "bm25", CollectionError) == (
-        f"{collection}: no document with a term, so there is nothing to index"
+        f"{collection}: nothing to index: {said}"
     )
 
 
@@ -288,7 +295,7 @@ def test_a_file_that_is_no_utf8(tmp_path, encoding):
     path.write_bytes('{"id": "é", "contents": "birds", "vector": {"é": 1}}\n'.encode(encoding))
     for encoder in ("bm25", "splade"):
         assert refused(path, tmp_path / "index", encoder, CollectionError).startswith(f"{path}:1: ")
-    with pytest.raises(CollectionError, match="no document with a term, so there is nothing to index; . were skipped"):
+    with pytest.raises(CollectionError, match="nothing to index: no documents; . were skipped"):
         build_index(path, tmp_path / "index", "splade", on_error="skip")
 
 
@@ -311,3 +318,42 @@ def test_a_file_with_an_odd_name(tmp_path):
     assert log[1] == f"{folder}/\ufffd.jsonl:3: document id 'x' was given at {folder}/\ufffd.jsonl:2 already"
     with pytest.raises(CollectionError, match=f"^{folder}/\ufffd.jsonl:2: only a `vector`"):
         build_index(folder, tmp_path / "other")
+
+
+def test_whatever_a_line_holds_it_is_said_in_one_printable_line(tmp_path):
+    path = tmp_path / "c.jsonl"
+    words = ["a" * 39 + 5 * "😀", "a b\ud800", "a b\x1b[31m", "a b\u202e", "a\0", "b" * 400 + " "]
+    lines = [json.dumps({"id": f"d{i}", "vector": {word: "x"}}) for i, word in enumerate(words)]
+    lines += [
+        '{"id": "n", "vector": {"a": ' + "7" * 900 + "}}",
+        '{"id": "\ufeff"}',
+        "\0\0",
+        '\ufeff{"id": "z", "vector": {}}',
+    ]
+    path.write_text("\n".join([*lines, '{"id": "good", "vector": {"a": 1}}']) + "\n")
+    assert build_index(path, tmp_path / "index", "m", on_error="skip").documents == 1
+    log = (tmp_path / "index" / SKIPPED_LOG).read_text().splitlines()
+    assert [line.split(": ")[0] for line in log] == [f"{path}:{number}" for number in range(1, 11)]
+    assert all(line.isprintable() and len(line) < 300 for line in log)
+
+
+def test_what_is_no_file_in_a_folder_is_left_out(tmp_path):
+    folder = tmp_path / "c"
+    folder.mkdir()
+    write(folder / "a.jsonl", GOOD)
+    os.mkfifo(folder / "pipe.jsonl")
+    (folder / "zero.jsonl").symlink_to("/dev/zero")
+    for name in ("l", "m", "n"):
+        (folder / name).symlink_to(".")
+    assert build_index(folder, folder / "index").documents == 1
+    assert build_index(folder, folder / "index", overwrite=True).documents == 1
+
+
+def test_an_index_never_replaces_its_collection(tmp_path):
+    index = tmp_path / "index"
+    build_index(write(tmp_path / "c.jsonl", GOOD), index)
+    inside = write(index / "c.jsonl", GOOD)
+    with pytest.raises(CollectionError) as caught:
+        build_index(inside, index, overwrite=True)
+    assert str(caught.value) == f"{inside}: lies in the folder of the index, {index}; give another --index"
+    assert inside.exists()

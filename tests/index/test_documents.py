@@ -148,7 +148,7 @@ def test_a_duplicate_does_not_merge_the_whole_index(tmp_path, monkeypatch):
         self.commit()
         delete(self, ids)
         self.commit()
-        segments.append(len(list(self._folder.glob("*.si"))))
+        segments.append(len(list((tmp_path / ".index.building").glob("*.si"))))
 
     monkeypatch.setattr(ImpactWriter, "delete", counted)
     with ImpactIndexer(tmp_path / "index", "m") as indexer:

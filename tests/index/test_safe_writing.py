@@ -248,7 +248,7 @@ def test_a_full_disk_is_reported(tmp_path, collection):
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)),  # no file may grow further
     )
     assert done.returncode == 1
-    assert done.stderr.startswith(f"error: {index.parent}/.index.building: the index cannot be written: ")
+    assert done.stderr.startswith(f"error: {index}: the index cannot be written: ")
     assert done.stderr.count("\n") == 1
     assert contents(index) == before
     assert leftovers(tmp_path) == []
@@ -260,3 +260,16 @@ def test_an_exception_inside_leaves_nothing(tmp_path):
         indexer.add("d1", {"a": 1})
         indexer.add("d2", {"a": -1})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "\udcff", ""])
+def test_a_damaged_plan_is_no_plan(collection, unfinished, content):
+    plan = unfinished.parent / ".index.building" / "build.json"
+    plan.write_bytes(content.encode(errors="surrogateescape"))
+    assert build_index(collection, unfinished, "splade", resume=True).documents == DOCUMENTS
+    assert leftovers(unfinished.parent) == []
+
+
+def test_no_place_at_all(collection):
+    with pytest.raises(CollectionError, match="lies in the folder of the index, /; give another --index$"):
+        build_index(collection, "/", "splade", resume=True)

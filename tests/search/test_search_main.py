@@ -169,6 +169,21 @@ def test_a_query_that_is_not_utf8(index, capfd):
     assert "Traceback" not in capfd.readouterr().err
 
 
+def test_an_output_never_replaces_what_is_read(index, topics, capfd):
+    before = (index / "compneg.json").read_bytes()
+    for output, source in ((index / "compneg.json", index), (topics, topics)):
+        assert run(index, "--topics", topics, "--output", output) == 1
+        said = f"error: {output}: would overwrite {source}; choose another place with --output\n"
+        assert capfd.readouterr() == ("", said)
+    assert (index / "compneg.json").read_bytes() == before
+    assert topics.read_text() == TOPICS
+
+
+def test_an_argument_that_is_no_text(index, topics, capfd):
+    assert run(index, "--topics", topics, "--tag", "x\udcff") == 1
+    assert capfd.readouterr() == ("", "error: the argument 'x?' is no UTF-8 text\n")
+
+
 def test_unknown_terms_make_an_empty_ranking_and_a_warning(index, tmp_path, capfd):
     (tmp_path / "topics.tsv").write_text("1\tzebra\n2\tspy\n")
     assert run(index, "--topics", tmp_path / "topics.tsv", "--output-format", "json", "--hits", "1") == 0

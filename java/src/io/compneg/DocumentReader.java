@@ -5,9 +5,9 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
 
 /**
  * Reads the documents of a block of JSON lines: {@code {"id", "vector": {term: weight}}}, further fields
@@ -26,11 +26,18 @@ final class DocumentReader {
     }
   }
 
+  /** A term of the block, which was checked, and the document that had it last. */
+  private static final class Mark {
+    int document;
+  }
+
   /** Larger impacts would leave the range in which scores are exact to the last bit. */
   static final int LARGEST_IMPACT = 1 << 20;
 
   /** Lucene's limit for a term, and so for an id, in UTF-8. */
   private static final int LONGEST_TERM_BYTES = 32766;
+
+  private static final int LONGEST_QUOTE = 40;
 
   private static final List<String> ID_FIELDS = List.of("id", "_id", "docid");
 
@@ -40,9 +47,10 @@ final class DocumentReader {
   private final int pairTerms;
   private final LineScanner lines;
   private final ImpactVector vector = new ImpactVector();
-  private final Set<String> seen = new HashSet<>();
+  private final Map<String, Mark> marks = new HashMap<>();
   private JsonParser parser;
   private int parserStart;
+  private int document;
   private String id;
 
   DocumentReader(byte[] block, double scale, boolean signed, int pairTerms) {
@@ -75,9 +83,10 @@ final class DocumentReader {
 
   /** Reads the document on the line. */
   void read() throws BadDocument {
-    if (lines.hasNul()) throw new BadDocument("a NUL character, so this is no UTF-8 text");
     boolean good = false;
     try {
+      if (lines.hasNul()) throw new BadDocument("a NUL character, so this is no UTF-8 text");
+      if (lines.hasByteOrderMark()) throw new BadDocument("a byte order mark in the middle of the file");
       if (parser == null) {
         parserStart = lines.start();
         parser = ScoringTree.JSON.getFactory().createParser(block, parserStart, block.length - parserStart);
@@ -145,12 +154,16 @@ final class DocumentReader {
 
   private void readVector() throws BadDocument, IOException {
     vector.clear();
-    seen.clear();
+    document++;
     if (parser.currentToken() != JsonToken.START_OBJECT) {
       throw new BadDocument("`vector` must be a JSON object, got " + described(parser));
     }
     while (parser.nextToken() != JsonToken.END_OBJECT) {
-      String term = checkedTerm(parser.currentName());
+      String term = parser.currentName();
+      Mark mark = marks.get(term);
+      if (mark == null) marks.put(checkedTerm(term), mark = new Mark());
+      if (mark.document == document) throw new BadDocument("the term " + quoted(term) + " is given twice");
+      mark.document = document;
       JsonToken token = parser.nextToken();
       if (token != JsonToken.VALUE_NUMBER_INT && token != JsonToken.VALUE_NUMBER_FLOAT) {
         throw new BadDocument("the weight of " + quoted(term) + " must be a number, got " + described(parser));
@@ -165,6 +178,7 @@ final class DocumentReader {
     if (term.isEmpty() || hasWhiteSpace(term)) {
       throw new BadDocument("the term " + quoted(term) + " must be a text without white space");
     }
+    if (term.indexOf('\0') >= 0) throw new BadDocument("the term " + quoted(term) + " has a NUL character");
     if (hasHalfPair(term)) throw new BadDocument("not valid JSON text: half of a surrogate pair");
     if (ImpactVector.isComplement(term) || ImpactVector.isPair(term)) {
       throw new BadDocument(
@@ -174,7 +188,6 @@ final class DocumentReader {
     if (term.length() > longest / 3 && bytes(term) > longest) {
       throw new BadDocument("the term " + quoted(term) + " has more than " + longest + " bytes");
     }
-    if (!seen.add(term)) throw new BadDocument("the term " + quoted(term) + " is given twice");
     return term;
   }
 
@@ -238,11 +251,16 @@ final class DocumentReader {
   }
 
   private static String quoted(String text) {
-    return text.length() <= 40 ? "'" + oneLine(text) + "'" : "'" + oneLine(text.substring(0, 40)) + "'...";
+    return text.length() <= LONGEST_QUOTE ? "'" + oneLine(text) + "'" : "'" + abbreviated(text) + "'...";
   }
 
+  private static String abbreviated(String text) {
+    return oneLine(text.substring(0, Math.min(text.length(), LONGEST_QUOTE)));
+  }
+
+  /** Without what would move the cursor of a terminal. */
   private static String oneLine(String text) {
-    return text.replaceAll("\\s+", " ");
+    return text.replaceAll("\\s+", " ").replaceAll("[\\p{Cntrl}\\p{Cf}]", "?");
   }
 
   private static String described(JsonParser parser) throws IOException {
@@ -251,7 +269,7 @@ final class DocumentReader {
       case START_OBJECT -> "an object";
       case START_ARRAY -> "a list";
       case VALUE_STRING -> "the text " + quoted(parser.getText());
-      default -> parser.getText();
+      default -> abbreviated(parser.getText());
     };
   }
 }

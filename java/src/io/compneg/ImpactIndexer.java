@@ -119,9 +119,9 @@ public final class ImpactIndexer implements Closeable {
    * @param sources what to store for each line, as many lines, or null to store the lines themselves
    * @param file the name of the file, for messages
    * @param firstLine the number of the block's first line
-   * @return the problems of the blocks that were finished in the meantime, or null
+   * @return the problems of the blocks that were finished in the meantime, UTF-8, separated by line feeds
    */
-  public String add(byte[] lines, byte[] sources, String file, long firstLine) throws IOException {
+  public byte[] add(byte[] lines, byte[] sources, String file, long firstLine) throws IOException {
     DocumentReader reader = reader(lines);
     pending.add(pool.submit(() -> index(reader, lines, sources, file + ":", firstLine)));
     return collect(2 * settings.threads);
@@ -163,7 +163,7 @@ public final class ImpactIndexer implements Closeable {
   }
 
   /** Waits until at most so many blocks are queued; returns the problems of those that were finished. */
-  private String collect(int queued) throws IOException {
+  private byte[] collect(int queued) throws IOException {
     List<String> problems = new ArrayList<>();
     while (pending.size() > queued) {
       Outcome outcome = outcome(pending.remove());
@@ -171,7 +171,7 @@ public final class ImpactIndexer implements Closeable {
       empty += outcome.empty;
       problems.addAll(outcome.problems);
     }
-    return problems.isEmpty() ? null : String.join("\n", problems);
+    return String.join("\n", problems).getBytes(StandardCharsets.UTF_8);
   }
 
   private Outcome outcome(Future<Outcome> block) throws IOException {
@@ -193,8 +193,8 @@ public final class ImpactIndexer implements Closeable {
     }
   }
 
-  /** Waits until every queued document is in; returns the problems, or null. */
-  public String drain() throws IOException {
+  /** Waits until every queued document is in; returns the problems as {@link #add} does. */
+  public byte[] drain() throws IOException {
     return collect(0);
   }
 
