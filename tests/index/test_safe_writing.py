@@ -245,7 +245,7 @@ def test_a_full_disk_is_reported(tmp_path, collection):
     done = run(
         script,
         *("--collection", collection, "--index", index, "--encoder", "splade", "--overwrite"),
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)),  # no file may grow further
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300)),  # no file may grow further
     )
     assert done.returncode == 1
     assert done.stderr.startswith(f"error: {index}: the index cannot be written: ")
