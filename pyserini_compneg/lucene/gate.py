@@ -23,6 +23,7 @@ from pyserini_compneg.lucene.java_home import JavaRuntime, find_java
 
 _VECTOR_MODULE = "jdk.incubator.vector"
 _OPTIONS = (
+    "-XX:+UseParallelGC",  # indexing makes much garbage; a tenth faster than with G1
     "-Dsun.jnu.encoding=UTF-8",  # names of files, in any locale
     "-Xrs",  # signals stay with Python: an interrupted command has to clean up
     "--enable-native-access=ALL-UNNAMED",

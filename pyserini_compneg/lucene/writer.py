@@ -17,7 +17,7 @@ LARGEST_IMPACT = 1 << 20
 LONGEST_TERM_BYTES = 32766
 """Lucene's limit for a term, and so for an id, in UTF-8."""
 
-_MEMORY_BUFFER_MB = 256.0
+_MEMORY_BUFFER_MB = 64.0
 
 
 class Counts(NamedTuple):

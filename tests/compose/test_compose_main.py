@@ -4,7 +4,8 @@ import sys
 from itertools import product
 
 import pytest
-from search_helpers import build, start, write, write_atoms
+from film_index import build, start
+from pair_index import write, write_atoms
 
 from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS
 from pyserini_compneg.compose.__main__ import main

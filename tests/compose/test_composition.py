@@ -4,10 +4,10 @@ import math
 from itertools import chain, combinations, product
 
 import pytest
+from expression_strategies import contains, expressions
 from hypothesis import given
 from hypothesis import strategies as st
 from lookup_encoder import LookupEncoder, letters
-from set_oracle import contains, expressions
 
 from pyserini_compneg.compose import (
     DIFFERENCES,

@@ -1,9 +1,9 @@
 from itertools import chain, combinations
 
 import pytest
+from expression_strategies import contains, expressions
 from hypothesis import given
 from hypothesis import strategies as st
-from set_oracle import contains, expressions
 
 from pyserini_compneg.compose import Operators
 from pyserini_compneg.compose.rewrite import alternatives, conjunction, holds_difference, verbalised

@@ -4,10 +4,10 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.lucene.util.BytesRef;
 
 /**
  * Reads the documents of a block of JSON lines: {@code {"id", "vector": {term: weight}}}, further fields
@@ -28,7 +28,12 @@ final class DocumentReader {
 
   /** A term of the block, which was checked, and the document that had it last. */
   private static final class Mark {
+    final BytesRef term;
     int document;
+
+    Mark(BytesRef term) {
+      this.term = term;
+    }
   }
 
   /** Larger impacts would leave the range in which scores are exact to the last bit. */
@@ -146,7 +151,7 @@ final class DocumentReader {
     if (hasWhiteSpace(text)) {
       throw new BadDocument("the document id " + quoted(text) + " has white space, which a TREC run cannot hold");
     }
-    if (bytes(text) > LONGEST_TERM_BYTES) {
+    if (new BytesRef(text).length > LONGEST_TERM_BYTES) {
       throw new BadDocument("the document id has more than " + LONGEST_TERM_BYTES + " bytes");
     }
     return text;
@@ -161,7 +166,7 @@ final class DocumentReader {
     while (parser.nextToken() != JsonToken.END_OBJECT) {
       String term = parser.currentName();
       Mark mark = marks.get(term);
-      if (mark == null) marks.put(checkedTerm(term), mark = new Mark());
+      if (mark == null) marks.put(term, mark = new Mark(checked(term)));
       if (mark.document == document) throw new BadDocument("the term " + quoted(term) + " is given twice");
       mark.document = document;
       JsonToken token = parser.nextToken();
@@ -169,26 +174,27 @@ final class DocumentReader {
         throw new BadDocument("the weight of " + quoted(term) + " must be a number, got " + described(parser));
       }
       int impact = impact(term, parser.getDoubleValue());
-      if (impact > 0) vector.add(term, impact);
-      if (impact < 0) vector.add(ImpactVector.COMPLEMENT + term, -impact);
+      if (impact > 0) vector.add(mark.term, impact);
+      if (impact < 0) vector.add(ImpactVector.complement(mark.term), -impact);
     }
   }
 
-  private String checkedTerm(String term) throws BadDocument {
+  private BytesRef checked(String term) throws BadDocument {
     if (term.isEmpty() || hasWhiteSpace(term)) {
       throw new BadDocument("the term " + quoted(term) + " must be a text without white space");
     }
     if (term.indexOf('\0') >= 0) throw new BadDocument("the term " + quoted(term) + " has a NUL character");
     if (hasHalfPair(term)) throw new BadDocument("not valid JSON text: half of a surrogate pair");
-    if (ImpactVector.isComplement(term) || ImpactVector.isPair(term)) {
+    if (ImpactVector.isPseudoTerm(term)) {
       throw new BadDocument(
           "the term " + quoted(term) + " reads as a pseudo-term: ¬t and a∩b are reserved for complements and pairs");
     }
     int longest = pairTerms > 0 ? LONGEST_TERM_BYTES / 2 - 2 : LONGEST_TERM_BYTES - 2;
-    if (term.length() > longest / 3 && bytes(term) > longest) {
+    BytesRef bytes = new BytesRef(term);
+    if (bytes.length > longest) {
       throw new BadDocument("the term " + quoted(term) + " has more than " + longest + " bytes");
     }
-    return term;
+    return bytes;
   }
 
   private int impact(String term, double weight) throws BadDocument {
@@ -240,10 +246,6 @@ final class DocumentReader {
   /** White space as Python's {@code str.isspace} has it. */
   private static boolean isSpace(char c) {
     return c == 0x85 || c <= ' ' && (c >= 0x1c || c >= '\t' && c <= '\r') || Character.isSpaceChar(c);
-  }
-
-  private static int bytes(String text) {
-    return text.getBytes(StandardCharsets.UTF_8).length;
   }
 
   private static String number(double value) {

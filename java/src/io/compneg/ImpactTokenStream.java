@@ -1,7 +1,7 @@
 package io.compneg;
 
 import org.apache.lucene.analysis.TokenStream;
-import org.apache.lucene.analysis.tokenattributes.CharTermAttribute;
+import org.apache.lucene.analysis.tokenattributes.BytesTermAttribute;
 import org.apache.lucene.analysis.tokenattributes.TermFrequencyAttribute;
 
 /**
@@ -9,7 +9,7 @@ import org.apache.lucene.analysis.tokenattributes.TermFrequencyAttribute;
  * would index.
  */
 final class ImpactTokenStream extends TokenStream {
-  private final CharTermAttribute term = addAttribute(CharTermAttribute.class);
+  private final BytesTermAttribute term = addAttribute(BytesTermAttribute.class);
   private final TermFrequencyAttribute frequency = addAttribute(TermFrequencyAttribute.class);
   private final ImpactVector vector;
   private int next;
@@ -22,7 +22,7 @@ final class ImpactTokenStream extends TokenStream {
   public boolean incrementToken() {
     if (next == vector.size()) return false;
     clearAttributes();
-    term.append(vector.term(next));
+    term.setBytesRef(vector.term(next));
     frequency.setTermFrequency(vector.impact(next));
     next++;
     return true;

@@ -2,16 +2,20 @@ package io.compneg;
 
 import java.util.Arrays;
 import java.util.Comparator;
+import org.apache.lucene.util.BytesRef;
 
-/** The terms of a document and their impacts. */
+/** The terms of a document, in UTF-8, and their impacts. */
 final class ImpactVector {
   /** Between the two terms of a pair, a Combined Pseudo-Term. */
-  static final char PAIR = '∩';
+  private static final char PAIR = '∩';
 
   /** Before a term: its complement, which holds the magnitude of a negative weight. */
-  static final char COMPLEMENT = '¬';
+  private static final char COMPLEMENT = '¬';
 
-  private String[] terms = new String[256];
+  private static final BytesRef PAIR_BYTES = new BytesRef(String.valueOf(PAIR));
+  private static final BytesRef COMPLEMENT_BYTES = new BytesRef(String.valueOf(COMPLEMENT));
+
+  private BytesRef[] terms = new BytesRef[256];
   private int[] impacts = new int[256];
   private int size;
 
@@ -19,7 +23,7 @@ final class ImpactVector {
     return size;
   }
 
-  String term(int i) {
+  BytesRef term(int i) {
     return terms[i];
   }
 
@@ -31,7 +35,7 @@ final class ImpactVector {
     size = 0;
   }
 
-  void add(String term, int impact) {
+  void add(BytesRef term, int impact) {
     if (size == terms.length) {
       terms = Arrays.copyOf(terms, 2 * size);
       impacts = Arrays.copyOf(impacts, 2 * size);
@@ -43,49 +47,50 @@ final class ImpactVector {
   /**
    * Adds the pairs of the {@code top} heaviest terms (complements excepted) with impact √(dᵢ·dⱼ), rounded:
    * D ⊗ D of Krasakis, Yates and Kanoulas, Eq. 7, whose diagonal are the terms themselves. Equal impacts are
-   * taken in the order of their terms.
+   * taken in the order of their terms, which in UTF-8 is that of code points.
    */
   void addPairs(int top) {
     Integer[] heaviest = new Integer[size];
     int count = 0;
     for (int i = 0; i < size; i++) if (!isComplement(terms[i])) heaviest[count++] = i;
-    Arrays.sort(heaviest, 0, count, Comparator.<Integer>comparingInt(i -> -impacts[i]).thenComparing(this::compareTerms));
+    Arrays.sort(heaviest, 0, count, Comparator.<Integer>comparingInt(i -> -impacts[i]).thenComparing(i -> terms[i]));
     count = Math.min(count, top);
     for (int i = 0; i < count; i++) {
       for (int j = i + 1; j < count; j++) {
-        boolean ordered = compareTerms(heaviest[i], heaviest[j]) < 0;
-        String first = terms[heaviest[ordered ? i : j]];
-        String second = terms[heaviest[ordered ? j : i]];
+        BytesRef a = terms[heaviest[i]];
+        BytesRef b = terms[heaviest[j]];
         double product = (double) impacts[heaviest[i]] * impacts[heaviest[j]];
-        add(first + PAIR + second, (int) Math.rint(Math.sqrt(product)));
+        BytesRef pair = a.compareTo(b) < 0 ? joined(a, PAIR_BYTES, b) : joined(b, PAIR_BYTES, a);
+        add(pair, (int) Math.rint(Math.sqrt(product)));
       }
     }
   }
 
-  static boolean isComplement(String term) {
-    return term.length() > 1 && term.charAt(0) == COMPLEMENT;
+  /** The complement of a term. */
+  static BytesRef complement(BytesRef term) {
+    return joined(COMPLEMENT_BYTES, term);
   }
 
-  /** Whether a term reads as a pair: text on both sides of the sign. */
-  static boolean isPair(String term) {
+  /** Whether a term reads as a pair, with text on both sides of the sign, or as a complement. */
+  static boolean isPseudoTerm(String term) {
     int sign = term.indexOf(PAIR, 1);
-    return sign > 0 && sign < term.length() - 1;
+    return (sign > 0 && sign < term.length() - 1) || (term.length() > 1 && term.charAt(0) == COMPLEMENT);
   }
 
-  /** By code points, as Python and Lucene order texts. */
-  private int compareTerms(int i, int j) {
-    return CODE_POINTS.compare(terms[i], terms[j]);
+  private static boolean isComplement(BytesRef term) {
+    int sign = COMPLEMENT_BYTES.length;
+    return term.length > sign
+        && Arrays.equals(term.bytes, term.offset, term.offset + sign, COMPLEMENT_BYTES.bytes, 0, sign);
   }
 
-  private static final Comparator<String> CODE_POINTS =
-      (a, b) -> {
-        int mismatch = 0;
-        int common = Math.min(a.length(), b.length());
-        while (mismatch < common && a.charAt(mismatch) == b.charAt(mismatch)) mismatch++;
-        if (mismatch == common) return a.length() - b.length();
-        boolean supplementary = Character.isSurrogate(a.charAt(mismatch));
-        boolean other = Character.isSurrogate(b.charAt(mismatch));
-        if (supplementary != other) return supplementary ? 1 : -1;
-        return a.charAt(mismatch) - b.charAt(mismatch);
-      };
+  private static BytesRef joined(BytesRef... parts) {
+    int length = 0;
+    for (BytesRef part : parts) length += part.length;
+    BytesRef whole = new BytesRef(length);
+    for (BytesRef part : parts) {
+      System.arraycopy(part.bytes, part.offset, whole.bytes, whole.length, part.length);
+      whole.length += part.length;
+    }
+    return whole;
+  }
 }
