@@ -28,7 +28,8 @@ class MetadataServer:
     """A running server.
 
     Attributes:
-        files: What is found where: the end of a path, and the records to answer with. Elsewhere there are none.
+        files: What is found where: the end of a path, and the records to answer with, the latest first. Elsewhere there
+            are none.
         java: System properties for a Java that is to ask here.
         environment: Variables for a process that is to ask here, a Java or a Python.
     """
@@ -49,7 +50,8 @@ class MetadataServer:
 
     def answer(self, path: str) -> bytes:
         path = path.partition("?")[0]
-        return json.dumps(next((self.files[end] for end in self.files if path.endswith(end)), [])).encode()
+        found = (self.files[end] for end in reversed(self.files) if path.endswith(end))
+        return json.dumps(next(found, [])).encode()
 
 
 _LISTING = [
