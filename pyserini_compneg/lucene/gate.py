@@ -24,7 +24,7 @@ from pyserini_compneg.lucene.java_home import JavaRuntime, find_java
 _VECTOR_MODULE = "jdk.incubator.vector"
 _OPTIONS = (
     "-XX:+UseParallelGC",  # indexing makes much garbage; a tenth faster than with G1,
-    "-XX:MaxNewSize=256m",  # and in memory that does not grow with the collection
+    "-XX:MaxNewSize=256m",  # and half the memory of an unbounded young generation
     "-Dsun.jnu.encoding=UTF-8",  # names of files, in any locale
     "-Xrs",  # signals stay with Python: an interrupted command has to clean up
     "--enable-native-access=ALL-UNNAMED",
