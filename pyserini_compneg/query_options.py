@@ -6,7 +6,6 @@ import argparse
 
 from pyserini_compneg.cli import count, positive
 from pyserini_compneg.compose import CPT_FORMS, DIFFERENCES, INTERSECTIONS, UNIONS, WEIGHT_SCALE, Operators
-from pyserini_compneg.errors import QuerySyntaxError
 from pyserini_compneg.expression import Atom, Expression, parse
 
 SYNTAX = """\
@@ -61,10 +60,8 @@ def chosen_query(args: argparse.Namespace) -> Expression | None:
     """The tree of ``--query``; None where there are topics.
 
     Raises:
-        QuerySyntaxError: It is no expression, or no text.
+        QuerySyntaxError: It is no expression.
     """
     if args.query is None:
         return None
-    if args.query != args.query.encode(errors="replace").decode():
-        raise QuerySyntaxError("the query is not valid UTF-8 text")
     return Atom(args.query) if args.plain else parse(args.query)

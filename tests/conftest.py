@@ -34,6 +34,18 @@ def metadata(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def lucene_impact_searcher(metadata):
+    """Pyserini's own searcher. Where it cannot be imported a test is skipped, but in CI with Pyserini 1 it must be."""
+    if metadata:
+        pytest.skip("Pyserini 2 asks the network for more when its search is imported")
+    if "CI" not in os.environ:
+        return pytest.importorskip("pyserini.search.lucene", exc_type=Exception).LuceneImpactSearcher
+    from pyserini.search.lucene import LuceneImpactSearcher
+
+    return LuceneImpactSearcher
+
+
+@pytest.fixture(scope="session")
 def anserini(metadata):
     """The environment of processes that run Anserini; in this process, too, it then opens indexes without a network."""
     return metadata.environment if metadata else {}

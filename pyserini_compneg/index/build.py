@@ -202,9 +202,11 @@ class _CollectionIndexer(ImpactIndexer):
                 else:
                     first[docid] = place
                     kept[number] = lines[number]
-            if any(kept):
+            if self._skip and any(kept):
                 self._add(block._replace(lines=b"\n".join(kept)))
         self.drain()
+        if lost := [docid for docid in duplicates if not self._skip or docid not in first]:
+            raise CollectionError(f"{self._name}: document id {lost[0]!r} is given twice, but not now: it has changed")
 
 
 def _json_line(document: SourceDocument, vector: Mapping[str, float]) -> bytes:

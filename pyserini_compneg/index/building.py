@@ -24,9 +24,13 @@ from pyserini_compneg.errors import OutputError
 from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.lucene import MANIFEST_NAME
 
+SKIPPED_LOG = "skipped-documents.txt"
+"""In an index: a line for each document that was left out, with its place and the reason."""
+
 _PLAN = "build.json"
 _COMMIT = re.compile("segments_[0-9a-z]+")
-_PART = re.compile(rf"(pending_)?segments_[0-9a-z]+|_.*|write\.lock|[a-z-]+\.txt|{re.escape(MANIFEST_NAME)}|{_PLAN}")
+_LUCENE = r"(pending_)?segments_[0-9a-z]+|_[0-9a-z]+(_[\w-]+)?\.\w+|write\.lock"
+_PART = re.compile("|".join([_LUCENE, *map(re.escape, (MANIFEST_NAME, SKIPPED_LOG, _PLAN))]))
 _logger = logging.getLogger(__name__)
 
 

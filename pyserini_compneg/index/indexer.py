@@ -13,11 +13,8 @@ from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
 from pyserini_compneg.errors import CollectionError, EncodingError
-from pyserini_compneg.index.building import build_folder, keep
+from pyserini_compneg.index.building import SKIPPED_LOG, build_folder, keep
 from pyserini_compneg.lucene import LARGEST_IMPACT, ImpactWriter, Manifest, java_class
-
-SKIPPED_LOG = "skipped-documents.txt"
-"""In the index: a line for each document that was left out, with its place and the reason."""
 
 MOST_PAIR_TERMS = 256
 """32,640 pairs a document."""
@@ -44,7 +41,7 @@ class ImpactIndexer:
         signed: Take negative weights, each as an impact of the complement term ``¬t``.
         pair_terms: Write Combined Pseudo-Terms: the pairs ``a∩b`` of each document's so many heaviest terms, with
             impact √(dᵢ·dⱼ) (Krasakis et al., Eq. 7); 0 for none.
-        threads: Threads that parse and index; by default one a processor, and at most four.
+        threads: Threads that parse and index; by default one a processor, and at most four a processor.
         store_raw: Keep each document's source, to be shown with its hit.
         store_docvectors: Keep each document's terms and impacts as a term vector.
         optimize: Merge the index into one segment.
@@ -162,7 +159,7 @@ class ImpactIndexer:
         line = json.dumps({"id": docid, "vector": vector}, ensure_ascii=False, default=_number)
         self._added.append((line, line if raw is None else json.dumps(raw, ensure_ascii=False)))
         if len(self._added) == _BATCH:
-            self.drain()
+            self._flush()
 
     def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> None:
         """Adds a block of JSON lines, as :meth:`ImpactWriter.add_lines` has it.
@@ -192,12 +189,16 @@ class ImpactIndexer:
         Raises:
             CollectionError: As with :meth:`add`.
         """
+        self._flush()
+        self._report(self._writer.drain())
+
+    def _flush(self) -> None:
+        """Hands what :meth:`add` has collected to the threads."""
         if self._added:
             lines, sources = ("\n".join(texts).encode(errors="replace") for texts in zip(*self._added, strict=True))
             first, self._added_before = self._added_before + 1, self._added_before + len(self._added)
             self._added.clear()
             self.add_lines(lines, f"{self._target}: document", first, sources)
-        self._report(self._writer.drain())
 
     def _restore(self) -> int:
         """Takes up the state of the last checkpoint; returns the length of the log at that time."""

@@ -22,9 +22,10 @@ from pyserini_compneg.errors import JvmError
 from pyserini_compneg.lucene.java_home import JavaRuntime, find_java
 
 _VECTOR_MODULE = "jdk.incubator.vector"
+_COLLECTOR = ("-XX:+UseParallelGC", "-XX:MaxNewSize=256m")
+"""For the garbage of indexing, unless the user has chosen a collector: Java does not start with two."""
+
 _OPTIONS = (
-    "-XX:+UseParallelGC",  # indexing makes much garbage; a tenth faster than with G1,
-    "-XX:MaxNewSize=256m",  # and half the memory of an unbounded young generation
     "-Dsun.jnu.encoding=UTF-8",  # names of files, in any locale
     "-Xrs",  # signals stay with Python: an interrupted command has to clean up
     "--enable-native-access=ALL-UNNAMED",
@@ -146,6 +147,9 @@ def _captured_stderr() -> Iterator[Callable[[], str]]:
 def _configure(jnius_config: Any, java: JavaRuntime) -> None:
     jnius_config.set_classpath(str(anserini_jar()), str(companion_jar()), *_inherited_classpath())
     options = [*_OPTIONS, f"-Djava.util.logging.config.file={_logging_properties()}"]
+    chosen = [*jnius_config.get_options(), os.environ.get("JAVA_TOOL_OPTIONS", ""), os.environ.get("_JAVA_OPTIONS", "")]
+    if not any("GC" in option for option in chosen):
+        options += _COLLECTOR
     if java.major >= 23:
         options.append("--sun-misc-unsafe-memory-access=allow")
     if java.has_module(_VECTOR_MODULE):
@@ -166,8 +170,9 @@ def _join_running_machine(autoclass: Any) -> None:
     try:
         autoclass("io.compneg.SignedSearcher")
         return
-    except Exception:
-        pass
+    except Exception as error:
+        if not is_java(error):  # Java says so when it has no such class
+            raise
     try:
         autoclass("io.anserini.search.SimpleImpactSearcher")
         loader = autoclass("java.lang.ClassLoader").getSystemClassLoader()

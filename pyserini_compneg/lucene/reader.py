@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_compneg.errors import IndexFormatError
-from pyserini_compneg.lucene.gate import java_class, message_of
+from pyserini_compneg.lucene.gate import is_java, java_class, message_of
 from pyserini_compneg.lucene.manifest import Manifest
 
 CONTENTS = "contents"
@@ -65,6 +65,8 @@ class ImpactReader:
         try:
             self._searcher = searcher(str(self.folder), CONTENTS)
         except Exception as cause:
+            if not is_java(cause):
+                raise
             raise IndexFormatError(f"{self.folder}: cannot be opened: {message_of(cause)}") from None
         if Manifest.read(self.folder) != self.manifest:
             self.close()
@@ -134,6 +136,8 @@ class ImpactReader:
         try:
             return function(*arguments)
         except Exception as cause:
+            if not is_java(cause):
+                raise
             raise IndexFormatError(f"{self.folder}: cannot be searched: {message_of(cause)}") from None
 
 

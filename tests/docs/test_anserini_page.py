@@ -80,12 +80,11 @@ def test_the_hits_on_a_prebuilt_index(folder):
 def test_pyserinis_searcher(folder, environment, metadata):
     if metadata:
         pytest.skip("Pyserini 2 needs more of the network when its search is imported")
-    pytest.importorskip("torch", reason="pyserini.search needs torch")
     (script,) = blocks("python")
     ended = subprocess.run(
         [sys.executable, "-c", script], cwd=folder, env=environment[0], capture_output=True, text=True
     )
-    if "pyserini/" in ended.stderr and "ImportError" in ended.stderr:
+    if "CI" not in os.environ and "pyserini/" in ended.stderr and "ImportError" in ended.stderr:
         pytest.skip("pyserini.search cannot be imported here")
     assert ended.returncode == 0, ended.stderr
     expected = [docid for qid, docid, _ in ranking(folder / "runs" / "stock-ours.txt") if qid == "3"]

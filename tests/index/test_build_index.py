@@ -136,7 +136,7 @@ def test_nothing_but_an_index_is_overwritten(tmp_path, collection):
             build_index(collection, tmp_path / "letters", overwrite=True)
 
 
-@pytest.mark.parametrize("name", ["letter.doc", "letters", "thesis.tar.gz"])
+@pytest.mark.parametrize("name", ["letter.doc", "letters", "notes.txt", "_readme"])
 def test_nothing_that_was_put_into_an_index_is_lost(tmp_path, collection, name):
     index = tmp_path / "index"
     build_index(collection, index)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from pyserini_compneg.algebra.intersection import document_pairs
 from pyserini_compneg.errors import CollectionError, EncodingError
 from pyserini_compneg.index import ImpactIndexer, build_index
-from pyserini_compneg.index.indexer import MOST_PAIR_TERMS, SKIPPED_LOG
+from pyserini_compneg.index.building import SKIPPED_LOG
+from pyserini_compneg.index.indexer import MOST_PAIR_TERMS
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest
 
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -138,6 +139,16 @@ def test_no_duplicate_is_lost_whatever_else_is_in_its_line(tmp_path):
     assert impacts(tmp_path / "index", "x", ["a", "b"]) == {"a": 1}
     with pytest.raises(CollectionError, match=f"^{path}:4: document id '-0' was given at {path}:3 already$"):
         build_index(path, tmp_path / "other", "m")
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+def test_a_duplicate_that_is_not_found_again_is_no_index(tmp_path, monkeypatch, on_error):
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"id": "x", "vector": {"a": 1}}\n' * 2 + '{"id": "y", "vector": {"a": 1}}\n')
+    monkeypatch.setattr(ImpactWriter, "find", lambda *_: [])
+    with pytest.raises(CollectionError, match=f"^{path}: document id 'x' is given twice, but not now"):
+        build_index(path, tmp_path / "index", "m", on_error=on_error)
+    assert not (tmp_path / "index").exists()
 
 
 def test_a_duplicate_does_not_merge_the_whole_index(tmp_path, monkeypatch):

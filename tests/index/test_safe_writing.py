@@ -14,7 +14,7 @@ import pytest
 from pyserini_compneg import files
 from pyserini_compneg.errors import CollectionError, OutputError
 from pyserini_compneg.index import ImpactIndexer, build, build_index
-from pyserini_compneg.index.indexer import SKIPPED_LOG
+from pyserini_compneg.index.building import SKIPPED_LOG
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest
 
 DOCUMENTS = 400

