@@ -11,6 +11,7 @@ import errno
 import gzip
 import json
 import os
+import re
 import secrets
 import stat
 import sys
@@ -23,6 +24,9 @@ from typing import Any, BinaryIO, TextIO
 from pyserini_compneg.errors import CollectionError, CompNegError, OutputError
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_PACKED = re.compile(
+    rb"(?P<gzip>\x1f\x8b)|(?P<zip>PK\x03\x04)|(?P<zstd>\x28\xb5\x2f\xfd)|(?P<bzip2>BZh[1-9]1AY&SY)|(?P<xz>\xfd7zXZ\0)"
+)
 _BLOCK_BYTES = 1 << 20
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -76,6 +80,8 @@ def iter_blocks(path: str | Path, error: type[CompNegError] = CollectionError) -
     with _open_bytes(path, error) as data:
         try:
             while chunk := data.read(_BLOCK_BYTES):
+                if number == 1 and not rest:
+                    _refuse_packed(chunk, name, error)
                 end = len(rest) + chunk.rfind(b"\n") + 1
                 rest += chunk
                 if end > len(rest) - len(chunk):
@@ -227,6 +233,14 @@ def _unpacked(raw: Any) -> Any:
     """``raw``, through gzip when its first bytes say so; a file's name may lie and a pipe has none."""
     packed = raw.peek(len(_GZIP_MAGIC))[: len(_GZIP_MAGIC)] == _GZIP_MAGIC
     return gzip.GzipFile(fileobj=raw) if packed else raw
+
+
+def _refuse_packed(start: bytes, name: str, error: type[CompNegError]) -> None:
+    """Names the compression of what is still compressed, be it after :func:`_unpacked`."""
+    if found := _PACKED.match(start):
+        if found.lastgroup == "gzip":
+            raise error(f"{name}: compressed twice with gzip; unpack it once")
+        raise error(f"{name}: compressed as {found.lastgroup}, which is not read; unpack it, or compress it with gzip")
 
 
 def _refuse_constant(constant: str) -> None:

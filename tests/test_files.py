@@ -1,8 +1,11 @@
+import bz2
 import gzip
 import io
+import lzma
 import os
 import stat
 import sys
+import zipfile
 
 import pytest
 
@@ -66,6 +69,40 @@ def test_truncated_gzip(tmp_path):
     text = message(CollectionError, lambda: list(iter_lines(path)))
     assert text.startswith(f"{path}:")
     assert text.endswith(": broken gzip data: Compressed file ended before the end-of-stream marker was reached")
+
+
+def zipped(data):
+    with zipfile.ZipFile(buffer := io.BytesIO(), "w") as archive:
+        archive.writestr("a.jsonl", data)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("packed", "name"),
+    [
+        (zipped, "zip"),
+        (bz2.compress, "bzip2"),
+        (lzma.compress, "xz"),
+        (lambda data: b"\x28\xb5\x2f\xfd" + data, "zstd"),
+    ],
+)
+@pytest.mark.parametrize("again", [bytes, gzip.compress])
+def test_other_compressions_are_named(tmp_path, packed, name, again):
+    path = write(tmp_path / "a.jsonl.gz", again(packed(b'{"id": 1}\n')))
+    assert message(CollectionError, lambda: list(iter_lines(path))) == (
+        f"{path}: compressed as {name}, which is not read; unpack it, or compress it with gzip"
+    )
+
+
+def test_gzip_in_gzip(tmp_path):
+    path = write(tmp_path / "a.jsonl.gz", gzip.compress(gzip.compress(b'{"id": 1}\n')))
+    assert message(CollectionError, lambda: list(iter_lines(path))) == (
+        f"{path}: compressed twice with gzip; unpack it once"
+    )
+
+
+def test_text_that_begins_as_a_compression_does(tmp_path):
+    assert list(iter_lines(write(tmp_path / "a.tsv", "BZh9\tPK"))) == [(1, "BZh9\tPK")]
 
 
 def test_unreadable_places_raise_the_error_that_the_caller_wants(tmp_path):
