@@ -93,6 +93,8 @@ def iter_blocks(path: str | Path, error: type[CompNegError] = CollectionError) -
             raise error(f"{name}:{number + rest.count(10)}: broken gzip data: {cause}") from None
         except OSError as cause:
             raise error(f"{name}: cannot be read: {(cause.strerror or str(cause)).lower()}") from None
+    if number == 1 and b"\r" in rest.strip():
+        raise error(f"{name}:1: lines end in carriage returns alone; convert them to line feeds")
     if rest:
         yield number, bytes(rest).removeprefix(codecs.BOM_UTF8) if number == 1 else bytes(rest)
 

@@ -105,6 +105,20 @@ def test_text_that_begins_as_a_compression_does(tmp_path):
     assert list(iter_lines(write(tmp_path / "a.tsv", "BZh9\tPK"))) == [(1, "BZh9\tPK")]
 
 
+@pytest.mark.parametrize("data", [b"one\rtwo", b'\r{"id": 1}\r{"id": 2}\r'])
+def test_lines_that_end_in_carriage_returns(tmp_path, data):
+    path = write(tmp_path / "a.jsonl", data)
+    assert message(CollectionError, lambda: list(iter_lines(path))) == (
+        f"{path}:1: lines end in carriage returns alone; convert them to line feeds"
+    )
+
+
+@pytest.mark.parametrize("data", ["one\r", "\rone\r\r", "one\rstill one\n", "\r"])
+def test_other_carriage_returns_do_not_matter(tmp_path, data):
+    text = data.rstrip("\r\n")
+    assert list(iter_lines(write(tmp_path / "a.txt", data))) == ([(1, text)] if text else [])
+
+
 def test_unreadable_places_raise_the_error_that_the_caller_wants(tmp_path):
     missing = tmp_path / "none.txt"
     assert message(RunFormatError, lambda: list(iter_lines(missing, RunFormatError))) == f"{missing}: no such file"
