@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import errno
 import gzip
-import json
 import os
 import re
 import secrets
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from pyserini_compneg.errors import CollectionError, CompNegError, OutputError
+from pyserini_compneg.json_objects import parse_json_object
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _PACKED = re.compile(
@@ -107,35 +107,6 @@ def iter_jsonl(path: str | Path, error: type[CompNegError] = CollectionError) ->
     """
     for number, line in iter_lines(path, error):
         yield number, parse_json_object(line, f"{source_name(path)}:{number}", error)
-
-
-def parse_json_object(text: str, source: str, error: type[CompNegError] = CollectionError) -> dict[str, Any]:
-    """Parses one JSON object; refuses NaN, the infinities and unpaired surrogates, which no JSON reader must take.
-
-    >>> parse_json_object('{"id": "7"}', "topics.jsonl:1")
-    {'id': '7'}
-    >>> parse_json_object('["7"]', "topics.jsonl:1")
-    Traceback (most recent call last):
-    ...
-    pyserini_compneg.errors.CollectionError: topics.jsonl:1: expected a JSON object, got a list
-    """
-    try:
-        value = json.loads(text, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as cause:
-        raise error(f"{source}: not valid JSON: {cause.msg} at column {cause.colno}") from None
-    except RecursionError:
-        raise error(f"{source}: not valid JSON: brackets within brackets beyond all bounds") from None
-    except ValueError as cause:
-        said = "a number of thousands of digits" if "set_int_max_str_digits" in str(cause) else cause
-        raise error(f"{source}: not valid JSON: {said}") from None
-    if not isinstance(value, dict):
-        raise error(f"{source}: expected a JSON object, got a {type(value).__name__}")
-    if "\\ud" in text or "\\uD" in text:
-        try:
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
-        except UnicodeEncodeError:
-            raise error(f"{source}: not valid JSON text: half of a surrogate pair") from None
-    return value
 
 
 @contextmanager
@@ -243,7 +214,3 @@ def _refuse_packed(start: bytes, name: str, error: type[CompNegError]) -> None:
         if found.lastgroup == "gzip":
             raise error(f"{name}: compressed twice with gzip; unpack it once")
         raise error(f"{name}: compressed as {found.lastgroup}, which is not read; unpack it, or compress it with gzip")
-
-
-def _refuse_constant(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON number")

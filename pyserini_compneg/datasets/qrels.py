@@ -8,7 +8,8 @@ from typing import Any
 
 from pyserini_compneg.datasets.records import checked_id, docid_from_title, query_id
 from pyserini_compneg.errors import RunFormatError
-from pyserini_compneg.files import iter_jsonl, iter_lines, parse_json_object, source_name
+from pyserini_compneg.files import iter_jsonl, iter_lines, source_name
+from pyserini_compneg.json_objects import parse_json_object
 
 Qrels = dict[str, dict[str, int]]
 

@@ -11,7 +11,8 @@ from typing import Any
 from pyserini_compneg.datasets.records import checked_id, query_id
 from pyserini_compneg.errors import CollectionError, QuerySyntaxError
 from pyserini_compneg.expression import Atom, Expression, format_expression, from_json, from_marks, parse
-from pyserini_compneg.files import iter_lines, parse_json_object, source_name
+from pyserini_compneg.files import iter_lines, source_name
+from pyserini_compneg.json_objects import parse_json_object
 
 _MARK = re.compile(r"</?mark>")
 _FIELDS = "vector, score, expression, original_query with <mark>, query, text"

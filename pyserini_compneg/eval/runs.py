@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.errors import RunFormatError
-from pyserini_compneg.files import iter_lines, parse_json_object, source_name
+from pyserini_compneg.files import iter_lines, source_name
+from pyserini_compneg.json_objects import parse_json_object
 
 Run = dict[str, dict[str, float]]
 

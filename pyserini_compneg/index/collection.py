@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 from pyserini_compneg.datasets.records import checked_id, docid_from_title
 from pyserini_compneg.errors import CollectionError
-from pyserini_compneg.files import iter_blocks, parse_json_object
+from pyserini_compneg.files import iter_blocks
 from pyserini_compneg.index.building import is_index
+from pyserini_compneg.json_objects import parse_json_object
 from pyserini_compneg.lucene import LONGEST_TERM_BYTES
 
 _logger = logging.getLogger(__name__)

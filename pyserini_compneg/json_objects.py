@@ -1,0 +1,41 @@
+"""Parses JSON from files more strictly than Python does, with one-line errors."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pyserini_compneg.errors import CollectionError, CompNegError
+
+
+def parse_json_object(text: str, source: str, error: type[CompNegError] = CollectionError) -> dict[str, Any]:
+    """Parses one JSON object; refuses NaN, the infinities and unpaired surrogates, which no JSON reader must take.
+
+    >>> parse_json_object('{"id": "7"}', "topics.jsonl:1")
+    {'id': '7'}
+    >>> parse_json_object('["7"]', "topics.jsonl:1")
+    Traceback (most recent call last):
+    ...
+    pyserini_compneg.errors.CollectionError: topics.jsonl:1: expected a JSON object, got a list
+    """
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as cause:
+        raise error(f"{source}: not valid JSON: {cause.msg} at column {cause.colno}") from None
+    except RecursionError:
+        raise error(f"{source}: not valid JSON: brackets within brackets beyond all bounds") from None
+    except ValueError as cause:
+        said = "a number of thousands of digits" if "set_int_max_str_digits" in str(cause) else cause
+        raise error(f"{source}: not valid JSON: {said}") from None
+    if not isinstance(value, dict):
+        raise error(f"{source}: expected a JSON object, got a {type(value).__name__}")
+    if "\\ud" in text or "\\uD" in text:
+        try:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError:
+            raise error(f"{source}: not valid JSON text: half of a surrogate pair") from None
+    return value
+
+
+def _refuse_constant(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON number")
