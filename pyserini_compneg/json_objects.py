@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 from pyserini_compneg.errors import CollectionError, CompNegError
 
 
-def parse_json_object(text: str, source: str, error: type[CompNegError] = CollectionError) -> dict[str, Any]:
+class _RepeatedKey(ValueError):
+    """A key that an object has twice."""
+
+
+def parse_json_object(
+    text: str, source: str, error: type[CompNegError] = CollectionError, repeated_keys: bool = False
+) -> dict[str, Any]:
     """Parses one JSON object; refuses NaN, the infinities and unpaired surrogates, which no JSON reader must take.
+
+    Args:
+        text: The JSON.
+        source: Where it stands, for the message.
+        error: What to raise.
+        repeated_keys: Take an object that has a key twice, and the last of its values.
+
+    Raises:
+        CompNegError: Of the class ``error``; the message starts with ``source``.
 
     >>> parse_json_object('{"id": "7"}', "topics.jsonl:1")
     {'id': '7'}
@@ -19,11 +35,13 @@ def parse_json_object(text: str, source: str, error: type[CompNegError] = Collec
     pyserini_compneg.errors.CollectionError: topics.jsonl:1: expected a JSON object, got a list
     """
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=None if repeated_keys else _unique)
     except json.JSONDecodeError as cause:
         raise error(f"{source}: not valid JSON: {cause.msg} at column {cause.colno}") from None
     except RecursionError:
         raise error(f"{source}: not valid JSON: brackets within brackets beyond all bounds") from None
+    except _RepeatedKey as cause:
+        raise error(f"{source}: the key {cause} is given twice") from None
     except ValueError as cause:
         said = "a number of thousands of digits" if "set_int_max_str_digits" in str(cause) else cause
         raise error(f"{source}: not valid JSON: {said}") from None
@@ -39,3 +57,11 @@ def parse_json_object(text: str, source: str, error: type[CompNegError] = Collec
 
 def _refuse_constant(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON number")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        (key, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+        raise _RepeatedKey(repr(key))
+    return value

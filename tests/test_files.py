@@ -45,6 +45,8 @@ def test_standard_input_stays_open(monkeypatch):
         ('{"id": NaN}', "not valid JSON: NaN is no JSON number"),
         ('{"id": -Infinity}', "not valid JSON: -Infinity is no JSON number"),
         ('{"id": "\\ud83d"}', "not valid JSON text: half of a surrogate pair"),
+        ('{"id": 1, "vector": {"a": 1, "b": 2, "a": 1}}', "the key 'a' is given twice"),
+        ('{"id": 1, "\\u0069d": 1}', "the key 'id' is given twice"),
         ("[1]", "expected a JSON object, got a list"),
         (b'{"id": "\xff"}', "not UTF-8 text: invalid start byte at byte 9"),
     ],

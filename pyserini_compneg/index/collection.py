@@ -132,7 +132,7 @@ def source_document(line: str, source: str) -> SourceDocument:
     Raises:
         CollectionError: There is none.
     """
-    record = parse_json_object(line, source)
+    record = parse_json_object(line, source, repeated_keys=True)  # as documents with vectors are read
     vector = record.get("vector")
     if vector is not None and not isinstance(vector, dict):
         raise CollectionError(f"{source}: `vector` must be a JSON object, got {type(vector).__name__}")

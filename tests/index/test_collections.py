@@ -289,6 +289,17 @@ def test_ids_have_the_same_rules_with_texts_and_with_vectors(tmp_path, docid, fi
     assert said[0] == said[1]
 
 
+@pytest.mark.parametrize("encoder", ["bm25", "splade"])
+def test_the_last_of_a_documents_repeated_fields_counts(tmp_path, encoder):
+    path = tmp_path / "c.jsonl"
+    fields = ('"id": "x", "id": "y"', '"contents": "bats", "contents": "birds"', '"vector": {}, "vector": {"bird": 1}')
+    path.write_text(f"{{{', '.join(fields)}}}")
+    build_index(path, tmp_path / "index", encoder)
+    with ImpactReader(tmp_path / "index") as reader:
+        assert reader.search(['{"vector": {"bird": 1}}'], 10)[0].docids == ["y"]
+        assert reader.document_frequencies(["bat"]) == [0]
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "latin-1"])
 def test_a_file_that_is_no_utf8(tmp_path, encoding):
     path = tmp_path / "c.jsonl"
