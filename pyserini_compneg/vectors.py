@@ -8,6 +8,7 @@ terms.
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Iterable, Mapping
 
@@ -15,6 +16,7 @@ from pyserini_compneg.errors import EncodingError
 
 SparseVector = Mapping[str, float]
 
+_WHITE_SPACE = re.compile(r"[^\S\x85\xa0\u2007\u202f]")  # where Lucene ends a token: not at no-break spaces
 _ROUNDING = 2.0**-48  # sixteen units in the last place: what a few additions can be off by
 
 
@@ -26,7 +28,7 @@ def checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
         source: Where they came from, for the message.
 
     Raises:
-        EncodingError: A term that is empty or no text, or a weight that is no finite number.
+        EncodingError: A term that is empty, no text or with white space, or a weight that is no finite number.
 
     >>> checked({"bird": 1, "fly": 0}, "query 1")
     {'bird': 1.0}
@@ -35,6 +37,10 @@ def checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
     for term, weight in vector.items():
         if not isinstance(term, str) or not term:
             raise EncodingError(f"{source}: a term must be a non-empty text, got {term!r}")
+        if _WHITE_SPACE.search(term):
+            raise EncodingError(
+                f"{source}: the term {term!r} has white space, so no index holds it; weigh its words one by one"
+            )
         if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not abs(weight) <= sys.float_info.max:
             raise EncodingError(f"{source}: the weight of {term!r} must be a finite number, got {weight!r}")
         if weight:

@@ -24,6 +24,20 @@ def test_terms_must_be_texts(term):
     assert str(error.value) == f"line 3: a term must be a non-empty text, got {term!r}"
 
 
+@pytest.mark.parametrize("space", list(" \t\n\r\x1f\u2003\u2028\u3000"))
+def test_terms_have_no_white_space(space):
+    term = f"spy{space}film"
+    with pytest.raises(EncodingError) as error:
+        checked({"a": 1.0, term: 1.0}, "line 3")
+    said = f"line 3: the term {term!r} has white space, so no index holds it; weigh its words one by one"
+    assert str(error.value) == said
+
+
+@pytest.mark.parametrize("space", list("\x85\xa0\u2007\u202f"))
+def test_terms_that_lucene_does_not_divide_are_taken(space):
+    assert checked({f"spy{space}film": 1.0}, "line 3") == {f"spy{space}film": 1.0}
+
+
 def test_what_cancels_is_dropped_and_what_is_small_is_kept():
     assert add({"a": 0.1 + 0.2}, {"a": 0.3}, -1.0) == {}
     assert add({"a": 1.0}, {"b": 1e-18}) == {"a": 1.0, "b": 1e-18}

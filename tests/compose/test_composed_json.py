@@ -58,6 +58,10 @@ A = {"vector": {"a": 1}}
         ({"vector": {"a": "1"}}, "$.vector: the weight of 'a' must be a finite number, got '1'"),
         ({"vector": {"a": 10**30}}, f"$.vector: the weight of 'a' must be {EXACT}, got 1e+30"),
         ({"vector": {"": 1}}, "$.vector: a term must be a non-empty text, got ''"),
+        (
+            {"vector": {"spy film": 1}},
+            "$.vector: the term 'spy film' has white space, so no index holds it; weigh its words one by one",
+        ),
         ({"product": [A]}, "$.product: expected a list of two or more operands, got [{'vector': {'a': 1}}]"),
         ({"product": A}, "$.product: expected a list of two or more operands, got {'vector': {'a': 1}}"),
         ({"product": [A, {"max": []}]}, "$.product[1]: expected an object with one key, vector, got {'max': []}"),

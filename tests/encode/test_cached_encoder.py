@@ -64,7 +64,13 @@ def test_gzip_and_the_models_name(tmp_path):
             ":1: the weight of 'x' must be a finite number, got inf",
         ),
         (['{"text": "a", "vector": {"x": NaN}}'], CollectionError, ":1: not valid JSON: NaN is no JSON number"),
+        (['{"text": "a", "vector": {"x": 1, "x": 2}}'], CollectionError, ":1: the key 'x' is given twice"),
         ([{"text": "a", "vector": {"": 1}}], EncodingError, ":1: a term must be a non-empty text, got ''"),
+        (
+            [{"text": "a", "vector": {"x": 1}}, {"text": "b", "vector": {"x": 1, "spy film": 0}}],
+            EncodingError,
+            ":2: the term 'spy film' has white space, so no index holds it; weigh its words one by one",
+        ),
         (
             [{"text": "a", "vector": {"x": 1}}, {"text": "b", "vector": {}}, {"text": "a", "vector": {"x": 2}}],
             EncodingError,
