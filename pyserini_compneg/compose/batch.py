@@ -71,7 +71,7 @@ def topic_query(topic: Topic) -> Expression | ScoringNode:
         CompositionError: A composed query that is no scoring tree.
     """
     if topic.composed is not None:
-        return from_json(topic.composed, f"topic {topic.qid}")
+        return from_json(topic.composed, topic.source or f"topic {topic.qid}")
     if topic.expression is None:
         raise CollectionError(f"topic {topic.qid} has no query")
     return topic.expression

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ class Topic:
         composed: The scoring tree of a composed query, ``{"vector": {...}}`` or ``{"product": [...]}`` and its kin,
             as it stands in the file, or ``None``.
         group: The query's class, QUEST's ``metadata.template``, where the file gives one.
+        source: ``path:line``, for messages, where the topic comes from a file.
     """
 
     qid: str
@@ -37,6 +39,7 @@ class Topic:
     expression: Expression | None = None
     composed: dict[str, Any] | None = None
     group: str | None = None
+    source: str | None = dataclass_field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Makes sure that there is one way to answer the topic.
@@ -100,7 +103,7 @@ def _from_tsv(content: str, source: str, plain: bool) -> Topic:
         raise CollectionError(f"{source}: expected qid<TAB>expression, found {tabs}")
     qid = checked_id(columns[0], "query id", source, CollectionError)
     text = _text(columns[1], "expression", source)
-    return Topic(qid, text, Atom(text) if plain else parse(text))
+    return Topic(qid, text, Atom(text) if plain else parse(text), source=source)
 
 
 def _from_record(record: Mapping[str, Any], line: int, source: str, plain: bool) -> Topic:
@@ -108,12 +111,12 @@ def _from_record(record: Mapping[str, Any], line: int, source: str, plain: bool)
     group = _group(record)
     if plain:
         text = _plain_text(record, source)
-        return Topic(qid, text, Atom(text), group=group)
+        return Topic(qid, text, Atom(text), group=group, source=source)
     composed = _composed(record, source)
     if composed is not None:
-        return Topic(qid, _display_text(record), composed=composed, group=group)
+        return Topic(qid, _display_text(record), composed=composed, group=group, source=source)
     expression, text = _expression(record, source)
-    return Topic(qid, text, expression, group=group)
+    return Topic(qid, text, expression, group=group, source=source)
 
 
 def _expression(record: Mapping[str, Any], source: str) -> tuple[Expression, str]:

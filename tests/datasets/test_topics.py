@@ -74,6 +74,13 @@ def test_composed_queries_are_kept_as_they_are(topics_of):
     ]
 
 
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("line", ["7\tbirds", {"id": 7, "query": "birds"}, {"id": 7, "expression": "birds"}])
+def test_a_topic_knows_its_line(topics_of, line, plain):
+    assert [topic.source for topic in topics_of("", line, plain=plain)] == [f"{topics_of.path}:2"]
+    assert topics_of({"id": 7, "vector": {"a": 1}})[0].source == f"{topics_of.path}:1"
+
+
 def test_precedence_of_fields(topics_of):
     record = quest(id="1", expression="bats", vector={"a": 1})
     assert topics_of(record)[0].composed == {"vector": {"a": 1}}

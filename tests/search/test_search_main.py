@@ -107,14 +107,26 @@ def test_composed_queries(index, tmp_path, capfd):
     assert [(row[0], row[2]) for row in rows] == [("1", "d2"), ("2", "d1"), ("3", "d4"), ("4", "d4"), ("5", "d5")]
 
 
-def test_bad_composed_queries_are_one_line(index, tmp_path, capfd):
-    (tmp_path / "t.jsonl").write_text('{"id": "1", "score": {"product": [{"vector": {"spy": 1}}]}}\n')
-    assert run(index, "--topics", tmp_path / "t.jsonl") == 1
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert err.startswith("error: ")
-    assert err.count("\n") == 1
-    assert "$.product: expected a list of two or more operands" in err
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (
+            '"score": {"product": [{"vector": {"spy": 1}}]}',
+            "$.product: expected a list of two or more operands, got [{'vector': {'spy': 1}}]",
+        ),
+        ('"vector": {"spy": "2"}', "$.vector: the weight of 'spy' must be a finite number, got '2'"),
+        (
+            '"vector": {"spy film": 2}',
+            "$.vector: the term 'spy film' has white space, so no index holds it; weigh its words one by one",
+        ),
+    ],
+)
+def test_bad_composed_queries_are_one_line(index, tmp_path, capfd, query, said):
+    topics = tmp_path / "t.jsonl"
+    topics.write_text(f'{{"id": "a", "vector": {{"spy": 1}}}}\n{{"id": "b", {query}}}\n')
+    assert run(index, "--topics", topics, "--output", tmp_path / "run.txt") == 1
+    assert capfd.readouterr() == ("", f"error: {topics}:2: {said}\n")
+    assert not (tmp_path / "run.txt").exists()
 
 
 def test_a_readable_list(index, capfd):
