@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -85,4 +86,18 @@ class Manifest:
         for name, kinds in _KINDS.items():
             if not isinstance(values[name], kinds) or (isinstance(values[name], bool) and kinds != (bool,)):
                 raise IndexFormatError(f"{path}: bad value for {name!r}: {values[name]!r}; rebuild the index")
-        return cls(**values)
+        manifest = cls(**values)
+        for name, holds in manifest._in_range().items():
+            if not holds:
+                raise IndexFormatError(f"{path}: bad value for {name!r}: {values[name]!r}; rebuild the index")
+        return manifest
+
+    def _in_range(self) -> Mapping[str, bool]:
+        """Whether each value is one that a build writes."""
+        return {
+            "encoder": bool(self.encoder.strip()),
+            "impact_scale": 0 < self.impact_scale < math.inf,
+            "pair_terms": self.pair_terms >= 0,
+            "documents": self.documents >= 0,
+            "empty_documents": 0 <= self.empty_documents <= self.documents,
+        }

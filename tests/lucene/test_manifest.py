@@ -1,4 +1,5 @@
 import json
+import math
 
 import pytest
 
@@ -52,6 +53,15 @@ def changed(**changes):
         (changed(pair_terms=1.5), "bad value for 'pair_terms': 1.5; rebuild the index"),
         (changed(documents="7"), "bad value for 'documents': '7'; rebuild the index"),
         (changed(empty_documents=None), "bad value for 'empty_documents': None; rebuild the index"),
+        (changed(encoder=" "), "bad value for 'encoder': ' '; rebuild the index"),
+        (changed(impact_scale=0), "bad value for 'impact_scale': 0; rebuild the index"),
+        (changed(impact_scale=-1.5), "bad value for 'impact_scale': -1.5; rebuild the index"),
+        (changed(impact_scale=math.nan), "bad value for 'impact_scale': nan; rebuild the index"),
+        (changed(impact_scale=math.inf), "bad value for 'impact_scale': inf; rebuild the index"),
+        (changed(pair_terms=-1), "bad value for 'pair_terms': -1; rebuild the index"),
+        (changed(documents=-7), "bad value for 'documents': -7; rebuild the index"),
+        (changed(empty_documents=-1), "bad value for 'empty_documents': -1; rebuild the index"),
+        (changed(empty_documents=8), "bad value for 'empty_documents': 8; rebuild the index"),
     ],
 )
 def test_malformed_manifests(tmp_path, text, said):
