@@ -25,7 +25,8 @@ def query_encoder(name: str | None, reader: ImpactReader | None) -> Bm25QueryEnc
         IndexFormatError: The encoder is unknown, not that of the index or needs one, or none is named anywhere.
     """
     manifest = reader.manifest if reader else None
-    name = name or (manifest.encoder if manifest else None)
+    if name is None and manifest is not None:
+        name = manifest.encoder
     if name is None:
         place = f"{reader.folder}: has no compneg.json (stock Anserini built it)" if reader else "there is no index"
         raise IndexFormatError(f"{place}, so name the --encoder")

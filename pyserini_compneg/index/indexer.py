@@ -57,7 +57,7 @@ class ImpactIndexer:
     Raises:
         OutputError: On entry, that the folder exists and ``overwrite`` is not set; anywhere, that it cannot be written.
         CollectionError: On a clean exit, an id that two documents have, or no document with a term.
-        EncodingError: An impact scale or a number of pair terms out of range.
+        EncodingError: An encoder without a name, an impact scale or a number of pair terms out of range.
 
     Example:
         >>> with ImpactIndexer("indexes/mine", "splade", impact_scale=51.2) as indexer:  # doctest: +SKIP
@@ -82,6 +82,8 @@ class ImpactIndexer:
         on_error: OnError = "stop",
         sources: Any = None,
     ) -> None:
+        if not encoder.strip():
+            raise EncodingError(f"the encoder must have a name, bm25 or that of the vectors' model, got {encoder!r}")
         if not 0 < impact_scale <= LARGEST_IMPACT:
             raise EncodingError(f"the impact scale must be above 0 and at most {LARGEST_IMPACT}, got {impact_scale:g}")
         if not (pair_terms == 0 or 2 <= pair_terms <= MOST_PAIR_TERMS):

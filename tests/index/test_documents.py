@@ -68,6 +68,7 @@ def test_pairs_of_many_terms(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        ({"encoder": " "}, "the encoder must have a name, bm25 or that of the vectors' model, got ' '"),
         ({"pair_terms": 1}, "pair terms must be 0, or from 2 to 256, got 1"),
         ({"pair_terms": 257}, "pair terms must be 0, or from 2 to 256, got 257"),
         ({"impact_scale": 0}, "the impact scale must be above 0 and at most 1048576, got 0"),
@@ -76,7 +77,7 @@ def test_pairs_of_many_terms(tmp_path):
 )
 def test_options_out_of_range(tmp_path, options, said):
     with pytest.raises(EncodingError) as caught:
-        ImpactIndexer(tmp_path / "index", "m", **options)
+        ImpactIndexer(tmp_path / "index", **{"encoder": "m", **options})
     assert str(caught.value) == said
 
 

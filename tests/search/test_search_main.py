@@ -236,6 +236,10 @@ def test_an_unwritable_output_is_known_before_the_search(index, topics, tmp_path
             "no query encoder 'splade'; expected bm25, or a JSON Lines file of queries encoded with the index's model",
         ),
         (
+            ["--index", "{index}", "--query", "a", "--encoder", ""],
+            "no query encoder ''; expected bm25, or a JSON Lines file of queries encoded with the index's model",
+        ),
+        (
             ["--index", "{index}", "--query", "a", "--encoder", "{atoms}"],
             "{index} was encoded with 'bm25', the queries with 'splade'; use the index's encoder",
         ),
