@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.errors import CollectionError, EncodingError
 from pyserini_compneg.files import iter_jsonl, source_name
 from pyserini_compneg.vectors import checked
 
 _TEXT_FIELDS = ("text", "contents", "query")
+_LINE = '{"text": an atom, "vector": {term: weight}}'
 
 
 class CachedQueryEncoder:
@@ -22,7 +23,7 @@ class CachedQueryEncoder:
         name: The model that made the vectors, where the file says it.
 
     Raises:
-        CollectionError: A missing file, or a line that is no JSON object.
+        CollectionError: A missing file, one without atoms, or a line that is no JSON object.
         EncodingError: A line without text or vector, a bad weight, a text with two vectors, or two models in one file.
     """
 
@@ -34,11 +35,13 @@ class CachedQueryEncoder:
             source = f"{self._path}:{line}"
             text = next((record[name] for name in _TEXT_FIELDS if isinstance(record.get(name), str)), None)
             if text is None or not isinstance(record.get("vector"), dict):
-                raise EncodingError(f'{source}: expected {{"text": an atom, "vector": {{term: weight}}}}')
+                raise EncodingError(f"{source}: expected {_LINE}")
             vector = checked(record["vector"], source)
             if self._vectors.setdefault(text.strip(), vector) != vector:
                 raise EncodingError(f"{source}: {text!r} has another vector on an earlier line")
             self._set_name(record.get("encoder"), source)
+        if not self._vectors:
+            raise CollectionError(f"{self._path}: no atoms; expected lines of {_LINE}")
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """The vector of each text.

@@ -47,6 +47,7 @@ def test_gzip_and_the_models_name(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "error", "said"),
     [
+        ([""], CollectionError, ': no atoms; expected lines of {"text": an atom, "vector": {term: weight}}'),
         (['{"text": '], CollectionError, ":1: not valid JSON: Expecting value at column 10"),
         (["[]"], CollectionError, ":1: expected a JSON object, got a list"),
         ([{"vector": {}}], EncodingError, ':1: expected {"text": an atom, "vector": {term: weight}}'),
