@@ -174,7 +174,7 @@ def _check_target(target: Path, path: str | Path) -> None:
     if target.is_dir():
         raise OutputError(f"{path}: cannot be written: it is a folder; name a file in it")
     if not target.parent.is_dir():
-        raise OutputError(f"{path}: cannot be written: there is no folder {Path(path).parent}; create it first")
+        raise OutputError(f"{path}: cannot be written: there is no folder {target.parent}; create it first")
 
 
 def _unwritable(path: str | Path, cause: OSError, remedy: str) -> OutputError:

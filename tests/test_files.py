@@ -165,6 +165,20 @@ def test_links_and_devices_stay_what_they_are(tmp_path):
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
 
 
+def test_a_link_to_what_is_not_there_yet(tmp_path):
+    link = tmp_path / "link.txt"
+    link.symlink_to("new.txt")
+    with atomic_writer(link) as handle:
+        handle.write("new")
+    assert link.is_symlink()
+    assert (tmp_path / "new.txt").read_text() == "new"
+    link.unlink()
+    link.symlink_to("none/new.txt")
+    assert message(OutputError, lambda: atomic_writer(link).__enter__()) == (
+        f"{link}: cannot be written: there is no folder {tmp_path / 'none'}; create it first"
+    )
+
+
 @pytest.mark.parametrize("path", [None, "-"])
 def test_standard_output(capsys, path):
     with atomic_writer(path) as handle:
