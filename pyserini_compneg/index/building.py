@@ -152,7 +152,9 @@ def _our_words(target: Path) -> Iterator[None]:
 
 
 def _check_target(target: Path, overwrite: bool) -> None:
-    """Makes sure that nothing but an index is ever replaced."""
+    """Makes sure that nothing but an index is ever replaced, and that the name can be had."""
+    if os.path.ismount(target):
+        raise OutputError(f"{target}: is a mount point, which no folder can replace; give a folder in it as --index")
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not is_index(target):

@@ -273,3 +273,10 @@ def test_a_damaged_plan_is_no_plan(collection, unfinished, content):
 def test_no_place_at_all(collection):
     with pytest.raises(CollectionError, match="lies in the folder of the index, /; give another --index$"):
         build_index(collection, "/", "splade", resume=True)
+
+
+@pytest.mark.skipif(not os.path.ismount("/proc"), reason="needs a mount point that is always there")
+def test_a_mount_point_is_known_before_the_work():
+    with pytest.raises(OutputError) as caught, ImpactIndexer("/proc", "m"):
+        pass
+    assert str(caught.value) == "/proc: is a mount point, which no folder can replace; give a folder in it as --index"
