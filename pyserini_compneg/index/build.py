@@ -13,7 +13,7 @@ from pyserini_compneg.encode import BM25, Bm25DocumentEncoder
 from pyserini_compneg.encode.bm25 import IMPACT_SCALE, term_counts
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.files import decoded_line
-from pyserini_compneg.index.building import unfinished_plan
+from pyserini_compneg.index.building import check_target, unfinished_plan
 from pyserini_compneg.index.collection import (
     Block,
     SourceDocument,
@@ -78,6 +78,7 @@ def build_index(
     place = Path(os.path.realpath(index))
     if inside := next((file for file in files if file.resolve().is_relative_to(place)), None):
         raise CollectionError(f"{inside}: lies in the folder of the index, {index}; give another --index")
+    check_target(place, options.get("overwrite", False))  # before the collection is read
     if encoder == BM25:
         source: _Source = _Texts(_average_length(files, index, resume, on_error))
     else:

@@ -50,16 +50,16 @@ def build_folder(target: Path, plan: Mapping[str, Any], overwrite: bool, resume:
         OutputError: The place is taken or cannot be written, another process builds there, or there is an unfinished
             build that nothing was said about, or one of another plan.
     """
-    _check_target(target, overwrite)
+    check_target(target, overwrite)
     folder = _folder(target)
     with _locked(target):
         with _our_words(target):
             _mend(target)
-            _check_target(target, overwrite)  # another build may just have ended
+            check_target(target, overwrite)  # another build may just have ended
             _prepare(target, folder, plan, overwrite, resume)
         try:
             yield folder
-            _check_target(target, overwrite)
+            check_target(target, overwrite)
             with _our_words(target):
                 _take_place(folder, target)
         except BaseException:
@@ -68,6 +68,35 @@ def build_folder(target: Path, plan: Mapping[str, Any], overwrite: bool, resume:
             else:
                 shutil.rmtree(folder, ignore_errors=True)
             raise
+
+
+def check_target(target: Path, overwrite: bool) -> None:
+    """Makes sure that nothing but an index is ever replaced, and that the name can be had.
+
+    Args:
+        target: The index's place, without symbolic links.
+        overwrite: Whether an index that is there may be replaced.
+
+    Raises:
+        OutputError: It cannot be built there.
+    """
+    if os.path.ismount(target):
+        raise OutputError(f"{target}: is a mount point, which no folder can replace; give a folder in it as --index")
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return
+    if not is_index(target):
+        raise OutputError(f"{target}: exists and is no index; give another --index")
+    if foreign := [path.name for path in target.iterdir() if not _PART.fullmatch(path.name) or not path.is_file()]:
+        raise OutputError(
+            f"{target}: holds {min(foreign)!r}, which is no part of an index; move it, or give another --index"
+        )
+    if not overwrite and unfinished_plan(target) is not None:
+        raise OutputError(
+            f"{target}: exists already, and so does an unfinished build of its successor; give --overwrite --resume to "
+            "go on with that, or --overwrite to start anew"
+        )
+    if not overwrite:
+        raise OutputError(f"{target}: exists already; give --overwrite to replace it, or another --index")
 
 
 def unfinished_plan(target: str | Path) -> Mapping[str, Any] | None:
@@ -149,27 +178,6 @@ def _our_words(target: Path) -> Iterator[None]:
         raise
     except OSError as cause:
         raise OutputError(f"{target}: cannot be written: {(cause.strerror or str(cause)).lower()}") from None
-
-
-def _check_target(target: Path, overwrite: bool) -> None:
-    """Makes sure that nothing but an index is ever replaced, and that the name can be had."""
-    if os.path.ismount(target):
-        raise OutputError(f"{target}: is a mount point, which no folder can replace; give a folder in it as --index")
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
-        return
-    if not is_index(target):
-        raise OutputError(f"{target}: exists and is no index; give another --index")
-    if foreign := [path.name for path in target.iterdir() if not _PART.fullmatch(path.name) or not path.is_file()]:
-        raise OutputError(
-            f"{target}: holds {min(foreign)!r}, which is no part of an index; move it, or give another --index"
-        )
-    if not overwrite and unfinished_plan(target) is not None:
-        raise OutputError(
-            f"{target}: exists already, and so does an unfinished build of its successor; give --overwrite --resume to "
-            "go on with that, or --overwrite to start anew"
-        )
-    if not overwrite:
-        raise OutputError(f"{target}: exists already; give --overwrite to replace it, or another --index")
 
 
 def is_index(folder: Path) -> bool:

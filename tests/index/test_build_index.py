@@ -107,6 +107,16 @@ def test_an_existing_index_is_refused_and_untouched(tmp_path, collection):
     assert hidden(tmp_path) == []
 
 
+def test_the_place_is_checked_before_the_collection_is_read(tmp_path, collection):
+    index = tmp_path / "index"
+    build_index(collection, index)
+    collection.write_text("broken")
+    with pytest.raises(OutputError, match="exists already"):
+        build_index(collection, index)
+    with pytest.raises(CollectionError, match="not valid JSON"):
+        build_index(collection, index, overwrite=True)
+
+
 def test_an_empty_folder_is_filled(tmp_path, collection):
     (tmp_path / "index").mkdir()
     build_index(collection, tmp_path / "index")
