@@ -14,7 +14,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ def build_folder(target: Path, plan: Mapping[str, Any], overwrite: bool, resume:
     """
     check_target(target, overwrite)
     folder = _folder(target)
-    with _locked(target):
+    with _parents(target), _locked(target):
         with _our_words(target):
             _mend(target)
             check_target(target, overwrite)  # another build may just have ended
@@ -152,13 +152,28 @@ def _compare(target: Path, before: Mapping[str, Any], now: Mapping[str, Any]) ->
 
 
 @contextmanager
+def _parents(target: Path) -> Iterator[None]:
+    """Makes the folders above the index, and on an exception removes those of them that hold nothing else."""
+    made: list[Path] = []
+    try:
+        with _our_words(target):
+            made += (folder for folder in target.parents if not folder.exists())
+            target.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+@contextmanager
 def _locked(target: Path) -> Iterator[None]:
     """Keeps other builds of the index away. The lock stands beside the folders, which are renamed and deleted."""
     path = target.with_name(f".{target.name}.lock")
     lock = FileLock(path, timeout=0)
     try:
         with _our_words(target):
-            path.parent.mkdir(parents=True, exist_ok=True)
             lock.acquire()
     except Timeout:
         raise OutputError(f"{target}: another process is building it; wait for it, or give another --index") from None

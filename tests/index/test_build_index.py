@@ -96,6 +96,21 @@ def test_empty_vectors(tmp_path):
     assert build_index(path, tmp_path / "index", "m").empty_documents == 2
 
 
+def test_folders_made_for_a_build_that_fails_are_removed(tmp_path):
+    path = write(tmp_path / "c.jsonl", ("d1", "birds"), ("d1", "birds"))
+    (tmp_path / "mine").mkdir()
+    for index in (tmp_path / "mine" / "a" / "b" / "index", tmp_path / "c" / "index"):
+        with pytest.raises(CollectionError, match=f"^{path}:2: document id 'd1' was given at {path}:1 already$"):
+            build_index(path, index)
+    assert {place.name for place in tmp_path.rglob("*")} == {"c.jsonl", "mine"}
+
+
+def test_of_the_folders_made_for_a_build_those_in_use_stay(tmp_path):
+    with pytest.raises(CollectionError, match="nothing to index"), ImpactIndexer(tmp_path / "a/b/index", "m"):
+        (tmp_path / "a" / "mine").mkdir()
+    assert {place.name for place in tmp_path.rglob("*")} == {"a", "mine"}
+
+
 def test_an_existing_index_is_refused_and_untouched(tmp_path, collection):
     index = tmp_path / "index"
     build_index(collection, index)
