@@ -1,0 +1,87 @@
+"""Batches of texts of like length, so that little of what a model computes is padding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from pyserini_compneg.models.options import BATCH_SIZE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MOST_TOKENS = 8192
+"""Tokens in a batch, padding included: they bound the memory, whatever the texts."""
+
+DECIMALS = 5
+"""Weights are rounded to these, well below what any impact scale keeps, so that files of vectors stay small."""
+
+
+class Entries(NamedTuple):
+    """The weights of a batch that are not 0, row by row.
+
+    Attributes:
+        rows: The text in the batch, ascending.
+        columns: The id of the term.
+        weights: The weight.
+    """
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    weights: NDArray[np.float32]
+
+
+class SparseModel(Protocol):
+    """What computes vectors, on one backend or another."""
+
+    def __call__(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Entries:
+        """The vectors of token ids and their mask, 1 for tokens and 0 for padding, both (batch, tokens)."""
+
+
+def encode_tokens(
+    model: SparseModel, ids: Sequence[Sequence[int]], terms: Sequence[str], batch_size: int = BATCH_SIZE
+) -> list[dict[str, float]]:
+    """The vectors of texts, in their order.
+
+    Args:
+        model: What computes them.
+        ids: The token ids of each text, at least one.
+        terms: The term of each column.
+        batch_size: Texts in a batch, fewer where they are long.
+    """
+    vectors: list[dict[str, float]] = [{}] * len(ids)
+    for batch in batches([len(text) for text in ids], batch_size):
+        length = len(ids[batch[0]])
+        padded = np.zeros((len(batch), length), np.int64)
+        mask = np.zeros((len(batch), length), np.int64)
+        for row, number in enumerate(batch):
+            padded[row, : len(ids[number])] = ids[number]
+            mask[row, : len(ids[number])] = 1
+        for number, vector in zip(batch, _vectors(model(padded, mask), len(batch), terms), strict=True):
+            vectors[number] = vector
+    return vectors
+
+
+def batches(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
+    """The numbers of texts, longest first, so that what needs most memory comes first.
+
+    >>> list(batches([3, 9, 4, 4], 2))
+    [[1, 2], [3, 0]]
+    """
+    order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
+    start = 0
+    while start < len(order):
+        end = start + max(1, min(batch_size, MOST_TOKENS // max(1, lengths[order[start]])))
+        yield order[start:end]
+        start = end
+
+
+def _vectors(entries: Entries, count: int, terms: Sequence[str]) -> Iterator[dict[str, float]]:
+    weights = np.round(entries.weights.astype(np.float64), DECIMALS)
+    kept = np.flatnonzero(weights)
+    rows, columns, values = entries.rows[kept], entries.columns[kept].tolist(), weights[kept].tolist()
+    bounds = np.searchsorted(rows, np.arange(count + 1)).tolist()
+    for start, end in zip(bounds, bounds[1:], strict=False):
+        yield {terms[column]: value for column, value in zip(columns[start:end], values[start:end], strict=True)}

@@ -1,0 +1,55 @@
+"""What makes one sparse vector a text of a masked language model's logits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyserini_compneg.errors import EncodingError
+
+ACTIVATIONS = ("relu", "log1p_relu", "snrelu")
+POOLINGS = ("max", "sum", "absmax")
+_POOLINGS_OF = {"relu": ("max", "sum"), "log1p_relu": ("max", "sum"), "snrelu": ("absmax", "sum")}
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """How logits are activated and pooled over the tokens of a text; the names are those of sentence-transformers.
+
+    | activation | pooling | weight of term j, of logits out_ij of the tokens i |
+    |---|---|---|
+    | ``relu`` | ``max`` | max_i log(1 + ReLU(out_ij)), SPLADE-max, Krasakis et al., Eq. 2 |
+    | ``relu`` | ``sum`` | Σ_i log(1 + ReLU(out_ij)), the first SPLADE |
+    | ``log1p_relu`` | either | the same with log(1 + log(1 + ReLU(out_ij))), as in OpenSearch's models |
+    | ``snrelu`` | ``absmax`` | the activation with the largest absolute value, Eq. 12 |
+    | ``snrelu`` | ``sum`` | the largest positive plus the smallest negative one, Eq. 13 |
+
+    SNReLU, Eq. 11, is taken as the symmetrical function that the paper describes and draws in Figure 2:
+    log(1 + ReLU(out − ε)) and −log(1 + ReLU(−out − ε)). As printed, the equation has +ε in the second.
+
+    Attributes:
+        activation: One of ``ACTIVATIONS``.
+        pooling: One that the activation goes with.
+        epsilon: Half of the width of SNReLU's dead zone, 0 or more; logits' unit.
+
+    Raises:
+        EncodingError: An unknown or impossible combination.
+    """
+
+    activation: str = "relu"
+    pooling: str = "max"
+    epsilon: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Checks the combination."""
+        if self.activation not in ACTIVATIONS:
+            raise EncodingError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
+        fitting = _POOLINGS_OF[self.activation]
+        if self.pooling not in fitting:
+            raise EncodingError(f"{self.activation} is pooled by {' or '.join(fitting)}, got {self.pooling!r}")
+        if not 0 <= self.epsilon < float("inf") or (self.epsilon and not self.signed):
+            raise EncodingError(f"epsilon must be 0 or more, and is for snrelu only, got {self.epsilon!r}")
+
+    @property
+    def signed(self) -> bool:
+        """Whether weights may be negative."""
+        return self.activation == "snrelu"

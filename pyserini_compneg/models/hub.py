@@ -1,0 +1,83 @@
+"""From a model's name to its folder: a local one, one in the Hugging Face cache, or one to be downloaded."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from pyserini_compneg.errors import DownloadError, EncodingError
+
+_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+_TEXTS = ("*.json", "*.txt")
+_WEIGHTS = ("*.safetensors", "*.bin")
+_OTHER_FORMATS = ("onnx/*", "openvino/*", "*/onnx/*", "coreml/*", "*training_args.bin", "*optimizer.bin")
+
+
+def model_folder(name: str) -> Path:
+    """The folder of a checkpoint.
+
+    Args:
+        name: A folder, or a model of the Hugging Face hub, ``owner/name``.
+
+    Raises:
+        EncodingError: Neither.
+        DownloadError: A model that is not in the cache and cannot be downloaded.
+    """
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return path
+    if not _HUB_NAME.fullmatch(name) or path.exists():
+        raise EncodingError(f"no model {name!r}: neither a folder nor a name of the Hugging Face hub, owner/name")
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError:
+        raise DownloadError(
+            f"{name}: models come from the hub by huggingface_hub; pip install it, or name a folder"
+        ) from None
+    return _cached(name, snapshot_download) or _downloaded(name, snapshot_download)
+
+
+def _cached(name: str, snapshot_download: object) -> Path | None:
+    """What the cache has, if it is whole; no network is touched."""
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        folder = Path(snapshot_download(name, local_files_only=True))  # type: ignore[operator]
+    except (LocalEntryNotFoundError, OSError):
+        return None
+    has_texts = (folder / "config.json").is_file() or (folder / "modules.json").is_file()
+    return folder if has_texts and any(any(folder.rglob(pattern)) for pattern in _WEIGHTS) else None
+
+
+def _downloaded(name: str, snapshot_download: object) -> Path:
+    """Downloads configuration, tokenizer and weights, the safe format of the latter where there is one."""
+    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
+
+    try:
+        folder = Path(_download(name, snapshot_download, (*_TEXTS, _WEIGHTS[0])))
+        if not any(folder.rglob(_WEIGHTS[0])):
+            folder = Path(_download(name, snapshot_download, (*_TEXTS, _WEIGHTS[1])))
+    except GatedRepoError:
+        raise DownloadError(f"{name}: the hub wants its licence accepted first; do so, and set HF_TOKEN") from None
+    except RepositoryNotFoundError:
+        raise DownloadError(f"{name}: the hub has no such model, or not without a token (HF_TOKEN)") from None
+    except (HfHubHTTPError, OSError, ValueError) as cause:
+        raise DownloadError(
+            f"{name}: not in the Hugging Face cache, and {_reason(cause)}; name a folder, or download it where there "
+            f"is a network (hf download {name}) and copy the cache"
+        ) from None
+    return folder
+
+
+def _download(name: str, snapshot_download: object, patterns: tuple[str, ...]) -> str:
+    return str(
+        snapshot_download(name, allow_patterns=list(patterns), ignore_patterns=list(_OTHER_FORMATS))  # type: ignore[operator]
+    )
+
+
+def _reason(cause: Exception) -> str:
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        return "HF_HUB_OFFLINE forbids to ask the hub"
+    first = str(cause).strip().splitlines()
+    return f"the hub cannot be reached ({first[0][:200] if first else type(cause).__name__})"

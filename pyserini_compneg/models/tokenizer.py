@@ -1,0 +1,128 @@
+"""Texts in, token ids out, with the tokenizer of a checkpoint and without transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
+
+from pyserini_compneg.algebra import is_pseudo_term
+from pyserini_compneg.errors import EncodingError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+TOKENIZER_FILE = "tokenizer.json"
+
+_MOST_PADDING = 1024
+
+
+class TokenIds(NamedTuple):
+    """Tokens of texts.
+
+    Attributes:
+        ids: For each text its token ids.
+        cut: For each text whether it was longer.
+    """
+
+    ids: list[list[int]]
+    cut: list[bool]
+
+
+class TextTokenizer:
+    """Tokenises texts as the model that it belongs to does.
+
+    Args:
+        folder: A folder with ``tokenizer.json``, or what else transformers makes a tokenizer of.
+        max_length: Tokens of a text, those that are added included.
+        special_tokens: Whether tokens such as [CLS] are added.
+        prompt: What is put before each text.
+
+    Attributes:
+        terms: The terms of an index that the token ids stand for.
+        special: The ids of special tokens.
+
+    Raises:
+        EncodingError: There is no tokenizer, or a damaged one.
+    """
+
+    def __init__(self, folder: Path, max_length: int, special_tokens: bool = True, prompt: str = "") -> None:
+        self._tokenizer = _load(folder)
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(max_length)
+        self._special_tokens = special_tokens
+        self._prompt = prompt
+        tokens = self._tokenizer.get_vocab(with_added_tokens=True)
+        self.terms = [f"[id:{number}]" for number in range(max(tokens.values(), default=-1) + 1)]
+        for token, number in tokens.items():
+            self.terms[number] = index_term(token)
+        added = self._tokenizer.get_added_tokens_decoder()
+        self.special = frozenset(number for number, token in added.items() if token.special)
+
+    def __call__(self, texts: Sequence[str]) -> TokenIds:
+        """The token ids of texts; a lone surrogate, which is no character, counts as ``?``."""
+        prepared = [self._prompt + text.encode(errors="replace").decode() for text in texts]
+        encodings = self._tokenizer.encode_batch_fast(prepared, add_special_tokens=self._special_tokens)
+        return TokenIds(
+            [encoding.ids for encoding in encodings], [bool(encoding.overflowing) for encoding in encodings]
+        )
+
+    def fit(self, width: int, name: str) -> None:
+        """Makes sure that the ids are columns of a model's vectors, and names the columns that a model has as padding.
+
+        Args:
+            width: The columns.
+            name: The model's name, for the message.
+
+        Raises:
+            EncodingError: The tokenizer is another model's.
+        """
+        if not width - _MOST_PADDING <= len(self.terms) <= width:
+            raise EncodingError(
+                f"{name}: the tokenizer has {len(self.terms):,} tokens, the model {width:,}; they are not of one model"
+            )
+        self.terms += [f"[id:{number}]" for number in range(len(self.terms), width)]
+
+    def save(self, path: Path) -> None:
+        """Writes it in the form that needs no transformers to be read."""
+        self._tokenizer.save(str(path))
+
+
+def index_term(token: str) -> str:
+    r"""A token as a term: white space, and what would make it a pair or a complement, are written as in URLs.
+
+    >>> index_term("##ing"), index_term("a b"), index_term("\u00ac"), index_term("\u00acx")
+    ('##ing', 'a%20b', '¬', '%C2%ACx')
+    """
+    reserved = "¬∩" if is_pseudo_term(token) else ""
+    return "".join(quote(char) if char.isspace() or char in reserved else char for char in token)
+
+
+def _load(folder: Path) -> Tokenizer:
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise EncodingError("models need the package tokenizers; pip install 'pyserini_compneg[onnx]'") from None
+    file = folder / TOKENIZER_FILE
+    if not file.is_file():
+        return _converted(folder)
+    try:
+        return Tokenizer.from_file(str(file))
+    except Exception as cause:  # the library raises the class itself
+        raise EncodingError(f"{file}: no tokenizer: {str(cause).splitlines()[0]}") from None
+
+
+def _converted(folder: Path) -> Tokenizer:
+    """A tokenizer in an older form, such as ``vocab.txt``, by way of transformers."""
+    if not any((folder / name).is_file() for name in ("vocab.txt", "vocab.json", "tokenizer_config.json")):
+        raise EncodingError(f"{folder}: no tokenizer: tokenizer.json is missing")
+    try:
+        from transformers import AutoTokenizer
+    except ImportError:
+        raise EncodingError(f"{folder}: without tokenizer.json, its tokenizer needs transformers") from None
+    try:
+        tokenizer: Tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True).backend_tokenizer
+    except (OSError, ValueError, AttributeError, ImportError) as cause:
+        raise EncodingError(f"{folder}: no tokenizer: {str(cause).strip().splitlines()[0]}") from None
+    return tokenizer

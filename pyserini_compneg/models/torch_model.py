@@ -1,0 +1,119 @@
+"""Checkpoints, run by torch: the reference for exported models, and what they are exported from."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.models.batching import Entries
+from pyserini_compneg.models.checkpoint import NeuralSide
+from pyserini_compneg.models.pooling import SLICE, pooled
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_logger = logging.getLogger(__name__)
+
+
+class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told nothing of torch
+    """A masked language model whose output is one vector a text instead of one logit a token and term.
+
+    Args:
+        side: The checkpoint's part.
+
+    Attributes:
+        width: The number of terms.
+        max_tokens: The most tokens that its positions allow.
+
+    Raises:
+        EncodingError: Weights that cannot be loaded, or a model without a plain linear decoder.
+    """
+
+    def __init__(self, side: NeuralSide) -> None:
+        super().__init__()
+        self.head = side.head
+        model = _masked_lm(side)
+        decoder = model.get_output_embeddings()
+        if not isinstance(decoder, nn.Linear):
+            raise EncodingError(f"{side.folder}: its decoder is no linear layer, but {type(decoder).__name__}")
+        self.width = decoder.out_features
+        bias = decoder.bias if decoder.bias is not None else torch.zeros(self.width)
+        for number, (weight, offset) in enumerate(
+            zip(decoder.weight.detach().split(SLICE), bias.detach().split(SLICE), strict=True)
+        ):
+            self.register_buffer(f"weight_{number}", weight.clone())
+            self.register_buffer(f"bias_{number}", offset.clone())
+        self._slices = range(-(-self.width // SLICE))
+        model.set_submodule(next(name for name, part in model.named_modules() if part is decoder), nn.Identity())
+        self._takes_types = "token_type_ids" in model.forward.__code__.co_varnames
+        self.model = model
+
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """The vectors of token ids, (batch, tokens), as (batch, terms)."""
+        types = {"token_type_ids": token_type_ids} if self._takes_types else {}
+        hidden = self.model(input_ids=input_ids, attention_mask=attention_mask, **types).logits
+        slices = [(getattr(self, f"weight_{i}"), getattr(self, f"bias_{i}")) for i in self._slices]
+        return pooled(hidden, attention_mask, slices, self.head)
+
+
+class TorchModel:
+    """A checkpoint as a :class:`SparseModel`.
+
+    Args:
+        side: The checkpoint's part.
+        device: ``cpu`` or ``cuda``; without CUDA the processor is used, with a warning.
+        half: Compute with 16 bits, on CUDA only.
+
+    Attributes:
+        device: Where it runs.
+        module: The network.
+
+    Raises:
+        EncodingError: A checkpoint that cannot be loaded.
+    """
+
+    def __init__(self, side: NeuralSide, device: str = "cpu", half: bool = False) -> None:
+        if device != "cpu" and not torch.cuda.is_available():
+            _logger.warning("this torch has no CUDA; models run on the processor")
+            device = "cpu"
+        self.device = device
+        module = SparseEncoderModule(side).eval().to(device)
+        self.module = module.half() if half and device != "cpu" else module
+
+    def __call__(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Entries:
+        """See :class:`SparseModel`."""
+        tokens, real = torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device)
+        with torch.inference_mode():
+            vectors = self.module(tokens, torch.zeros_like(tokens), real).float().cpu()
+        rows, columns = vectors.nonzero(as_tuple=True)
+        return Entries(rows.numpy(), columns.numpy(), vectors[rows, columns].numpy())
+
+
+def _masked_lm(side: NeuralSide) -> Any:
+    """Loads the weights, all of them: a head with random ones would give random vectors."""
+    try:
+        from transformers import AutoModelForMaskedLM
+        from transformers.utils.logging import disable_progress_bar
+    except ImportError:
+        raise EncodingError("checkpoints need transformers; pip install 'pyserini_compneg[torch]'") from None
+    disable_progress_bar()
+    try:
+        model, report = AutoModelForMaskedLM.from_pretrained(
+            side.folder, local_files_only=True, output_loading_info=True, dtype=torch.float32
+        )
+    except Exception as cause:  # of torch, safetensors, transformers: without a common class
+        lines = str(cause).strip().splitlines() or [type(cause).__name__]
+        raise EncodingError(f"{side.folder}: the model cannot be loaded: {lines[0][:200]}") from None
+    missing = sorted(report["missing_keys"])
+    if missing:
+        raise EncodingError(f"{side.folder}: its weights lack {missing[0]}{_more(missing)}; a head must be trained")
+    return model.eval()
+
+
+def _more(names: list[str]) -> str:
+    return f" and {len(names) - 1} more" if len(names) > 1 else ""
