@@ -1,0 +1,114 @@
+"""Exports of checkpoints: made once, compared with their original, and kept in the user's cache."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from pyserini_compneg.errors import EncodingError, OutputError
+from pyserini_compneg.export.verification import compare
+from pyserini_compneg.models.cache import cache_home, content_hash
+from pyserini_compneg.models.checkpoint import NeuralSide
+from pyserini_compneg.models.onnx_model import MODEL_FILE, OnnxModel
+from pyserini_compneg.models.tokenizer import TOKENIZER_FILE, TextTokenizer
+
+REPORT_FILE = "export.json"
+
+_FORMAT = 1
+_logger = logging.getLogger(__name__)
+
+
+def model_hash(side: NeuralSide) -> str:
+    """The hash by which a model is known: of its files and what is made of its output, whatever its name and place."""
+    static = [side.own_terms.weights] if side.own_terms and side.own_terms.weights else []
+    return content_hash(side.files + static, asdict(side.head) | {"prompt": side.prompt})
+
+
+def exported_folder(side: NeuralSide, precision: str = "fp32") -> Path:
+    """Where the export of a model is, or would be."""
+    return cache_home() / "models" / f"{model_hash(side)}-{precision}-{_FORMAT}"
+
+
+def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False) -> Path:
+    """Exports a model to ONNX, unless that was done before.
+
+    Args:
+        side: The checkpoint's part.
+        precision: ``fp32``, ``int8`` or ``fp16``.
+        fresh: Export it again.
+
+    Returns:
+        A folder with the model, its tokenizer and a report of how it compares with torch on sample texts.
+
+    Raises:
+        EncodingError: A checkpoint that cannot be loaded or exported, a tokenizer of another model, or an export whose
+            vectors differ too much from torch's; nothing is kept of it.
+        OutputError: The cache cannot be written.
+    """
+    folder = exported_folder(side, precision)
+    if folder.is_dir() and not fresh:
+        return folder
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder.parent / f".{folder.name}.lock"):
+            if fresh or not folder.is_dir():
+                _make(side, precision, folder)
+    except OutputError:
+        raise
+    except OSError as cause:
+        reason = (cause.strerror or str(cause)).lower()
+        raise OutputError(
+            f"{folder.parent}: cannot be written: {reason}; name another place in COMPNEG_CACHE"
+        ) from None
+    return folder
+
+
+def read_report(folder: Path) -> dict[str, Any]:
+    """What an export's report says: ``width``, the columns of its vectors, and how it compares with torch.
+
+    Raises:
+        EncodingError: There is none.
+    """
+    try:
+        report: dict[str, Any] = json.loads((folder / REPORT_FILE).read_text(encoding="utf-8"))
+        report["width"] + 1
+    except (OSError, ValueError, KeyError, TypeError) as cause:
+        raise EncodingError(f"{folder}: the export is damaged ({cause}); delete it, and it is made again") from None
+    return report
+
+
+def _make(side: NeuralSide, precision: str, folder: Path) -> None:
+    """Exports beside the final place, and takes it when the comparison is passed."""
+    from pyserini_compneg.export.graph import write_graph
+    from pyserini_compneg.models.torch_model import TorchModel
+
+    _logger.warning("exporting %s to ONNX (%s), once; it is kept in %s", side.folder, precision, folder.parent)
+    tokenizer = TextTokenizer(side.folder, side.max_length)
+    original = TorchModel(side)
+    tokenizer.fit(original.module.width, str(side.folder))
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as place:
+        made = Path(place) / folder.name
+        made.mkdir()
+        write_graph(original.module, precision, made / MODEL_FILE)
+        tokenizer.save(made / TOKENIZER_FILE)
+        comparison = compare(original, OnnxModel(made), tokenizer)
+        comparison.check(precision, str(side.folder))
+        report = {
+            "model": str(side.folder),
+            "precision": precision,
+            "width": original.module.width,
+            "bytes": (made / MODEL_FILE).stat().st_size,
+            **comparison._asdict(),
+        }
+        (made / REPORT_FILE).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        if folder.is_dir():
+            shutil.rmtree(folder)
+        os.replace(made, folder)
