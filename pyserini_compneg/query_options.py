@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from pyserini_compneg.cli import count, positive
 from pyserini_compneg.compose import CPT_FORMS, DIFFERENCES, INTERSECTIONS, UNIONS, WEIGHT_SCALE, Operators
+from pyserini_compneg.encode import ABLATIONS
 from pyserini_compneg.expression import Atom, Expression, parse
+from pyserini_compneg.model_options import add_model_options, chosen_model_options
 
 SYNTAX = """\
 Expressions use AND, OR, NOT in capitals, parentheses, and "quotes" around phrases that hold these. AND and NOT bind
@@ -22,7 +25,10 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--query", metavar="EXPRESSION", help="one query")
     parser.add_argument("--batch-size", type=count, default=64, metavar="N", help="queries a batch (default 64)")
     parser.add_argument(
-        "--encoder", metavar="NAME", help="bm25, or JSON Lines of encoded atoms (default: the index's own encoder)"
+        "--encoder",
+        metavar="NAME",
+        help="bm25, a model (a folder, or a name of the Hugging Face hub), or JSON Lines of encoded atoms "
+        "(default: the index's own encoder)",
     )
     defaults = Operators()
     for kind, sign, names in (
@@ -49,11 +55,26 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
         help=f"query weight = round(weight * X), unless composed already (default {WEIGHT_SCALE:g})",
     )
     parser.add_argument("--plain", action="store_true", help="queries are plain text; nothing in them is an operator")
+    models = add_model_options(parser, "queries")
+    models.add_argument(
+        "--ablation",
+        choices=ABLATIONS,
+        help="leave out of query vectors: terms that are no tokens of the query, weights, or both (no network)",
+    )
 
 
 def chosen_operators(args: argparse.Namespace) -> Operators:
     """What stands for union, intersection and difference."""
     return Operators(args.union, args.intersection, args.difference)
+
+
+def chosen_encoder(args: argparse.Namespace) -> dict[str, Any]:
+    """How a model encodes the queries, as ``SignedImpactSearcher`` and ``query_encoder`` take it.
+
+    Raises:
+        EncodingError: A combination that there is none of.
+    """
+    return {"model_options": chosen_model_options(args), "ablation": args.ablation}
 
 
 def chosen_query(args: argparse.Namespace) -> Expression | None:

@@ -10,7 +10,7 @@ from functools import partial
 
 from pyserini_compneg.cli import run_main
 from pyserini_compneg.compose.batch import OUTPUT_FORMATS, Compose, compose_topics
-from pyserini_compneg.query_options import SYNTAX, add_query_options, chosen_operators, chosen_query
+from pyserini_compneg.query_options import SYNTAX, add_query_options, chosen_encoder, chosen_operators, chosen_query
 
 _EXAMPLE = f"""examples:
   python -m pyserini_compneg.compose --index indexes/films --topics topics.tsv --output composed.jsonl
@@ -50,16 +50,18 @@ def _main(argv: Sequence[str] | None) -> None:
 def _composer(args: argparse.Namespace) -> Iterator[Compose]:
     """What ``search`` composes with, or the same without an index."""
     operators, settings = chosen_operators(args), {"cpt": args.cpt, "weight_scale": args.weight_scale}
+    model = chosen_encoder(args)
     if args.index is not None:
         from pyserini_compneg.search import SignedImpactSearcher
 
-        with SignedImpactSearcher(args.index, args.encoder, operators, **settings) as searcher:
+        with SignedImpactSearcher(args.index, args.encoder, operators, **settings, **model) as searcher:
             yield searcher.compose
     else:
         from pyserini_compneg.compose import compose_queries
         from pyserini_compneg.encode import query_encoder
 
-        yield partial(compose_queries, encoder=query_encoder(args.encoder, None), operators=operators, **settings)
+        encoder = query_encoder(args.encoder, None, **model)
+        yield partial(compose_queries, encoder=encoder, operators=operators, **settings)
 
 
 def _parser() -> argparse.ArgumentParser:

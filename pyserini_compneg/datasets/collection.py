@@ -5,18 +5,19 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_compneg.datasets.records import checked_id, docid_from_title
 from pyserini_compneg.errors import CollectionError
-from pyserini_compneg.files import iter_blocks
-from pyserini_compneg.index.building import is_index
+from pyserini_compneg.files import decoded_line, iter_blocks
 from pyserini_compneg.json_objects import parse_json_object
-from pyserini_compneg.lucene import LONGEST_TERM_BYTES
+from pyserini_compneg.lucene import LONGEST_TERM_BYTES, is_index
 
 _logger = logging.getLogger(__name__)
 _ID_FIELDS = ("id", "_id", "docid")
+_EXPECTED = "`contents`, `title` and `text`, or `vector`"
 _SUFFIXES = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
 
 
@@ -100,7 +101,7 @@ def collection_files(path: str | Path) -> list[Path]:
         raise CollectionError(f"{path}: no such file")
     if not root.is_dir():
         return [root]
-    names = list(_below(root))
+    names = [name for name in _below(root) if not name.name.startswith(".")]
     files = sorted(name for name in names if name.name.lower().endswith(_SUFFIXES) and name.is_file())
     if not files:
         raise CollectionError(f"{path}: the folder holds no {', '.join(_SUFFIXES)} file")
@@ -126,8 +127,55 @@ def _refuse(cause: OSError) -> None:
     raise CollectionError(f"{cause.filename}: cannot be read: {(cause.strerror or str(cause)).lower()}")
 
 
-def source_document(line: str, source: str) -> SourceDocument:
+def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[dict[int, SourceDocument], list[str]]:
+    """The documents with texts, by their line in the block, and what is wrong with the other lines.
+
+    Args:
+        block: Lines of a collection.
+        fields: The fields that make the text, joined by line feeds; by default ``contents``, or ``title`` and ``text``.
+    """
+    documents: dict[int, SourceDocument] = {}
+    problems: list[str] = []
+    for number, (source, line) in enumerate(block.numbered()):
+        try:
+            text = decoded_line(line, source)
+            if text and not text.isspace():
+                documents[number] = _with_text(source_document(text, source, fields))
+        except CollectionError as error:
+            problems.append(str(error))
+    return documents, problems
+
+
+def has_vectors(files: Sequence[Path]) -> bool:
+    """Whether the first document of a collection that can be read brings a vector."""
+    for block in iter_collection_blocks(files):
+        for source, line in block.numbered():
+            with suppress(CollectionError):
+                if line and not line.isspace():
+                    return source_document(decoded_line(line, source), source).vector is not None
+    return False
+
+
+def fingerprint(files: Sequence[Path]) -> list[list[str | int]]:
+    """By what a collection is known to be the same still: names, sizes and times of change."""
+    return [[str(file.resolve()), status.st_size, status.st_mtime_ns] for file in files for status in [file.stat()]]
+
+
+def _with_text(document: SourceDocument) -> SourceDocument:
+    if document.text is None:
+        raise CollectionError(
+            f"{document.source}: only a `vector`, where texts are encoded; give the model that made it as --encoder"
+        )
+    return document
+
+
+def source_document(line: str, source: str, fields: Sequence[str] | None = None) -> SourceDocument:
     """The document on a line.
+
+    Args:
+        line: The JSON object.
+        source: ``path:line``, for messages.
+        fields: See :func:`text_documents`.
 
     Raises:
         CollectionError: There is none.
@@ -136,9 +184,10 @@ def source_document(line: str, source: str) -> SourceDocument:
     vector = record.get("vector")
     if vector is not None and not isinstance(vector, dict):
         raise CollectionError(f"{source}: `vector` must be a JSON object, got {type(vector).__name__}")
-    text = _text(record, source)
+    text = _text(record, source, fields)
     if text is None and vector is None:
-        raise CollectionError(f"{source}: no text; expected `contents`, `title` and `text`, or `vector`")
+        named = ", ".join(f"`{field}`" for field in fields or ())
+        raise CollectionError(f"{source}: no text; expected {named or _EXPECTED}")
     return SourceDocument(_docid(record, source), text, vector, source)
 
 
@@ -157,8 +206,8 @@ def _checked_length(docid: str, source: str) -> str:
     return docid
 
 
-def _text(record: Mapping[str, Any], source: str) -> str | None:
-    fields = ("contents",) if "contents" in record else ("title", "text")
+def _text(record: Mapping[str, Any], source: str, fields: Sequence[str] | None) -> str | None:
+    fields = fields or (("contents",) if "contents" in record else ("title", "text"))
     parts = [record[field] for field in fields if record.get(field) is not None]
     if wrong := next((part for part in parts if not isinstance(part, str)), None):
         raise CollectionError(f"{source}: the text must be a string, got {type(wrong).__name__}")

@@ -1,7 +1,7 @@
-"""Encoders: texts in, sparse vectors out."""
+"""Encoders: texts in, sparse vectors out. Those of models, in :mod:`.neural`, are loaded when one is asked for."""
 
 from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
-from pyserini_compneg.encode.registry import BM25, query_encoder
+from pyserini_compneg.encode.registry import ABLATIONS, BM25, query_encoder
 
-__all__ = ["BM25", "Bm25DocumentEncoder", "Bm25QueryEncoder", "CachedQueryEncoder", "query_encoder"]
+__all__ = ["ABLATIONS", "BM25", "Bm25DocumentEncoder", "Bm25QueryEncoder", "CachedQueryEncoder", "query_encoder"]

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pyserini_compneg.lucene import ImpactReader, analyze
 
 K1 = 0.9
 B = 0.4
 IMPACT_SCALE = 256.0
+
+_BATCH = 512
 
 
 class Bm25DocumentEncoder:
@@ -28,12 +30,25 @@ class Bm25DocumentEncoder:
         average_length: Terms a document, on average over the documents that have any; see :func:`term_counts`.
         k1: Saturation of the term frequency.
         b: Strength of the length normalisation, 0 to 1.
+
+    Attributes:
+        settings: These, for the index's manifest.
     """
+
+    impact_scale = IMPACT_SCALE
+    signed = False
 
     def __init__(self, average_length: float, k1: float = K1, b: float = B) -> None:
         self.average_length = average_length
         self.k1 = k1
         self.b = b
+        self.settings: Mapping[str, float | int | str] = {"k1": k1, "b": b, "average_length": average_length}
+
+    def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
+        """The vectors of batches of texts, in their order."""
+        for texts in batches:
+            parts = (self.encode_batch(texts[start : start + _BATCH]) for start in range(0, len(texts), _BATCH))
+            yield [vector for part in parts for vector in part]
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """The weights, in (0, 1), of the terms of each text; an empty vector for a text without terms."""

@@ -5,24 +5,41 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+from pyserini_compneg.compose.protocol import QueryEncoder
 from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
-from pyserini_compneg.errors import IndexFormatError
+from pyserini_compneg.errors import EncodingError, IndexFormatError
 from pyserini_compneg.lucene import ImpactReader, Manifest
+from pyserini_compneg.models import ModelOptions
 
 BM25 = "bm25"
+
+ABLATIONS = ("none", "no-expansion", "no-weighting", "doc-only")
+"""What is left out of query vectors, Krasakis et al., Table 3: nothing; terms that are no tokens of the query; the
+weights, all being 1 then; or both, so that no network is needed for queries."""
+
 _logger = logging.getLogger(__name__)
 
 
-def query_encoder(name: str | None, reader: ImpactReader | None) -> Bm25QueryEncoder | CachedQueryEncoder:
+def query_encoder(
+    name: str | None,
+    reader: ImpactReader | None,
+    model_options: ModelOptions | None = None,
+    ablation: str | None = None,
+) -> QueryEncoder:
     """The encoder for the queries of an index.
 
     Args:
-        name: ``bm25``; a JSON Lines file of encoded atoms; or None, for the one that the manifest names.
+        name: ``bm25``; a JSON Lines file of encoded atoms; a model, as a folder or as a name of the Hugging Face hub;
+            or None, for the one that the manifest names.
         reader: The index; None where there is none, and so nothing to check the encoder against.
+        model_options: How a model is run; None for the defaults.
+        ablation: What is left out of a model's query vectors, one of ``ABLATIONS``; None for nothing.
 
     Raises:
-        IndexFormatError: The encoder is unknown, not that of the index or needs one, or none is named anywhere.
+        IndexFormatError: The encoder is not that of the index or needs one, or none is named anywhere.
+        EncodingError: The encoder is unknown, or cannot be used.
+        DownloadError: A model that cannot be had from the hub.
     """
     manifest = reader.manifest if reader else None
     if name is None and manifest is not None:
@@ -30,21 +47,44 @@ def query_encoder(name: str | None, reader: ImpactReader | None) -> Bm25QueryEnc
     if name is None:
         place = f"{reader.folder}: has no compneg.json (stock Anserini built it)" if reader else "there is no index"
         raise IndexFormatError(f"{place}, so name the --encoder")
+    if name != BM25 and not Path(name).is_file():
+        return _model(name, reader, model_options, ablation)
+    if model_options is not None or ablation is not None:
+        raise EncodingError(
+            f"{name}: is no neural model, so it takes no options of one, such as --precision or --ablation"
+        )
     if name == BM25:
         if reader is None:
             raise IndexFormatError("bm25 weighs a query's terms by the statistics of an index; name the --index")
         _check(name, manifest, reader.folder)
         return Bm25QueryEncoder(reader)
-    if not Path(name).is_file():
-        raise IndexFormatError(
-            f"no query encoder {name!r}; expected bm25, or a JSON Lines file of queries encoded with the index's model"
-        )
+    return _cached(name, reader)
+
+
+def _cached(name: str, reader: ImpactReader | None) -> CachedQueryEncoder:
     encoder = CachedQueryEncoder(name)
+    manifest = reader.manifest if reader else None
     if encoder.name is None and manifest is not None and manifest.encoder != BM25:
         _logger.warning('%s does not say its "encoder"; taking it for %s, as the index is', name, manifest.encoder)
     elif reader is not None:
         _check(encoder.name or name, manifest, reader.folder)
     return encoder
+
+
+def _model(name: str, reader: ImpactReader | None, options: ModelOptions | None, ablation: str | None) -> QueryEncoder:
+    from pyserini_compneg.encode.neural import ModelQueryEncoder, checkpoint_hash, load_checkpoint
+
+    manifest = reader.manifest if reader else None
+    made_by = manifest.settings.get("model") if manifest else None
+    if reader is not None and made_by is None:
+        _check(name, manifest, reader.folder)
+    checkpoint = load_checkpoint(name, options)
+    if reader is not None and manifest is not None and made_by not in (None, checkpoint_hash(checkpoint)):
+        raise IndexFormatError(
+            f"{reader.folder} was encoded with {manifest.encoder!r} ({made_by}), and {name!r} is another model "
+            f"({checkpoint_hash(checkpoint)}), or has changed since; use the index's encoder"
+        )
+    return ModelQueryEncoder(checkpoint, options, ablation)
 
 
 def _check(name: str, manifest: Manifest | None, folder: Path) -> None:

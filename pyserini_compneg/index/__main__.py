@@ -8,10 +8,12 @@ from collections.abc import Sequence
 
 from pyserini_compneg.cli import count, positive, run_main
 from pyserini_compneg.index.indexer import MOST_PAIR_TERMS
+from pyserini_compneg.model_options import add_model_options, chosen_model_options
 
 _EXAMPLE = """examples:
   python -m pyserini_compneg.index --collection documents.jsonl.gz --index indexes/films --store-raw
-  python -m pyserini_compneg.index --collection vectors/ --index indexes/splade --encoder splade --impact-scale 51.2
+  python -m pyserini_compneg.index --collection documents.jsonl.gz --index indexes/splade --encoder naver/splade-v3
+  python -m pyserini_compneg.index --collection vectors/ --index indexes/other --encoder my-model --impact-scale 51.2
 
 A collection is JSON Lines, plain or gzip, or a folder of such files. A line has an id in `id`, `_id` or `docid`, and
 its text in `contents` or in `title` and `text`, or the `vector` {term: weight} that a model made of it.
@@ -32,6 +34,7 @@ def _main(argv: Sequence[str] | None) -> None:
         args.index,
         args.encoder,
         impact_scale=args.impact_scale,
+        model_options=chosen_model_options(args),
         signed=args.signed,
         pair_terms=args.pair_terms,
         threads=args.threads,
@@ -59,13 +62,14 @@ def _parser() -> argparse.ArgumentParser:
         "--encoder",
         default="bm25",
         metavar="NAME",
-        help="bm25 (default) encodes the texts; another name says which model made the documents' vectors",
+        help="bm25 (default) or a model, a folder or a name of the Hugging Face hub, encodes the texts; for documents "
+        "that bring vectors, the name of what made them",
     )
     parser.add_argument(
         "--impact-scale",
         type=positive,
         metavar="X",
-        help="impact = round(weight * X); default 256 for bm25, and 1 for vectors, which then must hold whole numbers",
+        help="impact = round(weight * X); default 256 for bm25, 51.2 for models, and 1 for vectors, then whole numbers",
     )
     parser.add_argument(
         "--pair-terms",
@@ -87,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         default="stop",
         help="a bad document ends the build (default), or is skipped and listed in the index",
     )
+    add_model_options(parser, "documents")
     return parser
 
 

@@ -22,13 +22,12 @@ from filelock import FileLock, Timeout
 
 from pyserini_compneg.errors import OutputError
 from pyserini_compneg.files import atomic_writer
-from pyserini_compneg.lucene import MANIFEST_NAME
+from pyserini_compneg.lucene import MANIFEST_NAME, is_index
 
 SKIPPED_LOG = "skipped-documents.txt"
 """In an index: a line for each document that was left out, with its place and the reason."""
 
 _PLAN = "build.json"
-_COMMIT = re.compile("segments_[0-9a-z]+")
 _LUCENE = r"(pending_)?segments_[0-9a-z]+|_[0-9a-z]+(_[\w-]+)?\.\w+|write\.lock"
 _PART = re.compile("|".join([_LUCENE, *map(re.escape, (MANIFEST_NAME, SKIPPED_LOG, _PLAN))]))
 _logger = logging.getLogger(__name__)
@@ -193,11 +192,6 @@ def _our_words(target: Path) -> Iterator[None]:
         raise
     except OSError as cause:
         raise OutputError(f"{target}: cannot be written: {(cause.strerror or str(cause)).lower()}") from None
-
-
-def is_index(folder: Path) -> bool:
-    """Whether a folder holds a Lucene index."""
-    return any(_COMMIT.fullmatch(path.name) and path.is_file() for path in folder.glob("segments_*"))
 
 
 def _take_place(folder: Path, target: Path) -> None:

@@ -2,7 +2,7 @@
 
 from pyserini_compneg.lucene.analysis import analyze
 from pyserini_compneg.lucene.gate import java_class
-from pyserini_compneg.lucene.manifest import MANIFEST_NAME, Manifest
+from pyserini_compneg.lucene.manifest import MANIFEST_NAME, Manifest, is_index
 from pyserini_compneg.lucene.reader import ImpactReader, Ranking, resolve_index
 from pyserini_compneg.lucene.writer import LARGEST_IMPACT, LONGEST_TERM_BYTES, ImpactWriter
 
@@ -15,6 +15,7 @@ __all__ = [
     "Manifest",
     "Ranking",
     "analyze",
+    "is_index",
     "java_class",
     "resolve_index",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -15,6 +16,7 @@ from pyserini_compneg.files import atomic_writer
 MANIFEST_NAME = "compneg.json"
 FORMAT_VERSION = 1
 
+_COMMIT = re.compile("segments_[0-9a-z]+")
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "encoder": (str,),
     "settings": (dict,),
@@ -101,3 +103,8 @@ class Manifest:
             "documents": self.documents >= 0,
             "empty_documents": 0 <= self.empty_documents <= self.documents,
         }
+
+
+def is_index(folder: Path) -> bool:
+    """Whether a folder holds a Lucene index, with a manifest or without."""
+    return any(_COMMIT.fullmatch(path.name) and path.is_file() for path in folder.glob("segments_*"))

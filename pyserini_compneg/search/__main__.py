@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from pyserini_compneg.cli import count, run_main
-from pyserini_compneg.query_options import SYNTAX, add_query_options, chosen_operators, chosen_query
+from pyserini_compneg.query_options import SYNTAX, add_query_options, chosen_encoder, chosen_operators, chosen_query
 from pyserini_compneg.search.run_writer import OUTPUT_FORMATS
 
 _EXAMPLE = f"""examples:
@@ -32,7 +32,7 @@ def _main(argv: Sequence[str] | None) -> None:
     from pyserini_compneg.search.searcher import SignedImpactSearcher
 
     query = chosen_query(args)
-    settings = {"cpt": args.cpt, "weight_scale": args.weight_scale}
+    settings = {"cpt": args.cpt, "weight_scale": args.weight_scale, **chosen_encoder(args)}
     with SignedImpactSearcher(args.index, args.encoder, chosen_operators(args), **settings) as searcher:
         if query is not None:
             show_hits(sys.stdout, searcher, query, args.hits or 10)

@@ -23,6 +23,7 @@ from pyserini_compneg.compose.quantisation import checked_scale
 from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.errors import CollectionError, IndexFormatError
 from pyserini_compneg.lucene import ImpactReader
+from pyserini_compneg.models import ModelOptions
 from pyserini_compneg.search.explanation import Explanation, explain_score
 from pyserini_compneg.search.run_writer import Hit
 
@@ -37,11 +38,13 @@ class SignedImpactSearcher:
     Args:
         index_dir: An index of this package or of stock Anserini, or the name of a prebuilt index, which is downloaded
             on first use.
-        encoder: Encodes the atoms: a name (``bm25``), a JSON Lines file of encoded atoms, or an object with
-            ``encode_batch``. None takes the encoder that the index's manifest names.
+        encoder: Encodes the atoms: ``bm25``, a model (a folder, or a name of the Hugging Face hub), a JSON Lines file
+            of encoded atoms, or an object with ``encode_batch``. None takes the one that the index's manifest names.
         operators: How union, intersection and difference are composed.
         cpt: The form of conjunctions: ``factored``, or ``materialised`` on an index that holds pairs.
         weight_scale: Query weights are round(w · weight_scale). Queries that are composed already are run as they are.
+        model_options: How a model that is named encodes the atoms; None for the defaults.
+        ablation: What is left out of its vectors, one of ``pyserini_compneg.encode.ABLATIONS``; None for nothing.
 
     Raises:
         IndexFormatError: No index there, one of another encoder, or one without the pairs of ``materialised``.
@@ -60,11 +63,14 @@ class SignedImpactSearcher:
         operators: Operators | None = None,
         cpt: str = FACTORED,
         weight_scale: float = WEIGHT_SCALE,
+        model_options: ModelOptions | None = None,
+        ablation: str | None = None,
     ) -> None:
         self.operators = operators or Operators()
         self._cpt = checked_cpt(cpt)
         self._weight_scale = checked_scale(weight_scale)
         self._encoder = encoder
+        self._model = (model_options, ablation)
         self.reader = ImpactReader(index_dir)
         try:
             self._check_pairs()
@@ -169,7 +175,9 @@ class SignedImpactSearcher:
 
     def _query_encoder(self) -> QueryEncoder:
         if self._encoder is None or isinstance(self._encoder, (str, Path)):
-            self._encoder = query_encoder(None if self._encoder is None else str(self._encoder), self.reader)
+            self._encoder = query_encoder(
+                None if self._encoder is None else str(self._encoder), self.reader, *self._model
+            )
         return self._encoder
 
     def _check_pairs(self) -> None:

@@ -6,11 +6,11 @@ import os
 
 import pytest
 
+from pyserini_compneg.datasets.collection import collection_files, source_document
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.files import iter_lines
 from pyserini_compneg.index import build_index
 from pyserini_compneg.index.building import SKIPPED_LOG
-from pyserini_compneg.index.collection import collection_files, source_document
 from pyserini_compneg.lucene import ImpactReader
 
 

@@ -1,0 +1,195 @@
+"""Encoders of queries and of documents with a model of the hub."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from pyserini_compneg.encode.registry import ABLATIONS
+from pyserini_compneg.encode.sides import SideEncoder, load_side
+from pyserini_compneg.encode.vector_cache import VectorCache
+from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.export import model_hash
+from pyserini_compneg.models import Checkpoint, ModelOptions, NeuralSide, StaticSide, model_folder, read_checkpoint
+from pyserini_compneg.models.cache import cache_home
+
+IMPACT_SCALE = 256 / 5
+"""Pyserini's and Anserini's scale for SPLADE: impact = round(weight / 5 * 256)."""
+
+DEFAULTS = ModelOptions()
+
+_SHOWN = 60
+_logger = logging.getLogger(__name__)
+
+
+def load_checkpoint(name: str, options: ModelOptions | None = None) -> Checkpoint:
+    """The checkpoint of a folder or a name of the hub; see ``model_folder`` and ``read_checkpoint``."""
+    return read_checkpoint(model_folder(name), name, options.head if options else None)
+
+
+def checkpoint_hash(checkpoint: Checkpoint) -> str:
+    """What tells a model's vectors from those of another: the hash of the side that makes documents' vectors."""
+    side = checkpoint.document
+    if isinstance(side, StaticSide):
+        raise EncodingError(f"{checkpoint.name}: has no network for documents, so nothing to index with")
+    return model_hash(side)
+
+
+class ModelQueryEncoder:
+    """Encodes queries; every text once, be it in another process.
+
+    Args:
+        checkpoint: The model.
+        options: How it is run.
+        ablation: One of ``ABLATIONS``.
+
+    Attributes:
+        name: The model's name.
+
+    Raises:
+        EncodingError: An unknown ablation, or a model that cannot be used.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        options: ModelOptions | None = None,
+        ablation: str | None = None,
+    ) -> None:
+        options, ablation = options or DEFAULTS, ablation or ABLATIONS[0]
+        if ablation not in ABLATIONS:
+            raise EncodingError(f"ablation must be one of {', '.join(ABLATIONS)}, got {ablation!r}")
+        self.name = checkpoint.name
+        self._side = checkpoint.query
+        if ablation == "doc-only":
+            self._side = StaticSide(self._side.folder, None, self._side.max_length, self._side.prompt)
+        self._ablation = ablation
+        self._options = options
+        self._loaded: SideEncoder | None = None
+        self._cache = VectorCache(self._cache_path(self._side)) if isinstance(self._side, NeuralSide) else None
+        if self._cache is None:
+            self._encoder()
+
+    def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
+        """The vector of each text."""
+        distinct = list(dict.fromkeys(text.strip() for text in texts))
+        vectors = dict(zip(distinct, self._ablated(distinct), strict=True))
+        return [dict(vectors[text.strip()]) for text in texts]
+
+    def encode(self, text: str) -> dict[str, float]:
+        """As :meth:`encode_batch`, for one text."""
+        return self.encode_batch([text])[0]
+
+    def _ablated(self, texts: Sequence[str]) -> list[dict[str, float]]:
+        vectors = self._full(texts)
+        if self._ablation == "no-expansion":
+            own = map(set, self._encoder().own_terms(texts))
+            vectors = [
+                {term: weight for term, weight in vector.items() if term in terms}
+                for vector, terms in zip(vectors, own, strict=True)
+            ]
+        vectors = [self._options.pruned(vector) for vector in vectors]
+        if self._ablation == "no-weighting":
+            vectors = [{term: math.copysign(1.0, weight) for term, weight in vector.items()} for vector in vectors]
+        return vectors
+
+    def _full(self, texts: Sequence[str]) -> list[dict[str, float]]:
+        """The model's vectors, those that are not cached in one go."""
+        known = self._cache.get(texts) if self._cache else {}
+        unknown = [text for text in texts if text not in known]
+        if unknown:
+            encoder = self._encoder()
+            self._warn_of_cuts(unknown, encoder.cut(unknown))
+            made = dict(zip(unknown, encoder.encode_batch(unknown), strict=True))
+            known |= made
+            if self._cache:
+                self._cache.put(made)
+        return [known[text] for text in texts]
+
+    def _encoder(self) -> SideEncoder:
+        if self._loaded is None:
+            self._loaded = load_side(self._side, self._options)
+        return self._loaded
+
+    def _warn_of_cuts(self, texts: Sequence[str], cut: Sequence[bool]) -> None:
+        if longer := [text for text, is_cut in zip(texts, cut, strict=True) if is_cut]:
+            limit = self._options.max_length or self._side.max_length
+            shown = longer[0] if len(longer[0]) <= _SHOWN else longer[0][:_SHOWN] + "..."
+            _logger.warning(
+                "%d of %d queries have more than %d tokens, and what follows is not read; the first is %r",
+                len(longer),
+                len(texts),
+                limit,
+                shown,
+            )
+
+    def _cache_path(self, side: NeuralSide) -> Path:
+        options = self._options
+        length = options.max_length or side.max_length
+        return cache_home() / "queries" / f"{model_hash(side)}-{options.precision}-{options.backend}-{length}.sqlite"
+
+
+class ModelDocumentEncoder:
+    """Encodes documents; one without a character but white space gets an empty vector.
+
+    Args:
+        checkpoint: The model.
+        options: How it is run.
+
+    Attributes:
+        impact_scale: That of Pyserini.
+        settings: What an index keeps of it, so that only queries of the same model are asked.
+        signed: Whether weights may be negative.
+
+    Raises:
+        EncodingError: A model that cannot be used.
+    """
+
+    impact_scale = IMPACT_SCALE
+
+    def __init__(self, checkpoint: Checkpoint, options: ModelOptions | None = None) -> None:
+        options = options or DEFAULTS
+        side = checkpoint.document
+        self.settings: Mapping[str, float | int | str] = {
+            "model": checkpoint_hash(checkpoint),
+            "precision": options.precision,
+            "max_length": options.max_length or side.max_length,
+            **({"top_terms": options.top_terms} if options.top_terms is not None else {}),
+            **({"threshold": options.threshold} if options.threshold else {}),
+        }
+        self._options = options
+        self.signed = isinstance(side, NeuralSide) and side.head.signed
+        self._encoder = load_side(side, options)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
+        """The vector of each text."""
+        return next(self.stream([texts]))
+
+    def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
+        """The vectors of batches of texts, in their order; the next batch is tokenised while one is encoded.
+
+        A batch of some hundreds is best: its texts are sorted by length, so that little is computed for padding.
+        """
+        waiting: deque[Future[tuple[list[int], list[list[int]], int]]] = deque()
+        with ThreadPoolExecutor(1, "tokenizer") as pool:
+            for texts in batches:
+                waiting.append(pool.submit(self._tokenize, texts))
+                if len(waiting) > 1:
+                    yield self._encode(*waiting.popleft().result())
+            while waiting:
+                yield self._encode(*waiting.popleft().result())
+
+    def _tokenize(self, texts: Sequence[str]) -> tuple[list[int], list[list[int]], int]:
+        """The places of the texts that are not blank, their tokens, and the number of texts."""
+        places = [place for place, text in enumerate(texts) if text and not text.isspace()]
+        return places, self._encoder.tokenize([texts[place] for place in places]), len(texts)
+
+    def _encode(self, places: Sequence[int], ids: Sequence[Sequence[int]], count: int) -> list[dict[str, float]]:
+        vectors: list[dict[str, float]] = [{} for _ in range(count)]
+        for place, vector in zip(places, self._encoder.encode_tokens(ids), strict=True):
+            vectors[place] = self._options.pruned(vector)
+        return vectors

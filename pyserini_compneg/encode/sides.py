@@ -1,0 +1,152 @@
+"""One side of a model, documents' or queries', from texts to vectors."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.export import export_model, read_report
+from pyserini_compneg.models import ModelOptions, NeuralSide, Side, StaticSide
+from pyserini_compneg.models.batching import SparseModel, encode_tokens
+from pyserini_compneg.models.onnx_model import OnnxModel
+from pyserini_compneg.models.tokenizer import TextTokenizer, index_term
+
+
+class SideEncoder(ABC):
+    """Texts in, vectors out, for one side of a model."""
+
+    def __init__(self, tokenizer: TextTokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    @abstractmethod
+    def encode_tokens(self, ids: Sequence[Sequence[int]]) -> list[dict[str, float]]:
+        """The vectors of tokenised texts."""
+
+    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
+        """The token ids of texts, for :meth:`encode_tokens`; in a thread of its own it takes no time."""
+        return self._tokenizer(texts).ids
+
+    def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
+        """The vectors of texts."""
+        return self.encode_tokens(self.tokenize(texts))
+
+    def own_terms(self, texts: Sequence[str]) -> list[list[str]]:
+        """The terms of each text's own tokens, each once, without special tokens."""
+        return [self._terms_of(ids) for ids in self.tokenize(texts)]
+
+    def cut(self, texts: Sequence[str]) -> list[bool]:
+        """For each text whether it is longer than what is read of it."""
+        return self._tokenizer(texts).cut
+
+    def _terms_of(self, ids: Sequence[int]) -> list[str]:
+        tokenizer = self._tokenizer
+        return [tokenizer.terms[number] for number in dict.fromkeys(ids) if number not in tokenizer.special]
+
+
+def load_side(side: Side, options: ModelOptions) -> SideEncoder:
+    """Loads a model, exporting it first where that was not done before.
+
+    Raises:
+        EncodingError: A checkpoint that cannot be used.
+        OutputError: An export that cannot be written.
+    """
+    return StaticEncoder(side, options) if isinstance(side, StaticSide) else NeuralEncoder(side, options)
+
+
+class NeuralEncoder(SideEncoder):
+    """Runs a masked language model.
+
+    Args:
+        side: The checkpoint's part.
+        options: How it is run.
+    """
+
+    def __init__(self, side: NeuralSide, options: ModelOptions) -> None:
+        length = _length(side, options)
+        self._batch_size = options.batch_size
+        if options.backend == "onnx":
+            folder = export_model(side, options.precision)
+            self._model: SparseModel = OnnxModel(folder, options.device)
+            super().__init__(TextTokenizer(folder, length, prompt=side.prompt))
+            width = read_report(folder)["width"]
+        else:
+            from pyserini_compneg.models.torch_model import TorchModel
+
+            super().__init__(TextTokenizer(side.folder, length, prompt=side.prompt))
+            model = TorchModel(side, options.device, half=options.precision == "fp16")
+            self._model, width = model, model.module.width
+        self._tokenizer.fit(width, str(side.folder))
+        self._static = StaticEncoder(side.own_terms, options) if side.own_terms else None
+
+    def encode_tokens(self, ids: Sequence[Sequence[int]]) -> list[dict[str, float]]:
+        """See :class:`SideEncoder`."""
+        vectors = encode_tokens(self._model, ids, self._tokenizer.terms, self._batch_size)
+        if self._static is None:
+            return vectors
+        weights = self._static.weights
+        return [
+            {term: value * weights[term] for term, value in vector.items() if term in own and weights.get(term)}
+            for vector, own in zip(vectors, map(self._term_set, ids), strict=True)
+        ]
+
+    def _term_set(self, ids: Sequence[int]) -> set[str]:
+        return {self._tokenizer.terms[number] for number in ids}
+
+
+class StaticEncoder(SideEncoder):
+    """Looks up the weight of each of a text's own tokens, however often it occurs; without a file, that is 1.
+
+    Args:
+        side: The checkpoint's part.
+        options: Of which the length counts.
+
+    Attributes:
+        weights: The weights of terms.
+    """
+
+    def __init__(self, side: StaticSide, options: ModelOptions) -> None:
+        super().__init__(TextTokenizer(side.folder, _length(side, options), False, side.prompt))
+        if side.weights is None:
+            self.weights = dict.fromkeys(self._tokenizer.terms, 1.0)
+        elif side.weights.suffix == ".json":
+            self.weights = _json_weights(side.weights)
+        else:
+            self.weights = _tensor_weights(side.weights, self._tokenizer.terms)
+
+    def encode_tokens(self, ids: Sequence[Sequence[int]]) -> list[dict[str, float]]:
+        """See :class:`SideEncoder`."""
+        weights = self.weights
+        return [{term: weights[term] for term in self._terms_of(text) if weights.get(term)} for text in ids]
+
+
+def _length(side: Side, options: ModelOptions) -> int:
+    if options.max_length is not None and not 3 <= options.max_length <= side.max_length:
+        raise EncodingError(
+            f"{side.folder}: reads from 3 to {side.max_length} tokens of a text, not --max-length {options.max_length}"
+        )
+    return options.max_length or side.max_length
+
+
+def _json_weights(file: Path) -> dict[str, float]:
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+        return {index_term(token): float(weight) for token, weight in values.items()}
+    except (OSError, ValueError, TypeError, AttributeError) as cause:
+        raise EncodingError(f"{file}: expected JSON of tokens and their weights: {cause}") from None
+
+
+def _tensor_weights(file: Path, terms: Sequence[str]) -> dict[str, float]:
+    try:
+        from safetensors.numpy import load_file
+    except ImportError:
+        raise EncodingError(f"{file}: needs the package safetensors; pip install 'pyserini_compneg[onnx]'") from None
+    try:
+        weights = load_file(file)["weight"].tolist()
+    except Exception as cause:  # of the library, of its own class
+        raise EncodingError(f"{file}: cannot be read: {cause}") from None
+    if len(weights) < len(terms):
+        raise EncodingError(f"{file}: has {len(weights):,} weights, the tokenizer {len(terms):,} tokens")
+    return dict(zip(terms, weights, strict=False))
