@@ -147,13 +147,16 @@ def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[d
 
 
 def has_vectors(files: Sequence[Path]) -> bool:
-    """Whether the first document of a collection that can be read brings a vector."""
+    """Whether documents bring vectors: whether the first one does that can be read and has a vector or a text."""
     for block in iter_collection_blocks(files):
         for source, line in block.numbered():
             with suppress(CollectionError):
-                if line and not line.isspace():
-                    return source_document(decoded_line(line, source), source).vector is not None
-    return False
+                record = parse_json_object(decoded_line(line, source), source, repeated_keys=True)
+                if "vector" in record:
+                    return True
+                if any(field in record for field in ("contents", "title", "text")):
+                    return False
+    return True
 
 
 def fingerprint(files: Sequence[Path]) -> list[list[str | int]]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from pyserini_compneg.errors import DownloadError, EncodingError
 
-_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+_FILES = (".jsonl", ".json", ".gz", ".tsv", ".txt")
 _TEXTS = ("*.json", "*.txt")
 _WEIGHTS = ("*.safetensors", "*.bin")
 _OTHER_FORMATS = ("onnx/*", "openvino/*", "*/onnx/*", "coreml/*", "*training_args.bin", "*optimizer.bin")
@@ -25,10 +26,13 @@ def model_folder(name: str) -> Path:
         DownloadError: A model that is not in the cache and cannot be downloaded.
     """
     path = Path(name).expanduser()
-    if path.is_dir():
+    if name and path.is_dir():
         return path
-    if not _HUB_NAME.fullmatch(name) or path.exists():
-        raise EncodingError(f"no model {name!r}: neither a folder nor a name of the Hugging Face hub, owner/name")
+    if not _HUB_NAME.fullmatch(name) or path.suffix in _FILES or path.exists():
+        raise EncodingError(
+            f"no encoder {name!r}; expected bm25, a model (a folder, or owner/name on the Hugging Face hub), or a JSON "
+            "Lines file of texts encoded with it"
+        )
     try:
         from huggingface_hub import snapshot_download
     except ImportError:

@@ -98,10 +98,12 @@ def _masked_lm(side: NeuralSide) -> Any:
     """Loads the weights, all of them: a head with random ones would give random vectors."""
     try:
         from transformers import AutoModelForMaskedLM
-        from transformers.utils.logging import disable_progress_bar
+        from transformers.utils import logging as reports
     except ImportError:
         raise EncodingError("checkpoints need transformers; pip install 'pyserini_compneg[torch]'") from None
-    disable_progress_bar()
+    reports.disable_progress_bar()
+    before = reports.get_verbosity()
+    reports.set_verbosity_error()  # what it reports of missing weights is said below, in one line
     try:
         model, report = AutoModelForMaskedLM.from_pretrained(
             side.folder, local_files_only=True, output_loading_info=True, dtype=torch.float32
@@ -109,6 +111,8 @@ def _masked_lm(side: NeuralSide) -> Any:
     except Exception as cause:  # of torch, safetensors, transformers: without a common class
         lines = str(cause).strip().splitlines() or [type(cause).__name__]
         raise EncodingError(f"{side.folder}: the model cannot be loaded: {lines[0][:200]}") from None
+    finally:
+        reports.set_verbosity(before)
     missing = sorted(report["missing_keys"])
     if missing:
         raise EncodingError(f"{side.folder}: its weights lack {missing[0]}{_more(missing)}; a head must be trained")

@@ -239,7 +239,8 @@ def test_errors_are_one_line_and_leave_no_file(index, tmp_path, capfd, topic, op
         (["--encoder", "bm25"], "bm25 weighs a query's terms by the statistics of an index; name the --index"),
         (
             ["--encoder", "splade"],
-            "no query encoder 'splade'; expected bm25, or a JSON Lines file of queries encoded with the index's model",
+            "no encoder 'splade'; expected bm25, a model (a folder, or owner/name on the Hugging Face hub), or a JSON "
+            "Lines file of texts encoded with it",
         ),
         (["--index", "no/index"], "no/index: no such index folder; build one with python -m pyserini_compneg.index"),
     ],

