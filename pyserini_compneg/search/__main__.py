@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from pyserini_compneg.cli import count, run_main
+from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.query_options import SYNTAX, add_query_options, chosen_operators, chosen_query
 from pyserini_compneg.search.run_writer import OUTPUT_FORMATS
 
@@ -35,7 +36,8 @@ def _main(argv: Sequence[str] | None) -> None:
     settings = {"cpt": args.cpt, "weight_scale": args.weight_scale}
     with SignedImpactSearcher(args.index, args.encoder, chosen_operators(args), **settings) as searcher:
         if query is not None:
-            show_hits(sys.stdout, searcher, query, args.hits or 10)
+            with atomic_writer(None) as handle:
+                show_hits(handle, searcher, query, args.hits or 10)
         else:
             search_topics(
                 searcher,

@@ -317,6 +317,15 @@ def test_a_reader_that_goes_away_is_no_error(index, topics):
     assert process.returncode == 0
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("what", [["--query", "spy"], ["--topics", "{topics}"]])
+def test_a_full_standard_output_is_one_line(index, topics, what):
+    arguments = [argument.format(topics=topics) for argument in what]
+    with open("/dev/full", "w") as full, start("--index", index, *arguments, stdout=full) as process:
+        assert process.communicate(timeout=60)[1] == "error: standard output: no space left on device\n"
+    assert process.returncode == 1
+
+
 def test_the_module_runs_and_is_quiet(index):
     with start("--index", index, "--query", "spy AND comedy", "--hits", "1") as process:
         out, err = process.communicate(timeout=60)
