@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from pyserini_compneg.errors import CompNegError
+from pyserini_compneg.files import atomic_writer
 
 DONE, FAILED, INTERRUPTED, TERMINATED = 0, 1, 130, 143
 
@@ -32,10 +33,21 @@ def run_main(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[
     """
     _prepare_streams()
     _exit_on_sigterm()
+    code = _ended(main, argv)
+    try:
+        sys.stdout.flush()
+    except OSError:  # what failed was said
+        _discard_output()
+    return code
+
+
+def _ended(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[str] | None) -> int:
+    """The exit code of whatever ended the command."""
     try:
         _check_text(sys.argv[1:] if argv is None else argv)
         code = main(argv)
-        sys.stdout.flush()
+        with atomic_writer(None):  # flushes what was printed
+            pass
         return code or DONE
     except SystemExit as stop:  # argparse: --help, --version and wrong usage
         if stop.code == TERMINATED:

@@ -125,8 +125,8 @@ def atomic_writer(path: str | Path | None, remedy: str = "choose another place w
         OutputError: The place cannot be written, or the disk is full.
     """
     if path is None or str(path) == "-":
-        yield sys.stdout
-        sys.stdout.flush()
+        with _standard_output():
+            yield sys.stdout
         return
     direct = os.path.exists(path) and not os.path.isdir(path) and not stat.S_ISREG(os.stat(path).st_mode)
     target = Path(path) if direct else Path(os.path.realpath(path))
@@ -149,6 +149,17 @@ def atomic_writer(path: str | Path | None, remedy: str = "choose another place w
             written.unlink(missing_ok=True)
         if isinstance(cause, OSError) and cause.errno in _DISK_FULL:
             raise _unwritable(path, cause, remedy) from None
+        raise
+
+
+@contextmanager
+def _standard_output() -> Iterator[None]:
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as cause:
+        if cause.errno in _DISK_FULL:
+            raise OutputError(f"standard output: {(cause.strerror or str(cause)).lower()}") from None
         raise
 
 

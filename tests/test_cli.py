@@ -67,6 +67,20 @@ def test_a_closed_pipe_is_quiet(lines):
     assert process.returncode == 0
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [("pass", "error: standard output: no space left on device"), ("raise CompNegError('bad')", "error: bad")],
+)
+def test_a_full_standard_output_is_one_line(end, said):
+    script = f"from pyserini_compneg.errors import CompNegError\ndef main(argv):\n    print('x')\n    {end}"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    with open("/dev/full", "w") as full, run_script(script, stdout=full, env=environment) as process:
+        assert process.communicate()[1].decode() == f"{said}{os.linesep}"
+    assert process.returncode == 1
+
+
 def test_warnings_of_the_package_and_utf8_in_any_locale():
     script = "import logging\ndef main(argv):\n    logging.getLogger('x').warning('%s is odd', 7)\n    print('\u2229')"
     environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -210,3 +210,12 @@ def test_a_full_disk():
     assert str(caught.value) == (
         "/dev/full: cannot be written: no space left on device; choose another place with --output"
     )
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_standard_output(monkeypatch):
+    with open("/dev/full", "wb", buffering=0) as full:
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(full, write_through=True))
+        with pytest.raises(OutputError) as caught, atomic_writer(None) as handle:
+            handle.write("x")
+    assert str(caught.value) == "standard output: no space left on device"

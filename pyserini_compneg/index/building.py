@@ -157,6 +157,8 @@ def _parents(target: Path) -> Iterator[None]:
     try:
         with _our_words(target):
             made += (folder for folder in target.parents if not folder.exists())
+            if not (above := next(folder for folder in target.parents if folder.exists())).is_dir():
+                raise OutputError(f"{target}: cannot be written: {above} is no folder; give another --index")
             target.parent.mkdir(parents=True, exist_ok=True)
         yield
     except BaseException:

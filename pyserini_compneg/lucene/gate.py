@@ -7,11 +7,12 @@ lack and leaves the choice of Java to chance. If Pyserini was first, our jar is 
 from __future__ import annotations
 
 import importlib.util
+import locale
 import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib import resources
@@ -26,7 +27,6 @@ _COLLECTOR = ("-XX:+UseParallelGC", "-XX:MaxNewSize=256m")
 """For the garbage of indexing, unless the user has chosen a collector: Java does not start with two."""
 
 _OPTIONS = (
-    "-Dsun.jnu.encoding=UTF-8",  # names of files, in any locale
     "-Xrs",  # signals stay with Python: an interrupted command has to clean up
     "--enable-native-access=ALL-UNNAMED",
     "-Dslf4j.internal.verbosity=WARN",
@@ -101,7 +101,8 @@ def _autoclass() -> Any:
             return autoclass
         java = find_java()
         _configure(jnius_config, java)
-        with _environment(JAVA_HOME=java.home, JVM_PATH=java.library), _captured_stderr() as said:
+        places = {"JAVA_HOME": str(java.home), "JVM_PATH": str(java.library)}
+        with _environment(places | _names_in_utf8()), _captured_stderr() as said:
             try:
                 from jnius import autoclass
             except Exception as cause:
@@ -110,10 +111,10 @@ def _autoclass() -> Any:
 
 
 @contextmanager
-def _environment(**values: Path) -> Iterator[None]:
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
     """Sets variables for the time of the start, where jnius looks for its machine."""
     saved = {name: os.environ.get(name) for name in values}
-    os.environ.update({name: str(value) for name, value in values.items()})
+    os.environ.update(values)
     try:
         yield
     finally:
@@ -122,6 +123,12 @@ def _environment(**values: Path) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+def _names_in_utf8() -> dict[str, str]:
+    """Has Java encode names of files as Python does: as UTF-8 in the locale C, too, for which Java has no option."""
+    unlike = sys.getfilesystemencoding() == "utf-8" != locale.getencoding().lower()
+    return {"LC_ALL": "C.UTF-8"} if unlike else {}
 
 
 @contextmanager

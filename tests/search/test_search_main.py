@@ -181,10 +181,12 @@ def test_a_query_that_is_not_utf8(index, capfd):
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_an_output_never_replaces_what_is_read(index, topics, capfd):
+def test_an_output_never_replaces_what_is_read(index, topics, tmp_path, capfd):
     before = (index / "compneg.json").read_bytes()
-    for output, source in ((index / "compneg.json", index), (topics, topics)):
-        assert run(index, "--topics", topics, "--output", output) == 1
+    atoms = tmp_path / "atoms.jsonl"
+    atoms.write_text('{"text": "spy", "vector": {"spy": 1}, "encoder": "bm25"}\n')
+    for output, source in ((index / "compneg.json", index), (topics, topics), (atoms, atoms)):
+        assert run(index, "--topics", topics, "--encoder", atoms, "--output", output) == 1
         said = f"error: {output}: would overwrite {source}; choose another place with --output\n"
         assert capfd.readouterr() == ("", said)
     assert (index / "compneg.json").read_bytes() == before
@@ -315,6 +317,15 @@ def test_a_reader_that_goes_away_is_no_error(index, topics):
         os.close(write_end)
         assert process.communicate(timeout=60)[1] == ""
     assert process.returncode == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("what", [["--query", "spy"], ["--topics", "{topics}"]])
+def test_a_full_standard_output_is_one_line(index, topics, what):
+    arguments = [argument.format(topics=topics) for argument in what]
+    with open("/dev/full", "w") as full, start("--index", index, *arguments, stdout=full) as process:
+        assert process.communicate(timeout=60)[1] == "error: standard output: no space left on device\n"
+    assert process.returncode == 1
 
 
 def test_the_module_runs_and_is_quiet(index):
