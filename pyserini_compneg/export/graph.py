@@ -17,7 +17,7 @@ from pyserini_compneg.models.onnx_model import INPUTS, OUTPUTS
 from pyserini_compneg.models.torch_model import SparseEncoderModule
 
 _DENSE = "pooled"
-_OPSET = 18
+_OPSET = 20
 
 
 def write_graph(module: SparseEncoderModule, precision: str, path: Path) -> None:

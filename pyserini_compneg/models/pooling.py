@@ -38,7 +38,7 @@ def pooled(hidden: Tensor, mask: Tensor, slices: Sequence[tuple[Tensor, Tensor]]
     # A copy of the first token in place of padding changes no maximum and no minimum. Masking the hidden states is
     # cheaper than masking logits, and multiplying by 0 would make padding win over negative logits.
     real = torch.where(mask[:, :, None] > 0, hidden, hidden[:, :1])
-    return torch.cat([_extreme(functional.linear(real, weight, bias), head) for weight, bias in slices], -1)
+    return torch.cat([_extreme(functional.linear(real, weight), bias, head) for weight, bias in slices], -1)
 
 
 def activated(logits: Tensor, head: Head) -> Tensor:
@@ -47,12 +47,12 @@ def activated(logits: Tensor, head: Head) -> Tensor:
     return torch.log1p(value) if head.activation == "log1p_relu" else value
 
 
-def _extreme(logits: Tensor, head: Head) -> Tensor:
-    """Maximum over the tokens, or what Eq. 12 and 13 make of maximum and minimum."""
-    positive = activated(logits.amax(1), head)
+def _extreme(products: Tensor, bias: Tensor, head: Head) -> Tensor:
+    """Maximum over the tokens, or what Eq. 12 and 13 make of maximum and minimum; the bias is the same for all tokens."""
+    positive = activated(products.amax(1) + bias, head)
     if not head.signed:
         return positive
-    negative = activated(-logits.amin(1), head)
+    negative = activated(-(products.amin(1) + bias), head)
     if head.pooling == "sum":
         return positive - negative
     return torch.where(positive >= negative, positive, -negative)
