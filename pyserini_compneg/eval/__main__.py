@@ -13,7 +13,7 @@ from pyserini_compneg.errors import RunFormatError
 from pyserini_compneg.eval.measures import DEFAULT_MEASURES, Measure, coverage, evaluate, parse_measures
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.eval.table import TABLE_FORMATS, PerQuery, make_rows, render, run_labels
-from pyserini_compneg.files import atomic_writer
+from pyserini_compneg.files import atomic_writer, keep_inputs
 
 _logger = logging.getLogger("pyserini_compneg.eval")
 
@@ -36,6 +36,7 @@ def _main(argv: Sequence[str] | None) -> None:
     args = parser.parse_args(argv)
     if args.groups and not args.by:
         parser.error("--groups needs --by")
+    keep_inputs(args.output, *filter(None, (args.qrels, args.groups, *args.run)))
     measures = parse_measures(args.measures or DEFAULT_MEASURES)
     qrels = read_qrels(args.qrels)
     groups = {qid: qid for qid in qrels} if args.per_query else {}

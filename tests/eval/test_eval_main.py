@@ -71,6 +71,18 @@ def test_errors_are_one_line(folder, capsys):
     assert capsys.readouterr().err == f"error: {folder / 'dev.jsonl'}: no template for query '7' of the qrels\n"
 
 
+@pytest.mark.parametrize("name", ["qrels", "dev.jsonl", "good/run.txt"])
+def test_an_output_never_replaces_what_is_read(folder, capsys, name):
+    place = folder / name
+    before = place.read_text()
+    arguments = ["--qrels", str(folder / "qrels"), "--run", str(folder / "good" / "run.txt")]
+    arguments += ["--by", "template", "--groups", str(folder / "dev.jsonl"), "--output", str(place)]
+    assert main(arguments) == 1
+    said = f"error: {place}: would overwrite {place}; choose another place with --output\n"
+    assert capsys.readouterr() == ("", said)
+    assert place.read_text() == before
+
+
 def test_usage(capsys):
     assert main([]) == 2
     assert "--qrels" in capsys.readouterr().err

@@ -181,10 +181,12 @@ def test_a_query_that_is_not_utf8(index, capfd):
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_an_output_never_replaces_what_is_read(index, topics, capfd):
+def test_an_output_never_replaces_what_is_read(index, topics, tmp_path, capfd):
     before = (index / "compneg.json").read_bytes()
-    for output, source in ((index / "compneg.json", index), (topics, topics)):
-        assert run(index, "--topics", topics, "--output", output) == 1
+    atoms = tmp_path / "atoms.jsonl"
+    atoms.write_text('{"text": "spy", "vector": {"spy": 1}, "encoder": "bm25"}\n')
+    for output, source in ((index / "compneg.json", index), (topics, topics), (atoms, atoms)):
+        assert run(index, "--topics", topics, "--encoder", atoms, "--output", output) == 1
         said = f"error: {output}: would overwrite {source}; choose another place with --output\n"
         assert capfd.readouterr() == ("", said)
     assert (index / "compneg.json").read_bytes() == before
