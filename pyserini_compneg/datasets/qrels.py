@@ -8,7 +8,7 @@ from typing import Any
 
 from pyserini_compneg.datasets.records import checked_id, docid_from_title, query_id
 from pyserini_compneg.errors import RunFormatError
-from pyserini_compneg.files import iter_jsonl, iter_lines, source_name
+from pyserini_compneg.files import iter_lines, source_name
 from pyserini_compneg.json_objects import parse_json_object
 
 Qrels = dict[str, dict[str, int]]
@@ -59,8 +59,11 @@ def read_groups(path: str | Path, key: str) -> dict[str, str]:
         RunFormatError: A line without an id or without that metadata, or a query that is given twice.
     """
     groups: dict[str, str] = {}
-    for number, record in iter_jsonl(path, RunFormatError):
+    for number, line in iter_lines(path, RunFormatError):
         source = f"{source_name(path)}:{number}"
+        if not line.lstrip().startswith("{"):
+            raise RunFormatError(f"{source}: no JSON, so no `metadata.{key}` to group by; name one with --groups")
+        record = parse_json_object(line, source, RunFormatError)
         qid = query_id(record, number, source, RunFormatError)
         if qid in groups:
             raise RunFormatError(f"{source}: the query id {qid!r} is given twice")

@@ -65,6 +65,9 @@ def test_errors_are_one_line(folder, capsys):
     run = str(folder / "good" / "run.txt")
     assert main(["--qrels", str(folder / "none"), "--run", run]) == 1
     assert capsys.readouterr() == ("", f"error: {folder / 'none'}: no such file\n")
+    assert main(["--qrels", str(folder / "qrels"), "--run", run, "--by", "template"]) == 1
+    said = "no JSON, so no `metadata.template` to group by; name one with --groups"
+    assert capsys.readouterr() == ("", f"error: {folder / 'qrels'}:1: {said}\n")
     (folder / "qrels").write_text("7 0 a 1\n")
     groups = ["--by", "template", "--groups", str(folder / "dev.jsonl")]
     assert main(["--qrels", str(folder / "qrels"), "--run", run, *groups]) == 1
