@@ -113,6 +113,7 @@ def _prepare_streams() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_LowerCaseLevel())
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    logging.getLogger("pyserini_compneg").setLevel(logging.INFO)
 
 
 def _discard_output() -> None:

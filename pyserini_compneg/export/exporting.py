@@ -90,7 +90,7 @@ def _make(side: NeuralSide, precision: str, folder: Path) -> None:
     from pyserini_compneg.export.graph import write_graph
     from pyserini_compneg.models.torch_model import TorchModel
 
-    _logger.warning("exporting %s to ONNX (%s), once; it is kept in %s", side.folder, precision, folder.parent)
+    _logger.info("exporting %s to ONNX (%s), once; it is kept in %s", side.folder, precision, folder.parent)
     tokenizer = TextTokenizer(side.folder, side.max_length)
     original = TorchModel(side)
     tokenizer.fit(original.module.width, str(side.folder))

@@ -81,6 +81,8 @@ def build_index(
     if inside := next((file for file in files if file.resolve().is_relative_to(place)), None):
         raise CollectionError(f"{inside}: lies in the folder of the index, {index}; give another --index")
     check_target(place, options.get("overwrite", False))  # before the collection is read
+    if Path(encoder).is_dir():
+        encoder = os.path.realpath(encoder)  # so that searches find it from other folders
     source: Source
     if encoder != BM25 and not has_vectors(files):
         source = TextSource(_model_encoder(encoder, model_options))

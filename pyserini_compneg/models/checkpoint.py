@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.models.heads import Head
 
-WEIGHT_FILES = ("*.safetensors", "*.bin")
+WEIGHT_FILES = ("model*.safetensors", "pytorch_model*.bin")
 IDF_FILE = "idf.json"
 LONGEST_INPUT = 512
 """Tokens of a text, unless a checkpoint says less; what follows is cut off."""
@@ -61,9 +61,13 @@ class NeuralSide:
     @property
     def files(self) -> list[Path]:
         """What the model is made of: its configuration, tokenizer and weights."""
-        weights = [file for pattern in WEIGHT_FILES for file in sorted(self.folder.glob(pattern))]
         names = ("config.json", "tokenizer.json", "vocab.txt")
-        return [file for file in map(self.folder.joinpath, names) if file.is_file()] + weights
+        return [file for file in map(self.folder.joinpath, names) if file.is_file()] + self.weights
+
+    @property
+    def weights(self) -> list[Path]:
+        """The files of weights, in the safe format if there are any; transformers reads the same ones."""
+        return next(filter(None, (sorted(self.folder.glob(pattern)) for pattern in WEIGHT_FILES)), [])
 
 
 Side: TypeAlias = NeuralSide | StaticSide
@@ -196,7 +200,7 @@ def _check_masked_lm(side: NeuralSide, name: str) -> None:
         )
     if "auto_map" in config:
         raise EncodingError(f"{name}: needs code of its own to be run, which is not done; name another model")
-    if not any(path.suffix in (".safetensors", ".bin") for path in side.files):
+    if not side.weights:
         raise EncodingError(f"{name}: {side.folder} has no weights (model.safetensors or pytorch_model.bin)")
 
 

@@ -48,7 +48,7 @@ def activated(logits: Tensor, head: Head) -> Tensor:
 
 
 def _extreme(products: Tensor, bias: Tensor, head: Head) -> Tensor:
-    """Maximum over the tokens, or what Eq. 12 and 13 make of maximum and minimum; the bias is the same for all tokens."""
+    """Maximum over the tokens, or what Eq. 12 and 13 make of maximum and minimum; all tokens have the same bias."""
     positive = activated(products.amax(1) + bias, head)
     if not head.signed:
         return positive

@@ -106,7 +106,11 @@ def _masked_lm(side: NeuralSide) -> Any:
     reports.set_verbosity_error()  # what it reports of missing weights is said below, in one line
     try:
         model, report = AutoModelForMaskedLM.from_pretrained(
-            side.folder, local_files_only=True, output_loading_info=True, dtype=torch.float32, attn_implementation="eager"
+            side.folder,
+            local_files_only=True,
+            output_loading_info=True,
+            dtype=torch.float32,
+            attn_implementation="eager",
         )
     except Exception as cause:  # of torch, safetensors, transformers: without a common class
         lines = str(cause).strip().splitlines() or [type(cause).__name__]

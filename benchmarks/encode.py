@@ -1,0 +1,207 @@
+"""How fast models encode: as Pyserini and sentence-transformers run them, and as this package does, on the same texts.
+
+    python benchmarks/encode.py [--collection FILE] [--documents 256] [--shapes minilm-l6 bert-base] [--rounds 3]
+                                [--max-length 256] [--topics FILE]
+
+The models have real sizes and a real vocabulary, and random weights with as many terms a text as SPLADE gives (see
+checkpoints.py); they are kept below indexes/models. All sides encode the same texts in turn, in one process, with all
+cores: Pyserini's SpladeDocumentEncoder in batches of 32 as they come, sentence-transformers' SparseEncoder with its own
+sorting, and this package with torch and with onnxruntime, in fp32 and int8. Ours includes the vectors as Python
+mappings, as does Pyserini's. Then single queries, and the memory of a process that encodes n and 4n documents.
+
+With --topics, what int8 changes: the collection is indexed in fp32 and in int8 with a model on the trained trunk of
+all-MiniLM-L6-v2, and the share of the ten best documents that both have is printed. The decoder on that trunk is not
+trained, so this says how rounding changes vectors of real activations, not how good rankings are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import logging
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from checkpoints import SHAPES, TERMS, make_checkpoint
+from measuring import in_child, peak_bytes
+from reporting import INDEXES, megabytes, table, write_json
+
+from pyserini_compneg.cli import count, run_main
+from pyserini_compneg.compose.batch import topic_query
+from pyserini_compneg.datasets.collection import collection_files, iter_collection_blocks, text_documents
+from pyserini_compneg.datasets.topics import read_topics
+from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder, load_checkpoint
+from pyserini_compneg.index import build_index
+from pyserini_compneg.lucene import java_class
+from pyserini_compneg.models import ModelOptions
+from pyserini_compneg.search import SignedImpactSearcher
+
+SAMPLE = Path(__file__).parent.parent / "pyserini_compneg/resources/sample/documents.jsonl.gz"
+BATCH = 32
+QUERIES = 100
+_OURS = {
+    "ours, torch": {"backend": "torch"},
+    "ours, onnx fp32": {},
+    "ours, onnx int8": {"precision": "int8"},
+}
+
+Encode = Callable[[Sequence[str]], object]
+
+
+def read_texts(collection: Path, documents: int) -> list[str]:
+    """Texts from the whole of a collection."""
+    blocks = iter_collection_blocks(collection_files(collection))
+    texts = [document.text or "" for block in blocks for document in text_documents(block)[0].values()]
+    return [texts[place] for place in np.linspace(0, len(texts) - 1, min(documents, len(texts))).astype(int)]
+
+
+def checkpoint(shape: str, texts: Sequence[str], trained_trunk: bool = False) -> Path:
+    """The folder of a model, made if there is none."""
+    folder = INDEXES / "models" / (shape + ("-trunk" if trained_trunk else ""))
+    if not (folder / "config.json").exists():
+        make_checkpoint(folder, shape, texts[:64], trained_trunk)
+    return folder
+
+
+def sides(folder: Path, max_length: int) -> dict[str, Encode]:
+    """What encodes texts, by name."""
+    made: dict[str, Encode] = {"Pyserini, torch": pyserini(folder, max_length)}
+    made["sentence-transformers, torch"] = sentence_transformers(folder, max_length)
+    for name, settings in _OURS.items():
+        options = ModelOptions(max_length=max_length, **settings)
+        made[name] = ModelDocumentEncoder(load_checkpoint(str(folder)), options).encode_batch
+    return made
+
+
+def pyserini(folder: Path, max_length: int) -> Encode:
+    """Pyserini's own encoder of documents."""
+    java_class(
+        "java.lang.Object"
+    )  # Pyserini starts a Java when it is imported, and ours finds one that is recent enough
+    from pyserini.encode import SpladeDocumentEncoder
+
+    encoder = SpladeDocumentEncoder(str(folder), device="cpu")
+    return lambda texts: [
+        encoder.encode(list(texts[start : start + BATCH]), max_length=max_length)
+        for start in range(0, len(texts), BATCH)
+    ]
+
+
+def sentence_transformers(folder: Path, max_length: int) -> Encode:
+    """sentence-transformers' own encoder."""
+    from sentence_transformers import SparseEncoder
+
+    encoder = SparseEncoder(str(folder), device="cpu")
+    encoder.max_seq_length = max_length
+    return lambda texts: encoder.encode(list(texts), batch_size=BATCH, show_progress_bar=False)
+
+
+def rates(encoders: dict[str, Encode], texts: Sequence[str], rounds: int) -> dict[str, list[float]]:
+    """Texts a second of each side in each round, after a part of the texts that does not count."""
+    for encode in encoders.values():
+        encode(texts[:BATCH])
+    taken: dict[str, list[float]] = {name: [] for name in encoders}
+    for _, (name, encode) in itertools.product(range(rounds), encoders.items()):
+        start = time.perf_counter()
+        encode(texts)
+        taken[name].append(len(texts) / (time.perf_counter() - start))
+    return taken
+
+
+def query_milliseconds(folder: Path, queries: Sequence[str], settings: dict[str, Any]) -> tuple[float, float]:
+    """Median and 99th percentile of the time for one query, of those that are not on disk yet."""
+    encoder = ModelQueryEncoder(load_checkpoint(str(folder)), ModelOptions(**settings))
+    encoder._cache = None  # noqa: SLF001  # what is measured is the model
+    taken = []
+    for query in [*queries[:5], *queries]:
+        start = time.perf_counter()
+        encoder.encode(query)
+        taken.append(1000 * (time.perf_counter() - start))
+    return float(np.median(taken[5:])), float(np.percentile(taken[5:], 99))
+
+
+def memory(folder: Path, texts: Sequence[str], repeats: int) -> int:
+    """The peak of a process that encodes texts a number of times, in bytes."""
+    encoder = ModelDocumentEncoder(load_checkpoint(str(folder)), ModelOptions(max_length=256))
+    for _ in encoder.stream(itertools.repeat(list(texts), repeats)):
+        pass
+    return peak_bytes()
+
+
+def overlap(folder: Path, collection: Path, topics: Path) -> tuple[float, int]:
+    """The share of fp32's ten best documents that int8 has, too, and the number of queries."""
+    queries = {topic.qid: topic_query(topic) for topic in read_topics(topics)}
+    best = []
+    for precision in ("fp32", "int8"):
+        index = INDEXES / f"encode-{precision}"
+        options = ModelOptions(precision=precision, max_length=256)
+        build_index(collection, index, str(folder.resolve()), model_options=options, overwrite=True)
+        with SignedImpactSearcher(index, model_options=ModelOptions(precision=precision)) as searcher:
+            found = searcher.batch_search(list(queries.values()), list(queries), 10)
+            best.append({qid: {hit.docid for hit in hits} for qid, hits in found.items()})
+    shares = [len(best[0][qid] & best[1][qid]) / len(best[0][qid]) for qid in queries if best[0][qid]]
+    return float(np.mean(shares)), len(shares)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Prints the tables."""
+    return run_main(_main, argv)
+
+
+def _main(argv: Sequence[str] | None) -> None:
+    args = _parser().parse_args(argv)
+    logging.getLogger("pyserini_compneg").setLevel(logging.ERROR)
+    INDEXES.mkdir(exist_ok=True)
+    texts = read_texts(args.collection, args.documents)
+    results: dict[str, Any] = {"documents": len(texts), "max_length": args.max_length, "terms": TERMS}
+    for shape in args.shapes:
+        results[shape] = _measure(shape, texts, args.rounds, args.max_length)
+        print(_report(shape, results[shape]), flush=True)
+    if args.topics:
+        share, queries = overlap(checkpoint("minilm-l6", texts, trained_trunk=True), args.collection, args.topics)
+        results["overlap"] = share
+        print(f"overlap@10 of int8 with fp32, {queries} queries, trained trunk: {share:.3f}")
+    print(write_json("encode.json", results))
+
+
+def _measure(shape: str, texts: Sequence[str], rounds: int, max_length: int) -> dict[str, Any]:
+    folder = checkpoint(shape, texts)
+    queries = [text.split("\n", 1)[0] for text in texts[:QUERIES]]
+    return {
+        # First, because a process inherits the peak of the one that starts it.
+        "memory": [in_child(memory, folder, texts[:128], repeats) for repeats in (1, 4)],
+        "rates": rates(sides(folder, max_length), texts, rounds),
+        "queries": {name: query_milliseconds(folder, queries, settings) for name, settings in _OURS.items()},
+    }
+
+
+def _report(shape: str, measured: dict[str, Any]) -> str:
+    medians = {name: float(np.median(taken)) for name, taken in measured["rates"].items()}
+    rows = []
+    for name, rate in medians.items():
+        pair = [np.median(np.array(measured["rates"][name]) / measured["rates"][other]) for other in list(medians)[:2]]
+        query = measured["queries"].get(name)
+        times = [f"{query[0]:.1f}", f"{query[1]:.1f}"] if query else ["", ""]
+        rows.append([name, f"{rate:.1f}", *(f"{ratio:.2f}" for ratio in pair), *times])
+    headers = [shape, "texts/s", "to Pyserini", "to s-t", "query p50, ms", "query p99, ms"]
+    once, four = measured["memory"]
+    return f"{table(headers, rows)}\n\nmemory, n and 4n texts: {megabytes(once)}, {megabytes(four)}\n"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--collection", type=Path, default=SAMPLE, help="documents (default the sample)")
+    parser.add_argument("--documents", type=count, default=256, help="how many of them are encoded")
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
+    parser.add_argument("--rounds", type=count, default=3)
+    parser.add_argument("--max-length", type=count, default=256)
+    parser.add_argument("--topics", type=Path, help="queries, for the overlap of int8 with fp32")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
