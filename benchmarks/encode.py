@@ -172,7 +172,6 @@ def _measure(shape: str, texts: Sequence[str], rounds: int, max_length: int) -> 
     folder = checkpoint(shape, texts)
     queries = [text.split("\n", 1)[0] for text in texts[:QUERIES]]
     return {
-        # First, because a process inherits the peak of the one that starts it.
         "memory": [in_child(memory, folder, texts[:128], repeats) for repeats in (1, 4)],
         "rates": rates(sides(folder, max_length), texts, rounds),
         "queries": {name: query_milliseconds(folder, queries, settings) for name, settings in _OURS.items()},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -69,12 +70,15 @@ class SourceDocument(NamedTuple):
     source: str
 
 
-def iter_collection_blocks(files: Sequence[Path], start: tuple[int, int] = (0, 1)) -> Iterator[Block]:
+def iter_collection_blocks(
+    files: Sequence[Path], start: tuple[int, int] = (0, 1), most_lines: int | None = None
+) -> Iterator[Block]:
     """The blocks of the files from a place on.
 
     Args:
         files: The files of the collection.
         start: The number of a file, and of a line in it.
+        most_lines: The lines of a block, at most; None for a megabyte.
 
     Raises:
         CollectionError: A file that cannot be read; the message starts with its path.
@@ -85,7 +89,17 @@ def iter_collection_blocks(files: Sequence[Path], start: tuple[int, int] = (0, 1
             before = max(0, first_line - line) if number == first_file else 0
             rest = lines.split(b"\n", before)[before:] if before else [lines]
             if rest and rest[0]:
-                yield Block(file, number, line + before, rest[0])
+                yield from _parts(Block(file, number, line + before, rest[0]), most_lines)
+
+
+def _parts(block: Block, most_lines: int | None) -> Iterator[Block]:
+    if most_lines is None:
+        yield block
+        return
+    lines = re.findall(rb"[^\n]*\n|[^\n]+$", block.lines)
+    for start in range(0, len(lines), most_lines):
+        part = b"".join(lines[start : start + most_lines])
+        yield block._replace(first_line=block.first_line + start, lines=part)
 
 
 def collection_files(path: str | Path) -> list[Path]:

@@ -32,14 +32,12 @@ def _main(argv: Sequence[str] | None) -> None:
     if args.shard_id >= args.shard_num:
         parser.error(f"--shard-id goes from 0 to --shard-num - 1, so to {args.shard_num - 1}, got {args.shard_id}")
     from pyserini_compneg.encode.corpus import Shard, encode_collection
-    from pyserini_compneg.encode.neural import ModelDocumentEncoder, load_checkpoint
 
-    options = chosen_model_options(args, batch_size=args.batch_size)
     place = encode_collection(
         args.collection,
         args.output,
-        ModelDocumentEncoder(load_checkpoint(args.encoder, options), options),
         args.encoder,
+        model_options=chosen_model_options(args, batch_size=args.batch_size),
         shard=Shard(args.shard_id, args.shard_num),
         fields=args.fields,
         overwrite=args.overwrite,

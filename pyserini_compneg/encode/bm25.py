@@ -37,6 +37,7 @@ class Bm25DocumentEncoder:
 
     impact_scale = IMPACT_SCALE
     signed = False
+    most_lines: int | None = None
 
     def __init__(self, average_length: float, k1: float = K1, b: float = B) -> None:
         self.average_length = average_length

@@ -16,9 +16,10 @@ from pyserini_compneg.datasets.collection import (
     iter_collection_blocks,
     text_documents,
 )
-from pyserini_compneg.encode.neural import ModelDocumentEncoder
-from pyserini_compneg.encode.shard_file import ShardFile
+from pyserini_compneg.encode.neural import ModelDocumentEncoder, load_checkpoint
+from pyserini_compneg.encode.shard_file import ShardFile, check_place
 from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.models import ModelOptions
 from pyserini_compneg.progress import progress
 
 
@@ -43,9 +44,9 @@ class Shard:
 def encode_collection(
     collection: str | Path,
     output: str | Path,
-    encoder: ModelDocumentEncoder,
-    name: str,
+    encoder: str,
     *,
+    model_options: ModelOptions | None = None,
     shard: Shard = Shard(),  # noqa: B008  # it is immutable
     fields: Sequence[str] | None = None,
     overwrite: bool = False,
@@ -59,8 +60,8 @@ def encode_collection(
     Args:
         collection: A JSON Lines file, plain or gzip, or a folder of them.
         output: The folder for the file; made if there is none.
-        encoder: Encodes the texts.
-        name: The model's name, for the lines.
+        encoder: A model, as a folder or as a name of the Hugging Face hub.
+        model_options: How it is run; None for the defaults.
         shard: Which part of the collection is encoded.
         fields: The fields that make a document's text; by default ``contents``, or ``title`` and ``text``.
         overwrite: Replace a file that is there already, and throw away unfinished work.
@@ -71,19 +72,23 @@ def encode_collection(
 
     Raises:
         CollectionError: A bad document, or none at all.
+        EncodingError: A model that cannot be used.
+        DownloadError: A model that cannot be had from the hub.
         OutputError: The file exists, unfinished work was not mentioned or is of something else, or the folder cannot be
             written.
     """
     files = collection_files(collection)
     place = Path(output) / shard.file_name
-    plan = {"encoder": dict(encoder.settings), "name": name, "fields": fields, "sources": fingerprint(files)}
+    check_place(place, overwrite)
+    model = ModelDocumentEncoder(load_checkpoint(encoder, model_options), model_options)
+    plan = {"model": dict(model.settings), "encoder": encoder, "fields": fields, "sources": fingerprint(files)}
     with ShardFile(place, json.loads(json.dumps(plan)), overwrite, resume) as target:
         total = sum(_lines_of(block, shard) for block in iter_collection_blocks(files))
         with progress(None, total, " docs", "encoding") as bar:
             bar.update(target.documents)
-            blocks = iter_collection_blocks(files, target.position)
-            for block, documents, vectors in _encoded(blocks, encoder, shard, fields):
-                target.add(block.end, [_line(*pair, name) for pair in zip(documents, vectors, strict=True)])
+            blocks = iter_collection_blocks(files, target.position, model.most_lines)
+            for block, documents, vectors in _encoded(blocks, model, shard, fields):
+                target.add(block.end, [_line(*pair, encoder) for pair in zip(documents, vectors, strict=True)])
                 bar.update(len(documents))
         if not target.documents:
             raise CollectionError(f"{collection}: no documents in shard {shard.number} of {shard.count}")

@@ -142,6 +142,7 @@ class ModelDocumentEncoder:
 
     Attributes:
         impact_scale: That of Pyserini.
+        most_lines: Documents that are best encoded together: enough to be sorted by length, few enough to be kept soon.
         settings: What an index keeps of it, so that only queries of the same model are asked.
         signed: Whether weights may be negative.
 
@@ -150,6 +151,7 @@ class ModelDocumentEncoder:
     """
 
     impact_scale = IMPACT_SCALE
+    most_lines: int | None = 512
 
     def __init__(self, checkpoint: Checkpoint, options: ModelOptions | None = None) -> None:
         options = options or DEFAULTS

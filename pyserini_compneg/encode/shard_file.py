@@ -100,8 +100,7 @@ class ShardFile:
             json.dump(state, handle)
 
     def _open(self) -> None:
-        if self._place.exists() and not self._overwrite:
-            raise OutputError(f"{self._place}: exists already; give --overwrite to replace it, or another --output")
+        check_place(self._place, self._overwrite)
         state = self._unfinished()
         if state is not None and not self._resume and not self._overwrite:
             raise OutputError(
@@ -138,3 +137,13 @@ class ShardFile:
         with suppress(OSError):  # gone while the lock is held, so that nobody is waiting for another file of the name
             os.unlink(self._lock.lock_file)
         self._lock.release()
+
+
+def check_place(place: Path, overwrite: bool) -> None:
+    """Makes sure that a file may be written; what needs no model is said before one is loaded.
+
+    Raises:
+        OutputError: It is there already.
+    """
+    if place.exists() and not overwrite:
+        raise OutputError(f"{place}: exists already; give --overwrite to replace it, or another --output")

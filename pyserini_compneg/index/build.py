@@ -125,7 +125,7 @@ class _CollectionIndexer(ImpactIndexer):
         """Adds all documents, from the last checkpoint on."""
         saved = time.monotonic()
         with progress(None, None, " docs", "indexing") as bar:
-            blocks = iter_collection_blocks(self._files, tuple(self.position or (0, 1)))
+            blocks = iter_collection_blocks(self._files, tuple(self.position or (0, 1)), self._source.most_lines)
             for block in self._add(blocks):
                 bar.update(self.manifest.documents - bar.n)
                 if time.monotonic() - saved > CHECKPOINT_SECONDS:

@@ -17,11 +17,13 @@ class Source(Protocol):
         impact_scale: Impact = round(weight * impact_scale), unless the user says otherwise.
         settings: What the vectors depend on, for the manifest.
         signed: Whether weights may be negative.
+        most_lines: The lines of a block, at most; None for as many as are read together.
     """
 
     impact_scale: float
     settings: Mapping[str, float | int | str]
     signed: bool
+    most_lines: int | None
 
     def encoded(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, bytes, list[str]]]:
         """Each block, for each of its lines one with an id and a vector or a blank one, and what is wrong."""
@@ -36,6 +38,7 @@ class DocumentEncoder(Protocol):
     impact_scale: float
     settings: Mapping[str, float | int | str]
     signed: bool
+    most_lines: int | None
 
     def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
         """The vectors of batches of texts, in their order."""
@@ -47,6 +50,7 @@ class VectorSource:
     impact_scale = 1.0
     settings: Mapping[str, float | int | str] = {}
     signed = False
+    most_lines: int | None = None
 
     def encoded(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, bytes, list[str]]]:
         """See :class:`Source`."""
@@ -70,6 +74,7 @@ class TextSource:
         self.impact_scale = encoder.impact_scale
         self.settings = encoder.settings
         self.signed = encoder.signed
+        self.most_lines = encoder.most_lines
 
     def encoded(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, bytes, list[str]]]:
         """See :class:`Source`. An encoder may ask for the texts of a block while it works on the one before."""
