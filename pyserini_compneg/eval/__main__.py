@@ -82,7 +82,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--qrels", required=True, metavar="FILE", help="judgements: TREC, BEIR tsv or QUEST jsonl")
     runs = "one run or more: trec, msmarco or json, plain or .gz"
     parser.add_argument("--run", required=True, nargs="+", action="extend", metavar="FILE", help=runs)
-    measures = "as trec_eval or ir_measures calls it, repeatable (default: ndcg_cut.10 and recall.100)"
+    measures = "as trec_eval or ir_measures calls it, or paired_accuracy, right_rank, delta_recall@N, delta_mrr@N; "
+    measures += "repeatable (default: ndcg_cut.10 and recall.100)"
     parser.add_argument("-m", "--measure", dest="measures", action="append", metavar="MEASURE", help=measures)
     rows = parser.add_mutually_exclusive_group()
     rows.add_argument("--by", metavar="KEY", help="a row for each value of metadata.KEY, for example template")
