@@ -13,6 +13,9 @@ from pyserini_compneg.eval.contrast import CONTRASTS, Contrast, contrast_values,
 DEFAULT_MEASURES = ("ndcg_cut.10", "recall.100")
 
 _LARGEST_CUTOFF = 1_000_000
+_NO_DOCUMENT = "\n"
+"""Judged 0 where no judgement is 0 or more: trec_eval's code would write beyond its arrays."""
+
 _EXAMPLES = "ndcg_cut.10, recall.100, map, recip_rank, P.10, nDCG@10, R@100, AP, RR"
 _CONTRAST_EXAMPLES = ", ".join(CONTRASTS)
 
@@ -137,8 +140,12 @@ def _trec_values(
 
     values: dict[Any, dict[str, float]] = {}
     judged = {qid: dict(run[qid]) for qid in qrels if qid in run}
+    safe = {
+        qid: {_NO_DOCUMENT: 0, **found} if all(rel < 0 for rel in found.values()) else found
+        for qid, found in qrels.items()
+    }
     try:
-        for metric in pytrec_eval.iter_calc([measure.definition for measure in measures], qrels, judged):
+        for metric in pytrec_eval.iter_calc([measure.definition for measure in measures], safe, judged):
             values.setdefault(metric.measure, {})[metric.query_id] = metric.value
     except (AssertionError, KeyError, TypeError, ValueError) as cause:
         names = ", ".join(measure.name for measure in measures)

@@ -104,6 +104,16 @@ def test_negative_relevance_is_not_relevant():
     assert evaluate({"1": {"a": -2, "b": 1}}, {"1": {"a": 2.0, "b": 1.0}}, parse_measures(["RR"])) == {"1": {"RR": 0.5}}
 
 
+@pytest.mark.parametrize("judged", [{}, {"a": -1}, {f"d{i}": -1_000_000 for i in range(40)}])
+def test_queries_without_any_judgement_from_0_on_score_0(judged):
+    measures = parse_measures(["nDCG@3", "AP", "RR", "P@1", "R@9", "bpref", "Rprec", "infAP"])
+    run = {qid: {f"d{i}": float(i) for i in range(50)} | {"a": 99.0} for qid in "123"}
+    for _ in range(20):
+        results = evaluate({"1": {"a": 1}, "2": judged, "3": {"a": 1}}, run, measures)
+        assert set(results["2"].values()) == {0.0}
+        assert results["1"] == results["3"] == dict.fromkeys(results["1"], 1.0)
+
+
 @given(st.integers(1, 30), st.integers(1, 30))
 def test_reciprocal_rank_with_a_cutoff(rank, cutoff):
     run = {"1": {f"d{i}": float(-i) for i in range(1, 31)}}
