@@ -75,7 +75,7 @@ def compare_rows(
         side_by_side = rows[start : start + len(results)]
         intervals: dict[str, dict[str, Interval]] = {run: {} for run in results}
         comparisons: dict[str, dict[str, list[Comparison]]] = {run: {} for run in results}
-        for measure in measures:
+        for measure in measures if len(side_by_side[0].qids) > 1 else []:
             qids = observations(measure, qrels, side_by_side[0].qids)
             if len(qids) < 2:
                 continue
