@@ -60,6 +60,14 @@ def test_differences_are_those_of_trec_evals_measures(ranking, n):
     assert ours == pytest.approx([plus - minus for plus, minus in zip(relevant, excluded, strict=True)], abs=1e-12)
 
 
+@given(st.permutations("abcdefghijklmnop"), st.integers(0, 10))
+def test_right_rank_of_ten_documents_by_their_places(docids, length):
+    top = docids[:length]
+    expected = "a" in top and ("b" not in top or top.index("a") < top.index("b"))
+    run = {"1": {docid: -float(place) for place, docid in enumerate(top)}}
+    assert values({"1": {"a": 1, "b": 0}}, run, ["right_rank"]) == {"1": (expected,)}
+
+
 @given(st.lists(RANKINGS, min_size=4, max_size=4))
 def test_pairs_are_right_where_both_queries_are(rankings):
     qrels = {f"{pair}_{side}": {good: 1, bad: 0} for pair, side, good, bad in PAIRS}
