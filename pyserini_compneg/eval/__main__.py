@@ -11,8 +11,9 @@ from pyserini_compneg.cli import run_main
 from pyserini_compneg.datasets.qrels import Qrels, read_groups, read_qrels
 from pyserini_compneg.errors import RunFormatError
 from pyserini_compneg.eval.measures import DEFAULT_MEASURES, Measure, coverage, evaluate, parse_measures
+from pyserini_compneg.eval.rows import PerQuery, compare_rows, make_rows
 from pyserini_compneg.eval.runs import read_run
-from pyserini_compneg.eval.table import TABLE_FORMATS, PerQuery, make_rows, render, run_labels
+from pyserini_compneg.eval.table import TABLE_FORMATS, render, run_labels
 from pyserini_compneg.files import atomic_writer, keep_inputs
 
 _logger = logging.getLogger("pyserini_compneg.eval")
@@ -23,6 +24,8 @@ example:
       -m ndcg_cut.10 -m recall.100 --by template
 
 As with trec_eval -c, means are over all queries of the qrels: one that a run lacks scores 0.
+Several runs are compared: a letter after a value says that it is significantly better than that run's
+(paired t-test, p < 0.05, corrected by Holm's method). JSON has all p-values and confidence intervals.
 """
 
 
@@ -46,6 +49,9 @@ def _main(argv: Sequence[str] | None) -> None:
     with atomic_writer(args.output) as handle:
         results = {label: _evaluate_run(path, qrels, measures) for label, path in zip(labels, args.run, strict=True)}
         rows = make_rows(results, measures, groups)
+        as_json = args.output_format == "json"
+        if as_json or len(results) > 1:
+            rows = compare_rows(rows, results, measures, qrels, randomise=as_json)
         handle.write(render(rows, "query" if args.per_query else args.by, args.output_format))
 
 
@@ -82,7 +88,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--qrels", required=True, metavar="FILE", help="judgements: TREC, BEIR tsv or QUEST jsonl")
     runs = "one run or more: trec, msmarco or json, plain or .gz"
     parser.add_argument("--run", required=True, nargs="+", action="extend", metavar="FILE", help=runs)
-    measures = "as trec_eval or ir_measures calls it, repeatable (default: ndcg_cut.10 and recall.100)"
+    measures = "as trec_eval or ir_measures calls it, or paired_accuracy, right_rank, delta_recall@N, delta_mrr@N; "
+    measures += "repeatable (default: ndcg_cut.10 and recall.100)"
     parser.add_argument("-m", "--measure", dest="measures", action="append", metavar="MEASURE", help=measures)
     rows = parser.add_mutually_exclusive_group()
     rows.add_argument("--by", metavar="KEY", help="a row for each value of metadata.KEY, for example template")

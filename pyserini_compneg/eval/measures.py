@@ -1,4 +1,4 @@
-"""Measures by trec_eval's names and by those of ir_measures, computed by trec_eval's own code."""
+"""Measures by name: trec_eval's and ir_measures', computed by trec_eval's own code, and measures of contrast."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyserini_compneg.errors import MeasureError
+from pyserini_compneg.eval.contrast import CONTRASTS, Contrast, contrast_values, parse_contrast, partners
 
 DEFAULT_MEASURES = ("ndcg_cut.10", "recall.100")
 
 _LARGEST_CUTOFF = 1_000_000
+_NO_DOCUMENT = "\n"
+"""Judged 0 where no judgement is 0 or more: trec_eval's code would write beyond its arrays."""
+
 _EXAMPLES = "ndcg_cut.10, recall.100, map, recip_rank, P.10, nDCG@10, R@100, AP, RR"
+_CONTRAST_EXAMPLES = ", ".join(CONTRASTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +26,7 @@ class Measure:
 
     Attributes:
         name: What the user called it, the header of its column.
-        definition: What ir_measures computes for it.
+        definition: What ir_measures computes for it, or a :class:`Contrast`.
         reciprocal_rank_cutoff: For ``RR@k``: the rank from which on the value is 0, as trec_eval has no such cutoff.
     """
 
@@ -39,16 +44,21 @@ def parse_measures(names: Iterable[str]) -> list[Measure]:
     """Parses names of measures; a name that is given twice counts once.
 
     Args:
-        names: Names as trec_eval has them (``ndcg_cut.10``, ``P.5,10``) or as ir_measures has them (``nDCG@10``).
+        names: Names as trec_eval has them (``ndcg_cut.10``, ``P.5,10``), as ir_measures has them (``nDCG@10``), or of
+            measures of contrast (``right_rank``, see :func:`~pyserini_compneg.eval.contrast.contrast_values`).
 
     Raises:
-        MeasureError: A name that is neither, or a measure that trec_eval's code cannot compute.
+        MeasureError: A name that is none of these, or a measure that trec_eval's code cannot compute.
 
     >>> [measure.name for measure in parse_measures(["ndcg_cut.10", "R@100", "P.5,10"])]
     ['ndcg_cut.10', 'R@100', 'P@5', 'P@10']
     """
     measures: dict[str, Measure] = {}
     for name in names:
+        if contrast := parse_contrast(name):
+            _check_cutoff(name, contrast.cutoff)
+            measures.setdefault(name, Measure(name, contrast))
+            continue
         definitions = _definitions(name)
         for definition in definitions:
             label = name if len(definitions) == 1 else str(definition)
@@ -74,21 +84,18 @@ def evaluate(
     Returns:
         ``{qid: {measure name: value}}``, in the order of ``qrels`` and ``measures``.
 
+    Raises:
+        MeasureError: Judgements that a measure of contrast cannot use.
+
     >>> evaluate({"1": {"a": 1}, "2": {"b": 1}}, {"1": {"c": 2.0, "a": 1.0}}, parse_measures(["recip_rank"]))
     {'1': {'recip_rank': 0.5}, '2': {'recip_rank': 0.0}}
     """
-    from ir_measures import pytrec_eval
-
-    values: dict[tuple[str, Any], float] = {}
-    judged = {qid: dict(run[qid]) for qid in qrels if qid in run}
-    try:
-        for metric in pytrec_eval.iter_calc([measure.definition for measure in measures], qrels, judged):
-            values[metric.query_id, metric.measure] = metric.value
-    except (AssertionError, KeyError, TypeError, ValueError) as cause:
-        names = ", ".join(measure.name for measure in measures)
-        raise MeasureError(f"trec_eval cannot compute one of {names}: {cause}") from None
+    values = _trec_values(qrels, run, [measure for measure in measures if not isinstance(measure.definition, Contrast)])
+    for measure in measures:
+        if isinstance(measure.definition, Contrast):
+            values[measure.definition] = contrast_values(measure.definition, qrels, run)
     return {
-        qid: {measure.name: measure.adjusted(values[qid, measure.definition]) for measure in measures} for qid in qrels
+        qid: {measure.name: measure.adjusted(values[measure.definition][qid]) for measure in measures} for qid in qrels
     }
 
 
@@ -106,6 +113,46 @@ def mean(per_query: Mapping[str, Mapping[str, float]], measure: Measure, qids: S
     return sum(per_query[qid][measure.name] for qid in qids) / len(qids)
 
 
+def observations(measure: Measure, qrels: Mapping[str, Mapping[str, int]], qids: Sequence[str]) -> list[str]:
+    """The queries whose values are independent observations: of a pair in ``paired_accuracy`` the first.
+
+    >>> qrels = {"1": {"a": 1, "b": 0}, "2": {"a": 0, "b": 1}}
+    >>> [observations(measure, qrels, ["1", "2"]) for measure in parse_measures(["paired_accuracy", "map"])]
+    [['1'], ['1', '2']]
+    """
+    if measure.definition != Contrast("paired_accuracy"):
+        return list(qids)
+    partner = partners(qrels)
+    firsts: dict[str, None] = {}
+    for qid in qids:
+        if partner[qid] not in firsts:
+            firsts[qid] = None
+    return list(firsts)
+
+
+def _trec_values(
+    qrels: Mapping[str, Mapping[str, int]], run: Mapping[str, Mapping[str, float]], measures: Sequence[Measure]
+) -> dict[Any, dict[str, float]]:
+    """``{definition: {qid: value}}`` from trec_eval's code, which is loaded only if there is something to compute."""
+    if not measures:
+        return {}
+    from ir_measures import pytrec_eval
+
+    values: dict[Any, dict[str, float]] = {}
+    judged = {qid: dict(run[qid]) for qid in qrels if qid in run}
+    safe = {
+        qid: {_NO_DOCUMENT: 0, **found} if all(rel < 0 for rel in found.values()) else found
+        for qid, found in qrels.items()
+    }
+    try:
+        for metric in pytrec_eval.iter_calc([measure.definition for measure in measures], safe, judged):
+            values.setdefault(metric.measure, {})[metric.query_id] = metric.value
+    except (AssertionError, KeyError, TypeError, ValueError) as cause:
+        names = ", ".join(measure.name for measure in measures)
+        raise MeasureError(f"trec_eval cannot compute one of {names}: {cause}") from None
+    return values
+
+
 def _definitions(name: str) -> list[Any]:
     """ir_measures' objects for a name; trec_eval allows several cutoffs in one."""
     import ir_measures
@@ -118,19 +165,23 @@ def _definitions(name: str) -> list[Any]:
             continue
         if definitions and all(isinstance(definition, ir_measures.Measure) for definition in definitions):
             return definitions
-    raise MeasureError(f"unknown measure {name!r}; expected for example one of {_EXAMPLES}")
+    raise MeasureError(f"unknown measure {name!r}; expected for example one of {_EXAMPLES}, {_CONTRAST_EXAMPLES}")
 
 
 def _measure(name: str, definition: Any) -> Measure:
     from ir_measures import RR, NumQ, NumRel, NumRet, pytrec_eval
 
     cutoff = definition.params.get("cutoff")
-    if cutoff is not None and (not isinstance(cutoff, int) or not 1 <= cutoff <= _LARGEST_CUTOFF):
-        # trec_eval's code would abort the process
-        raise MeasureError(f"the cutoff of measure {name!r} must be a whole number from 1 to {_LARGEST_CUTOFF}")
+    _check_cutoff(name, cutoff)
     if definition.NAME == RR.NAME and cutoff is not None:
         rest = {key: value for key, value in definition.params.items() if key != "cutoff"}
         return Measure(name, RR(**rest), cutoff)
     if definition.NAME in {NumQ.NAME, NumRel.NAME, NumRet.NAME} or not pytrec_eval.supports(definition):
         raise MeasureError(f"measure {name!r} is no mean that trec_eval computes; expected one like {_EXAMPLES}")
     return Measure(name, definition)
+
+
+def _check_cutoff(name: str, cutoff: Any) -> None:
+    """Refuses cutoffs for which trec_eval's code would abort the process."""
+    if cutoff is not None and (not isinstance(cutoff, int) or not 1 <= cutoff <= _LARGEST_CUTOFF):
+        raise MeasureError(f"the cutoff of measure {name!r} must be a whole number from 1 to {_LARGEST_CUTOFF}")

@@ -1,71 +1,46 @@
-"""Results as rows, and rows as aligned text, Markdown or JSON."""
+"""Rows as aligned text, Markdown or JSON."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
+from string import ascii_letters
 
-from pyserini_compneg.eval.measures import Measure, mean
+from pyserini_compneg.eval.rows import Row
+from pyserini_compneg.eval.significance import LEVEL, Comparison
 
 TABLE_FORMATS = ("text", "markdown", "json")
 
-PerQuery = Mapping[str, Mapping[str, float]]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """The means of one run over one class of queries.
-
-    Attributes:
-        group: The class, or ``all``.
-        n_queries: How many queries it has.
-        run: The run's label.
-        values: ``{measure name: mean}``.
-    """
-
-    group: str
-    n_queries: int
-    run: str
-    values: dict[str, float]
-
-
-def make_rows(results: Mapping[str, PerQuery], measures: Sequence[Measure], groups: Mapping[str, str]) -> list[Row]:
-    """The rows of a table: for each class in order of its first query, and for ``all``, one for each run.
-
-    Args:
-        results: ``{run label: what evaluate() returned}``, all for the same queries, at least one.
-        measures: The measures of the results.
-        groups: ``{qid: class}``; without any, there is only ``all``.
-    """
-    qids = list(next(iter(results.values())))
-    members: dict[str, list[str]] = {}
-    for qid in qids if groups else []:
-        members.setdefault(groups[qid], []).append(qid)
-    return [
-        Row(group, len(chosen), run, {measure.name: mean(per_query, measure, chosen) for measure in measures})
-        for group, chosen in [*members.items(), ("all", qids)]
-        for run, per_query in results.items()
-    ]
+_MARK = "\0"
+"""Between a cell and its letters, until the format is known: no name of a file holds it."""
 
 
 def render(rows: Sequence[Row], label: str | None, table_format: str = "text") -> str:
     """Renders rows: a line for each class and the runs side by side, or a line for each run if there is one class.
 
+    Where runs were compared, a letter after a run's name names it, and a letter after a value says that the value is
+    significantly better than that run's: ``0.2580^a``, with superscripts in Markdown. There are letters for 52 runs.
+
     Args:
-        rows: What :func:`make_rows` returned.
+        rows: What :func:`make_rows` or :func:`compare_rows` returned.
         label: What the classes are, for example ``template``; ``None`` when there is only ``all``.
-        table_format: One of ``TABLE_FORMATS``. JSON has one object a row and unrounded means, the others four places.
+        table_format: One of ``TABLE_FORMATS``. JSON has one object a row and everything unrounded, the others have four
+            places.
     """
     if table_format == "json":
         return json.dumps([_json_row(row, label) for row in rows], ensure_ascii=False, indent=2) + "\n"
+    runs = list(dict.fromkeys(row.run for row in rows))
+    compared = any(row.comparisons for row in rows) and len(runs) > 1
+    letters = dict(zip(runs, ascii_letters, strict=False)) if compared else {}
     if label is None:
         header = [["run", "queries", *rows[0].values]]
-        body = [[row.run, str(row.n_queries), *_four_places(row)] for row in rows]
+        body = [[_marked(row.run, letters.get(row.run, "")), *_numbers(row, letters)] for row in rows]
     else:
-        header, body = _side_by_side(rows, label)
-    return _markdown(header, body) if table_format == "markdown" else _text(header, body)
+        header, body = _side_by_side(rows, label, letters)
+    table = _markdown(header, body) if table_format == "markdown" else _text(header, body)
+    return table + (_legend(len(runs)) if letters else "")
 
 
 def run_labels(paths: Sequence[str]) -> list[str]:
@@ -92,11 +67,28 @@ def _ending(path: str, like: str) -> str:
 
 
 def _json_row(row: Row, label: str | None) -> dict[str, object]:
-    group = {} if label is None else {label: row.group}
-    return {"run": row.run, **group, "queries": row.n_queries, "measures": row.values}
+    found: dict[str, object] = {"run": row.run, **({} if label is None else {label: row.group})}
+    found |= {"queries": len(row.qids), "measures": row.values}
+    if row.intervals:
+        found["confidence_intervals"] = row.intervals
+    if any(row.comparisons.values()):
+        found["comparisons"] = {name: [_json_comparison(one) for one in ones] for name, ones in row.comparisons.items()}
+    return found
 
 
-def _side_by_side(rows: Sequence[Row], label: str) -> tuple[list[list[str]], list[list[str]]]:
+def _json_comparison(comparison: Comparison) -> dict[str, object]:
+    return {
+        "with": comparison.other,
+        "difference": comparison.difference,
+        "confidence_interval": comparison.interval,
+        "t_test": asdict(comparison.t_test),
+        "randomisation": comparison.randomisation and asdict(comparison.randomisation),
+    }
+
+
+def _side_by_side(
+    rows: Sequence[Row], label: str, letters: Mapping[str, str]
+) -> tuple[list[list[str]], list[list[str]]]:
     """Two lines of header, measures over runs (or one, if there is one run), and a line for each class."""
     runs = list(dict.fromkeys(row.run for row in rows))
     measures = list(rows[0].values)
@@ -104,26 +96,43 @@ def _side_by_side(rows: Sequence[Row], label: str) -> tuple[list[list[str]], lis
     if len(runs) > 1:
         header = [
             ["", "", *(measure for measure in measures for _ in runs)],
-            [label, "queries", *(run for _ in measures for run in runs)],
+            [label, "queries", *(_marked(run, letters.get(run, "")) for _ in measures for run in runs)],
         ]
     body = []
     for start in range(0, len(rows), len(runs)):
-        side_by_side = rows[start : start + len(runs)]
-        values = [f"{row.values[measure]:.4f}" for measure in measures for row in side_by_side]
-        body.append([side_by_side[0].group, str(side_by_side[0].n_queries), *values])
+        side_by_side = [_numbers(row, letters) for row in rows[start : start + len(runs)]]
+        values = [numbers[place] for place in range(1, len(measures) + 1) for numbers in side_by_side]
+        body.append([rows[start].group, side_by_side[0][0], *values])
     return header, body
 
 
-def _four_places(row: Row) -> list[str]:
-    return [f"{value:.4f}" for value in row.values.values()]
+def _numbers(row: Row, letters: Mapping[str, str]) -> list[str]:
+    """The number of queries, and the values with the letters of the runs that they are better than."""
+    marks = {
+        measure: "".join(letters.get(one.other, "") for one in comparisons if one.is_better)
+        for measure, comparisons in row.comparisons.items()
+    }
+    values = [_marked(f"{value:.4f}", marks.get(measure, "")) for measure, value in row.values.items()]
+    return [str(len(row.qids)), *values]
+
+
+def _marked(cell: str, letters: str) -> str:
+    return f"{cell}{_MARK}{letters}" if letters else cell
+
+
+def _legend(n_runs: int) -> str:
+    pairs = n_runs * (n_runs - 1) // 2
+    correction = f", Holm's correction for {pairs} comparisons" if pairs > 1 else ""
+    return f"\nA letter after a value: better than that run (paired t-test, p < {LEVEL}{correction}).\n"
 
 
 def _text(header: list[list[str]], body: list[list[str]]) -> str:
-    lines = header + body
+    names, *columns = zip(*body, strict=True)
+    lines = header + [list(line) for line in zip(names, *map(_aligned, columns), strict=True)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "".join(
         "  ".join(
-            cell.rjust(width) if place else cell.ljust(width)
+            cell.replace(_MARK, "^").rjust(width) if place else cell.replace(_MARK, "^").ljust(width)
             for place, (cell, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         + "\n"
@@ -131,8 +140,20 @@ def _text(header: list[list[str]], body: list[list[str]]) -> str:
     )
 
 
+def _aligned(column: Sequence[str]) -> list[str]:
+    """A column whose digits stay under one another, whatever letters follow them."""
+    letters = [len("".join(cell.partition(_MARK)[1:])) for cell in column]
+    width = max(letters)
+    return [cell + " " * (width - length) for cell, length in zip(column, letters, strict=True)]
+
+
 def _markdown(header: list[list[str]], body: list[list[str]]) -> str:
     titles = [" ".join(filter(None, cells)) for cells in zip(*header, strict=True)]
     rule = ["---", *("---:" for _ in titles[1:])]
-    lines = [[cell.replace("|", "\\|") for cell in line] for line in [titles, *body]]
+    lines = [[_superscript(cell.replace("|", "\\|")) for cell in line] for line in [titles, *body]]
     return "".join(f"| {' | '.join(line)} |\n" for line in [lines[0], rule, *lines[1:]])
+
+
+def _superscript(cell: str) -> str:
+    text, mark, letters = cell.partition(_MARK)
+    return f"{text}<sup>{letters}</sup>" if mark else text

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -24,11 +26,13 @@ def test_by_template_with_runs_of_the_same_name(folder, capsys, caplog):
     runs = [str(folder / "good" / "run.txt"), str(folder / "half" / "run.txt")]
     assert main(["--qrels", str(folder / "dev.jsonl"), "--run", *runs, "--by", "template"]) == 0
     assert capsys.readouterr().out == (
-        "                    ndcg_cut.10   ndcg_cut.10    recall.100    recall.100\n"
-        "template  queries  good/run.txt  half/run.txt  good/run.txt  half/run.txt\n"
-        "_               1        1.0000        1.0000        1.0000        1.0000\n"
-        "_ or _          1        1.0000        0.0000        1.0000        0.0000\n"
-        "all             2        1.0000        0.5000        1.0000        0.5000\n"
+        "                      ndcg_cut.10     ndcg_cut.10      recall.100      recall.100\n"
+        "template  queries  good/run.txt^a  half/run.txt^b  good/run.txt^a  half/run.txt^b\n"
+        "_               1          1.0000          1.0000          1.0000          1.0000\n"
+        "_ or _          1          1.0000          0.0000          1.0000          0.0000\n"
+        "all             2          1.0000          0.5000          1.0000          0.5000\n"
+        "\n"
+        "A letter after a value: better than that run (paired t-test, p < 0.05).\n"
     )
     assert caplog.messages == [
         f"{runs[1]}: 1 of 2 queries are missing and score 0: 2",
@@ -43,6 +47,47 @@ def test_groups_from_the_topics_and_output_to_a_file(folder, capsys):
     assert main(arguments) == 0
     assert capsys.readouterr().out == ""
     assert [row["measures"] for row in json.loads((folder / "table.json").read_text())] == [{"P@1": 1.0}] * 3
+
+
+def test_json_of_several_runs_compares_them(folder, capsys):
+    runs = [str(folder / "good" / "run.txt"), str(folder / "half" / "run.txt"), str(folder / "empty.txt")]
+    arguments = ["--qrels", str(folder / "qrels"), "--run", *runs, "-m", "map", "--output-format", "json"]
+    assert main(arguments) == 0
+    good, half, empty = json.loads(capsys.readouterr().out)
+    assert good["confidence_intervals"] == {"map": [1.0, 1.0]}
+    assert [one["with"] for one in half["comparisons"]["map"]] == ["good/run.txt", "empty.txt"]
+    assert half["comparisons"]["map"][0]["difference"] == -0.5
+    assert good["comparisons"]["map"][1]["t_test"] == {"raw": 0.0, "holm": 0.0}
+    assert good["comparisons"]["map"][1]["randomisation"] == {"raw": 0.5, "holm": 1.0}
+
+
+def test_runs_without_a_common_query_are_compared_by_zeros(folder, capsys, caplog):
+    runs = [folder / "first.txt", folder / "second.txt"]
+    for path, qid in zip(runs, "12", strict=True):
+        path.write_text(f"{qid} Q0 a 9 1 t\n")
+    assert main(["--qrels", str(folder / "qrels"), "--run", *map(str, runs), "-m", "RR"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:3] == [
+        "first.txt^a         2  0.5000",
+        "second.txt^b        2  0.5000",
+    ]
+    assert caplog.messages == [
+        f"{path}: 1 of 2 queries are missing and score 0: {qid}" for path, qid in zip(runs, "21", strict=True)
+    ]
+
+
+def test_a_text_table_of_one_run_needs_no_statistics(folder):
+    arguments = ["--qrels", str(folder / "qrels"), "--run", str(folder / "good" / "run.txt"), "-m", "right_rank"]
+    (folder / "qrels").write_text("1 0 a 1\n1 0 b 0\n")
+    code = f"import sys; from pyserini_compneg.eval.__main__ import main; main({arguments!r}); "
+    code += "sys.exit('scipy' in sys.modules or 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
+
+
+def test_judgements_that_are_no_contrast_are_one_line(folder, capsys):
+    run = str(folder / "good" / "run.txt")
+    assert main(["--qrels", str(folder / "qrels"), "--run", run, "-m", "right_rank"]) == 1
+    said = "right_rank needs 1 relevant and 1 excluded document (relevance 0) for each query; query '1' has 1 and 0"
+    assert capsys.readouterr() == ("", f"error: {said}\n")
 
 
 def test_per_query(folder, capsys):

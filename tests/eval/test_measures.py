@@ -15,7 +15,17 @@ QRELS = {"1": {"a": 1, "b": 0}, "2": {"a": 2}, "3": {"a": 0}}
 
 @pytest.mark.parametrize(
     ("trec_name", "name"),
-    [("ndcg_cut.10", "nDCG@10"), ("recall.100", "R@100"), ("map", "AP"), ("recip_rank", "RR"), ("P.10", "P@10")],
+    [
+        ("ndcg_cut.3", "nDCG@3"),
+        ("ndcg_cut.10", "NDCG@10"),
+        ("recall.100", "R@100"),
+        ("recall_100", "Recall@100"),
+        ("map", "AP"),
+        ("map", "MAP"),
+        ("recip_rank", "RR"),
+        ("recip_rank", "MRR"),
+        ("P.10", "P@10"),
+    ],
 )
 def test_both_notations_mean_the_same(trec_name, name):
     trec, other = parse_measures([trec_name, name])
@@ -29,7 +39,19 @@ def test_several_cutoffs_and_repeated_names():
 
 
 @pytest.mark.parametrize(
-    "name", ["", "foo", "ndcg@10", "nDCG@-1", "official", "recip_rank.10", "import os", "nDCG@ten"]
+    "name",
+    [
+        "",
+        "foo",
+        "ndcg@10",
+        "nDCG@-1",
+        "official",
+        "recip_rank.10",
+        "import os",
+        "nDCG@ten",
+        "delta_mrr",
+        "right_rank@1",
+    ],
 )
 def test_unknown_measures(name):
     with pytest.raises(MeasureError) as caught:
@@ -42,7 +64,8 @@ def test_message_of_an_unknown_measure():
         parse_measures(["map", "precision"])
     assert str(caught.value) == (
         "unknown measure 'precision'; expected for example one of "
-        "ndcg_cut.10, recall.100, map, recip_rank, P.10, nDCG@10, R@100, AP, RR"
+        "ndcg_cut.10, recall.100, map, recip_rank, P.10, nDCG@10, R@100, AP, RR, "
+        "paired_accuracy, right_rank, delta_recall@1, delta_mrr@10"
     )
 
 
@@ -52,7 +75,7 @@ def test_measures_that_are_no_mean_or_not_of_trec_eval(name):
         parse_measures([name])
 
 
-@pytest.mark.parametrize("name", ["nDCG@0", "P.0", "RR@0"])
+@pytest.mark.parametrize("name", ["nDCG@0", "P.0", "RR@0", "delta_recall@0", "delta_mrr@-1"])
 def test_cutoffs_that_would_abort_the_process(name):
     with pytest.raises(MeasureError, match="the cutoff of measure .* must be a whole number from 1 to 1000000"):
         parse_measures([name])
@@ -79,6 +102,16 @@ def test_missing_queries_score_0_and_others_are_ignored(run, expected):
 
 def test_negative_relevance_is_not_relevant():
     assert evaluate({"1": {"a": -2, "b": 1}}, {"1": {"a": 2.0, "b": 1.0}}, parse_measures(["RR"])) == {"1": {"RR": 0.5}}
+
+
+@pytest.mark.parametrize("judged", [{}, {"a": -1}, {f"d{i}": -1_000_000 for i in range(40)}])
+def test_queries_without_any_judgement_from_0_on_score_0(judged):
+    measures = parse_measures(["nDCG@3", "AP", "RR", "P@1", "R@9", "bpref", "Rprec", "infAP"])
+    run = {qid: {f"d{i}": float(i) for i in range(50)} | {"a": 99.0} for qid in "123"}
+    for _ in range(20):
+        results = evaluate({"1": {"a": 1}, "2": judged, "3": {"a": 1}}, run, measures)
+        assert set(results["2"].values()) == {0.0}
+        assert results["1"] == results["3"] == dict.fromkeys(results["1"], 1.0)
 
 
 @given(st.integers(1, 30), st.integers(1, 30))

@@ -1,0 +1,152 @@
+"""Measures of contrast: does a query's relevant document come before the one that the query excludes?
+
+They need two judgements a query: one relevant document (relevance 1 or more) and one excluded (0 or less).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyserini_compneg.errors import MeasureError
+
+CONTRASTS = ("paired_accuracy", "right_rank", "delta_recall@1", "delta_mrr@10")
+"""Examples of the names; ``delta_recall`` and ``delta_mrr`` take any cutoff."""
+
+_NAMES = re.compile(r"(paired_accuracy|right_rank)|(delta_recall|delta_mrr)@(-?\d{1,9})", re.ASCII)
+_Qrels = Mapping[str, Mapping[str, int]]
+_Run = Mapping[str, Mapping[str, float]]
+_Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """One measure of contrast.
+
+    Attributes:
+        kind: ``paired_accuracy``, ``right_rank``, ``delta_recall`` or ``delta_mrr``.
+        cutoff: The rank N of the last two, from 1.
+    """
+
+    kind: str
+    cutoff: int | None = None
+
+
+def parse_contrast(name: str) -> Contrast | None:
+    """The measure of that name, or ``None`` for what is no measure of contrast.
+
+    >>> parse_contrast("delta_recall@10")
+    Contrast(kind='delta_recall', cutoff=10)
+    """
+    if not (found := _NAMES.fullmatch(name)):
+        return None
+    return Contrast(found[1]) if found[1] else Contrast(found[2], int(found[3]))
+
+
+def contrast_values(contrast: Contrast, qrels: _Qrels, run: _Run) -> dict[str, float]:
+    """The value of a measure of contrast for each query of the judgements.
+
+    With d⁺ the relevant and d⁻ the excluded document of query q, and s their scores, of 32 bits as in trec_eval:
+
+    - ``right_rank``: [s(q, d⁺) > s(q, d⁻)]. A document that the run lacks is below all that it has; a tie, be it of
+      two missing documents, is not right.
+    - ``paired_accuracy``: 1 where both queries of a pair are right, for both of them; their mean is that over pairs.
+      A pair judges the same two documents, each query the other way round.
+    - ``delta_recall@N``: R@N(d⁺) − R@N(d⁻), from −1 to 1, where R@N(d) is 1 if d is among the first N, else 0.
+    - ``delta_mrr@N``: the same of MRR@N(d), which is 1 / rank of d if d is among the first N, else 0.
+
+    Ranks are trec_eval's: by falling score, ties by docid in descending order. A query that the run lacks scores 0.
+
+    Args:
+        contrast: What to compute.
+        qrels: ``{qid: {docid: relevance}}``.
+        run: ``{qid: {docid: score}}``.
+
+    Raises:
+        MeasureError: A query without just one relevant and one excluded document, or without a partner.
+
+    Source: Weller et al. 2024 (NevIR), Section 4.1, for ``paired_accuracy``; MTEB has R@1 = 1 for both queries, in runs
+    of the two documents alone, which is the same but for ties: there trec_eval's code decides by docid. Zhang et al.
+    2024 (ExcluIR), Eq. 1 and the sentence after it, for the others. Their released scorer reads 10 documents a query
+    and counts what is not among them as not retrieved, which is ``right_rank`` of a run of that length.
+
+    >>> contrast_values(Contrast("delta_mrr", 10), {"1": {"a": 1, "b": 0}}, {"1": {"b": 2.0, "a": 1.0}})
+    {'1': -0.5}
+    """
+    pairs = {qid: _judged_pair(contrast, qid, judged) for qid, judged in qrels.items()}
+    if contrast.cutoff is not None:
+        return {qid: _difference(contrast, run.get(qid, {}), pair) for qid, pair in pairs.items()}
+    right = {qid: _is_right(run.get(qid, {}), pair) for qid, pair in pairs.items()}
+    if contrast.kind == "right_rank":
+        return {qid: float(value) for qid, value in right.items()}
+    return {qid: float(right[qid] and right[partner]) for qid, partner in partners(qrels).items()}
+
+
+def partners(qrels: _Qrels) -> dict[str, str]:
+    """For each query the one that judges the same two documents the other way round.
+
+    Raises:
+        MeasureError: A query without just one relevant and one excluded document, or without just one partner.
+
+    >>> partners({"1": {"a": 1, "b": 0}, "2": {"a": 0, "b": 1}})
+    {'1': '2', '2': '1'}
+    """
+    paired = Contrast("paired_accuracy")
+    pairs = {qid: _judged_pair(paired, qid, judged) for qid, judged in qrels.items()}
+    queries: dict[_Pair, list[str]] = {}
+    for qid, pair in pairs.items():
+        queries.setdefault(pair, []).append(qid)
+    found = {}
+    for qid, (relevant, excluded) in pairs.items():
+        others = queries.get((excluded, relevant), [])
+        if len(others) != 1 or len(queries[relevant, excluded]) != 1:
+            raise MeasureError(
+                f"paired_accuracy needs pairs of queries that judge two documents of their own in opposite ways; query "
+                f"{qid!r} shares {relevant!r} and {excluded!r} with {len(queries[relevant, excluded]) - 1} queries "
+                f"that agree and {len(others)} that disagree"
+            )
+        found[qid] = others[0]
+    return found
+
+
+def _judged_pair(contrast: Contrast, qid: str, judged: Mapping[str, int]) -> _Pair:
+    relevant = [docid for docid, relevance in judged.items() if relevance > 0]
+    excluded = [docid for docid, relevance in judged.items() if relevance <= 0]
+    if len(relevant) != 1 or len(excluded) != 1:
+        raise MeasureError(
+            f"{contrast.kind} needs 1 relevant and 1 excluded document (relevance 0) for each query; "
+            f"query {qid!r} has {len(relevant)} and {len(excluded)}"
+        )
+    return relevant[0], excluded[0]
+
+
+def _is_right(scores: Mapping[str, float], pair: _Pair) -> bool:
+    relevant, excluded = (_single(scores.get(docid, -math.inf)) for docid in pair)
+    return relevant > excluded or (pair[0] in scores and pair[1] not in scores)
+
+
+def _difference(contrast: Contrast, scores: Mapping[str, float], pair: _Pair) -> float:
+    relevant, excluded = (_at_cutoff(contrast, _rank(scores, docid)) for docid in pair)
+    return relevant - excluded
+
+
+def _at_cutoff(contrast: Contrast, rank: float) -> float:
+    if contrast.cutoff is None or rank > contrast.cutoff:
+        return 0.0
+    return 1.0 if contrast.kind == "delta_recall" else 1 / rank
+
+
+def _rank(scores: Mapping[str, float], docid: str) -> float:
+    """The rank from 1; infinite for a document that is not ranked."""
+    if docid not in scores:
+        return math.inf
+    own = _single(scores[docid]), docid
+    return 1 + sum((_single(score), other) > own for other, score in scores.items())
+
+
+def _single(score: float) -> float:
+    """The score at 32 bits, which is all that trec_eval keeps of it."""
+    return ctypes.c_float(score).value

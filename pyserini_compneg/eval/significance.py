@@ -1,0 +1,182 @@
+"""Is one run better than another, or is it chance? Paired tests, their correction, and confidence intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+PERMUTATIONS = 10_000
+LEVEL = 0.05
+
+_MOST_ENUMERATED = PERMUTATIONS.bit_length() - 1
+_BLOCK = 1 << 22
+"""Signs drawn at a time, which bounds the memory."""
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class PValue:
+    """The outcome of a two-sided test.
+
+    Attributes:
+        raw: How probable so large a difference is by chance.
+        holm: The same, corrected for the number of comparisons by :func:`holm`.
+    """
+
+    raw: float
+    holm: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One run compared with another, on one measure over one class of queries.
+
+    Attributes:
+        run: The run's label.
+        other: The label of the run that it is compared with.
+        difference: The mean of ``run`` minus that of ``other``.
+        interval: The 95 % confidence interval of the difference.
+        t_test: The paired t-test.
+        randomisation: The paired randomisation test; ``None`` where it was not asked for.
+    """
+
+    run: str
+    other: str
+    difference: float
+    interval: Interval
+    t_test: PValue
+    randomisation: PValue | None
+
+    @property
+    def is_better(self) -> bool:
+        """Significantly better by the corrected t-test."""
+        return self.difference > 0 and self.t_test.holm < LEVEL
+
+
+def compare(values: Mapping[str, Sequence[float]], randomise: bool = True) -> list[Comparison]:
+    """Compares each run with each other run; the correction is over all pairs of runs.
+
+    Args:
+        values: ``{run label: the values of a measure}``, for the same queries in the same order, at least two.
+        randomise: Whether to run the randomisation test, which takes longer than the rest.
+
+    Returns:
+        Both directions of each pair: by run, then by other run, in the order of ``values``.
+
+    >>> [one, other] = compare({"a": [0.5, 0.5, 0.75], "b": [0.25, 0.5, 0.25]})
+    >>> one.difference, other.difference, one.t_test == other.t_test, one.is_better
+    (0.25, -0.25, True, False)
+    """
+    pairs = list(combinations(values, 2))
+    differences = [[a - b for a, b in zip(values[one], values[other], strict=True)] for one, other in pairs]
+    t_tests = _corrected([t_test(row) for row in differences])
+    randomised = _corrected([randomisation_test(row) for row in differences]) if randomise else [None] * len(pairs)
+    found = {}
+    for (one, other), row, t, randomisation in zip(pairs, differences, t_tests, randomised, strict=True):
+        low, high = confidence_interval(row)
+        mean = math.fsum(row) / len(row)
+        found[one, other] = Comparison(one, other, mean, (low, high), t, randomisation)
+        found[other, one] = Comparison(other, one, 0.0 - mean, (0.0 - high, 0.0 - low), t, randomisation)
+    return [found[run, other] for run in values for other in values if run != other]
+
+
+def confidence_interval(values: Sequence[float]) -> Interval:
+    """The 95 % confidence interval of the mean, by the t distribution.
+
+    It makes the assumptions of the paired t-test, which it stands beside, and no random choice. With few queries it may
+    reach beyond the range of the measure.
+
+    Args:
+        values: At least two.
+
+    Source: Sakai 2014, Statistical Reform in Information Retrieval?
+
+    >>> low, high = confidence_interval([0.0, 1.0, 0.0, 1.0])
+    >>> round(low, 4), round(high, 4)
+    (-0.4187, 1.4187)
+    """
+    from scipy.special import stdtrit
+
+    mean, error = _mean_and_error(values)
+    margin = float(stdtrit(len(values) - 1, 1 - LEVEL / 2)) * error
+    return mean - margin, mean + margin
+
+
+def t_test(differences: Sequence[float]) -> float:
+    """The p-value of the two-sided paired t-test: 1 if nothing differs, 0 if all differences are one and the same.
+
+    Args:
+        differences: One run's values minus the other's, query by query, at least two.
+
+    >>> round(t_test([0.5, 0.25, 0.0, 0.25]), 4)
+    0.0917
+    """
+    from scipy.special import stdtr
+
+    mean, error = _mean_and_error(differences)
+    if error == 0:
+        return 1.0 if mean == 0 else 0.0
+    return float(2 * stdtr(len(differences) - 1, -abs(mean / error)))
+
+
+def randomisation_test(differences: Sequence[float], seed: int = 0) -> float:
+    """The p-value of the two-sided paired randomisation test of the mean: the signs of the differences are permuted.
+
+    Up to 13 differences other than 0 are enumerated, and p is exact. Of more, 10,000 permutations are drawn, and p is
+    (1 + those that differ as much) / 10,001.
+
+    Args:
+        differences: One run's values minus the other's, query by query.
+        seed: Of the permutations that are drawn.
+
+    Source: Smucker, Allan and Carterette 2007, with the permutation at hand counted, so that p is never 0.
+
+    >>> randomisation_test([0.5, 0.25, 0.0, 0.25])
+    0.25
+    """
+    import numpy as np
+
+    sizes = np.abs([difference for difference in differences if difference])
+    # A sum of the signed sizes is 2 × that of the positive ones − total; rounding must not part what is equal.
+    total = float(sizes.sum())
+    limit = abs(math.fsum(differences)) - 1e-12 * total
+    if len(sizes) <= _MOST_ENUMERATED:
+        positive = (np.arange(1 << len(sizes))[:, None] >> np.arange(len(sizes))) & 1
+        return float(np.mean(np.abs(2.0 * (positive @ sizes) - total) >= limit))
+    generator = np.random.default_rng(seed)
+    extreme, left, rows = 0, PERMUTATIONS, max(1, _BLOCK // len(sizes))
+    while left > 0:
+        positive = generator.integers(0, 2, size=(min(rows, left), len(sizes)), dtype=np.int8)
+        extreme += int(np.count_nonzero(np.abs(2.0 * (positive @ sizes) - total) >= limit))
+        left -= rows
+    return (1 + extreme) / (1 + PERMUTATIONS)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values corrected for their number, in their order: significant at a level means so after Holm's procedure.
+
+    Source: Holm 1979; the i-th smallest of n becomes the maximum of (n − j + 1) · p_j over j ≤ i, and at most 1.
+
+    >>> holm([0.03, 0.01, 0.04])
+    [0.06, 0.03, 0.06]
+    """
+    corrected = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        corrected[place] = largest
+    return corrected
+
+
+def _corrected(p_values: Sequence[float]) -> list[PValue]:
+    return [PValue(raw, corrected) for raw, corrected in zip(p_values, holm(p_values), strict=True)]
+
+
+def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """The mean and its standard error."""
+    mean = math.fsum(values) / len(values)
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    return mean, math.sqrt(squares / (len(values) - 1) / len(values))

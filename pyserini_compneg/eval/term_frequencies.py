@@ -1,0 +1,65 @@
+"""How often the terms that a query asks for, and those that it negates, occur in the texts of its results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class TermFrequencies:
+    """The frequencies of some terms, taken together, in some texts.
+
+    Attributes:
+        texts: The share of the texts that hold at least one of the terms, from 0 to 1.
+        words: Occurrences of the terms, added up, divided by the number of words in the texts.
+    """
+
+    texts: float
+    words: float
+
+
+def term_frequencies(texts: Iterable[str], terms: Iterable[str]) -> TermFrequencies:
+    """Counts terms in the texts of a query's first results; once for its positive, once for its negated terms.
+
+    Words are runs of letters, digits and underscores, compared without case; nothing is stemmed. A term of several
+    words occurs where they follow one another. Without texts, or without words in them, the frequencies are 0.
+
+    Args:
+        texts: The texts, of the first 20 documents in the source.
+        terms: Words or phrases; one that is given twice counts once.
+
+    Raises:
+        ValueError: No terms, or one without a word in it.
+
+    Source: Widdows 2003, Section 4.1: the relative frequency of the positive and of the negated terms, occurrences of
+    several added up, is ``words``. ``texts`` does not reward the repetition of a word in one document.
+
+    >>> term_frequencies(["A rock band.", "Rock, rock, roll"], ["rock"])
+    TermFrequencies(texts=1.0, words=0.5)
+    """
+    phrases = {tuple(_words(term)): term for term in terms}
+    if not phrases or () in phrases:
+        raise ValueError(f"terms must be words or phrases, at least one, got {phrases.get((), 'none')!r}")
+    holding = occurrences = words_in_all = texts_in_all = 0
+    for text in texts:
+        words = _words(text)
+        found = sum(_occurrences(words, phrase) for phrase in phrases)
+        holding += found > 0
+        occurrences += found
+        words_in_all += len(words)
+        texts_in_all += 1
+    return TermFrequencies(holding / max(texts_in_all, 1), occurrences / max(words_in_all, 1))
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _occurrences(words: list[str], phrase: tuple[str, ...]) -> int:
+    if len(phrase) == 1:
+        return words.count(phrase[0])
+    return sum(tuple(words[start : start + len(phrase)]) == phrase for start in range(len(words) - len(phrase) + 1))

@@ -1,0 +1,145 @@
+"""Measures of contrast against trec_eval's own code, hand-made rankings and the formulas of their papers."""
+
+import struct
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyserini_compneg.errors import MeasureError
+from pyserini_compneg.eval import evaluate, parse_measures
+from pyserini_compneg.eval.contrast import partners
+
+QRELS = {"1": {"a": 1, "b": 0}, "2": {"a": 0, "b": 1}}
+MEASURES = ["paired_accuracy", "right_rank", "delta_recall@1", "delta_recall@3", "delta_mrr@1", "delta_mrr@3"]
+SCORES = st.sampled_from([-1.0, 0.0, 1.0, 1.0 + 1e-9, 2.0, 1e300])
+RANKINGS = st.dictionaries(st.sampled_from(["a", "b", "c", "d", "é", "aa"]), SCORES)
+
+
+def values(qrels, run, names):
+    results = evaluate(qrels, run, parse_measures(names))
+    return {qid: tuple(result[name] for name in names) for qid, result in results.items()}
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        ({}, [(0, 0, 0, 0, 0, 0)] * 2),
+        ({"1": {}, "9": {"a": 1.0}}, [(0, 0, 0, 0, 0, 0)] * 2),
+        ({"1": {"a": 2.0, "b": 1.0}}, [(0, 1, 1, 0, 1, 1 / 2), (0, 0, 0, 0, 0, 0)]),
+        ({"1": {"b": 1.0, "a": 2.0}, "2": {"b": 1.0}}, [(1, 1, 1, 0, 1, 1 / 2), (1, 1, 1, 1, 1, 1)]),
+        ({"1": {"a": 1.0}, "2": {"a": 1.0}}, [(0, 1, 1, 1, 1, 1), (0, 0, -1, -1, -1, -1)]),
+        (
+            {"1": {"c": 3.0, "b": 2.0, "a": 1.0}, "2": {"x": 9.0, "y": 8.0, "z": 7.0, "b": 1.0}},
+            [(0, 0, 0, 0, 0, 1 / 3 - 1 / 2), (0, 1, 0, 0, 0, 0)],
+        ),
+    ],
+)
+def test_hand_made_runs(run, expected):
+    assert list(values(QRELS, run, MEASURES).values()) == [pytest.approx(row, abs=1e-12) for row in expected]
+
+
+def test_ties_are_not_right_but_have_ranks():
+    run = {qid: {"a": 1.0, "b": 1.0} for qid in QRELS}
+    assert values(QRELS, run, ["paired_accuracy", "right_rank", "delta_recall@1"]) == {"1": (0, 0, -1), "2": (0, 0, 1)}
+
+
+def test_scores_that_32_bits_cannot_tell_apart_tie():
+    run = {"1": {"a": 1.0 + 1e-9, "b": 1.0}, "2": {"a": 1.0, "b": 1.0 + 1e-6}}
+    assert values(QRELS, run, ["right_rank"]) == {"1": (0.0,), "2": (1.0,)}
+
+
+@given(RANKINGS, st.integers(1, 4))
+def test_differences_are_those_of_trec_evals_measures(ranking, n):
+    run = {"1": ranking}
+    [ours] = values({"1": {"a": 1, "b": 0}}, run, [f"delta_recall@{n}", f"delta_mrr@{n}"]).values()
+    [relevant] = values({"1": {"a": 1}}, run, [f"R@{n}", f"RR@{n}"]).values()
+    [excluded] = values({"1": {"b": 1}}, run, [f"R@{n}", f"RR@{n}"]).values()
+    assert ours == pytest.approx([plus - minus for plus, minus in zip(relevant, excluded, strict=True)], abs=1e-12)
+
+
+@given(st.permutations("abcdefghijklmnop"), st.integers(0, 10))
+def test_right_rank_of_ten_documents_by_their_places(docids, length):
+    top = docids[:length]
+    expected = "a" in top and ("b" not in top or top.index("a") < top.index("b"))
+    run = {"1": {docid: -float(place) for place, docid in enumerate(top)}}
+    assert values({"1": {"a": 1, "b": 0}}, run, ["right_rank"]) == {"1": (expected,)}
+
+
+@given(st.lists(RANKINGS, min_size=4, max_size=4))
+def test_pairs_are_right_where_both_queries_are(rankings):
+    qrels = {f"{pair}_{side}": {good: 1, bad: 0} for pair, side, good, bad in PAIRS}
+    run = dict(zip(qrels, rankings, strict=True))
+    right = {qid: above(run[qid], good, bad) for qid, (_, _, good, bad) in zip(qrels, PAIRS, strict=True)}
+    results = evaluate(qrels, run, parse_measures(["paired_accuracy", "right_rank"]))
+    for qid, result in results.items():
+        assert result["right_rank"] == right[qid]
+        assert result["paired_accuracy"] == all(right[other] for other in qrels if other[0] == qid[0])
+
+
+PAIRS = [("1", "q1", "a", "b"), ("2", "q1", "c", "d"), ("1", "q2", "b", "a"), ("2", "q2", "d", "c")]
+
+
+def above(ranking, good, bad):
+    """Whether a document's score, as four bytes, is above another's; what is missing is below everything."""
+    keys = [(docid in ranking, four_bytes(ranking.get(docid, 0.0))) for docid in (good, bad)]
+    return keys[0] > keys[1]
+
+
+def four_bytes(score):
+    try:
+        return struct.unpack("f", struct.pack("f", score))[0]
+    except OverflowError:
+        return float("inf")
+
+
+def test_agrees_with_mteb_where_nothing_ties():
+    """R@1 = 1 for both queries of a pair, among its two documents."""
+    qrels = {"1_q1": {"a": 1, "b": 0}, "1_q2": {"b": 1, "a": 0}, "2_q1": {"c": 1, "d": 0}, "2_q2": {"d": 1, "c": 0}}
+    run = {
+        "1_q1": {"a": 0.9, "b": 0.1},
+        "1_q2": {"a": 0.2, "b": 0.3},
+        "2_q1": {"c": 0.9, "d": 0.1},
+        "2_q2": {"c": 0.8, "d": 0.3},
+    }
+    first = {qid: result["R@1"] for qid, result in evaluate(qrels, run, parse_measures(["R@1"])).items()}
+    mteb = sum(first[f"{pair}_q1"] == 1 and first[f"{pair}_q2"] == 1 for pair in "12") / 2
+    ours = values(qrels, run, ["paired_accuracy"]).values()
+    assert mteb == sum(value for (value,) in ours) / len(ours) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("judged", "found"), [({"a": 1}, "1 and 0"), ({"a": 1, "b": 2, "c": 0}, "2 and 1"), ({"a": -1}, "0 and 1")]
+)
+@pytest.mark.parametrize("kind", ["paired_accuracy", "right_rank", "delta_recall", "delta_mrr"])
+def test_judgements_that_are_no_contrast(kind, judged, found):
+    name = kind + "@5" * kind.startswith("delta")
+    with pytest.raises(MeasureError) as caught:
+        evaluate({"1": {"x": 3, "y": -2}, "2": judged}, {}, parse_measures([name]))
+    assert str(caught.value) == (
+        f"{kind} needs 1 relevant and 1 excluded document (relevance 0) for each query; query '2' has {found}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("others", "agree", "disagree"),
+    [([], 0, 0), ([{"a": 1, "b": 0}], 1, 0), ([{"a": 0, "b": 1}] * 2, 0, 2), ([*QRELS.values()], 1, 1)],
+)
+def test_queries_without_a_partner_of_their_own(others, agree, disagree):
+    with pytest.raises(MeasureError) as caught:
+        partners({"1": {"a": 1, "b": 0}, **{f"other {i}": other for i, other in enumerate(others)}})
+    assert str(caught.value) == (
+        "paired_accuracy needs pairs of queries that judge two documents of their own in opposite ways; query '1' "
+        f"shares 'a' and 'b' with {agree} queries that agree and {disagree} that disagree"
+    )
+
+
+def test_trec_evals_code_is_loaded_for_its_own_measures_only():
+    code = (
+        "import sys; from pyserini_compneg.eval import evaluate, parse_measures\n"
+        "evaluate({'1': {'a': 1, 'b': 0}}, {}, parse_measures(['right_rank']))\n"
+        "sys.exit('ir_measures' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
