@@ -159,8 +159,8 @@ def _side(modules: Sequence[tuple[str, Path]], prompt: str, name: str) -> Side:
         return _static(places[0], prompt, name)
     if kinds[:2] not in (["Transformer", "SpladePooling"], ["MLMTransformer", "SpladePooling"]) or len(kinds) > 3:
         raise EncodingError(
-            f"{name}: a model of {', '.join(kinds) or 'no modules'} gives no weights of terms; expected a masked language model and "
-            "SpladePooling"
+            f"{name}: a model of {', '.join(kinds) or 'no modules'} gives no weights of terms; expected a "
+            "masked language model and SpladePooling"
         )
     config = _optional(places[1] / "config.json", name)
     try:
