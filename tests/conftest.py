@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -99,8 +100,13 @@ def exported(checkpoints):
     from pyserini_compneg.export import export_model
     from pyserini_compneg.models import Head, read_checkpoint
 
+    home = os.environ["COMPNEG_CACHE"]
+
+    @cache
     def export(name, precision="fp32", head=None):
-        folder = getattr(checkpoints, name)
-        return export_model(read_checkpoint(folder, head=Head(*head) if head else None).document, precision)
+        with pytest.MonkeyPatch.context() as patch:  # a test may have a cache of its own
+            patch.setenv("COMPNEG_CACHE", home)
+            side = read_checkpoint(getattr(checkpoints, name), head=Head(*head) if head else None).document
+            return export_model(side, precision)
 
     return export
