@@ -15,12 +15,18 @@ pytest.importorskip("onnxscript", reason="torch exports with onnxscript")
 runtime = pytest.importorskip("onnxruntime", reason="exports are run by onnxruntime")
 
 import numpy as np  # noqa: E402
-from checkpoints import sample_texts, write_tokenizer  # noqa: E402
+from checkpoints import sample_texts  # noqa: E402
 from varied_texts import varied_texts  # noqa: E402
 
 from pyserini_compneg.errors import EncodingError, OutputError  # noqa: E402
-from pyserini_compneg.export import export_model, exported_folder, graph, model_hash, read_report  # noqa: E402
-from pyserini_compneg.export import verification  # noqa: E402
+from pyserini_compneg.export import (  # noqa: E402
+    export_model,
+    exported_folder,
+    graph,
+    model_hash,
+    read_report,
+    verification,  # noqa: E402
+)
 from pyserini_compneg.export.__main__ import main  # noqa: E402
 from pyserini_compneg.models import Head, read_checkpoint  # noqa: E402
 from pyserini_compneg.models.batching import encode_tokens  # noqa: E402

@@ -143,12 +143,13 @@ def test_weights_that_cannot_be_loaded(checkpoints, tmp_path):
 def test_a_head_that_was_never_trained(checkpoints, tmp_path):
     from safetensors.torch import load_file, save_file
 
-    shutil.copytree(checkpoints.bert, tmp_path / "m")
+    folder = tmp_path / "m"
+    shutil.copytree(checkpoints.bert, folder)
     weights = load_file(checkpoints.bert / "model.safetensors")
     kept = {name: tensor for name, tensor in weights.items() if not name.startswith("cls.predictions.transform")}
-    save_file(kept, tmp_path / "m" / "model.safetensors", metadata={"format": "pt"})
-    assert refused(tmp_path / "m") == (
-        f"{tmp_path / 'm'}: its weights lack cls.predictions.transform.LayerNorm.bias and 3 more; a head must be trained"
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    assert refused(folder) == (
+        f"{folder}: its weights lack cls.predictions.transform.LayerNorm.bias and 3 more; a head must be trained"
     )
 
 
