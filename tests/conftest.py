@@ -11,6 +11,7 @@ from checkpoints import (
     write_masked_lm,
     write_opensearch,
     write_router,
+    write_signed,
     write_sparse_encoder,
 )
 from metadata_server import ask_here, metadata_server
@@ -89,6 +90,7 @@ def checkpoints(tmp_path_factory):
         legacy=write_sparse_encoder(
             folder / "legacy", bert, first="MLMTransformer", prompts=prompts, activation="log1p_relu", pooling="sum"
         ),
+        signed=write_signed(folder / "signed"),
         router=write_router(folder / "router", distilbert),
         lexical=write_router(folder / "lexical", distilbert, lexical=True, prompts=prompts),
     )
@@ -98,15 +100,14 @@ def checkpoints(tmp_path_factory):
 def exported(checkpoints):
     """The folder of the export of a checkpoint's document side; the tests share few, since each takes seconds."""
     from pyserini_compneg.export import export_model
-    from pyserini_compneg.models import Head, read_checkpoint
+    from pyserini_compneg.models import read_checkpoint
 
     home = os.environ["COMPNEG_CACHE"]
 
     @cache
-    def export(name, precision="fp32", head=None):
+    def export(name, precision="fp32"):
         with pytest.MonkeyPatch.context() as patch:  # a test may have a cache of its own
             patch.setenv("COMPNEG_CACHE", home)
-            side = read_checkpoint(getattr(checkpoints, name), head=Head(*head) if head else None).document
-            return export_model(side, precision)
+            return export_model(read_checkpoint(getattr(checkpoints, name)).document, precision)
 
     return export

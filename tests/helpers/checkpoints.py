@@ -99,6 +99,22 @@ def write_masked_lm(folder: Path, kind: str = "bert", seed: int = 0, tokenizer: 
         seed: Of its weights.
         tokenizer: See :func:`write_tokenizer`.
     """
+    model, logits = _made(folder, kind, seed, tokenizer)
+    model.get_output_embeddings().bias.data.sub_(_level(logits.amax(1)))
+    model.save_pretrained(folder)
+    return folder
+
+
+def write_signed(folder: Path) -> Path:
+    """A SparseEncoder with SNReLU, whose vectors have some 40 terms of either sign."""
+    model, logits = _made(folder, "bert", 3, "tokenizer.json")
+    epsilon = _level(logits.abs().amax(1))
+    model.save_pretrained(folder)
+    return write_sparse_encoder(folder, folder, activation="snrelu", pooling="absmax", epsilon=epsilon)
+
+
+def _made(folder: Path, kind: str, seed: int, tokenizer: str) -> Any:
+    """A tokenizer, written; a model, and its logits for texts of the sample, those of padding being 0."""
     import torch
     from transformers import AutoTokenizer
     from transformers.utils.logging import disable_progress_bar
@@ -108,17 +124,17 @@ def write_masked_lm(folder: Path, kind: str = "bert", seed: int = 0, tokenizer: 
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = _network(kind, size).eval()
-        _keep_own_tokens(model)
+    _keep_own_tokens(model)
     tokens = AutoTokenizer.from_pretrained(folder)(
         sample_texts(20), padding=True, truncation=True, return_tensors="pt", return_token_type_ids=False
     )
-    decoder = model.get_output_embeddings()
     with torch.inference_mode():
-        logits = model(**tokens).logits
-        largest = logits.masked_fill(tokens["attention_mask"][:, :, None] == 0, -1e9).amax(1)
-        decoder.bias.sub_(largest.sort(descending=True).values[:, _POSITIVE].mean())
-    model.save_pretrained(folder)
-    return folder
+        return model, model(**tokens).logits * tokens["attention_mask"][:, :, None]
+
+
+def _level(largest: Any) -> float:
+    """What so many terms of a text are above, on average."""
+    return largest.sort(descending=True).values[:, _POSITIVE].mean().item()
 
 
 def _network(kind: str, size: int) -> Any:
@@ -204,7 +220,8 @@ def write_sparse_encoder(
 
 def write_transformer(folder: Path, masked_lm: Path) -> None:
     """The module of a masked language model."""
-    shutil.copytree(masked_lm, folder, dirs_exist_ok=True)
+    if masked_lm != folder:
+        shutil.copytree(masked_lm, folder, dirs_exist_ok=True)
     write_json(folder / "sentence_bert_config.json", {"transformer_task": "fill-mask", **_FILL_MASK})
 
 
