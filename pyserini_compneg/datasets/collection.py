@@ -147,13 +147,13 @@ def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[d
 
 
 def has_vectors(files: Sequence[Path]) -> bool:
-    """Whether the first document of a collection that can be read brings a vector."""
+    """Whether the first document of a collection that can be read brings a vector; so, too, where none can be."""
     for block in iter_collection_blocks(files):
         for source, line in block.numbered():
             with suppress(CollectionError):
                 if line and not line.isspace():
                     return source_document(decoded_line(line, source), source).vector is not None
-    return False
+    return True
 
 
 def fingerprint(files: Sequence[Path]) -> list[list[str | int]]:

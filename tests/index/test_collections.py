@@ -62,7 +62,7 @@ BM25_FAULTS = [
     (
         [GOOD, {"id": "d2", "vector": {"a": 1}}],
         CollectionError,
-        ":2: only a `vector`, which BM25 cannot use; give the model that made it as --encoder",
+        ":2: only a `vector`, where texts are encoded; give the model that made it as --encoder",
     ),
 ]
 
