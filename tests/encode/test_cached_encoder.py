@@ -130,10 +130,15 @@ def test_without_a_manifest_the_encoder_must_be_named(reader, tmp_path):
 
 
 def test_an_encoder_that_is_nothing(reader):
-    expected = "; expected bm25, or a JSON Lines file of queries encoded with the index's model"
-    assert refused("BM-25", reader) == f"no query encoder 'BM-25'{expected}"
-    reader.manifest = Manifest("splade")
-    assert refused(None, reader) == f"no query encoder 'splade'{expected}"
+    with pytest.raises(EncodingError) as caught:
+        query_encoder("no/such/file.jsonl", reader)
+    assert str(caught.value) == (
+        "no model 'no/such/file.jsonl': neither a folder nor a name of the Hugging Face hub, owner/name"
+    )
+    reader.manifest = Manifest("a b")
+    with pytest.raises(EncodingError) as caught:
+        query_encoder(None, reader)
+    assert str(caught.value) == "no model 'a b': neither a folder nor a name of the Hugging Face hub, owner/name"
 
 
 def test_queries_of_another_encoder(reader, tmp_path, caplog):

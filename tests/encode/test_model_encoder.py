@@ -200,9 +200,10 @@ def test_unknown_ablations(checkpoints):
 
 
 def test_signed_weights_keep_their_sign_without_weighting(checkpoints):
-    full = queries(checkpoints.signed, TORCH).encode("spy films")
+    text = sample_texts(5)[4]
+    full = queries(checkpoints.signed, TORCH).encode(text)
     assert min(full.values()) < 0 < max(full.values())
-    ones = queries(checkpoints.signed, TORCH, "no-weighting").encode("spy films")
+    ones = queries(checkpoints.signed, TORCH, "no-weighting").encode(text)
     assert ones == {term: 1.0 if weight > 0 else -1.0 for term, weight in full.items()}
 
 
@@ -210,12 +211,17 @@ def test_pruning_is_by_absolute_value(checkpoints):
     text = sample_texts(5)[4]
     full = queries(checkpoints.signed, TORCH).encode(text)
     order = sorted(full, key=lambda term: (-abs(full[term]), term))
-    for options in ({"top_terms": 7}, {"threshold": abs(full[order[6]])}, {"top_terms": 7, "threshold": 1e-9}):
+    count = len(order) // 2
+    for options in (
+        {"top_terms": count},
+        {"threshold": abs(full[order[count - 1]])},
+        {"top_terms": count, "threshold": 1e-9},
+    ):
         chosen = ModelOptions("torch", **options)
-        assert queries(checkpoints.signed, chosen).encode(text) == {term: full[term] for term in order[:7]}
+        assert queries(checkpoints.signed, chosen).encode(text) == {term: full[term] for term in order[:count]}
         (vector,) = documents(checkpoints.signed, chosen).encode_batch([text])
-        assert vector == {term: full[term] for term in order[:7]}
-    assert {full[term] > 0 for term in order[:7]} == {True, False}
+        assert vector == {term: full[term] for term in order[:count]}
+    assert {full[term] > 0 for term in order[:count]} == {True, False}
 
 
 def test_pruning_by_hand():
