@@ -25,7 +25,7 @@ def model_folder(name: str) -> Path:
         DownloadError: A model that is not in the cache and cannot be downloaded.
     """
     path = Path(name).expanduser()
-    if path.is_dir():
+    if name and path.is_dir():
         return path
     unknown = EncodingError(f"no model {name!r}: neither a folder nor a name of the Hugging Face hub, owner/name")
     if not _HUB_NAME.fullmatch(name) or path.exists():

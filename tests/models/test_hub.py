@@ -79,7 +79,7 @@ def test_a_folder_is_a_folder(tmp_path, monkeypatch):
     assert model_folder("owner/m") == Path("owner/m")
 
 
-@pytest.mark.parametrize("name", ["a/b/c", "/no/such", "a b", "owner/", "../m", "https://hub/m", "m?", "x.y/"])
+@pytest.mark.parametrize("name", ["", "a/b/c", "/no/such", "a b", "owner/", "../m", "https://hub/m", "m?", "x.y/"])
 def test_what_cannot_be_a_name(name):
     with pytest.raises(EncodingError) as caught:
         model_folder(name)
