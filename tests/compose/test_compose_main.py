@@ -238,8 +238,8 @@ def test_errors_are_one_line_and_leave_no_file(index, tmp_path, capfd, topic, op
     [
         (["--encoder", "bm25"], "bm25 weighs a query's terms by the statistics of an index; name the --index"),
         (
-            ["--encoder", "splade"],
-            "no query encoder 'splade'; expected bm25, or a JSON Lines file of queries encoded with the index's model",
+            ["--encoder", "a/b/c"],
+            "no model 'a/b/c': neither a folder nor a name of the Hugging Face hub, owner/name",
         ),
         (["--index", "no/index"], "no/index: no such index folder; build one with python -m pyserini_compneg.index"),
     ],

@@ -233,11 +233,11 @@ def test_an_unwritable_output_is_known_before_the_search(index, topics, tmp_path
         (["--index", "{index}", "--topics", "none.tsv"], "none.tsv: no such file"),
         (
             ["--index", "{index}", "--query", "a", "--encoder", "splade"],
-            "no query encoder 'splade'; expected bm25, or a JSON Lines file of queries encoded with the index's model",
+            "{index} was encoded with 'bm25', the queries with 'splade'; use the index's encoder",
         ),
         (
             ["--index", "{index}", "--query", "a", "--encoder", ""],
-            "no query encoder ''; expected bm25, or a JSON Lines file of queries encoded with the index's model",
+            "{index} was encoded with 'bm25', the queries with ''; use the index's encoder",
         ),
         (
             ["--index", "{index}", "--query", "a", "--encoder", "{atoms}"],
