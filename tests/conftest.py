@@ -1,12 +1,36 @@
 """What tests of several packages share."""
 
 import os
+import tempfile
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from checkpoints import (
+    write_masked_lm,
+    write_opensearch,
+    write_router,
+    write_signed,
+    write_sparse_encoder,
+)
 from metadata_server import ask_here, metadata_server
 
 from pyserini_compneg.lucene import java_class
+
+_caches = pytest.StashKey[tempfile.TemporaryDirectory]()
+
+
+def pytest_configure(config):
+    """Keeps all tests from the user's caches, and from the hub, before anything is imported that looks them up."""
+    config.stash[_caches] = folder = tempfile.TemporaryDirectory(prefix="compneg-tests-")
+    os.environ |= {"COMPNEG_CACHE": folder.name, "HF_HOME": f"{folder.name}/hub", "HF_HUB_OFFLINE": "1"}
+    os.environ.pop("HF_HUB_CACHE", None)
+
+
+def pytest_unconfigure(config):
+    """Removes what was cached."""
+    config.stash[_caches].cleanup()
 
 
 @pytest.fixture(scope="session")
@@ -49,3 +73,41 @@ def lucene_impact_searcher(metadata):
 def anserini(metadata):
     """The environment of processes that run Anserini; in this process, too, it then opens indexes without a network."""
     return metadata.environment if metadata else {}
+
+
+@pytest.fixture(scope="session")
+def checkpoints(tmp_path_factory):
+    """Folders of tiny checkpoints: two networks, and the layouts of the hub around them; no test may change them."""
+    folder = tmp_path_factory.mktemp("checkpoints")
+    bert, distilbert = (write_masked_lm(folder / kind, kind) for kind in ("bert", "distilbert"))
+    prompts = {"query": "films about ", "document": "film: "}
+    return SimpleNamespace(
+        bert=bert,
+        distilbert=distilbert,
+        older=write_masked_lm(folder / "older", tokenizer="vocab.txt"),
+        opensearch=write_opensearch(folder / "opensearch", distilbert),
+        sparse_encoder=write_sparse_encoder(folder / "sparse_encoder", bert),
+        legacy=write_sparse_encoder(
+            folder / "legacy", bert, first="MLMTransformer", prompts=prompts, activation="log1p_relu", pooling="sum"
+        ),
+        signed=write_signed(folder / "signed"),
+        router=write_router(folder / "router", distilbert),
+        lexical=write_router(folder / "lexical", distilbert, lexical=True, prompts=prompts),
+    )
+
+
+@pytest.fixture(scope="session")
+def exported(checkpoints):
+    """The folder of the export of a checkpoint's document side; the tests share few, since each takes seconds."""
+    from pyserini_compneg.export import export_model
+    from pyserini_compneg.models import read_checkpoint
+
+    home = os.environ["COMPNEG_CACHE"]
+
+    @cache
+    def export(name, precision="fp32"):
+        with pytest.MonkeyPatch.context() as patch:  # a test may have a cache of its own
+            patch.setenv("COMPNEG_CACHE", home)
+            return export_model(read_checkpoint(getattr(checkpoints, name)).document, precision)
+
+    return export

@@ -15,12 +15,18 @@ ROOT = Path(__file__).parents[1] / PACKAGE
 FLOORS = (
     ("errors", "vectors", "files", "json_objects", "progress"),
     ("algebra", "expression"),
-    ("lucene",),
+    ("lucene", "models"),
+    ("export",),
     ("compose", "encode", "datasets"),
     ("index", "search", "eval"),
     ("reproduce",),
 )
-COMMAND_LINE = {"cli", "query_options"}
+COMMAND_LINE = {"cli", "query_options", "model_options"}
+TORCH = {"export", "models.pooling", "models.torch_model"}
+MODEL_PACKAGES = {
+    *("torch", "transformers", "onnxruntime", "onnx", "tokenizers", "safetensors", "huggingface_hub", "numpy"),
+    *("sentence_transformers",),
+}
 JAVA = {"jnius", "jnius_config", "pyserini"}
 
 
@@ -109,6 +115,18 @@ def test_only_the_gate_touches_java():
     assert {part(module) for module, name in ARROWS if name.split(".")[0] in JAVA} == {"lucene"}
 
 
+def test_only_what_runs_torch_imports_it():
+    found = {module.removeprefix(f"{PACKAGE}.") for module, name in ARROWS if name.split(".")[0] == "torch"}
+    assert found
+    assert {name for name in found if name not in TORCH and name.split(".")[0] not in TORCH} == set()
+
+
+def test_models_know_nothing_of_what_is_done_with_them():
+    """Nor of Java: a checkpoint can be exported where no index is."""
+    allowed = {None, "errors", "vectors", "files", "algebra", "models", "export", *COMMAND_LINE}
+    assert {part(name) for module, name in OUR_ARROWS if part(module) in ("models", "export")} <= allowed
+
+
 def test_evaluation_does_not_know_of_search():
     assert [arrow for arrow in OUR_ARROWS if part(arrow[0]) == "eval" and part(arrow[1]) in ("search", "lucene")] == []
 
@@ -130,6 +148,9 @@ def loaded(statement):
         "import pyserini_compneg.search",
         "import pyserini_compneg.index",
         "import pyserini_compneg.eval",
+        "import pyserini_compneg.encode",
+        "import pyserini_compneg.models",
+        "import pyserini_compneg.model_options",
         "from pyserini_compneg import *",
         "import pyserini_compneg; [getattr(pyserini_compneg, name) for name in dir(pyserini_compneg)]",
     ],
@@ -137,8 +158,13 @@ def loaded(statement):
 def test_importing_starts_no_machine_and_loads_nothing_heavy(statement):
     modules = loaded(statement)
     assert "pyserini_compneg" in modules
-    heavy = {"jnius", "jnius_config", "torch", "transformers", "onnxruntime", "sklearn", "scipy", "pyserini"}
+    heavy = {"jnius", "jnius_config", "sklearn", "scipy", "pyserini", *MODEL_PACKAGES}
     assert modules & heavy == set()
+
+
+def test_what_runs_models_loads_them_only_when_one_is_run():
+    modules = loaded("import pyserini_compneg.export, pyserini_compneg.encode.neural, pyserini_compneg.encode.corpus")
+    assert modules & (MODEL_PACKAGES - {"numpy"}) == set()
 
 
 def test_searching_and_indexing_do_not_load_pyserinis_own_packages(tmp_path):
@@ -151,4 +177,22 @@ assert SignedImpactSearcher({str(tmp_path / "i")!r}).search("bird")
 """
     modules = loaded(script)
     assert "jnius" in modules
-    assert modules & {"pyserini.encode", "pyserini.search", "torch", "transformers", "sklearn"} == set()
+    assert modules & {"pyserini.encode", "pyserini.search", "sklearn", *MODEL_PACKAGES} == set()
+
+
+def test_the_commands_load_no_model_for_bm25(tmp_path):
+    (tmp_path / "c.jsonl").write_text('{"id": "d", "contents": "a bird"}\n')
+    (tmp_path / "t.tsv").write_text("1\tbird NOT bat\n")
+    script = f"""
+import contextlib, io
+from pyserini_compneg.index.__main__ import main as index
+from pyserini_compneg.search.__main__ import main as search
+place = {str(tmp_path)!r}
+with contextlib.redirect_stderr(io.StringIO()):
+    assert index(["--collection", f"{{place}}/c.jsonl", "--index", f"{{place}}/i"]) == 0
+assert search(["--index", f"{{place}}/i", "--topics", f"{{place}}/t.tsv", "--output", f"{{place}}/r.txt"]) == 0
+"""
+    modules = loaded(script)
+    assert "jnius" in modules
+    assert modules & {*MODEL_PACKAGES, f"{PACKAGE}.encode.neural", f"{PACKAGE}.export.graph"} == set()
+    assert (tmp_path / "r.txt").read_text().startswith("1 Q0 d 1 ")

@@ -71,14 +71,16 @@ class ShardFile:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         """Gives the file its name; on an exception, keeps what is there to be gone on with."""
         try:
-            self._data.close()
+            with suppress(OSError):  # all that counts is on disk; what did not fit there is in the buffer still
+                self._data.close()
             if error is None:
                 os.replace(self._partial, self._place)
                 self._state.unlink(missing_ok=True)
-            elif self._state.exists():
+            elif self.documents and self._state.exists():
                 _logger.warning("%s: what was encoded is kept; give --resume to go on with it", self._place)
             else:
                 self._partial.unlink(missing_ok=True)
+                self._state.unlink(missing_ok=True)
             if isinstance(error, OSError) and not isinstance(error, OutputError):
                 raise self._unwritable(error) from None
         finally:
@@ -101,6 +103,8 @@ class ShardFile:
 
     def _open(self) -> None:
         check_place(self._place, self._overwrite)
+        for halves in self._place.parent.glob(f".{self._state.name}.*.tmp"):  # of states, which a kill left
+            halves.unlink(missing_ok=True)
         state = self._unfinished()
         if state is not None and not self._resume and not self._overwrite:
             raise OutputError(

@@ -97,7 +97,9 @@ class NeuralEncoder(SideEncoder):
 
 
 class StaticEncoder(SideEncoder):
-    """Looks up the weight of each of a text's own tokens, however often it occurs; without a file, that is 1.
+    """Looks up the weight of each of a text's own tokens, however often it occurs.
+
+    Without a file that is 1, and nothing for special tokens.
 
     Args:
         side: The checkpoint's part.
@@ -110,7 +112,7 @@ class StaticEncoder(SideEncoder):
     def __init__(self, side: StaticSide, options: ModelOptions) -> None:
         super().__init__(TextTokenizer(side.folder, _length(side, options), False, side.prompt))
         if side.weights is None:
-            self.weights = dict.fromkeys(self._tokenizer.terms, 1.0)
+            self.weights = dict.fromkeys(self._terms_of(range(len(self._tokenizer.terms))), 1.0)
         elif side.weights.suffix == ".json":
             self.weights = _json_weights(side.weights)
         else:
@@ -118,8 +120,9 @@ class StaticEncoder(SideEncoder):
 
     def encode_tokens(self, ids: Sequence[Sequence[int]]) -> list[dict[str, float]]:
         """See :class:`SideEncoder`."""
-        weights = self.weights
-        return [{term: weights[term] for term in self._terms_of(text) if weights.get(term)} for text in ids]
+        terms, weights = self._tokenizer.terms, self.weights
+        own = ([terms[number] for number in dict.fromkeys(text)] for text in ids)
+        return [{term: weights[term] for term in text if weights.get(term)} for text in own]
 
 
 def _length(side: Side, options: ModelOptions) -> int:

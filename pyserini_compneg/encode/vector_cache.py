@@ -29,17 +29,17 @@ class VectorCache:
 
     def get(self, texts: Sequence[str]) -> dict[str, dict[str, float]]:
         """The vectors of those texts that are known."""
-        if not self._usable or not self._path.exists():
-            return {}
         found: dict[str, dict[str, float]] = {}
         try:
+            if not self._usable or not self._path.exists() or not self._path.stat().st_size:  # another process begins
+                return {}
             with closing(self._connect()) as database:
                 for start in range(0, len(texts), _PARAMETERS):
                     part = texts[start : start + _PARAMETERS]
                     marks = ", ".join("?" * len(part))
                     rows = database.execute(f"SELECT text, vector FROM vectors WHERE text IN ({marks})", part)
                     found.update((text, json.loads(vector)) for text, vector in rows)
-        except (sqlite3.Error, ValueError) as cause:
+        except (sqlite3.Error, OSError, ValueError) as cause:
             self._give_up(cause)
             return {}
         return found

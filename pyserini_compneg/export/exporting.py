@@ -54,12 +54,12 @@ def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False)
         OutputError: The cache cannot be written.
     """
     folder = exported_folder(side, precision)
-    if folder.is_dir() and not fresh:
+    if _is_whole(folder) and not fresh:
         return folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.parent / f".{folder.name}.lock"):
-            if fresh or not folder.is_dir():
+            if fresh or not _is_whole(folder):
                 _make(side, precision, folder)
     except OutputError:
         raise
@@ -83,6 +83,10 @@ def read_report(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError) as cause:
         raise EncodingError(f"{folder}: the export is damaged ({cause}); delete it, and it is made again") from None
     return report
+
+
+def _is_whole(folder: Path) -> bool:
+    return all((folder / name).is_file() for name in (MODEL_FILE, TOKENIZER_FILE, REPORT_FILE))
 
 
 def _make(side: NeuralSide, precision: str, folder: Path) -> None:

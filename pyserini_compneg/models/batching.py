@@ -50,7 +50,7 @@ class SparseModel(Protocol):
 def encode_tokens(
     model: SparseModel, ids: Sequence[Sequence[int]], terms: Sequence[str], batch_size: int = BATCH_SIZE
 ) -> list[dict[str, float]]:
-    """The vectors of texts, in their order.
+    """The vectors of texts, in their order; a text without tokens has no terms.
 
     Args:
         model: What computes them.
@@ -61,6 +61,9 @@ def encode_tokens(
     vectors: list[dict[str, float]] = [{}] * len(ids)
     for batch in batches([len(text) for text in ids], batch_size, MOST_TOKENS[model.device]):
         length = len(ids[batch[0]])
+        batch = [number for number in batch if ids[number]]
+        if not batch:
+            continue
         padded = np.zeros((len(batch), length), np.int64)
         mask = np.zeros((len(batch), length), np.int64)
         for row, number in enumerate(batch):

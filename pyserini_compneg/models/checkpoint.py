@@ -7,6 +7,7 @@ OpenSearch's ``idf.json`` for its queries, and a folder of sentence-transformers
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -125,7 +126,8 @@ def _sentence_transformers(folder: Path, name: str) -> Checkpoint:
         chain = [(str(module["type"]).rsplit(".", 1)[-1], str(module["path"])) for module in modules]
         routes = _routes(folder, chain, name)
     except (KeyError, TypeError, AttributeError) as cause:
-        raise EncodingError(f"{name}: modules.json or the router's file is damaged: no {cause}") from None
+        said = f"no {cause}" if isinstance(cause, KeyError) else cause
+        raise EncodingError(f"{name}: modules.json or the router's file is damaged: {said}") from None
     prompts = _optional(folder / "config_sentence_transformers.json", name).get("prompts") or {}
     document, query = (
         _side([(kind, _inside(folder, path, name)) for kind, path in routes[side]], str(prompts.get(side) or ""), name)
@@ -161,8 +163,8 @@ def _side(modules: Sequence[tuple[str, Path]], prompt: str, name: str) -> Side:
         return _static(places[0], prompt, name)
     if kinds[:2] not in (["Transformer", "SpladePooling"], ["MLMTransformer", "SpladePooling"]) or len(kinds) > 3:
         raise EncodingError(
-            f"{name}: a model of {', '.join(kinds)} gives no weights of terms; expected a masked language model and "
-            "SpladePooling"
+            f"{name}: a model of {', '.join(kinds) or 'no modules'} gives no weights of terms; expected a "
+            "masked language model and SpladePooling"
         )
     config = _optional(places[1] / "config.json", name)
     try:
@@ -182,11 +184,15 @@ def _side(modules: Sequence[tuple[str, Path]], prompt: str, name: str) -> Side:
 
 
 def _static(folder: Path, prompt: str, name: str) -> StaticSide:
-    config = _optional(folder / "config.json", name)
-    path = config.get("path")
-    weights = folder / str(path) if path else next(iter(sorted(folder.glob("*.safetensors"))), None)
-    if path and weights is not None and not weights.is_file():
-        weights = folder.parent / Path(str(path)).name
+    path = _optional(folder / "config.json", name).get("path")
+    named = [folder / str(path), folder.parent / Path(str(path)).name] if path else sorted(folder.glob("*.safetensors"))
+    root = os.path.normpath(folder.parent)  # not resolved: in the hub's cache, files are links to elsewhere
+    inside = (file for file in named if file.is_file() and Path(os.path.normpath(file)).is_relative_to(root))
+    weights = next(inside, None)
+    if weights is None:
+        raise EncodingError(
+            f"{name}: {folder.name} has no weights of its tokens (model.safetensors, or what config.json names)"
+        )
     return StaticSide(folder, weights, _max_length(folder, name), prompt)
 
 

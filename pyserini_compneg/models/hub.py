@@ -28,30 +28,38 @@ def model_folder(name: str) -> Path:
     path = Path(name).expanduser()
     if name and path.is_dir():
         return path
+    unknown = EncodingError(
+        f"no encoder {name!r}; expected bm25, a model (a folder, or owner/name on the Hugging Face hub), or a JSON Lines "
+        "file of texts encoded with it"
+    )
     if not _HUB_NAME.fullmatch(name) or path.suffix in _FILES or path.exists():
-        raise EncodingError(
-            f"no encoder {name!r}; expected bm25, a model (a folder, or owner/name on the Hugging Face hub), or a JSON "
-            "Lines file of texts encoded with it"
-        )
+        raise unknown
     try:
         from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HFValidationError
     except ImportError:
         raise DownloadError(
             f"{name}: models come from the hub by huggingface_hub; pip install it, or name a folder"
         ) from None
-    return _cached(name, snapshot_download) or _downloaded(name, snapshot_download)
+    try:
+        return _cached(name, snapshot_download) or _downloaded(name, snapshot_download)
+    except HFValidationError:
+        raise unknown from None
 
 
 def _cached(name: str, snapshot_download: object) -> Path | None:
     """What the cache has, if it is whole; no network is touched."""
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    try:
-        folder = Path(snapshot_download(name, local_files_only=True))  # type: ignore[operator]
-    except (LocalEntryNotFoundError, OSError):
-        return None
-    has_texts = (folder / "config.json").is_file() or (folder / "modules.json").is_file()
-    return folder if has_texts and any(any(folder.rglob(pattern)) for pattern in _WEIGHTS) else None
+    for weights in _WEIGHTS:
+        try:
+            folder = Path(_download(name, snapshot_download, (*_TEXTS, weights), local_files_only=True))
+        except (LocalEntryNotFoundError, OSError):
+            continue
+        has_texts = (folder / "config.json").is_file() or (folder / "modules.json").is_file()
+        if has_texts and any(folder.rglob(weights)):
+            return folder
+    return None
 
 
 def _downloaded(name: str, snapshot_download: object) -> Path:
@@ -74,9 +82,11 @@ def _downloaded(name: str, snapshot_download: object) -> Path:
     return folder
 
 
-def _download(name: str, snapshot_download: object, patterns: tuple[str, ...]) -> str:
+def _download(name: str, snapshot_download: object, patterns: tuple[str, ...], **options: bool) -> str:
     return str(
-        snapshot_download(name, allow_patterns=list(patterns), ignore_patterns=list(_OTHER_FORMATS))  # type: ignore[operator]
+        snapshot_download(  # type: ignore[operator]
+            name, allow_patterns=list(patterns), ignore_patterns=list(_OTHER_FORMATS), **options
+        )
     )
 
 

@@ -1,0 +1,326 @@
+"""Queries and documents through tiny models: what is cached, warned of, cut, pruned and left out."""
+
+import logging
+import os
+import shutil
+
+import pytest
+
+pytest.importorskip("torch", reason="models are exported by torch")
+pytest.importorskip("transformers", reason="checkpoints are loaded by transformers")
+pytest.importorskip("onnxscript", reason="torch exports with onnxscript")
+pytest.importorskip("onnxruntime", reason="exports are run by onnxruntime")
+
+from checkpoints import sample_texts, token_weights  # noqa: E402
+
+from pyserini_compneg.encode import ABLATIONS, CachedQueryEncoder, query_encoder, sides  # noqa: E402
+from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder, load_checkpoint  # noqa: E402
+from pyserini_compneg.errors import DownloadError, EncodingError  # noqa: E402
+from pyserini_compneg.export import model_hash  # noqa: E402
+from pyserini_compneg.models import Head, ModelOptions  # noqa: E402
+from pyserini_compneg.models.onnx_model import MODEL_FILE  # noqa: E402
+from pyserini_compneg.models.tokenizer import TextTokenizer  # noqa: E402
+
+QUERIES = ["spy films", "films starring Brian Cox", "comedies set in Japan", "not a word"]
+TORCH = ModelOptions("torch")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch, exported):
+    """A cache of the test's own, in which ``bert`` was exported already, but no query encoded."""
+    folder = exported("bert")
+    shutil.copytree(folder, tmp_path / "cache" / "models" / folder.name)
+    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def queries(folder, options=None, ablation=None):
+    return ModelQueryEncoder(load_checkpoint(str(folder), options), options, ablation)
+
+
+def documents(folder, options=None):
+    return ModelDocumentEncoder(load_checkpoint(str(folder), options), options)
+
+
+def messages(caplog):
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def alike(a, b, tolerance=1e-4):
+    return all(abs(a.get(term, 0.0) - b.get(term, 0.0)) <= tolerance for term in {**a, **b})
+
+
+def test_the_two_backends_agree(checkpoints, cache):
+    found, expected = (queries(checkpoints.bert, options).encode_batch(QUERIES) for options in (None, TORCH))
+    assert all(map(alike, found, expected))
+    texts = ["", *sample_texts(20), " \n"]
+    found, expected = (documents(checkpoints.bert, options).encode_batch(texts) for options in (None, TORCH))
+    assert all(map(alike, found, expected))
+    assert [bool(vector) for vector in found] == [False, *[True] * 20, False]
+
+
+def test_a_stream_keeps_the_order(checkpoints, cache):
+    encoder = documents(checkpoints.bert)
+    texts = sample_texts(30)
+    batches = [texts[:7], [], ["", texts[7]], texts[8:]]
+    found = list(encoder.stream(iter(batches)))
+    assert [len(vectors) for vectors in found] == [7, 0, 2, 22]
+    whole = encoder.encode_batch(texts)
+    assert all(alike(*pair, 2e-5) for pair in zip(found[0] + found[2][1:] + found[3], whole, strict=True))
+
+
+def test_a_second_run_encodes_nothing(checkpoints, cache, monkeypatch):
+    expected = queries(checkpoints.bert).encode_batch([*QUERIES, " spy films "])
+    assert expected[-1] == expected[0]
+    (file,) = (cache / "queries").iterdir()
+    assert file.name.endswith("-fp32-onnx-64.sqlite")
+    monkeypatch.setattr(sides, "OnnxModel", None)
+    for path in (cache / "models").rglob(MODEL_FILE):
+        path.write_bytes(b"broken")
+    again = queries(checkpoints.bert)
+    assert again.encode_batch(QUERIES) == expected[:-1]
+    assert again.encode(QUERIES[1]) == expected[1]
+    assert again.encode_batch([]) == []
+
+
+def test_only_new_queries_are_encoded(checkpoints, cache, monkeypatch):
+    queries(checkpoints.bert).encode_batch(QUERIES[:2])
+    seen = []
+    encode_tokens = sides.NeuralEncoder.encode_tokens
+    monkeypatch.setattr(
+        sides.NeuralEncoder, "encode_tokens", lambda self, ids: seen.append(len(ids)) or encode_tokens(self, ids)
+    )
+    encoder = queries(checkpoints.bert)
+    encoder.encode_batch([*QUERIES, QUERIES[3], " " + QUERIES[2]])
+    encoder.encode_batch(QUERIES)
+    assert seen == [2]
+
+
+def test_other_settings_have_other_vectors(checkpoints, cache):
+    for options in (None, TORCH, ModelOptions("torch", max_length=8), ModelOptions("torch", head=Head("relu", "sum"))):
+        queries(checkpoints.bert, options).encode("spy films")
+    queries(checkpoints.bert, ModelOptions(top_terms=2)).encode("spy films")
+    assert len(list((cache / "queries").iterdir())) == 4
+
+
+def test_a_vector_that_is_changed_stays_as_it_was(checkpoints, cache):
+    encoder = queries(checkpoints.bert)
+    first, second = encoder.encode_batch(["spy films", "spy films"])
+    kept = dict(first)
+    first.clear()
+    assert second == encoder.encode("spy films") == kept != {}
+
+
+def test_a_damaged_cache_of_queries(checkpoints, cache, caplog):
+    expected = queries(checkpoints.bert).encode_batch(QUERIES)
+    (file,) = (cache / "queries").iterdir()
+    file.write_bytes(b"no database" * 1000)
+    encoder = queries(checkpoints.bert)
+    assert encoder.encode_batch(QUERIES) == expected
+    assert encoder.encode_batch(QUERIES) == expected
+    assert messages(caplog) == [
+        f"{file}: not used as a cache: file is not a database; delete it, or name another place in COMPNEG_CACHE"
+    ]
+
+
+def test_a_cache_that_cannot_be_written(checkpoints, tmp_path, monkeypatch, caplog):
+    expected = queries(checkpoints.bert, TORCH).encode_batch(QUERIES)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "file"))
+    caplog.clear()
+    assert queries(checkpoints.bert, TORCH).encode_batch(QUERIES) == expected
+    assert len(messages(caplog)) == 1
+    assert messages(caplog)[0].startswith(f"{tmp_path / 'file' / 'queries'}/")
+
+
+def test_cut_queries_are_warned_of(checkpoints, cache, caplog):
+    long = ["the " * 70, "the " * 62, "film " * 63]
+    queries(checkpoints.bert).encode_batch(long)
+    shown = ("the " * 70)[:60]
+    assert messages(caplog) == [
+        f"2 of 3 queries have more than 64 tokens, and what follows is not read; the first is '{shown}...'"
+    ]
+    caplog.clear()
+    queries(checkpoints.bert, ModelOptions("torch", max_length=4)).encode_batch(["the film", "a the film"])
+    assert messages(caplog) == [
+        "1 of 2 queries have more than 4 tokens, and what follows is not read; the first is 'a the film'"
+    ]
+
+
+@pytest.mark.parametrize("length", [1, 2, 65, 512])
+def test_lengths_that_the_model_does_not_have(checkpoints, length):
+    options = ModelOptions("torch", max_length=length)
+    with pytest.raises(EncodingError) as caught:
+        documents(checkpoints.bert, options)
+    assert str(caught.value) == (f"{checkpoints.bert}: reads from 3 to 64 tokens of a text, not --max-length {length}")
+
+
+def own_terms(folder, text):
+    tokenizer = TextTokenizer(folder, 64, special_tokens=False)
+    (ids,) = tokenizer([text]).ids
+    return {tokenizer.terms[number] for number in ids} - {"[UNK]"}
+
+
+def test_ablations(checkpoints, cache):
+    texts = [*QUERIES, "films films \U0010ffff", "", *(text[:60] for text in sample_texts(10))]
+    full = queries(checkpoints.bert).encode_batch(texts)
+    own = [own_terms(checkpoints.bert, text) for text in texts]
+    expected = {
+        "none": full,
+        "no-expansion": [
+            {term: weight for term, weight in vector.items() if term in terms}
+            for vector, terms in zip(full, own, strict=True)
+        ],
+        "no-weighting": [dict.fromkeys(vector, 1.0) for vector in full],
+        "doc-only": [dict.fromkeys(terms, 1.0) for terms in own],
+    }
+    assert tuple(expected) == ABLATIONS
+    for ablation, vectors in expected.items():
+        assert queries(checkpoints.bert, None, ablation).encode_batch(texts) == vectors
+    assert any(expected["no-expansion"])
+    assert sum(map(len, expected["no-expansion"])) < sum(map(len, full))
+
+
+def test_a_query_without_a_network_loads_none(checkpoints, tmp_path, monkeypatch):
+    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path))
+    monkeypatch.setattr(sides, "NeuralEncoder", None)
+    assert queries(checkpoints.bert, None, "doc-only").encode("the film") == {"the": 1.0, "film": 1.0}
+    static = queries(checkpoints.opensearch).encode("the film")
+    tokens = TextTokenizer(checkpoints.opensearch, 64).terms
+    weights = dict(zip(tokens, token_weights(), strict=True))
+    assert static == {"the": weights["the"], "film": weights["film"]}
+    assert queries(checkpoints.router).encode("the film the") == pytest.approx(static)
+    assert not (tmp_path / "models").exists()
+
+
+def test_unknown_ablations(checkpoints):
+    with pytest.raises(EncodingError) as caught:
+        queries(checkpoints.bert, None, "doc")
+    assert str(caught.value) == "ablation must be one of none, no-expansion, no-weighting, doc-only, got 'doc'"
+
+
+def test_signed_weights_keep_their_sign_without_weighting(checkpoints):
+    text = sample_texts(5)[4]
+    full = queries(checkpoints.signed, TORCH).encode(text)
+    assert min(full.values()) < 0 < max(full.values())
+    ones = queries(checkpoints.signed, TORCH, "no-weighting").encode(text)
+    assert ones == {term: 1.0 if weight > 0 else -1.0 for term, weight in full.items()}
+
+
+def test_pruning_is_by_absolute_value(checkpoints):
+    text = sample_texts(5)[4]
+    full = queries(checkpoints.signed, TORCH).encode(text)
+    order = sorted(full, key=lambda term: (-abs(full[term]), term))
+    count = len(order) // 2
+    for options in (
+        {"top_terms": count},
+        {"threshold": abs(full[order[count - 1]])},
+        {"top_terms": count, "threshold": 1e-9},
+    ):
+        chosen = ModelOptions("torch", **options)
+        assert queries(checkpoints.signed, chosen).encode(text) == {term: full[term] for term in order[:count]}
+        (vector,) = documents(checkpoints.signed, chosen).encode_batch([text])
+        assert vector == {term: full[term] for term in order[:count]}
+    assert {full[term] > 0 for term in order[:count]} == {True, False}
+
+
+def test_pruning_by_hand():
+    vector = {"b": 1.0, "a": -1.0, "c": 3.0, "d": 0.5, "e": -0.25}
+    assert ModelOptions().pruned(vector) == vector
+    assert list(ModelOptions(top_terms=2).pruned(vector)) == ["c", "a"]
+    assert list(ModelOptions(top_terms=9).pruned(vector)) == list(vector)
+    assert ModelOptions(threshold=0.5).pruned(vector) == {"b": 1.0, "a": -1.0, "c": 3.0, "d": 0.5}
+    assert ModelOptions(threshold=9.0, top_terms=1).pruned(vector) == {}
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"backend": "tf"}, "backend must be one of onnx, torch, got 'tf'"),
+        ({"precision": "fp8"}, "precision must be one of fp32, int8, fp16, got 'fp8'"),
+        ({"device": "tpu"}, "device must be one of cpu, cuda, got 'tpu'"),
+        (
+            {"backend": "torch", "precision": "int8"},
+            "int8 is for the onnx backend on a processor; choose fp32, or fp16 on a GPU",
+        ),
+        (
+            {"device": "cuda", "precision": "int8"},
+            "int8 is for the onnx backend on a processor; choose fp32, or fp16 on a GPU",
+        ),
+        ({"precision": "fp16"}, "fp16 is for GPUs; choose --device cuda, or int8 on a processor"),
+    ],
+)
+def test_options_that_do_not_fit(values, said):
+    with pytest.raises(EncodingError) as caught:
+        ModelOptions(**values)
+    assert str(caught.value) == said
+
+
+def test_what_an_index_keeps_of_a_model(checkpoints):
+    side = load_checkpoint(str(checkpoints.bert)).document
+    plain = {"model": model_hash(side), "precision": "fp32", "max_length": 64}
+    assert documents(checkpoints.bert, TORCH).settings == plain
+    chosen = ModelOptions("torch", max_length=16, top_terms=5, threshold=0.5)
+    assert documents(checkpoints.bert, chosen).settings == plain | {"max_length": 16, "top_terms": 5, "threshold": 0.5}
+    assert not documents(checkpoints.bert, TORCH).signed
+    assert documents(checkpoints.signed, TORCH).signed
+
+
+def test_a_model_of_queries_alone_encodes_no_documents(checkpoints, tmp_path):
+    import json
+
+    shutil.copytree(checkpoints.router, tmp_path / "m")
+    config = json.loads((tmp_path / "m" / "router_config.json").read_text())
+    config["structure"]["document"] = config["structure"]["query"]
+    (tmp_path / "m" / "router_config.json").write_text(json.dumps(config))
+    with pytest.raises(EncodingError) as caught:
+        documents(tmp_path / "m")
+    assert str(caught.value) == f"{tmp_path / 'm'}: has no network for documents, so nothing to index with"
+
+
+def test_damaged_weights_of_tokens(checkpoints, tmp_path):
+    folder = tmp_path / "m"
+    shutil.copytree(checkpoints.opensearch, folder)
+    for content, said in (
+        ("{", "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+        ("[]", "'list' object has no attribute 'items'"),
+        ('{"a": "x"}', "could not convert string to float: 'x'"),
+    ):
+        (folder / "idf.json").write_text(content)
+        with pytest.raises(EncodingError) as caught:
+            queries(folder)
+        assert str(caught.value) == f"{folder / 'idf.json'}: expected JSON of tokens and their weights: {said}"
+
+
+def test_too_few_weights_of_tokens(checkpoints, tmp_path):
+    import torch
+    from safetensors.torch import save_file
+
+    folder = tmp_path / "m"
+    shutil.copytree(checkpoints.router, folder)
+    place = folder / "query_0_SparseStaticEmbedding" / "model.safetensors"
+    save_file({"weight": torch.ones(10)}, place)
+    size = len(token_weights())
+    with pytest.raises(EncodingError) as caught:
+        queries(folder)
+    assert str(caught.value) == f"{place}: has 10 weights, the tokenizer {size:,} tokens"
+    place.write_bytes(b"no weights")
+    with pytest.raises(EncodingError, match=f"^{place}: cannot be read: "):
+        queries(folder)
+
+
+def test_encoders_without_an_index(checkpoints, cache, tmp_path):
+    assert isinstance(query_encoder(str(checkpoints.bert), None), ModelQueryEncoder)
+    atoms = tmp_path / "atoms.jsonl"
+    atoms.write_text('{"text": "a", "vector": {"x": 1}}\n')
+    assert isinstance(query_encoder(str(atoms), None), CachedQueryEncoder)
+    for name in (str(atoms), "bm25"):
+        for options in ({"model_options": TORCH}, {"ablation": "doc-only"}):
+            with pytest.raises(EncodingError) as caught:
+                query_encoder(name, None, **options)
+            assert str(caught.value) == (
+                f"{name}: is no neural model, so it takes no options of one, such as --precision or --ablation"
+            )
+    assert os.environ["HF_HUB_OFFLINE"] == "1"
+    with pytest.raises(DownloadError):
+        query_encoder("owner/unheard-of", None)

@@ -1,0 +1,286 @@
+"""Tiny checkpoints with random weights, in the formats in which models lie on the Hugging Face hub."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import shutil
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pyserini_compneg
+
+SAMPLE = Path(pyserini_compneg.__file__).parent / "resources" / "sample"
+MAX_LENGTH = 64
+ODD_TOKENS = ("¬", "∩", "¬spy", "spy∩film")
+"""What the signs of complements and pairs make of a vocabulary, as multilingual ones have it."""
+
+_WIDTH, _LAYERS, _HEADS, _POSITIVE = 32, 2, 2, 40
+_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+_MODULE_TYPES = {
+    "Transformer": "sentence_transformers.base.modules.transformer.Transformer",
+    "MLMTransformer": "sentence_transformers.sparse_encoder.models.MLMTransformer",
+    "SpladePooling": "sentence_transformers.sparse_encoder.modules.splade_pooling.SpladePooling",
+    "SparseStaticEmbedding": "sentence_transformers.sparse_encoder.modules.SparseStaticEmbedding",
+    "Router": "sentence_transformers.base.modules.router.Router",
+}
+
+
+@cache
+def sample_texts(count: int) -> list[str]:
+    """The texts of the first documents of the sample."""
+    with gzip.open(SAMPLE / "documents.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return [json.loads(line)["text"] for line, _ in zip(lines, range(count), strict=False)]
+
+
+def needs_sentence_transformers() -> Any:
+    """The package, by which vectors are compared. Where it is absent the test is skipped, but never in CI."""
+    if "CI" in os.environ:
+        import sentence_transformers
+
+        return sentence_transformers
+    return pytest.importorskip("sentence_transformers")
+
+
+def write_tokenizer(folder: Path, kind: str = "tokenizer.json") -> int:
+    """Writes a WordPiece tokenizer of about a thousand tokens of the sample; returns how many there are.
+
+    Args:
+        folder: Where to.
+        kind: ``tokenizer.json``, with its configuration, or ``vocab.txt``, as older checkpoints have it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    vocabulary = _vocabulary()
+    if kind == "vocab.txt":
+        (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in vocabulary), encoding="utf-8")
+        settings = {"tokenizer_class": "BertTokenizer", "do_lower_case": True, "model_max_length": MAX_LENGTH}
+        (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+        return len(vocabulary)
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.WordPiece({token: i for i, token in enumerate(vocabulary)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        "[CLS] $A [SEP]", special_tokens=[(token, vocabulary.index(token)) for token in ("[CLS]", "[SEP]")]
+    )
+    names = {f"{token.strip('[]').lower()}_token": token for token in _SPECIAL}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=MAX_LENGTH, **names).save_pretrained(folder)
+    return len(vocabulary)
+
+
+@cache
+def _vocabulary() -> tuple[str, ...]:
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(vocab_size=1000, limit_alphabet=80, show_progress=False)
+    tokenizer.train_from_iterator(sample_texts(300), trainer)
+    learnt = tokenizer.get_vocab()
+    assert sum(token.startswith("##") for token in learnt) > 20
+    return (*_SPECIAL, *sorted(learnt, key=lambda token: learnt[token]), *ODD_TOKENS)
+
+
+def write_masked_lm(folder: Path, kind: str = "bert", seed: int = 0, tokenizer: str = "tokenizer.json") -> Path:
+    """Writes a masked language model whose vectors have some 40 terms.
+
+    Args:
+        folder: Where to.
+        kind: ``bert`` or ``distilbert``.
+        seed: Of its weights.
+        tokenizer: See :func:`write_tokenizer`.
+    """
+    model, logits = _made(folder, kind, seed, tokenizer)
+    model.get_output_embeddings().bias.data.sub_(_level(logits.amax(1)))
+    model.save_pretrained(folder)
+    return folder
+
+
+def write_signed(folder: Path) -> Path:
+    """A SparseEncoder with SNReLU, whose vectors have some 40 terms of either sign."""
+    model, logits = _made(folder, "bert", 3, "tokenizer.json")
+    epsilon = _level(logits.abs().amax(1))
+    model.save_pretrained(folder)
+    return write_sparse_encoder(folder, folder, activation="snrelu", pooling="absmax", epsilon=epsilon)
+
+
+def _made(folder: Path, kind: str, seed: int, tokenizer: str) -> Any:
+    """A tokenizer, written; a model, and its logits for texts of the sample, those of padding being 0."""
+    import torch
+    from transformers import AutoTokenizer
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
+    size = write_tokenizer(folder, tokenizer)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = _network(kind, size).eval()
+    _keep_own_tokens(model)
+    tokens = AutoTokenizer.from_pretrained(folder)(
+        sample_texts(20), padding=True, truncation=True, return_tensors="pt", return_token_type_ids=False
+    )
+    with torch.inference_mode():
+        return model, model(**tokens).logits * tokens["attention_mask"][:, :, None]
+
+
+def _level(largest: Any) -> float:
+    """What so many terms of a text are above, on average."""
+    return largest.sort(descending=True).values[:, _POSITIVE].mean().item()
+
+
+def _network(kind: str, size: int) -> Any:
+    from transformers import BertConfig, BertForMaskedLM, DistilBertConfig, DistilBertForMaskedLM
+
+    shared = {"vocab_size": size, "max_position_embeddings": MAX_LENGTH, "initializer_range": 0.3, "pad_token_id": 0}
+    if kind == "distilbert":
+        return DistilBertForMaskedLM(
+            DistilBertConfig(dim=_WIDTH, hidden_dim=2 * _WIDTH, n_layers=_LAYERS, n_heads=_HEADS, **shared)
+        )
+    return BertForMaskedLM(
+        BertConfig(
+            hidden_size=_WIDTH,
+            intermediate_size=2 * _WIDTH,
+            num_hidden_layers=_LAYERS,
+            num_attention_heads=_HEADS,
+            **shared,
+        )
+    )
+
+
+def _keep_own_tokens(model: Any) -> None:
+    """Lets little happen to the tokens on their way, so that a text's own are among its terms, as in real models."""
+    import torch
+
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if name.endswith(("transform.dense.weight", "vocab_transform.weight")):
+                weight.mul_(0.2).add_(torch.eye(_WIDTH))
+            elif weight.dim() == 2 and "word_embeddings" not in name:
+                weight.mul_(0.3)
+
+
+def token_weights(seed: int = 1) -> list[float]:
+    """A weight for each token, as idf would be; that of special tokens is 0."""
+    choice = random.Random(seed)
+    return [0.0 if token in _SPECIAL else round(choice.uniform(0.2, 6.0), 4) for token in _vocabulary()]
+
+
+def write_opensearch(folder: Path, masked_lm: Path) -> Path:
+    """A model with OpenSearch's weights of query tokens at its root."""
+    shutil.copytree(masked_lm, folder)
+    weights = dict(zip(_vocabulary(), token_weights(), strict=True))
+    (folder / "idf.json").write_text(json.dumps(weights), encoding="utf-8")
+    return folder
+
+
+def write_modules(folder: Path, names: Sequence[str], prompts: Mapping[str, str] | None = None) -> None:
+    """The files at the root of a folder of sentence-transformers.
+
+    Args:
+        folder: The folder.
+        names: The class of each module; the first has no folder of its own, but for a router's parts.
+        prompts: By ``query`` and ``document``.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    modules = [
+        {"idx": i, "name": str(i), "path": f"{i}_{name}" if i else "", "type": _MODULE_TYPES[name]}
+        for i, name in enumerate(names)
+    ]
+    write_json(folder / "modules.json", modules)
+    settings = {"model_type": "SparseEncoder", "prompts": dict(prompts or {}), "default_prompt_name": None}
+    write_json(folder / "config_sentence_transformers.json", settings | {"similarity_fn_name": "dot"})
+
+
+def write_sparse_encoder(
+    folder: Path, masked_lm: Path, *, first: str = "Transformer", prompts: Mapping[str, str] | None = None, **head: Any
+) -> Path:
+    """A SparseEncoder as sentence-transformers saves it: a masked language model and SpladePooling.
+
+    Args:
+        folder: Where to.
+        masked_lm: The model.
+        first: The class of the first module; ``MLMTransformer`` is what it was called before.
+        prompts: By ``query`` and ``document``.
+        **head: What SpladePooling's own configuration has.
+    """
+    write_modules(folder, [first, "SpladePooling"], prompts)
+    write_transformer(folder, masked_lm)
+    write_pooling(folder / "1_SpladePooling", **head)
+    return folder
+
+
+def write_transformer(folder: Path, masked_lm: Path) -> None:
+    """The module of a masked language model."""
+    if masked_lm != folder:
+        shutil.copytree(masked_lm, folder, dirs_exist_ok=True)
+    write_json(folder / "sentence_bert_config.json", {"transformer_task": "fill-mask", **_FILL_MASK})
+
+
+_FILL_MASK = {
+    "modality_config": {"text": {"method": "forward", "method_output_name": "logits"}},
+    "module_output_name": "token_embeddings",
+}
+
+
+def write_pooling(folder: Path, activation: str = "relu", pooling: str = "max", **more: Any) -> None:
+    """The module SpladePooling."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "config.json", {"pooling_strategy": pooling, "activation_function": activation, **more})
+
+
+def write_static(folder: Path) -> None:
+    """The module SparseStaticEmbedding."""
+    import torch
+    from safetensors.torch import save_file
+
+    write_tokenizer(folder)
+    write_json(folder / "config.json", {"frozen": False})
+    save_file({"weight": torch.tensor(token_weights())}, folder / "model.safetensors")
+
+
+def write_router(
+    folder: Path, masked_lm: Path, lexical: bool = False, prompts: Mapping[str, str] | None = None
+) -> Path:
+    """A Router: queries by the weights of their own tokens, documents by the model, with log(1 + log(1 + ReLU)).
+
+    Args:
+        folder: Where to.
+        masked_lm: The model.
+        lexical: Queries go through a masked language model, too, before their own tokens' weights are taken.
+        prompts: By ``query`` and ``document``.
+    """
+    write_modules(folder, ["Router"], prompts)
+    neural = ["Transformer", "SpladePooling"]
+    routes = {"query": [*neural, "SparseStaticEmbedding"] if lexical else ["SparseStaticEmbedding"], "document": neural}
+    structure = {side: [f"{side}_{i}_{name}" for i, name in enumerate(names)] for side, names in routes.items()}
+    types = {part: _MODULE_TYPES[part.rsplit("_", 1)[1]] for parts in structure.values() for part in parts}
+    parameters = {"default_route": "document", "allow_empty_key": True, "route_mappings": {}}
+    write_json(folder / "router_config.json", {"types": types, "structure": structure, "parameters": parameters})
+    for part in types:
+        if part.endswith("_Transformer"):
+            write_transformer(folder / part, masked_lm)
+        elif part.endswith("_SpladePooling"):
+            write_pooling(folder / part, "log1p_relu" if part.startswith("document") else "relu")
+        else:
+            write_static(folder / part)
+    return folder
+
+
+def write_json(path: Path, value: object) -> None:
+    """Writes JSON, readable by people."""
+    path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+
+
+def edit_json(path: Path, **changes: Any) -> None:
+    """Changes keys of a JSON object in a file; None deletes them."""
+    values = json.loads(path.read_text(encoding="utf-8")) | changes
+    write_json(path, {name: value for name, value in values.items() if value is not None})

@@ -1,0 +1,174 @@
+"""What becomes of a collection of texts when its encoder is a model; a stand-in for it, so that nothing is loaded."""
+
+import json
+
+import pytest
+from stand_in_encoder import StandInEncoder, vector
+
+from pyserini_compneg import files
+from pyserini_compneg.datasets.collection import Block, has_vectors, iter_collection_blocks
+from pyserini_compneg.errors import CollectionError, DownloadError, OutputError
+from pyserini_compneg.index import build, build_index
+from pyserini_compneg.index.building import SKIPPED_LOG
+from pyserini_compneg.index.sources import TextSource, VectorSource
+from pyserini_compneg.lucene import ImpactReader, Manifest
+
+DOCUMENTS = 200
+
+
+@pytest.fixture
+def model(monkeypatch):
+    """In place of a model; returns the names that were asked for."""
+    names = []
+    monkeypatch.setattr(build, "_model_encoder", lambda name, options: names.append(name) or StandInEncoder())
+    return names
+
+
+@pytest.fixture
+def collection(tmp_path):
+    lines = [{"id": f"d{i:03}", "contents": f"film {i} about spies" if i != 5 else ""} for i in range(DOCUMENTS)]
+    return write(tmp_path / "c.jsonl", *lines)
+
+
+def write(path, *lines):
+    path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
+    return path
+
+
+def postings(index, term="film"):
+    with ImpactReader(index) as reader:
+        return dict(zip(*reader.search([json.dumps({"vector": {term: 1}})], 2 * DOCUMENTS)[0][:2], strict=True))
+
+
+def leftovers(folder):
+    return [path.name for path in folder.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("options", [{}, {"threads": 3}, {"impact_scale": 100.0}])
+def test_impacts_are_the_models_weights(tmp_path, collection, model, monkeypatch, options):
+    monkeypatch.setattr(files, "_BLOCK_BYTES", 1 << 10)
+    manifest = build_index(collection, tmp_path / "index", "owner/m", **options)
+    scale = options.get("impact_scale", 51.2)
+    assert manifest == Manifest("owner/m", StandInEncoder().settings, scale, documents=DOCUMENTS, empty_documents=1)
+    assert Manifest.read(tmp_path / "index") == manifest
+    expected = {f"d{i:03}": round(vector("film")["film"] * scale) for i in range(DOCUMENTS) if i != 5}
+    assert postings(tmp_path / "index") == expected
+    assert model == ["owner/m"]
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+def test_bad_documents(tmp_path, collection, model, on_error):
+    with collection.open("a") as handle:
+        handle.write('{"id": "x"}\n\n{"id": "d000", "contents": "film"}\n{"id": "y", "contents": "film"}\n')
+    said = f"{collection}:{DOCUMENTS + 1}: no text; expected `contents`, `title` and `text`, or `vector`"
+    if on_error == "stop":
+        with pytest.raises(CollectionError) as caught:
+            build_index(collection, tmp_path / "index", "m")
+        assert str(caught.value) == said
+        assert not (tmp_path / "index").exists()
+        return
+    assert build_index(collection, tmp_path / "index", "m", on_error="skip").documents == DOCUMENTS + 1
+    assert (tmp_path / "index" / SKIPPED_LOG).read_text().splitlines() == [
+        said,
+        f"{collection}:{DOCUMENTS + 3}: document id 'd000' was given at {collection}:1 already",
+    ]
+    assert len(postings(tmp_path / "index")) == DOCUMENTS
+
+
+class Killed(BaseException):
+    """Ends a build as a kill would, but for its leftovers."""
+
+
+def test_a_build_is_gone_on_with(tmp_path, collection, model, monkeypatch, caplog):
+    build_index(collection, tmp_path / "expected", "m")
+    monkeypatch.setattr(files, "_BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr(build, "CHECKPOINT_SECONDS", 0)
+    stream, seen = StandInEncoder.stream, []
+
+    def fails(self, batches):
+        for number, vectors in enumerate(stream(self, batches)):
+            if number == 4:
+                raise Killed
+            yield vectors
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(StandInEncoder, "stream", fails)
+        build_index(collection, tmp_path / "index", "m")
+    assert leftovers(tmp_path) == [".index.building"]
+    monkeypatch.setattr(StandInEncoder, "settings", {}, raising=False)
+    monkeypatch.setattr(
+        StandInEncoder, "stream", lambda self, batches: stream(self, (seen.extend(texts) or texts for texts in batches))
+    )
+    monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder(precision="int8"))
+    with pytest.raises(OutputError) as caught:
+        build_index(collection, tmp_path / "index", "m", resume=True)
+    assert str(caught.value) == (
+        f"{tmp_path / 'index'}: cannot go on with the unfinished build, because settings changed since; give "
+        "--overwrite without --resume to start anew"
+    )
+    monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder())
+    build_index(collection, tmp_path / "index", "m", resume=True)
+    assert 0 < len(seen) < DOCUMENTS - 20
+    assert postings(tmp_path / "index") == postings(tmp_path / "expected")
+    assert leftovers(tmp_path) == []
+
+
+def test_vectors_need_no_model(tmp_path, model):
+    path = write(
+        tmp_path / "v.jsonl", "{", {"id": "a", "vector": {"film": 2}, "contents": "film"}, {"id": "b", "contents": "x"}
+    )
+    build_index(path, tmp_path / "index", "owner/m", on_error="skip")
+    assert postings(tmp_path / "index") == {"a": 2.0}
+    assert model == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (['{"id": "a", "vector": {}}'], True),
+        (['{"id": "a", "contents": "x", "vector": {}}'], True),
+        (['{"id": "a", "contents": "x"}', '{"id": "b", "vector": {}}'], False),
+        (["", "{", '{"id": "a", "contents": "x"}'], False),
+        (["", "[]", '{"id": "a", "vector": {}}'], True),
+        (["{", '{"id": "a"}'], True),
+        ([], True),
+    ],
+)
+def test_the_first_document_that_can_be_read_decides(tmp_path, lines, expected):
+    assert has_vectors([write(tmp_path / "c.jsonl", *lines)]) == expected
+
+
+def test_a_model_that_is_not_there(tmp_path, collection):
+    with pytest.raises(DownloadError, match="^owner/unheard-of: "):
+        build_index(collection, tmp_path / "index", "owner/unheard-of")
+    assert leftovers(tmp_path) == []
+    assert not (tmp_path / "index").exists()
+
+
+def test_a_source_of_texts(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_BLOCK_BYTES", 40)
+    path = write(
+        tmp_path / "c.jsonl", {"id": "a", "contents": "naïve"}, "", "{", {"id": "b", "title": "t", "text": "u"}
+    )
+    source = TextSource(StandInEncoder())
+    assert (source.impact_scale, source.signed) == (51.2, False)
+    lines, problems = [], []
+    for _, encoded, found in source.encoded(iter_collection_blocks([path])):
+        lines += [json.loads(line) for line in encoded.split(b"\n") if line]
+        problems += found
+    assert lines == [{"id": "a", "vector": vector("naïve")}, {"id": "b", "vector": {"t": 0.33333, "u": 0.33333}}]
+    assert problems == [f"{path}:3: not valid JSON: Expecting property name enclosed in double quotes at column 2"]
+    block = Block(path, 0, 1, path.read_bytes())
+    assert [line and json.loads(line) for line in source.identified(block).split(b"\n")] == [
+        {"id": "a", "vector": {}},
+        b"",
+        b"",
+        {"id": "b", "vector": {}},
+        b"",
+    ]
+
+
+def test_a_source_of_vectors_leaves_lines_as_they_are(tmp_path):
+    block = Block(tmp_path / "v.jsonl", 0, 1, b'{"id": "a", "vector": {"x": 1}}\n{')
+    assert list(VectorSource().encoded([block])) == [(block, block.lines, [])]
+    assert VectorSource().identified(block) == block.lines

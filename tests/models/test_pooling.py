@@ -1,0 +1,123 @@
+"""Heads against the equations of Krasakis et al., written down once more with loops over plain numbers."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyserini_compneg.models import Head
+
+torch = pytest.importorskip("torch", reason="pooling is computed by torch")
+
+from pyserini_compneg.models.pooling import SLICE, pooled  # noqa: E402
+
+HEADS = [
+    Head("relu", "max"),
+    Head("relu", "sum"),
+    Head("log1p_relu", "max"),
+    Head("log1p_relu", "sum"),
+    Head("snrelu", "absmax"),
+    Head("snrelu", "absmax", 0.5),
+    Head("snrelu", "sum"),
+    Head("snrelu", "sum", 0.5),
+]
+
+
+def by_hand(logits, head):
+    """The weight of one term from its logits at the tokens of a text."""
+
+    def once(x):
+        value = math.log(1 + max(0.0, x))
+        return math.log(1 + value) if head.activation == "log1p_relu" else value
+
+    def snrelu(x):
+        return once(x - head.epsilon) - once(-x - head.epsilon)
+
+    activated = [snrelu(x) if head.signed else once(x) for x in logits]
+    if head.pooling == "max":
+        return max(activated)
+    if head.pooling == "absmax":
+        return max(activated, key=lambda value: (abs(value), value))
+    if head.signed:
+        return max([0.0, *activated]) + min([0.0, *activated])
+    return sum(activated)
+
+
+def of_logits(texts, head, padding=0.0):
+    """Pools logits, those of each text as (tokens, terms), by a decoder that leaves states as they are."""
+    terms, length = len(texts[0][0]), max(map(len, texts))
+    hidden = torch.full((len(texts), length, terms), padding)
+    mask = torch.zeros(len(texts), length, dtype=torch.int64)
+    for row, text in enumerate(texts):
+        hidden[row, : len(text)] = torch.tensor(text)
+        mask[row, : len(text)] = 1
+    slices = list(zip(torch.eye(terms).split(2), torch.zeros(terms).split(2), strict=True))
+    return pooled(hidden, mask, slices, head).tolist()
+
+
+def test_equation_2():
+    """The maximum over the tokens of log(1 + ReLU)."""
+    (weights,) = of_logits([[[1.0, -3.0, 0.0], [math.e - 1, -0.5, 0.0]]], Head())
+    assert weights == pytest.approx([1.0, 0.0, 0.0])
+
+
+def test_equation_11_and_12():
+    """The activation with the largest absolute value keeps its sign; up to ε there is nothing."""
+    logits = [[[1.0, -3.0, 0.4, -0.6], [2.0, 1.5, -0.5, 0.1]]]
+    assert of_logits(logits, Head("snrelu", "absmax", 0.5))[0] == pytest.approx(
+        [math.log(2.5), -math.log(3.5), 0.0, -math.log(1.1)]
+    )
+
+
+def test_equation_13():
+    """The largest positive activation plus the smallest negative one."""
+    logits = [[[1.0, -3.0, 0.4, -0.6], [2.0, 1.5, -0.5, -0.9]]]
+    assert of_logits(logits, Head("snrelu", "sum"))[0] == pytest.approx(
+        [math.log(3), math.log(2.5) - math.log(4), math.log(1.4) - math.log(1.5), -math.log(1.9)], abs=1e-6
+    )
+
+
+def test_opensearchs_activation():
+    assert of_logits([[[math.e - 1, -1.0]]], Head("log1p_relu"))[0] == pytest.approx([math.log(2), 0.0])
+
+
+def test_equal_extremes_are_positive():
+    assert of_logits([[[2.0], [-2.0]]], Head("snrelu", "absmax"))[0] == pytest.approx([math.log(3)])
+
+
+@pytest.mark.parametrize("head", HEADS, ids=str)
+def test_no_padding_is_pooled(head):
+    """Not where all logits are negative, and whatever stands in the padding."""
+    texts = [[[-1.0, 2.0]], [[-4.0, -0.7], [-5.0, 0.2], [-9.0, -3.0]]]
+    for padding in (0.0, 50.0, -50.0):
+        for row, text in zip(of_logits(texts, head, padding), texts, strict=True):
+            assert row == pytest.approx([by_hand(column, head) for column in zip(*text, strict=True)], abs=1e-6)
+
+
+numbers = st.floats(-20, 20, width=32)
+
+
+@given(
+    st.integers(1, 5).flatmap(
+        lambda terms: st.lists(
+            st.lists(st.lists(numbers, min_size=terms, max_size=terms), min_size=1, max_size=5), min_size=1, max_size=4
+        )
+    ),
+    st.sampled_from(HEADS),
+)
+def test_any_logits(texts, head):
+    for row, text in zip(of_logits(texts, head), texts, strict=True):
+        expected = [by_hand(column, head) for column in zip(*text, strict=True)]
+        assert list(map(abs, row)) == pytest.approx(list(map(abs, expected)), abs=1e-5)
+        for weight, right in zip(row, expected, strict=True):
+            assert weight == pytest.approx(right, abs=1e-5) or head.pooling == "absmax"  # a tie may go either way
+
+
+def test_slices_are_put_together_in_order():
+    hidden, mask = torch.randn(2, 3, 4), torch.ones(2, 3, dtype=torch.int64)
+    weight, bias = torch.randn(2 * SLICE + 3, 4), torch.randn(2 * SLICE + 3)
+    slices = list(zip(weight.split(SLICE), bias.split(SLICE), strict=True))
+    for head in HEADS:
+        whole = pooled(hidden, mask, [(weight, bias)], head)
+        assert torch.allclose(pooled(hidden, mask, slices, head), whole, atol=1e-6)
