@@ -1,0 +1,43 @@
+"""Finds the files of a dataset in its folder; each may be packed with gzip, and then ends in ``.gz``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.files import iter_jsonl
+
+
+def found(folder: Path, name: str) -> Path | None:
+    """The file of that name, plain or gzip, if it is there."""
+    return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
+
+
+def required(folder: Path, name: str, kind: str) -> Path:
+    """The file of that name, plain or gzip.
+
+    Raises:
+        CollectionError: It is not there.
+    """
+    path = found(folder, name)
+    if path is None:
+        raise CollectionError(f"{folder}: {name} is missing, plain or gzip, which the kind {kind} needs")
+    return path
+
+
+def found_splits(folder: Path, names: Iterable[str], suffix: str) -> dict[str, Path]:
+    """The files ``name + suffix`` that are there, by name."""
+    paths = {name: found(folder, name + suffix) for name in names}
+    return {name: path for name, path in paths.items() if path}
+
+
+def first_fields(path: Path | None) -> set[str]:
+    """The fields of the first object of a JSON Lines file; none where there is no file, or none that can be read."""
+    record: dict[str, Any] = {}
+    if path is not None:
+        with suppress(CollectionError):
+            record = next((record for _, record in iter_jsonl(path)), {})
+    return set(record)
