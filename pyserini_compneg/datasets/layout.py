@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from pyserini_compneg.errors import CollectionError
-from pyserini_compneg.files import iter_jsonl
+from pyserini_compneg.files import iter_lines
+from pyserini_compneg.json_objects import parse_json_object
+
+_LINES_LOOKED_AT = 100
 
 
 def found(folder: Path, name: str) -> Path | None:
@@ -35,9 +38,13 @@ def found_splits(folder: Path, names: Iterable[str], suffix: str) -> dict[str, P
 
 
 def first_fields(path: Path | None) -> set[str]:
-    """The fields of the first object of a JSON Lines file; none where there is no file, or none that can be read."""
-    record: dict[str, Any] = {}
+    """The fields of the first object of a JSON Lines file; none where there is no file, or no object.
+
+    Broken lines are passed over: whoever reads the file says which they are.
+    """
     if path is not None:
         with suppress(CollectionError):
-            record = next((record for _, record in iter_jsonl(path)), {})
-    return set(record)
+            for _, line in islice(iter_lines(path), _LINES_LOOKED_AT):
+                with suppress(CollectionError):
+                    return set(parse_json_object(line, str(path)))
+    return set()

@@ -60,6 +60,15 @@ def test_no_dataset(tmp_path, content):
     )
 
 
+def test_a_broken_first_line_is_for_the_reader_to_name(tmp_path):
+    (tmp_path / "dev.jsonl").write_text('{broken\n{"id": "1-1", "q1": "a", "q2": "b", "doc1": "c", "doc2": "d"}\n')
+    with pytest.raises(CollectionError) as caught:
+        open_dataset(tmp_path).topics("dev")
+    assert str(caught.value) == (
+        f"{tmp_path}/dev.jsonl:1: not valid JSON: Expecting property name enclosed in double quotes at column 2"
+    )
+
+
 def test_a_kind_that_is_named_is_not_looked_for(tmp_path):
     (tmp_path / "corpus.jsonl").touch()
     assert refusal(tmp_path, "quest") == (
