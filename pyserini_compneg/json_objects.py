@@ -34,10 +34,41 @@ def parse_json_object(
     ...
     pyserini_compneg.errors.CollectionError: topics.jsonl:1: expected a JSON object, got a list
     """
+    value = _parse(text, source, error, repeated_keys)
+    if not isinstance(value, dict):
+        raise error(f"{source}: expected a JSON object, got a {type(value).__name__}")
+    return value
+
+
+def parse_json_list(text: str, source: str, error: type[CompNegError] = CollectionError) -> list[Any]:
+    """Parses a file that is one JSON list, as strictly as :func:`parse_json_object` parses a line.
+
+    Args:
+        text: The JSON, of one line or many.
+        source: The path, for the message.
+        error: What to raise.
+
+    Raises:
+        CompNegError: Of the class ``error``; the message starts with ``source``, and with ``source:line`` where a line
+            is at fault.
+
+    >>> parse_json_list('["a bird", "a bat"]', "corpus.json")
+    ['a bird', 'a bat']
+    """
+    value = _parse(text, source, error, many_lines=True)
+    if not isinstance(value, list):
+        raise error(f"{source}: expected a JSON list, got a {type(value).__name__}")
+    return value
+
+
+def _parse(
+    text: str, source: str, error: type[CompNegError], repeated_keys: bool = False, many_lines: bool = False
+) -> Any:
     try:
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=None if repeated_keys else _unique)
     except json.JSONDecodeError as cause:
-        raise error(f"{source}: not valid JSON: {cause.msg} at column {cause.colno}") from None
+        line = f":{cause.lineno}" if many_lines else ""
+        raise error(f"{source}{line}: not valid JSON: {cause.msg} at column {cause.colno}") from None
     except RecursionError:
         raise error(f"{source}: not valid JSON: brackets within brackets beyond all bounds") from None
     except _RepeatedKey as cause:
@@ -45,8 +76,6 @@ def parse_json_object(
     except ValueError as cause:
         said = "a number of thousands of digits" if "set_int_max_str_digits" in str(cause) else cause
         raise error(f"{source}: not valid JSON: {said}") from None
-    if not isinstance(value, dict):
-        raise error(f"{source}: expected a JSON object, got a {type(value).__name__}")
     if "\\ud" in text or "\\uD" in text:
         try:
             json.dumps(value, ensure_ascii=False).encode("utf-8")

@@ -1,1 +1,28 @@
-"""Topics and relevance judgements."""
+"""Collections, topics and relevance judgements, and the datasets that they come in.
+
+    from pyserini_compneg.datasets import open_dataset
+    dataset = open_dataset("data/filmsets")
+    topics, qrels = dataset.topics("dev"), dataset.qrels("dev")
+
+Commands that read topics alone do not pay for the readers of datasets, which are loaded on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyserini_compneg.datasets.dataset import Dataset
+    from pyserini_compneg.datasets.opening import KINDS, open_dataset
+    from pyserini_compneg.datasets.registration import register
+
+__all__ = ["KINDS", "Dataset", "open_dataset", "register"]
+
+_HOMES = {"KINDS": "opening", "Dataset": "dataset", "open_dataset": "opening", "register": "registration"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -32,6 +32,7 @@ class Topic:
             as it stands in the file, or ``None``.
         group: The query's class, QUEST's ``metadata.template``, where the file gives one.
         source: ``path:line``, for messages, where the topic comes from a file.
+        metadata: What else the file says in a word or a text, such as QUEST's ``domain``.
     """
 
     qid: str
@@ -40,6 +41,7 @@ class Topic:
     composed: dict[str, Any] | None = None
     group: str | None = None
     source: str | None = dataclass_field(default=None, compare=False)
+    metadata: Mapping[str, str] = dataclass_field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         """Makes sure that there is one way to answer the topic.
@@ -108,15 +110,17 @@ def _from_tsv(content: str, source: str, plain: bool) -> Topic:
 
 def _from_record(record: Mapping[str, Any], line: int, source: str, plain: bool) -> Topic:
     qid = query_id(record, line, source, CollectionError)
-    group = _group(record)
+    metadata = _metadata(record)
+    group = metadata.pop("template", None)
     if plain:
         text = _plain_text(record, source)
-        return Topic(qid, text, Atom(text), group=group, source=source)
+        return Topic(qid, text, Atom(text), group=group, source=source, metadata=metadata)
     composed = _composed(record, source)
     if composed is not None:
-        return Topic(qid, _display_text(record), composed=composed, group=group, source=source)
+        text = _display_text(record)
+        return Topic(qid, text, composed=composed, group=group, source=source, metadata=metadata)
     expression, text = _expression(record, source)
-    return Topic(qid, text, expression, group=group, source=source)
+    return Topic(qid, text, expression, group=group, source=source, metadata=metadata)
 
 
 def _expression(record: Mapping[str, Any], source: str) -> tuple[Expression, str]:
@@ -168,7 +172,7 @@ def _display_text(record: Mapping[str, Any]) -> str:
     return next((text for text in texts if isinstance(text, str)), "")
 
 
-def _group(record: Mapping[str, Any]) -> str | None:
+def _metadata(record: Mapping[str, Any]) -> dict[str, str]:
     metadata = record.get("metadata")
-    template = metadata.get("template") if isinstance(metadata, dict) else None
-    return template if isinstance(template, str) else None
+    entries = metadata.items() if isinstance(metadata, dict) else ()
+    return {name: value for name, value in entries if isinstance(value, str)}

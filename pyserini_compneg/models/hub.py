@@ -29,8 +29,8 @@ def model_folder(name: str) -> Path:
     if name and path.is_dir():
         return path
     unknown = EncodingError(
-        f"no encoder {name!r}; expected bm25, a model (a folder, or owner/name on the Hugging Face hub), or a JSON Lines "
-        "file of texts encoded with it"
+        f"no encoder {name!r}; expected bm25, a model (a folder, or owner/name on the Hugging Face hub), or a JSON "
+        "Lines file of texts encoded with it"
     )
     if not _HUB_NAME.fullmatch(name) or path.suffix in _FILES or path.exists():
         raise unknown

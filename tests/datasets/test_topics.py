@@ -66,6 +66,15 @@ def test_quest_lines_have_their_number_as_id(topics_of):
     ]
 
 
+def test_metadata_are_texts(topics_of):
+    metadata = {"domain": "animals", "template": "_ that are not _", "fluency": [True], "votes": 3}
+    for plain in (False, True):
+        (topic,) = topics_of(quest(metadata=metadata), plain=plain)
+        assert (topic.group, topic.metadata) == ("_ that are not _", {"domain": "animals"})
+    assert topics_of({"id": "1", "vector": {"a": 1}, "metadata": metadata})[0].metadata == {"domain": "animals"}
+    assert topics_of({"id": "1", "text": "a", "metadata": None})[0].metadata == {}
+
+
 def test_composed_queries_are_kept_as_they_are(topics_of):
     tree = {"max": [{"vector": {"a": 1}}, {"vector": {"b": 2}}]}
     assert topics_of({"id": "1", "contents": "A", "vector": {"a": -3}}, {"id": "2", "score": tree}) == [

@@ -124,8 +124,8 @@ def test_options_of_the_model(tmp_path, collection, model):
         (
             {"encoder": "a/b/c"},
             1,
-            "error: no encoder 'a/b/c'; expected bm25, a model (a folder, or owner/name on the Hugging Face hub), or a JSON "
-            "Lines file of texts encoded with it",
+            "error: no encoder 'a/b/c'; expected bm25, a model (a folder, or owner/name on the Hugging Face hub), or a "
+            "JSON Lines file of texts encoded with it",
         ),
         ({"collection": "/no/such"}, 1, "error: /no/such: no such file"),
     ],

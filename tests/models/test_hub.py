@@ -84,8 +84,8 @@ def test_what_cannot_be_a_name(name):
     with pytest.raises(EncodingError) as caught:
         model_folder(name)
     assert str(caught.value) == (
-        f"no encoder {name!r}; expected bm25, a model (a folder, or owner/name on the Hugging Face hub), or a JSON Lines "
-        "file of texts encoded with it"
+        f"no encoder {name!r}; expected bm25, a model (a folder, or owner/name on the Hugging Face hub), or a JSON "
+        "Lines file of texts encoded with it"
     )
 
 
@@ -94,8 +94,8 @@ def test_what_the_hub_allows_in_no_name(name):
     with pytest.raises(EncodingError) as caught:
         model_folder(name)
     assert str(caught.value) == (
-        f"no encoder {name!r}; expected bm25, a model (a folder, or owner/name on the Hugging Face hub), or a JSON Lines "
-        "file of texts encoded with it"
+        f"no encoder {name!r}; expected bm25, a model (a folder, or owner/name on the Hugging Face hub), or a JSON "
+        "Lines file of texts encoded with it"
     )
 
 

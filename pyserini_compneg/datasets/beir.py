@@ -1,0 +1,63 @@
+"""Folders in BEIR's layout: a corpus, queries and judgements by split."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from pyserini_compneg.datasets.dataset import Dataset, Split, check_queries, collection_documents
+from pyserini_compneg.datasets.layout import found, required
+from pyserini_compneg.datasets.qrels import Qrels, read_qrels
+from pyserini_compneg.datasets.topics import Topic, read_topics
+from pyserini_compneg.errors import CollectionError
+
+_PROVENANCE = {
+    "scifact": "SciFact, allenai/scifact (claims and judgements CC BY-NC 2.0), in BEIR's layout",
+    "negconstraint": "NegConstraint, of NS-IR (no licence stated), in BEIR's layout",
+}
+_UNKNOWN = "in BEIR's layout; its licence is that of whoever made it"
+
+
+def is_beir(folder: Path) -> bool:
+    """Whether a folder has a ``corpus.jsonl`` or a folder ``qrels``."""
+    return found(folder, "corpus.jsonl") is not None or (folder / "qrels").is_dir()
+
+
+def open_beir(folder: Path) -> Dataset:
+    """A split for each ``qrels/SPLIT.tsv`` or ``qrels.SPLIT.tsv``.
+
+    Its queries are those of ``queries.SPLIT.jsonl``; where there is none, those of ``queries.jsonl`` that are judged.
+
+    Raises:
+        CollectionError: A file is missing.
+    """
+    collection = required(folder, "corpus.jsonl", "beir")
+    qrels_files = {path.stem: path for path in sorted((folder / "qrels").glob("*.tsv"))}
+    qrels_files |= {path.name.split(".")[1]: path for path in sorted(folder.glob("qrels.*.tsv"))}
+    if not qrels_files:
+        raise CollectionError(f"{folder}: no judgements; the kind beir needs qrels/SPLIT.tsv or qrels.SPLIT.tsv")
+    parts = {}
+    for name, qrels in qrels_files.items():
+        own = found(folder, f"queries.{name}.jsonl")
+        queries = own or required(folder, "queries.jsonl", "beir")
+        parts[name] = Split(
+            partial(collection_documents, collection),
+            partial(_topics, queries, qrels, only_judged=own is None),
+            partial(_qrels, queries, qrels),
+        )
+    provenance = _PROVENANCE.get(folder.resolve().name, _UNKNOWN)
+    return Dataset("beir", provenance, folder, collection, parts)
+
+
+def _topics(queries: Path, qrels_file: Path, only_judged: bool) -> list[Topic]:
+    topics = read_topics(queries)
+    if not only_judged:
+        return topics
+    judged = _qrels(queries, qrels_file)
+    return [topic for topic in topics if topic.qid in judged]
+
+
+def _qrels(queries: Path, qrels_file: Path) -> Qrels:
+    qrels = read_qrels(qrels_file)
+    check_queries(read_topics(queries), qrels, queries, qrels_file)
+    return qrels

@@ -1,0 +1,137 @@
+"""Converts a split of a dataset to files that stock Anserini and this package read alike."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from pyserini_compneg.datasets.collection import SourceDocument
+from pyserini_compneg.datasets.dataset import Dataset
+from pyserini_compneg.datasets.topics import Topic
+from pyserini_compneg.errors import CollectionError, CompNegError, OutputError
+from pyserini_compneg.expression import Atom, Expression, format_expression, verbalise
+from pyserini_compneg.files import keep_inputs
+from pyserini_compneg.progress import progress
+
+DOCUMENTS = "collection/documents.jsonl"
+EXPRESSIONS, TEXTS, PLAIN = "topics.tsv", "topics.jsonl", "topics.plain.tsv"
+QRELS = "qrels.txt"
+
+
+class Converted(NamedTuple):
+    """How much was written.
+
+    Attributes:
+        documents: The documents of the collection.
+        queries: The topics.
+        judgements: The lines of the qrels, those of relevance 0 included.
+    """
+
+    documents: int
+    queries: int
+    judgements: int
+
+
+def convert(dataset: Dataset, split: str, output: str | Path) -> Converted:
+    """Writes a split into a folder, which appears complete or not at all.
+
+    ``collection/documents.jsonl`` has ``{"id", "contents"}``. ``topics.tsv`` has the expressions; where all of them are
+    but the texts, ``topics.jsonl`` has ``{"id", "text"}`` instead. ``topics.plain.tsv`` has the texts for Anserini's
+    ``TsvString``. ``qrels.txt`` is TREC's.
+
+    Args:
+        dataset: The dataset.
+        split: One of its splits.
+        output: The folder to make.
+
+    Raises:
+        CompNegError: The folder is there already or cannot be written, a broken line, an id given twice, or judgements
+            of a query or a document that there is not.
+    """
+    keep_inputs(output, dataset.folder)
+    topics, qrels = dataset.topics(split), dataset.qrels(split)
+    where = f"{dataset.folder}: split {split}"
+    _check_ids("query", qrels, {topic.qid for topic in topics}, where)
+    with _whole_folder(Path(output)) as folder:
+        docids: set[str] = set()
+        _write(folder / DOCUMENTS, _document_lines(dataset.documents(split), docids))
+        _check_ids("document", (docid for judged in qrels.values() for docid in judged), docids, where)
+        queries = [(topic.qid, _expression(topic), _text(topic)) for topic in topics]
+        if all(expression == Atom(text) for _, expression, text in queries):
+            _write(folder / TEXTS, (_json_line(id=qid, text=text) for qid, _, text in queries))
+        else:
+            _write(folder / EXPRESSIONS, (_tsv_line(qid, format_expression(tree)) for qid, tree, _ in queries))
+        _write(folder / PLAIN, (_tsv_line(qid, text) for qid, _, text in queries))
+        judgements = [f"{qid} 0 {docid} {value}" for qid, judged in qrels.items() for docid, value in judged.items()]
+        _write(folder / QRELS, judgements)
+    return Converted(len(docids), len(queries), len(judgements))
+
+
+def _document_lines(documents: Iterable[SourceDocument], docids: set[str]) -> Iterator[str]:
+    """The lines of the documents, whose ids are noted."""
+    for document in progress(documents, None, " docs", "converting"):
+        if document.docid in docids:
+            raise CollectionError(f"{document.source}: the document id {document.docid!r} was given already")
+        if document.text is None:
+            raise CollectionError(f"{document.source}: only a `vector`; what is converted are texts")
+        docids.add(document.docid)
+        yield _json_line(id=document.docid, contents=document.text)
+
+
+def _check_ids(what: str, judged: Iterable[str], known: Collection[str], where: str) -> None:
+    unknown = next((name for name in judged if name not in known), None)
+    if unknown is not None:
+        raise CollectionError(f"{where}: {what} {unknown!r} is judged, but there is no such {what}")
+
+
+def _expression(topic: Topic) -> Expression:
+    if topic.expression is None:
+        raise CollectionError(f"{topic.source}: query {topic.qid!r} is composed already; what is converted are texts")
+    return topic.expression
+
+
+def _text(topic: Topic) -> str:
+    """The query for an engine that knows no expressions."""
+    return topic.text.strip() or verbalise(_expression(topic))
+
+
+def _json_line(**fields: str) -> str:
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def _tsv_line(qid: str, text: str) -> str:
+    return f"{qid}\t{' '.join(text.split())}"
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    path.parent.mkdir(exist_ok=True)
+    with open(path, "x", encoding="utf-8", newline="\n") as handle:
+        handle.writelines(f"{line}\n" for line in lines)
+        handle.flush()
+        os.fsync(handle.fileno())
+
+
+@contextmanager
+def _whole_folder(target: Path) -> Iterator[Path]:
+    """A folder beside the target, which takes its name on a clean exit and is removed on any exception."""
+    if target.exists():
+        raise OutputError(f"{target}: exists already; choose another place with --output")
+    if not target.parent.is_dir():
+        raise OutputError(f"{target}: cannot be written: there is no folder {target.parent}; create it first")
+    working = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp")
+    try:
+        working.mkdir()
+        yield working
+        os.rename(working, target)
+    except BaseException as cause:
+        shutil.rmtree(working, ignore_errors=True)
+        if isinstance(cause, OSError) and not isinstance(cause, CompNegError):
+            reason = (cause.strerror or str(cause)).lower()
+            raise OutputError(f"{target}: cannot be written: {reason}; choose another place with --output") from None
+        raise

@@ -1,0 +1,118 @@
+"""What a dataset is, whatever files it comes in: a collection, and splits of topics with their judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyserini_compneg.datasets.collection import SourceDocument, iter_collection_blocks, source_document
+from pyserini_compneg.datasets.qrels import Qrels
+from pyserini_compneg.datasets.topics import Topic
+from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.files import decoded_line
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How a split is read; nothing is, until it is asked for.
+
+    Attributes:
+        documents: Gives the documents that the topics are searched in.
+        topics: Gives the topics, in the order of the file.
+        qrels: Gives the judgements.
+    """
+
+    documents: Callable[[], Iterator[SourceDocument]]
+    topics: Callable[[], list[Topic]]
+    qrels: Callable[[], Qrels]
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A folder of official files, as experiments see it.
+
+    Attributes:
+        kind: One of ``opening.KINDS``.
+        provenance: One line: who made it, and under which licence.
+        folder: Where its files are.
+        collection: What ``index --collection`` takes as it is; None where the documents have to be converted first.
+        parts: The splits by name, in the order in which they are named to users.
+    """
+
+    kind: str
+    provenance: str
+    folder: Path
+    collection: Path | None
+    parts: Mapping[str, Split] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.resolve().name
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The names of the splits."""
+        return tuple(self.parts)
+
+    def part(self, split: str) -> Split:
+        """How a split is read.
+
+        Raises:
+            CollectionError: There is no such split.
+        """
+        if split not in self.parts:
+            raise CollectionError(f"{self.folder}: no split {split!r}; there are: {', '.join(self.parts)}")
+        return self.parts[split]
+
+    def documents(self, split: str) -> Iterator[SourceDocument]:
+        """The documents that the topics of a split are searched in; the same for all splits where there is a corpus.
+
+        Raises:
+            CollectionError: An unknown split or a bad document.
+        """
+        return self.part(split).documents()
+
+    def topics(self, split: str) -> list[Topic]:
+        """The topics of a split, in the order of the file.
+
+        Raises:
+            CompNegError: An unknown split, or a line that is no topic; see :func:`topics.read_topics`.
+        """
+        return self.part(split).topics()
+
+    def qrels(self, split: str) -> Qrels:
+        """The judgements of a split, those of hard negatives, which are 0, included.
+
+        Raises:
+            CompNegError: An unknown split, or a broken line; see :func:`qrels.read_qrels`.
+        """
+        return self.part(split).qrels()
+
+
+def collection_documents(path: Path) -> Iterator[SourceDocument]:
+    """The documents of a JSON Lines file.
+
+    Raises:
+        CollectionError: A line that is no document; the message starts with ``path:line``.
+    """
+    for block in iter_collection_blocks([path]):
+        for source, line in block.numbered():
+            text = decoded_line(line, source)
+            if text and not text.isspace():
+                yield source_document(text, source)
+
+
+def check_queries(topics: Sequence[Topic], qrels: Qrels, topics_file: Path, qrels_file: Path) -> None:
+    """Makes sure that what is judged was asked.
+
+    Raises:
+        CollectionError: Judgements of a query that the topics lack.
+    """
+    known = {topic.qid for topic in topics}
+    unknown = [qid for qid in qrels if qid not in known]
+    if unknown:
+        raise CollectionError(
+            f"{qrels_file}: {len(unknown)} of {len(qrels)} queries are not in {topics_file}, first {unknown[0]!r}"
+        )

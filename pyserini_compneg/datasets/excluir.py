@@ -1,0 +1,137 @@
+"""ExcluIR: queries that exclude something, each with the document it asks for and the one it excludes.
+
+The official files are JSON lists. There a document's id is its place in ``corpus.json``, from 0, and a query's is
+``excluir_`` and its place in ``test_manual_final.json``. Samples are JSON Lines that name both documents.
+
+Source: Zhang et al. 2024, ExcluIR: Exclusionary Neural Information Retrieval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.datasets.collection import SourceDocument
+from pyserini_compneg.datasets.dataset import Dataset, Split, collection_documents
+from pyserini_compneg.datasets.layout import first_fields, found, required
+from pyserini_compneg.datasets.qrels import Qrels
+from pyserini_compneg.datasets.records import checked_id, query_id
+from pyserini_compneg.datasets.topics import Topic, read_topics
+from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.expression import Atom
+from pyserini_compneg.files import decoded_line, iter_blocks, iter_jsonl
+from pyserini_compneg.json_objects import parse_json_list
+
+_CORPUS, _QUERIES = "corpus.json", "test_manual_final.json"
+_QUERY_FIELDS = ("RQ_rewrite", "ExcluQ")
+_INDEX_FIELDS = ("corpus_sub_index", "index")
+_PROVENANCE = "ExcluIR, zwh-sdu/ExcluIR (no licence stated)"
+
+
+def is_excluir(folder: Path) -> bool:
+    """Whether a folder has one of the official files, or queries that name a positive and a negative document."""
+    if found(folder, _CORPUS) or found(folder, _QUERIES):
+        return True
+    return any({"positive", "negative"} <= first_fields(path) for path in _samples(folder).values())
+
+
+def open_excluir(folder: Path) -> Dataset:
+    """The official files, whose one split is ``test``, or a sample: a split for each ``queries.SPLIT.jsonl``.
+
+    Raises:
+        CollectionError: A file is missing.
+    """
+    samples = _samples(folder)
+    if found(folder, _CORPUS) or found(folder, _QUERIES) or not samples:
+        corpus, queries = required(folder, _CORPUS, "excluir"), required(folder, _QUERIES, "excluir")
+        test = Split(partial(_documents, corpus), partial(_topics, queries), partial(_qrels, queries))
+        return Dataset("excluir", _PROVENANCE, folder, None, {"test": test})
+    collection = required(folder, "corpus.jsonl", "excluir")
+    parts = {
+        name: Split(partial(collection_documents, collection), partial(read_topics, path), partial(_sample_qrels, path))
+        for name, path in samples.items()
+    }
+    return Dataset("excluir", _PROVENANCE, folder, collection, parts)
+
+
+def _samples(folder: Path) -> dict[str, Path]:
+    paths = sorted(path for pattern in ("queries.*.jsonl", "queries.*.jsonl.gz") for path in folder.glob(pattern))
+    return {path.name.split(".")[1]: path for path in paths}
+
+
+def _sample_qrels(path: Path) -> Qrels:
+    qrels: Qrels = {}
+    for number, record in iter_jsonl(path):
+        source = f"{path}:{number}"
+        positive, negative = (_named(record, field, source) for field in ("positive", "negative"))
+        qrels[query_id(record, number, source, CollectionError)] = _judged(positive, negative, source)
+    return qrels
+
+
+def _named(record: dict[str, Any], field: str, source: str) -> str:
+    if field not in record:
+        raise CollectionError(f"{source}: no `{field}` document")
+    return checked_id(record[field], f"{field} document id", source, CollectionError)
+
+
+def _judged(positive: str, negative: str, source: str) -> dict[str, int]:
+    if positive == negative:
+        raise CollectionError(f"{source}: document {positive!r} is both the positive and the negative one")
+    return {positive: 1, negative: 0}
+
+
+def _documents(path: Path) -> Iterator[SourceDocument]:
+    for number, text in enumerate(_read_list(path)):
+        source = f"{path}: document {number}"
+        if not isinstance(text, str):
+            raise CollectionError(f"{source}: expected a text, got {type(text).__name__}")
+        yield SourceDocument(str(number), text, None, source)
+
+
+def _topics(path: Path) -> list[Topic]:
+    topics = []
+    for qid, record, source in _queries(path):
+        text = next((record[field] for field in _QUERY_FIELDS if field in record), None)
+        if not isinstance(text, str) or not text.strip():
+            raise CollectionError(f"{source}: no query; expected a text as {' or '.join(_QUERY_FIELDS)}")
+        topics.append(Topic(qid, text.strip(), Atom(text), source=source))
+    return topics
+
+
+def _qrels(path: Path) -> Qrels:
+    qrels: Qrels = {}
+    for qid, record, source in _queries(path):
+        places = next((record[field] for field in _INDEX_FIELDS if field in record), None)
+        if not isinstance(places, list) or len(places) != 2 or not all(_is_place(place) for place in places):
+            raise CollectionError(
+                f"{source}: expected [negative, positive], two places in {_CORPUS} from 0, as "
+                f"{' or '.join(_INDEX_FIELDS)}, got {places!r:.60}"
+            )
+        qrels[qid] = _judged(str(places[1]), str(places[0]), source)
+    return qrels
+
+
+def _is_place(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _queries(path: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
+    records = _read_list(path)
+    if not records:
+        raise CollectionError(f"{path}: no queries")
+    for number, record in enumerate(records):
+        source = f"{path}: query {number}"
+        if not isinstance(record, dict):
+            raise CollectionError(f"{source}: expected a JSON object, got {type(record).__name__}")
+        yield f"excluir_{number}", record, source
+
+
+def _read_list(path: Path) -> list[Any]:
+    lines = (
+        decoded_line(line, f"{path}:{number}")
+        for first, block in iter_blocks(path)
+        for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), first)
+    )
+    return parse_json_list("\n".join(lines), str(path))
