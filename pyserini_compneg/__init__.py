@@ -15,19 +15,23 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyserini_compneg.compose import Operators, compose_query
+    from pyserini_compneg.encode.corpus import encode_collection
     from pyserini_compneg.errors import CompNegError
     from pyserini_compneg.expression import parse
     from pyserini_compneg.index import ImpactIndexer, build_index
+    from pyserini_compneg.models import ModelOptions
     from pyserini_compneg.search import ComposedQueryEncoder, SignedImpactSearcher
 
 __all__ = [
     "CompNegError",
     "ComposedQueryEncoder",
     "ImpactIndexer",
+    "ModelOptions",
     "Operators",
     "SignedImpactSearcher",
     "build_index",
     "compose_query",
+    "encode_collection",
     "parse",
 ]
 
@@ -35,10 +39,12 @@ _HOMES = {
     "CompNegError": "errors",
     "ComposedQueryEncoder": "search",
     "ImpactIndexer": "index",
+    "ModelOptions": "models",
     "Operators": "compose",
     "SignedImpactSearcher": "search",
     "build_index": "index",
     "compose_query": "compose",
+    "encode_collection": "encode.corpus",
     "parse": "expression",
 }
 

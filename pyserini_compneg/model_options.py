@@ -6,7 +6,6 @@ import argparse
 from typing import Any
 
 from pyserini_compneg.cli import count, positive
-from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.models import BACKENDS, DEVICES, PRECISIONS, Head, ModelOptions
 
 _NAMES = ("backend", "precision", "device", "max_length", "head", "top_terms", "threshold")
@@ -51,22 +50,5 @@ def chosen_model_options(args: argparse.Namespace, batch_size: int | None = None
     if not given:
         return None
     if "head" in given:
-        given["head"] = head_option(given["head"])
+        given["head"] = Head.parse(given["head"])
     return ModelOptions(**given)
-
-
-def head_option(text: str | None) -> Head | None:
-    """The head that ``--head`` names.
-
-    Raises:
-        EncodingError: There is no such head.
-    """
-    if text is None:
-        return None
-    activation, _, rest = text.partition(":")
-    pooling, _, epsilon = rest.partition(":")
-    try:
-        return Head(activation, pooling or "max", float(epsilon or 0))
-    except ValueError as cause:
-        said = str(cause) if isinstance(cause, EncodingError) else f"epsilon must be a number, got {epsilon!r}"
-        raise EncodingError(f"--head {text}: {said}") from None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_compneg.datasets.records import checked_id, docid_from_title
+from pyserini_compneg.datasets.vectors_about import VECTORS_FILE
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.files import decoded_line, iter_blocks
 from pyserini_compneg.json_objects import parse_json_object
@@ -18,6 +19,7 @@ from pyserini_compneg.lucene import LONGEST_TERM_BYTES, is_index
 
 _logger = logging.getLogger(__name__)
 _ID_FIELDS = ("id", "_id", "docid")
+_SHARD = re.compile(r"vectors-(\d{5})-of-(\d{5})\.jsonl\.gz")
 _EXPECTED = "`contents`, `title` and `text`, or `vector`"
 _SUFFIXES = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
 
@@ -119,9 +121,22 @@ def collection_files(path: str | Path) -> list[Path]:
     files = sorted(name for name in names if name.name.lower().endswith(_SUFFIXES) and name.is_file())
     if not files:
         raise CollectionError(f"{path}: the folder holds no {', '.join(_SUFFIXES)} file")
+    _check_shards(path, files)
+    names = [name for name in names if name.name != VECTORS_FILE]
     if len(files) < len(names):
         _logger.warning("%s: %d files of other kinds are left out", path, len(names) - len(files))
     return files
+
+
+def _check_shards(path: str | Path, files: Sequence[Path]) -> None:
+    """Makes sure that a collection that was encoded in shards has all of one division."""
+    shards = [found for file in files if (found := _SHARD.fullmatch(file.name))]
+    counts = {int(found[2]) for found in shards}
+    if len(counts) > 1:
+        raise CollectionError(f"{path}: has shards of {' and of '.join(map(str, sorted(counts)))}; keep those of one")
+    missing = sorted(set(range(max(counts, default=0))) - {int(found[1]) for found in shards})
+    if missing:
+        raise CollectionError(f"{path}: shard {missing[0]} of {max(counts)} is missing; encode it first")
 
 
 def _below(root: Path) -> Iterator[Path]:
@@ -160,8 +175,11 @@ def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[d
     return documents, problems
 
 
-def has_vectors(files: Sequence[Path]) -> bool:
-    """Whether documents bring vectors: whether the first one does that can be read and has a vector or a text."""
+def has_vectors(files: Sequence[Path]) -> bool | None:
+    """Whether documents bring vectors: whether the first one does that can be read and has a vector or a text.
+
+    None if there is no such document; then what is wrong is said where they are read.
+    """
     for block in iter_collection_blocks(files):
         for source, line in block.numbered():
             with suppress(CollectionError):
@@ -170,7 +188,7 @@ def has_vectors(files: Sequence[Path]) -> bool:
                     return True
                 if any(field in record for field in ("contents", "title", "text")):
                     return False
-    return True
+    return None
 
 
 def fingerprint(files: Sequence[Path]) -> list[list[str | int]]:

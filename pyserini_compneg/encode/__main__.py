@@ -13,8 +13,7 @@ _EXAMPLE = """examples:
   python -m pyserini_compneg.encode --collection documents.jsonl.gz --output vectors --encoder naver/splade-v3
   python -m pyserini_compneg.encode --collection documents.jsonl.gz --output vectors --encoder naver/splade-v3 \\
     --precision int8 --shard-id 0 --shard-num 4
-  python -m pyserini_compneg.index --collection vectors --index indexes/splade --encoder naver/splade-v3 \\
-    --impact-scale 51.2
+  python -m pyserini_compneg.index --collection vectors --index indexes/splade --encoder naver/splade-v3
 
 index --encoder MODEL does both steps in one, without files in between. Shards are for several machines: each encodes
 every N-th line of the collection into a file of its own.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pyserini_compneg.datasets.collection import (
     Block,
@@ -16,9 +18,11 @@ from pyserini_compneg.datasets.collection import (
     iter_collection_blocks,
     text_documents,
 )
-from pyserini_compneg.encode.neural import ModelDocumentEncoder, load_checkpoint
+from pyserini_compneg.datasets.vectors_about import VECTORS_FILE, read_about
+from pyserini_compneg.encode.protocol import DocumentEncoder
 from pyserini_compneg.encode.shard_file import ShardFile, check_place
-from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.errors import CollectionError, OutputError
+from pyserini_compneg.files import atomic_writer, keep_inputs
 from pyserini_compneg.models import ModelOptions
 from pyserini_compneg.progress import progress
 
@@ -37,7 +41,7 @@ class Shard:
 
     @property
     def file_name(self) -> str:
-        """What its file is called."""
+        """What its file is called; ``datasets.collection`` asks for all of a collection's shards."""
         return f"vectors-{self.number:05d}-of-{self.count:05d}.jsonl.gz"
 
 
@@ -77,26 +81,77 @@ def encode_collection(
         OutputError: The file exists, unfinished work was not mentioned or is of something else, or the folder cannot be
             written.
     """
+    from pyserini_compneg.encode.neural import ModelDocumentEncoder, load_checkpoint
+
+    check_place(Path(output) / shard.file_name, overwrite)  # what needs no model is said before one is loaded
+    collection_files(collection)
+    keep_inputs(output, *filter(os.path.isdir, [encoder]))
+    model = ModelDocumentEncoder(load_checkpoint(encoder, model_options), model_options)
+    return write_vectors(
+        collection, output, model, encoder, shard=shard, fields=fields, overwrite=overwrite, resume=resume
+    )
+
+
+def write_vectors(
+    collection: str | Path,
+    output: str | Path,
+    model: DocumentEncoder,
+    name: str,
+    *,
+    shard: Shard = Shard(),  # noqa: B008
+    fields: Sequence[str] | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+) -> Path:
+    """As :func:`encode_collection`, with a model that is loaded already, and its name."""
     files = collection_files(collection)
     place = Path(output) / shard.file_name
+    keep_inputs(output, collection)
+    keep_inputs(place, *files)
     check_place(place, overwrite)
-    model = ModelDocumentEncoder(load_checkpoint(encoder, model_options), model_options)
-    plan = {"model": dict(model.settings), "encoder": encoder, "fields": fields, "sources": fingerprint(files)}
+    about = {"encoder": name, "settings": dict(model.settings), "signed": model.signed}
+    about |= {"impact_scale": model.impact_scale}
+    _check_company(place, about, overwrite)
+    plan = {"model": dict(model.settings), "encoder": name, "fields": fields, "sources": fingerprint(files)}
     with ShardFile(place, json.loads(json.dumps(plan)), overwrite, resume) as target:
-        total = sum(_lines_of(block, shard) for block in iter_collection_blocks(files))
-        with progress(None, total, " docs", "encoding") as bar:
-            bar.update(target.documents)
-            blocks = iter_collection_blocks(files, target.position, model.most_lines)
-            for block, documents, vectors in _encoded(blocks, model, shard, fields):
-                target.add(block.end, [_line(*pair, encoder) for pair in zip(documents, vectors, strict=True)])
-                bar.update(len(documents))
+        _fill(target, files, model, name, shard, fields)
         if not target.documents:
             raise CollectionError(f"{collection}: no documents in shard {shard.number} of {shard.count}")
+        with atomic_writer(place.with_name(VECTORS_FILE), "make room, or give another --output") as handle:
+            handle.write(json.dumps(about, indent=2) + "\n")
     return place
 
 
+def _check_company(place: Path, about: Mapping[str, Any], overwrite: bool) -> None:
+    """Makes sure that the vectors of a folder are of one model, run in one way."""
+    others = [file for file in place.parent.glob("vectors-*.jsonl.gz") if file != place]
+    if (others or not overwrite) and (there := read_about(place.with_name(VECTORS_FILE))) and there != about:
+        raise OutputError(
+            f"{place.parent}: holds vectors of {there['encoder']!r} made in another way; give another --output"
+        )
+
+
+def _fill(
+    target: ShardFile,
+    files: Sequence[Path],
+    model: DocumentEncoder,
+    name: str,
+    shard: Shard,
+    fields: Sequence[str] | None,
+) -> None:
+    """Encodes what is not yet in the file."""
+    most_lines = model.most_lines * shard.count if model.most_lines else None
+    total = sum(_lines_of(block, shard) for block in iter_collection_blocks(files))
+    with progress(None, total, " docs", "encoding") as bar:
+        bar.update(target.documents)
+        blocks = iter_collection_blocks(files, target.position, most_lines)
+        for block, documents, vectors in _encoded(blocks, model, shard, fields):
+            target.add(block.end, [_line(*pair, name) for pair in zip(documents, vectors, strict=True)])
+            bar.update(len(documents))
+
+
 def _encoded(
-    blocks: Iterable[Block], encoder: ModelDocumentEncoder, shard: Shard, fields: Sequence[str] | None
+    blocks: Iterable[Block], encoder: DocumentEncoder, shard: Shard, fields: Sequence[str] | None
 ) -> Iterator[tuple[Block, list[SourceDocument], list[dict[str, float]]]]:
     read: deque[tuple[Block, list[SourceDocument]]] = deque()
 

@@ -7,7 +7,9 @@ import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from pyserini_compneg.encode.registry import ABLATIONS
 from pyserini_compneg.encode.sides import SideEncoder, load_side
@@ -66,7 +68,7 @@ class ModelQueryEncoder:
         self.name = checkpoint.name
         self._side = checkpoint.query
         if ablation == "doc-only":
-            self._side = StaticSide(self._side.folder, None, self._side.max_length, self._side.prompt)
+            self._side = StaticSide(self._side.folder, None, self._side.max_length, self._side.longest)
         self._ablation = ablation
         self._options = options
         self._loaded: SideEncoder | None = None
@@ -103,8 +105,9 @@ class ModelQueryEncoder:
         unknown = [text for text in texts if text not in known]
         if unknown:
             encoder = self._encoder()
-            self._warn_of_cuts(unknown, encoder.cut(unknown))
-            made = dict(zip(unknown, encoder.encode_batch(unknown), strict=True))
+            tokens = encoder.tokenize(unknown)
+            self._warn_of_cuts(unknown, tokens.cut)
+            made = dict(zip(unknown, encoder.encode_tokens(tokens.ids), strict=True))
             known |= made
             if self._cache:
                 self._cache.put(made)
@@ -162,6 +165,7 @@ class ModelDocumentEncoder:
             "max_length": options.max_length or side.max_length,
             **({"top_terms": options.top_terms} if options.top_terms is not None else {}),
             **({"threshold": options.threshold} if options.threshold else {}),
+            **({"head": str(options.head)} if options.head else {}),
         }
         self._options = options
         self.signed = isinstance(side, NeuralSide) and side.head.signed
@@ -176,22 +180,36 @@ class ModelDocumentEncoder:
 
         A batch of some hundreds is best: its texts are sorted by length, so that little is computed for padding.
         """
-        waiting: deque[Future[tuple[list[int], list[list[int]], int]]] = deque()
+        cut = 0
+        waiting: deque[Future[_Tokenised]] = deque()
         with ThreadPoolExecutor(1, "tokenizer") as pool:
-            for texts in batches:
-                waiting.append(pool.submit(self._tokenize, texts))
-                if len(waiting) > 1:
-                    yield self._encode(*waiting.popleft().result())
-            while waiting:
-                yield self._encode(*waiting.popleft().result())
+            for texts in chain(batches, [None]):
+                if texts is not None:
+                    waiting.append(pool.submit(self._tokenize, texts))
+                while len(waiting) > (texts is not None):
+                    batch = waiting.popleft().result()
+                    cut += batch.cut
+                    yield self._encode(batch)
+        if cut:
+            length = self.settings["max_length"]
+            _logger.warning("%d documents have more than %s tokens, and what follows is not read", cut, length)
 
-    def _tokenize(self, texts: Sequence[str]) -> tuple[list[int], list[list[int]], int]:
-        """The places of the texts that are not blank, their tokens, and the number of texts."""
+    def _tokenize(self, texts: Sequence[str]) -> _Tokenised:
         places = [place for place, text in enumerate(texts) if text and not text.isspace()]
-        return places, self._encoder.tokenize([texts[place] for place in places]), len(texts)
+        tokens = self._encoder.tokenize([texts[place] for place in places])
+        return _Tokenised(places, tokens.ids, len(texts), sum(tokens.cut))
 
-    def _encode(self, places: Sequence[int], ids: Sequence[Sequence[int]], count: int) -> list[dict[str, float]]:
-        vectors: list[dict[str, float]] = [{} for _ in range(count)]
-        for place, vector in zip(places, self._encoder.encode_tokens(ids), strict=True):
+    def _encode(self, batch: _Tokenised) -> list[dict[str, float]]:
+        vectors: list[dict[str, float]] = [{} for _ in range(batch.texts)]
+        for place, vector in zip(batch.places, self._encoder.encode_tokens(batch.ids), strict=True):
             vectors[place] = self._options.pruned(vector)
         return vectors
+
+
+class _Tokenised(NamedTuple):
+    """A batch of texts on its way: the places of those that are not blank, their tokens, how many are cut."""
+
+    places: list[int]
+    ids: list[list[int]]
+    texts: int
+    cut: int

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+from dataclasses import replace
 from pathlib import Path
 
 from pyserini_compneg.compose.protocol import QueryEncoder
@@ -10,7 +12,7 @@ from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
 from pyserini_compneg.errors import EncodingError, IndexFormatError
 from pyserini_compneg.lucene import ImpactReader, Manifest
-from pyserini_compneg.models import ModelOptions
+from pyserini_compneg.models import Head, ModelOptions
 
 BM25 = "bm25"
 
@@ -78,6 +80,8 @@ def _model(name: str, reader: ImpactReader | None, options: ModelOptions | None,
     made_by = manifest.settings.get("model") if manifest else None
     if reader is not None and made_by is None:
         _check(name, manifest, reader.folder)
+    if manifest is not None and "head" in manifest.settings and (options is None or options.head is None):
+        options = replace(options or ModelOptions(), head=Head.parse(str(manifest.settings["head"])))
     checkpoint = load_checkpoint(name, options)
     if reader is not None and manifest is not None and made_by not in (None, checkpoint_hash(checkpoint)):
         raise IndexFormatError(
@@ -88,7 +92,7 @@ def _model(name: str, reader: ImpactReader | None, options: ModelOptions | None,
 
 
 def _check(name: str, manifest: Manifest | None, folder: Path) -> None:
-    if manifest is not None and manifest.encoder != name:
+    if manifest is not None and manifest.encoder != name and os.path.realpath(name) != manifest.encoder:
         raise IndexFormatError(
             f"{folder} was encoded with {manifest.encoder!r}, the queries with {name!r}; use the index's encoder"
         )

@@ -127,9 +127,16 @@ class ShardFile:
 
     def _unfinished(self) -> dict[str, Any] | None:
         """The state of unfinished work, if its data are all there."""
-        with suppress(OSError, ValueError, KeyError, TypeError):
+        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             state: dict[str, Any] = json.loads(self._state.read_text(encoding="utf-8"))
-            if self._partial.stat().st_size >= state["bytes"] and state["plan"] and state["position"]:
+            position, counts = state["position"], (state["bytes"], state["documents"], *state["position"])
+            if (
+                all(type(number) is int and number >= 0 for number in counts)
+                and len(position) == 2
+                and position[1] >= 1
+                and isinstance(state["plan"], dict)
+                and self._partial.stat().st_size >= state["bytes"]
+            ):
                 return state
         return None
 
@@ -149,5 +156,7 @@ def check_place(place: Path, overwrite: bool) -> None:
     Raises:
         OutputError: It is there already.
     """
+    if place.is_dir():
+        raise OutputError(f"{place}: a folder; move it, or give another --output")
     if place.exists() and not overwrite:
         raise OutputError(f"{place}: exists already; give --overwrite to replace it, or another --output")

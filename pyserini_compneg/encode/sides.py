@@ -12,7 +12,7 @@ from pyserini_compneg.export import export_model, read_report
 from pyserini_compneg.models import ModelOptions, NeuralSide, Side, StaticSide
 from pyserini_compneg.models.batching import SparseModel, encode_tokens
 from pyserini_compneg.models.onnx_model import OnnxModel
-from pyserini_compneg.models.tokenizer import TextTokenizer, index_term
+from pyserini_compneg.models.tokenizer import TextTokenizer, TokenIds, index_term
 
 
 class SideEncoder(ABC):
@@ -25,21 +25,17 @@ class SideEncoder(ABC):
     def encode_tokens(self, ids: Sequence[Sequence[int]]) -> list[dict[str, float]]:
         """The vectors of tokenised texts."""
 
-    def tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        """The token ids of texts, for :meth:`encode_tokens`; in a thread of its own it takes no time."""
-        return self._tokenizer(texts).ids
+    def tokenize(self, texts: Sequence[str]) -> TokenIds:
+        """The tokens of texts, for :meth:`encode_tokens`; in a thread of its own it takes no time."""
+        return self._tokenizer(texts)
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """The vectors of texts."""
-        return self.encode_tokens(self.tokenize(texts))
+        return self.encode_tokens(self.tokenize(texts).ids)
 
     def own_terms(self, texts: Sequence[str]) -> list[list[str]]:
-        """The terms of each text's own tokens, each once, without special tokens."""
-        return [self._terms_of(ids) for ids in self.tokenize(texts)]
-
-    def cut(self, texts: Sequence[str]) -> list[bool]:
-        """For each text whether it is longer than what is read of it."""
-        return self._tokenizer(texts).cut
+        """The terms of each text's own tokens, each once, without special tokens and the prompt."""
+        return [self._terms_of(ids) for ids in self._tokenizer(texts, prompted=False).ids]
 
     def _terms_of(self, ids: Sequence[int]) -> list[str]:
         tokenizer = self._tokenizer
@@ -66,16 +62,19 @@ class NeuralEncoder(SideEncoder):
 
     def __init__(self, side: NeuralSide, options: ModelOptions) -> None:
         length = _length(side, options)
-        self._batch_size = options.batch_size
+        # In int8 the activations of a batch share their scale: alone, a text's vector does not depend on others.
+        self._batch_size = 1 if options.precision == "int8" else options.batch_size
         if options.backend == "onnx":
             folder = export_model(side, options.precision)
-            self._model: SparseModel = OnnxModel(folder, options.device)
-            super().__init__(TextTokenizer(folder, length, prompt=side.prompt))
             width = read_report(folder)["width"]
+            self._model: SparseModel = OnnxModel(folder, options.device)
+            super().__init__(TextTokenizer(folder, length, prompt=side.prompt, lowercase=side.lowercase))
         else:
             from pyserini_compneg.models.torch_model import TorchModel
 
-            super().__init__(TextTokenizer(side.folder, length, prompt=side.prompt))
+            super().__init__(
+                TextTokenizer(side.folder, length, prompt=side.prompt, lowercase=side.lowercase, as_transformers=True)
+            )
             model = TorchModel(side, options.device, half=options.precision == "fp16")
             self._model, width = model, model.module.width
         self._tokenizer.fit(width, str(side.folder))
@@ -126,9 +125,9 @@ class StaticEncoder(SideEncoder):
 
 
 def _length(side: Side, options: ModelOptions) -> int:
-    if options.max_length is not None and not 3 <= options.max_length <= side.max_length:
+    if options.max_length is not None and options.max_length > side.longest:
         raise EncodingError(
-            f"{side.folder}: reads from 3 to {side.max_length} tokens of a text, not --max-length {options.max_length}"
+            f"{side.folder}: can read {side.longest} tokens of a text, not --max-length {options.max_length}"
         )
     return options.max_length or side.max_length
 
@@ -136,9 +135,10 @@ def _length(side: Side, options: ModelOptions) -> int:
 def _json_weights(file: Path) -> dict[str, float]:
     try:
         values = json.loads(file.read_text(encoding="utf-8"))
-        return {index_term(token): float(weight) for token, weight in values.items()}
-    except (OSError, ValueError, TypeError, AttributeError) as cause:
+        weights = {index_term(token): float(weight) for token, weight in values.items()}
+    except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as cause:
         raise EncodingError(f"{file}: expected JSON of tokens and their weights: {cause}") from None
+    return _checked(weights, file)
 
 
 def _tensor_weights(file: Path, terms: Sequence[str]) -> dict[str, float]:
@@ -147,9 +147,17 @@ def _tensor_weights(file: Path, terms: Sequence[str]) -> dict[str, float]:
     except ImportError:
         raise EncodingError(f"{file}: needs the package safetensors; pip install 'pyserini_compneg[onnx]'") from None
     try:
-        weights = load_file(file)["weight"].tolist()
+        weights = load_file(file)["weight"].astype("float64").tolist()
     except Exception as cause:  # of the library, of its own class
         raise EncodingError(f"{file}: cannot be read: {cause}") from None
-    if len(weights) < len(terms):
-        raise EncodingError(f"{file}: has {len(weights):,} weights, the tokenizer {len(terms):,} tokens")
-    return dict(zip(terms, weights, strict=False))
+    if not isinstance(weights, list) or len(weights) < len(terms) or isinstance(weights[0], list):
+        raise EncodingError(f"{file}: expected a weight for each of {len(terms):,} tokens")
+    return _checked(dict(zip(terms, weights, strict=False)), file)
+
+
+def _checked(weights: dict[str, float], file: Path) -> dict[str, float]:
+    """Weights of tokens are 0 or more: those below would ask for what a query names to be absent."""
+    for term, weight in weights.items():
+        if not 0 <= weight < float("inf"):
+            raise EncodingError(f"{file}: the weight of {term!r} must be a finite number, 0 or more, got {weight}")
+    return weights

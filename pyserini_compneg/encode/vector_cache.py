@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from pyserini_compneg.vectors import checked
+
 _SECONDS = 10.0
 _PARAMETERS = 500
 _logger = logging.getLogger(__name__)
@@ -38,8 +40,8 @@ class VectorCache:
                     part = texts[start : start + _PARAMETERS]
                     marks = ", ".join("?" * len(part))
                     rows = database.execute(f"SELECT text, vector FROM vectors WHERE text IN ({marks})", part)
-                    found.update((text, json.loads(vector)) for text, vector in rows)
-        except (sqlite3.Error, OSError, ValueError) as cause:
+                    found.update((text, checked(json.loads(vector), text)) for text, vector in rows)
+        except (sqlite3.Error, OSError, ValueError, TypeError, AttributeError, RecursionError) as cause:
             self._give_up(cause)
             return {}
         return found

@@ -7,8 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from pyserini_compneg.cli import run_main
-from pyserini_compneg.model_options import head_option
-from pyserini_compneg.models import PRECISIONS
+from pyserini_compneg.models import PRECISIONS, Head
 
 _EXAMPLE = """example:
   python -m pyserini_compneg.export --encoder naver/splade-v3 --precision fp32 int8
@@ -30,7 +29,7 @@ def _main(argv: Sequence[str] | None) -> None:
     from pyserini_compneg.export.exporting import read_report
     from pyserini_compneg.models import NeuralSide, model_folder, read_checkpoint
 
-    checkpoint = read_checkpoint(model_folder(args.encoder), args.encoder, head_option(args.head))
+    checkpoint = read_checkpoint(model_folder(args.encoder), args.encoder, Head.parse(args.head) if args.head else None)
     sides = [side for side in dict.fromkeys([checkpoint.document, checkpoint.query]) if isinstance(side, NeuralSide)]
     for side in sides:
         for precision in args.precision:

@@ -7,7 +7,7 @@ import logging
 import os
 import shutil
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +22,24 @@ from pyserini_compneg.models.tokenizer import TOKENIZER_FILE, TextTokenizer
 
 REPORT_FILE = "export.json"
 
-_FORMAT = 1
+_FORMAT = 2
+"""Of what is made of a model: its graph, and its vectors by the code of ``models`` and ``encode``. Counted up when a
+change there makes other vectors of the same files, so that nothing kept of the former is used."""
+
 _logger = logging.getLogger(__name__)
 
 
 def model_hash(side: NeuralSide) -> str:
     """The hash by which a model is known: of its files and what is made of its output, whatever its name and place."""
-    static = [side.own_terms.weights] if side.own_terms and side.own_terms.weights else []
-    return content_hash(side.files + static, asdict(side.head) | {"prompt": side.prompt})
+    settings = asdict(side.head) | {"prompt": side.prompt, "own_terms": side.own_terms is not None, "format": _FORMAT}
+    settings["lowercase"] = side.lowercase
+    return content_hash(side.files, settings)
 
 
 def exported_folder(side: NeuralSide, precision: str = "fp32") -> Path:
     """Where the export of a model is, or would be."""
-    return cache_home() / "models" / f"{model_hash(side)}-{precision}-{_FORMAT}"
+    graph = replace(side, prompt="", lowercase=False, own_terms=None)  # none of which is part of the network
+    return cache_home() / "models" / f"{model_hash(graph)}-{precision}"
 
 
 def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False) -> Path:
@@ -79,10 +84,16 @@ def read_report(folder: Path) -> dict[str, Any]:
     """
     try:
         report: dict[str, Any] = json.loads((folder / REPORT_FILE).read_text(encoding="utf-8"))
-        report["width"] + 1
-    except (OSError, ValueError, KeyError, TypeError) as cause:
-        raise EncodingError(f"{folder}: the export is damaged ({cause}); delete it, and it is made again") from None
+        whole = type(report["width"]) is int and report["hash"] == _graph_hash(folder)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        whole = False
+    if not whole:
+        raise EncodingError(f"{folder}: the export is damaged; delete the folder, and it is made again")
     return report
+
+
+def _graph_hash(folder: Path) -> str:
+    return content_hash([folder / MODEL_FILE], {})
 
 
 def _is_whole(folder: Path) -> bool:
@@ -95,7 +106,7 @@ def _make(side: NeuralSide, precision: str, folder: Path) -> None:
     from pyserini_compneg.models.torch_model import TorchModel
 
     _logger.info("exporting %s to ONNX (%s), once; it is kept in %s", side.folder, precision, folder.parent)
-    tokenizer = TextTokenizer(side.folder, side.max_length)
+    tokenizer = TextTokenizer(side.folder, side.max_length, as_transformers=True)
     original = TorchModel(side)
     tokenizer.fit(original.module.width, str(side.folder))
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as place:
@@ -103,13 +114,17 @@ def _make(side: NeuralSide, precision: str, folder: Path) -> None:
         made.mkdir()
         write_graph(original.module, precision, made / MODEL_FILE)
         tokenizer.save(made / TOKENIZER_FILE)
-        comparison = compare(original, OnnxModel(made), tokenizer)
-        comparison.check(precision, str(side.folder))
+        try:
+            comparison = compare(original, OnnxModel(made), tokenizer)
+            comparison.check(precision)
+        except EncodingError as cause:
+            raise EncodingError(f"{side.folder}: {cause}") from None
         report = {
             "model": str(side.folder),
             "precision": precision,
             "width": original.module.width,
             "bytes": (made / MODEL_FILE).stat().st_size,
+            "hash": _graph_hash(made),
             **comparison._asdict(),
         }
         (made / REPORT_FILE).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")

@@ -49,11 +49,13 @@ def write_graph(module: SparseEncoderModule, precision: str, path: Path) -> None
             model = onnx.load(dense)
             if precision == "fp16":
                 model = _halved(model)
+            _select(model.graph)
+            onnx.save(model, path)
+        except OSError:
+            raise
         except Exception as cause:  # of torch's exporter or onnx, of any kind
             line = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
             raise EncodingError(f"the model cannot be exported: {line[:200]}; choose --backend torch") from None
-    _select(model.graph)
-    onnx.save(model, path)
 
 
 def _export(module: SparseEncoderModule, path: Path) -> None:

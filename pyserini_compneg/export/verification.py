@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from pyserini_compneg.errors import EncodingError
@@ -44,7 +45,7 @@ class Comparison(NamedTuple):
     largest_difference: float
     mean_cosine: float
 
-    def check(self, precision: str, name: str) -> None:
+    def check(self, precision: str) -> None:
         """Refuses what differs too much.
 
         Raises:
@@ -52,20 +53,27 @@ class Comparison(NamedTuple):
         """
         if precision == "fp32" and not self.largest_difference <= TOLERANCE:
             raise EncodingError(
-                f"{name}: the export's weights differ from torch's by {self.largest_difference:.2g}, more than "
+                f"the export's weights differ from torch's by {self.largest_difference:.2g}, more than "
                 f"{TOLERANCE:g}; choose --backend torch"
             )
         if precision != "fp32" and not self.mean_cosine >= LEAST_COSINE[precision]:
             raise EncodingError(
-                f"{name}: {precision} changes the vectors too much (mean cosine {self.mean_cosine:.3f}, at least "
+                f"{precision} changes the vectors too much (mean cosine {self.mean_cosine:.3f}, at least "
                 f"{LEAST_COSINE[precision]:g}); choose --precision fp32"
             )
 
 
 def compare(original: SparseModel, export: SparseModel, tokenizer: TextTokenizer) -> Comparison:
-    """Compares the vectors of the samples."""
+    """Compares the vectors of the samples.
+
+    Raises:
+        EncodingError: There is nothing to compare.
+    """
     ids, terms = tokenizer(SAMPLES).ids, tokenizer.terms
     pairs = list(zip(encode_tokens(original, ids, terms), encode_tokens(export, ids, terms), strict=True))
+    weights = [weight for pair in pairs for vector in pair for weight in vector.values()]
+    if not weights or not all(map(math.isfinite, weights)):
+        raise EncodingError("its vectors of the sample texts are empty, or not finite; nothing could be compared")
     return Comparison(max(_difference(*pair) for pair in pairs), sum(_cosine(*pair) for pair in pairs) / len(pairs))
 
 

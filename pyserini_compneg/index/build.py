@@ -16,12 +16,12 @@ from pyserini_compneg.datasets.collection import (
     iter_collection_blocks,
     text_documents,
 )
-from pyserini_compneg.encode import BM25, Bm25DocumentEncoder
+from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder
 from pyserini_compneg.encode.bm25 import term_counts
 from pyserini_compneg.errors import CollectionError, EncodingError
 from pyserini_compneg.index.building import check_target, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer, OnError
-from pyserini_compneg.index.sources import DocumentEncoder, Source, TextSource, VectorSource
+from pyserini_compneg.index.sources import Source, TextSource, VectorSource
 from pyserini_compneg.lucene import Manifest
 from pyserini_compneg.models import ModelOptions
 from pyserini_compneg.progress import progress
@@ -81,18 +81,19 @@ def build_index(
     if inside := next((file for file in files if file.resolve().is_relative_to(place)), None):
         raise CollectionError(f"{inside}: lies in the folder of the index, {index}; give another --index")
     check_target(place, options.get("overwrite", False))  # before the collection is read
-    if Path(encoder).is_dir():
+    if encoder != BM25 and Path(encoder).is_dir():
         encoder = os.path.realpath(encoder)  # so that searches find it from other folders
     source: Source
-    if encoder != BM25 and not has_vectors(files):
+    brings_vectors = None if encoder == BM25 else has_vectors(files)
+    if brings_vectors is False:
         source = TextSource(_model_encoder(encoder, model_options))
-        options["signed"] = options.get("signed", False) or source.signed
-    elif model_options is not None:
+    elif model_options is not None and (brings_vectors or encoder == BM25):
         raise EncodingError(f"{encoder}: no model is run, so options of one, such as --precision, have no use")
     elif encoder == BM25:
         source = TextSource(Bm25DocumentEncoder(_average_length(files, index, resume, on_error)))
     else:
-        source = VectorSource()
+        source = VectorSource(files, encoder)
+    options["signed"] = options.get("signed", False) or source.signed
     with _CollectionIndexer(
         collection,
         files,

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from pyserini_compneg.datasets.collection import Block, SourceDocument, text_documents
+from pyserini_compneg.datasets.vectors_about import VECTORS_FILE, read_about
+from pyserini_compneg.encode import DocumentEncoder
+from pyserini_compneg.errors import CollectionError
 
 
 class Source(Protocol):
@@ -32,25 +37,27 @@ class Source(Protocol):
         """As ``encoded``, but the vectors may be empty, and the problems are known."""
 
 
-class DocumentEncoder(Protocol):
-    """What makes vectors of documents' texts; the attributes are those of :class:`Source`."""
-
-    impact_scale: float
-    settings: Mapping[str, float | int | str]
-    signed: bool
-    most_lines: int | None
-
-    def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
-        """The vectors of batches of texts, in their order."""
-
-
 class VectorSource:
-    """Lines that bring their vectors; checked where they are indexed."""
+    """Lines that bring their vectors; checked where they are indexed.
 
-    impact_scale = 1.0
-    settings: Mapping[str, float | int | str] = {}
-    signed = False
+    Args:
+        files: The files; those of a folder that ``encode`` made say what made them.
+        encoder: The name of what made them.
+
+    Raises:
+        CollectionError: It was something else.
+    """
+
     most_lines: int | None = None
+
+    def __init__(self, files: Sequence[Path], encoder: str) -> None:
+        about = read_about(files[0].parent / VECTORS_FILE)
+        made_by = about.get("encoder", encoder)
+        if made_by != encoder and os.path.realpath(str(made_by)) != os.path.realpath(encoder):
+            raise CollectionError(f"{files[0].parent}: the vectors are of {made_by!r}, not of {encoder!r}")
+        self.impact_scale: float = about.get("impact_scale", 1.0)
+        self.settings: Mapping[str, float | int | str] = about.get("settings", {})
+        self.signed: bool = about.get("signed", False)
 
     def encoded(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, bytes, list[str]]]:
         """See :class:`Source`."""

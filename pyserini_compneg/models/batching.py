@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.models.options import BATCH_SIZE
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ def batches(lengths: Sequence[int], batch_size: int, most_tokens: int) -> Iterat
 
 def _vectors(entries: Entries, count: int, terms: Sequence[str]) -> Iterator[dict[str, float]]:
     weights = np.round(entries.weights.astype(np.float64), DECIMALS)
+    if not np.isfinite(weights).all():
+        raise EncodingError("the model gives weights that are no finite numbers; its own weights are damaged")
     kept = np.flatnonzero(weights)
     rows, columns, values = entries.rows[kept], entries.columns[kept].tolist(), weights[kept].tolist()
     bounds = np.searchsorted(rows, np.arange(count + 1)).tolist()

@@ -43,14 +43,14 @@ class _Memory:
         self._changed = False
         try:
             known = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             known = {}
         self._known: dict[str, str] = known if isinstance(known, dict) else {}
 
     def hash_of(self, file: Path) -> str:
         status = file.stat()
-        key = f"{file.resolve()}:{status.st_size}:{status.st_mtime_ns}"
-        if key not in self._known:
+        key = f"{file.resolve()}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
+        if not isinstance(self._known.get(key), str):
             with file.open("rb") as data:
                 self._known[key] = hashlib.file_digest(data, "sha256").hexdigest()
             self._changed = True

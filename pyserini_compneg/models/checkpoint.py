@@ -18,9 +18,35 @@ from pyserini_compneg.models.heads import Head
 
 WEIGHT_FILES = ("model*.safetensors", "pytorch_model*.bin")
 IDF_FILE = "idf.json"
+TEXT_FILES = (
+    "config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "sentencepiece.bpe.model",
+    "spiece.model",
+)
+"""What besides the weights makes a model: its configuration and its tokenizer, in one form or another."""
+
 LONGEST_INPUT = 512
 """Tokens of a text, unless a checkpoint says less; what follows is cut off."""
 
+_PADDED_POSITIONS = (
+    "roberta",
+    "xlm-roberta",
+    "camembert",
+    "mpnet",
+    "longformer",
+    "data2vec-text",
+    "roberta-prelayernorm",
+)
+"""Models whose positions begin after that of padding, so that some of them are no token's."""
+
+_NO_LIMIT = 1_000_000
 _ROUTER_FILES = ("router_config.json", "config.json")
 
 
@@ -31,13 +57,15 @@ class StaticSide:
     Attributes:
         folder: Where its tokenizer is.
         weights: A safetensors file with a tensor ``weight``, or JSON of ``{token: weight}``; None for ones.
-        max_length: Tokens that are read of a text.
+        max_length: Tokens that are read of a text, unless the user says otherwise.
+        longest: Tokens that the tokenizer allows.
         prompt: What is put before each text.
     """
 
     folder: Path
     weights: Path | None
     max_length: int
+    longest: int
     prompt: str = ""
 
 
@@ -48,22 +76,28 @@ class NeuralSide:
     Attributes:
         folder: Where its configuration, weights and tokenizer are.
         head: What makes vectors of its logits.
-        max_length: Tokens that are read of a text, those that the tokenizer adds included.
+        max_length: Tokens that are read of a text, with those that the tokenizer adds, unless the user says otherwise.
+        longest: Tokens that the model can read.
         prompt: What is put before each text.
+        lowercase: Whether sentence-transformers puts texts into lower case before the tokenizer sees them.
         own_terms: If the vector is confined to the text's own tokens, and multiplied by their weights: those weights.
     """
 
     folder: Path
     head: Head
     max_length: int
+    longest: int
     prompt: str = ""
+    lowercase: bool = False
     own_terms: StaticSide | None = None
 
     @property
     def files(self) -> list[Path]:
         """What the model is made of: its configuration, tokenizer and weights."""
-        names = ("config.json", "tokenizer.json", "vocab.txt")
-        return [file for file in map(self.folder.joinpath, names) if file.is_file()] + self.weights
+        others = [self.own_terms.weights] if self.own_terms and self.own_terms.weights else []
+        places = {self.folder, self.own_terms.folder} if self.own_terms else {self.folder}
+        texts = [place / name for place in sorted(places) for name in TEXT_FILES]
+        return [file for file in texts if file.is_file()] + self.weights + others
 
     @property
     def weights(self) -> list[Path]:
@@ -100,12 +134,17 @@ def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = N
         EncodingError: No checkpoint, or one of another kind; the message says what is missing.
     """
     name = name or str(folder)
-    if (folder / "modules.json").is_file():
-        checkpoint = _sentence_transformers(folder, name)
-    elif (folder / "config.json").is_file():
-        checkpoint = _transformers(folder, name)
-    else:
-        raise EncodingError(f"{name}: no model: neither config.json nor modules.json in {folder}")
+    try:
+        if (folder / "modules.json").is_file():
+            checkpoint = _sentence_transformers(folder, name)
+        elif (folder / "config.json").is_file():
+            checkpoint = _transformers(folder, name)
+        else:
+            raise EncodingError(f"{name}: no model: neither config.json nor modules.json in {folder}")
+    except EncodingError:
+        raise
+    except (TypeError, AttributeError, ValueError, KeyError, OverflowError) as cause:  # values of any wrong type
+        raise EncodingError(f"{name}: one of its configuration files is damaged: {cause}") from None
     if head is None:
         return checkpoint
     document, query = (replace(side, head=head) if isinstance(side, NeuralSide) else side for side in checkpoint[1:])
@@ -113,11 +152,11 @@ def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = N
 
 
 def _transformers(folder: Path, name: str) -> Checkpoint:
-    side = NeuralSide(folder, Head(), _max_length(folder, name))
+    side = NeuralSide(folder, Head(), *_lengths(folder, name))
     _check_masked_lm(side, name)
     if not (folder / IDF_FILE).is_file():
         return Checkpoint(name, side, side)
-    return Checkpoint(name, side, StaticSide(folder, folder / IDF_FILE, side.max_length))
+    return Checkpoint(name, side, StaticSide(folder, folder / IDF_FILE, side.max_length, side.longest))
 
 
 def _sentence_transformers(folder: Path, name: str) -> Checkpoint:
@@ -128,12 +167,19 @@ def _sentence_transformers(folder: Path, name: str) -> Checkpoint:
     except (KeyError, TypeError, AttributeError) as cause:
         said = f"no {cause}" if isinstance(cause, KeyError) else cause
         raise EncodingError(f"{name}: modules.json or the router's file is damaged: {said}") from None
-    prompts = _optional(folder / "config_sentence_transformers.json", name).get("prompts") or {}
     document, query = (
-        _side([(kind, _inside(folder, path, name)) for kind, path in routes[side]], str(prompts.get(side) or ""), name)
+        _side([(kind, _inside(folder, path, name)) for kind, path in routes[side]], _prompt(folder, side, name), name)
         for side in ("document", "query")
     )
     return Checkpoint(name, document, query)
+
+
+def _prompt(folder: Path, side: str, name: str) -> str:
+    """What sentence-transformers puts before the texts of a side."""
+    config = _optional(folder / "config_sentence_transformers.json", name)
+    prompts = config.get("prompts") or {}
+    keys = ["query"] if side == "query" else ["document", "passage", "corpus"]
+    return str(next((prompts[key] for key in [*keys, config.get("default_prompt_name")] if prompts.get(key)), ""))
 
 
 def _routes(folder: Path, chain: Sequence[tuple[str, str]], name: str) -> dict[str, list[tuple[str, str]]]:
@@ -166,19 +212,20 @@ def _side(modules: Sequence[tuple[str, Path]], prompt: str, name: str) -> Side:
             f"{name}: a model of {', '.join(kinds) or 'no modules'} gives no weights of terms; expected a "
             "masked language model and SpladePooling"
         )
-    config = _optional(places[1] / "config.json", name)
+    config = _json(places[1] / "config.json", dict, name)
     try:
         head = Head(
             config.get("activation_function", "relu"), config.get("pooling_strategy", "max"), config.get("epsilon", 0.0)
         )
     except (EncodingError, TypeError) as cause:
         raise EncodingError(f"{name}: {places[1].name}/config.json: {cause}") from None
+    lowercase = _optional(places[0] / "sentence_bert_config.json", name).get("do_lower_case") is True
     own_terms = None
     if len(kinds) == 3:
         if kinds[2] != "SparseStaticEmbedding":
             raise EncodingError(f"{name}: a model with {kinds[2]} after SpladePooling gives no weights of terms")
         own_terms = _static(places[2], "", name)
-    side = NeuralSide(places[0], head, _max_length(places[0], name), prompt, own_terms)
+    side = NeuralSide(places[0], head, *_lengths(places[0], name), prompt, lowercase, own_terms)
     _check_masked_lm(side, name)
     return side
 
@@ -193,13 +240,15 @@ def _static(folder: Path, prompt: str, name: str) -> StaticSide:
         raise EncodingError(
             f"{name}: {folder.name} has no weights of its tokens (model.safetensors, or what config.json names)"
         )
-    return StaticSide(folder, weights, _max_length(folder, name), prompt)
+    return StaticSide(folder, weights, *_lengths(folder, name), prompt)
 
 
 def _check_masked_lm(side: NeuralSide, name: str) -> None:
     config = _json(side.folder / "config.json", dict, name)
     architectures = config.get("architectures") or []
-    if not any(str(kind).endswith("ForMaskedLM") for kind in architectures):
+    if not isinstance(architectures, list):
+        raise EncodingError(f"{name}: config.json: `architectures` must be a list, got {architectures!r}")
+    if not any(str(kind).endswith(("ForMaskedLM", "ForPreTraining")) for kind in architectures):
         said = ", ".join(map(str, architectures)) or "a model of unknown architecture"
         raise EncodingError(
             f"{name}: {said} has no masked-language-model head, so it weighs no terms; name a SPLADE-like model"
@@ -210,14 +259,27 @@ def _check_masked_lm(side: NeuralSide, name: str) -> None:
         raise EncodingError(f"{name}: {side.folder} has no weights (model.safetensors or pytorch_model.bin)")
 
 
-def _max_length(folder: Path, name: str) -> int:
-    """The least of what the model, its tokenizer and sentence-transformers say."""
-    said = (
-        _optional(folder / "config.json", name).get("max_position_embeddings"),
-        _optional(folder / "tokenizer_config.json", name).get("model_max_length"),
-        _optional(folder / "sentence_bert_config.json", name).get("max_seq_length"),
-    )
-    return int(min([LONGEST_INPUT, *(length for length in said if isinstance(length, (int, float)) and length > 2)]))
+def _lengths(folder: Path, name: str) -> tuple[int, int]:
+    """How many tokens are read of a text by default, and how many can be.
+
+    The default is what sentence-transformers was told, or the least that is said, and then at most 512.
+    """
+    config = _optional(folder / "config.json", name)
+    positions = _length(config, "max_position_embeddings")
+    if positions is not None and config.get("model_type") in _PADDED_POSITIONS:
+        positions -= int(config.get("pad_token_id") or 0) + 1
+    allowed = _length(_optional(folder / "tokenizer_config.json", name), "model_max_length")
+    told = _length(_optional(folder / "sentence_bert_config.json", name), "max_seq_length")
+    longest = min((limit for limit in (positions, allowed) if limit is not None), default=LONGEST_INPUT)
+    return min(told or LONGEST_INPUT, longest), longest
+
+
+def _length(config: Mapping[str, Any], key: str) -> int | None:
+    """A number of tokens, if there is one; tokenizers say 10^30 for no limit."""
+    value = config.get(key)
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 2 < value < _NO_LIMIT:
+        return None
+    return int(value)
 
 
 def _inside(folder: Path, path: str, name: str) -> Path:

@@ -46,8 +46,32 @@ class Head:
         fitting = _POOLINGS_OF[self.activation]
         if self.pooling not in fitting:
             raise EncodingError(f"{self.activation} is pooled by {' or '.join(fitting)}, got {self.pooling!r}")
+        if isinstance(self.epsilon, bool) or not isinstance(self.epsilon, (int, float)):
+            raise EncodingError(f"epsilon must be a number, got {self.epsilon!r}")
         if not 0 <= self.epsilon < float("inf") or (self.epsilon and not self.signed):
             raise EncodingError(f"epsilon must be 0 or more, and is for snrelu only, got {self.epsilon!r}")
+
+    @classmethod
+    def parse(cls, text: str) -> Head:
+        """The head of ``activation:pooling`` or ``activation:pooling:epsilon``.
+
+        Raises:
+            EncodingError: There is no such head.
+
+        >>> str(Head.parse("snrelu:absmax:0.1")), str(Head.parse("relu"))
+        ('snrelu:absmax:0.1', 'relu:max')
+        """
+        activation, _, rest = text.partition(":")
+        pooling, _, epsilon = rest.partition(":")
+        try:
+            return cls(activation, pooling or "max", float(epsilon or 0))
+        except ValueError as cause:
+            said = str(cause) if isinstance(cause, EncodingError) else f"epsilon must be a number, got {epsilon!r}"
+            raise EncodingError(f"head {text!r}: {said}") from None
+
+    def __str__(self) -> str:
+        """What :meth:`parse` takes."""
+        return f"{self.activation}:{self.pooling}" + (f":{self.epsilon:g}" if self.epsilon else "")
 
     @property
     def signed(self) -> bool:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from pyserini_compneg.errors import DownloadError, EncodingError
+from pyserini_compneg.models.cache import cache_home
 
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _FILES = (".jsonl", ".json", ".gz", ".tsv", ".txt")
-_TEXTS = ("*.json", "*.txt")
+_TEXTS = ("*.json", "*.txt", "*.model")
 _WEIGHTS = ("*.safetensors", "*.bin")
+_logger = logging.getLogger(__name__)
 _OTHER_FORMATS = ("onnx/*", "openvino/*", "*/onnx/*", "coreml/*", "*training_args.bin", "*optimizer.bin")
 
 
@@ -25,7 +29,7 @@ def model_folder(name: str) -> Path:
         EncodingError: Neither.
         DownloadError: A model that is not in the cache and cannot be downloaded.
     """
-    path = Path(name).expanduser()
+    path = Path(os.path.expanduser(name))
     if name and path.is_dir():
         return path
     unknown = EncodingError(
@@ -42,9 +46,23 @@ def model_folder(name: str) -> Path:
             f"{name}: models come from the hub by huggingface_hub; pip install it, or name a folder"
         ) from None
     try:
-        return _cached(name, snapshot_download) or _downloaded(name, snapshot_download)
+        cached = _cached(name, snapshot_download)
+        if cached is not None and _mark(cached).exists():
+            return cached
+        return _downloaded(name, snapshot_download)
     except HFValidationError:
         raise unknown from None
+    except DownloadError:
+        if cached is None:
+            raise
+        if not _is_offline():
+            _logger.warning("%s: taken from the Hugging Face cache; whether that has all its files is not known", name)
+        return cached
+
+
+def _mark(folder: Path) -> Path:
+    """A file that says that a snapshot was downloaded with all that is read of it, and not by others, with less."""
+    return cache_home() / "hub" / f"{folder.parent.parent.name}-{folder.name}"
 
 
 def _cached(name: str, snapshot_download: object) -> Path | None:
@@ -79,6 +97,9 @@ def _downloaded(name: str, snapshot_download: object) -> Path:
             f"{name}: not in the Hugging Face cache, and {_reason(cause)}; name a folder, or download it where there "
             f"is a network (hf download {name}) and copy the cache"
         ) from None
+    with suppress(OSError):
+        _mark(folder).parent.mkdir(parents=True, exist_ok=True)
+        _mark(folder).touch()
     return folder
 
 
@@ -91,7 +112,11 @@ def _download(name: str, snapshot_download: object, patterns: tuple[str, ...], *
 
 
 def _reason(cause: Exception) -> str:
-    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+    if _is_offline():
         return "HF_HUB_OFFLINE forbids to ask the hub"
     first = str(cause).strip().splitlines()
     return f"the hub cannot be reached ({first[0][:200] if first else type(cause).__name__})"
+
+
+def _is_offline() -> bool:
+    return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")

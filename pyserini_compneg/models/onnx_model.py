@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,6 @@ class OnnxModel:
     Args:
         folder: What :func:`pyserini_compneg.export.export_model` made.
         device: ``cpu`` or ``cuda``; where onnxruntime has no CUDA, the processor is used, with a warning.
-        threads: Threads within an operation; by default one a core.
 
     Attributes:
         device: Where it runs.
@@ -36,11 +36,12 @@ class OnnxModel:
         EncodingError: No onnxruntime, or a file that is damaged or of another kind.
     """
 
-    def __init__(self, folder: Path, device: str = "cpu", threads: int | None = None) -> None:
+    def __init__(self, folder: Path, device: str = "cpu") -> None:
         runtime = _runtime()
         path = folder / MODEL_FILE
         options = runtime.SessionOptions()
-        options.intra_op_num_threads = threads or 0
+        if hasattr(os, "sched_getaffinity"):  # the processors that are ours, of which onnxruntime counts all
+            options.intra_op_num_threads = len(os.sched_getaffinity(0))
         options.log_severity_level = 3  # what it warns of concerns its own optimisations
         providers, self.device = _providers(runtime, device)
         try:
@@ -64,9 +65,7 @@ class OnnxModel:
                 OUTPUTS, {"input_ids": ids, "token_type_ids": ids * 0, "attention_mask": mask}
             )
         except Exception as cause:
-            raise EncodingError(
-                f"the model failed on texts of up to {ids.shape[1]} tokens: {_first_line(cause)}"
-            ) from None
+            raise EncodingError(f"the model failed on texts of {ids.shape[1]} tokens: {_first_line(cause)}") from None
         return Entries(rows, columns, weights)
 
 

@@ -22,7 +22,7 @@ class ModelOptions:
         precision: ``fp32``; ``int8``, for processors, with onnx; ``fp16``, for GPUs.
         device: ``cpu`` or ``cuda``; without CUDA the processor is used, with a warning.
         max_length: Tokens that are read of a text; None for what the model takes, and at most 512.
-        batch_size: Texts in a batch, fewer where they are long.
+        batch_size: Texts in a batch, fewer where they are long; in int8 always one.
         head: Activation and pooling; None for what the checkpoint says.
         top_terms: Entries of a vector that are kept, those with the largest absolute weights; None for all.
         threshold: The least absolute weight that is kept.
@@ -42,6 +42,10 @@ class ModelOptions:
         for name, known in (("backend", BACKENDS), ("precision", PRECISIONS), ("device", DEVICES)):
             if getattr(self, name) not in known:
                 raise EncodingError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")
+        for name, least in (("max_length", 3), ("batch_size", 1), ("top_terms", 1), ("threshold", 0)):
+            value = getattr(self, name)
+            if value is not None and not least <= value < float("inf"):
+                raise EncodingError(f"{name} must be at least {least}, got {value}")
         if self.precision == "int8" and (self.backend, self.device) != ("onnx", "cpu"):
             raise EncodingError("int8 is for the onnx backend on a processor; choose fp32, or fp16 on a GPU")
         if self.precision == "fp16" and self.device == "cpu":

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 TOKENIZER_FILE = "tokenizer.json"
 
 _MOST_PADDING = 1024
+_TOKENIZER_FILES = (TOKENIZER_FILE, "vocab.txt", "vocab.json", "tokenizer_config.json")
 
 
 class TokenIds(NamedTuple):
@@ -38,6 +39,9 @@ class TextTokenizer:
         max_length: Tokens of a text, those that are added included.
         special_tokens: Whether tokens such as [CLS] are added.
         prompt: What is put before each text.
+        lowercase: Whether texts are put into lower case first.
+        as_transformers: Let transformers make the tokenizer, which heeds ``tokenizer_config.json``, too; else
+            ``tokenizer.json`` is read as it is, where there is one.
 
     Attributes:
         terms: The terms of an index that the token ids stand for.
@@ -47,12 +51,21 @@ class TextTokenizer:
         EncodingError: There is no tokenizer, or a damaged one.
     """
 
-    def __init__(self, folder: Path, max_length: int, special_tokens: bool = True, prompt: str = "") -> None:
-        self._tokenizer = _load(folder)
+    def __init__(
+        self,
+        folder: Path,
+        max_length: int,
+        special_tokens: bool = True,
+        prompt: str = "",
+        lowercase: bool = False,
+        as_transformers: bool = False,
+    ) -> None:
+        self._tokenizer = _converted(folder) if as_transformers else _load(folder)
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_length)
         self._special_tokens = special_tokens
         self._prompt = prompt
+        self._lowercase = lowercase
         tokens = self._tokenizer.get_vocab(with_added_tokens=True)
         self.terms = [f"[id:{number}]" for number in range(max(tokens.values(), default=-1) + 1)]
         for token, number in tokens.items():
@@ -60,9 +73,17 @@ class TextTokenizer:
         added = self._tokenizer.get_added_tokens_decoder()
         self.special = frozenset(number for number, token in added.items() if token.special)
 
-    def __call__(self, texts: Sequence[str]) -> TokenIds:
-        """The token ids of texts; a lone surrogate, which is no character, counts as ``?``."""
-        prepared = [self._prompt + text.encode(errors="replace").decode() for text in texts]
+    def __call__(self, texts: Sequence[str], prompted: bool = True) -> TokenIds:
+        """The token ids of texts; a lone surrogate, which is no character, counts as ``?``.
+
+        Args:
+            texts: The texts.
+            prompted: Whether the prompt is put before each.
+        """
+        prompt = self._prompt if prompted else ""
+        prepared = [prompt + text.encode(errors="replace").decode() for text in texts]
+        if self._lowercase:
+            prepared = [text.lower() for text in prepared]
         encodings = self._tokenizer.encode_batch_fast(prepared, add_special_tokens=self._special_tokens)
         return TokenIds(
             [encoding.ids for encoding in encodings], [bool(encoding.overflowing) for encoding in encodings]
@@ -114,8 +135,8 @@ def _load(folder: Path) -> Tokenizer:
 
 
 def _converted(folder: Path) -> Tokenizer:
-    """A tokenizer in an older form, such as ``vocab.txt``, by way of transformers."""
-    if not any((folder / name).is_file() for name in ("vocab.txt", "vocab.json", "tokenizer_config.json")):
+    """The tokenizer that transformers makes of a folder."""
+    if not any((folder / name).is_file() for name in _TOKENIZER_FILES):
         raise EncodingError(f"{folder}: no tokenizer: tokenizer.json is missing")
     try:
         from transformers import AutoTokenizer
@@ -123,6 +144,7 @@ def _converted(folder: Path) -> Tokenizer:
         raise EncodingError(f"{folder}: without tokenizer.json, its tokenizer needs transformers") from None
     try:
         tokenizer: Tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True).backend_tokenizer
-    except (OSError, ValueError, AttributeError, ImportError) as cause:
-        raise EncodingError(f"{folder}: no tokenizer: {str(cause).strip().splitlines()[0]}") from None
+    except Exception as cause:  # of tokenizers, transformers and sentencepiece, without a common class
+        lines = str(cause).strip().splitlines() or [type(cause).__name__]
+        raise EncodingError(f"{folder}: no tokenizer: {lines[0][:200]}") from None
     return tokenizer

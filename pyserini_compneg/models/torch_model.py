@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,7 +29,6 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told noth
 
     Attributes:
         width: The number of terms.
-        max_tokens: The most tokens that its positions allow.
 
     Raises:
         EncodingError: Weights that cannot be loaded, or a model without a plain linear decoder.
@@ -49,16 +49,35 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told noth
             self.register_buffer(f"weight_{number}", weight.clone())
             self.register_buffer(f"bias_{number}", offset.clone())
         self._slices = range(-(-self.width // SLICE))
-        model.set_submodule(next(name for name, part in model.named_modules() if part is decoder), nn.Identity())
-        self._takes_types = "token_type_ids" in model.forward.__code__.co_varnames
+        self._takes_types = "token_type_ids" in signature(model.forward).parameters
         self.model = model
+        with torch.no_grad():
+            self._split(decoder, f"{side.folder}: the head of {type(model).__name__} is of a kind that is unknown")
+
+    def _split(self, decoder: nn.Linear, complaint: str) -> None:
+        """Takes the decoder off, and makes sure that it was the last thing that the model did."""
+        ids = torch.ones(1, 3, dtype=torch.int64)
+        expected = self.model(input_ids=ids).logits
+        name = next(name for name, part in self.model.named_modules() if part is decoder)
+        self.model.set_submodule(name, nn.Identity())
+        try:
+            hidden = self.model(input_ids=ids).logits
+            logits = torch.cat([nn.functional.linear(hidden, *pair) for pair in self._decoder()], -1)
+            same = torch.allclose(logits, expected, atol=1e-3, rtol=1e-3)
+        except (AttributeError, RuntimeError, TypeError):
+            same = False
+        if not same:
+            raise EncodingError(complaint)
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """The vectors of token ids, (batch, tokens), as (batch, terms)."""
         types = {"token_type_ids": token_type_ids} if self._takes_types else {}
         hidden = self.model(input_ids=input_ids, attention_mask=attention_mask, **types).logits
-        slices = [(getattr(self, f"weight_{i}"), getattr(self, f"bias_{i}")) for i in self._slices]
-        return pooled(hidden, attention_mask, slices, self.head)
+        return pooled(hidden, attention_mask, self._decoder(), self.head)
+
+    def _decoder(self) -> list[tuple[Tensor, Tensor]]:
+        """Its weights and biases, in slices; as buffers of their own they stay constants in an export."""
+        return [(getattr(self, f"weight_{i}"), getattr(self, f"bias_{i}")) for i in self._slices]
 
 
 class TorchModel:
@@ -88,8 +107,12 @@ class TorchModel:
     def __call__(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Entries:
         """See :class:`SparseModel`."""
         tokens, real = torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device)
-        with torch.inference_mode():
-            vectors = self.module(tokens, torch.zeros_like(tokens), real).float().cpu()
+        try:
+            with torch.inference_mode():
+                vectors = self.module(tokens, torch.zeros_like(tokens), real).float().cpu()
+        except (IndexError, RuntimeError) as cause:
+            line = (str(cause).strip().splitlines() or ["unknown"])[0]
+            raise EncodingError(f"the model failed on texts of {ids.shape[1]} tokens: {line[:200]}") from None
         rows, columns = vectors.nonzero(as_tuple=True)
         return Entries(rows.numpy(), columns.numpy(), vectors[rows, columns].numpy())
 

@@ -13,7 +13,7 @@ import pytest
 from stand_in_encoder import StandInEncoder, vector
 
 from pyserini_compneg import files
-from pyserini_compneg.encode.corpus import Shard, encode_collection
+from pyserini_compneg.encode.corpus import Shard, write_vectors
 from pyserini_compneg.errors import CollectionError, OutputError
 from pyserini_compneg.index import build_index
 
@@ -25,7 +25,7 @@ MORTAL = """
 import os, signal, sys
 from pyserini_compneg import files
 from pyserini_compneg.encode import shard_file
-from pyserini_compneg.encode.corpus import encode_collection
+from pyserini_compneg.encode.corpus import write_vectors
 from stand_in_encoder import StandInEncoder
 
 collection, output, steps = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -49,7 +49,7 @@ for place, names in ((os, ("fsync", "replace", "unlink")), (shard_file.ShardFile
     for name in names:
         setattr(place, name, mortal(getattr(place, name)))
 from pyserini_compneg.cli import run_main
-sys.exit(run_main(lambda _: print(encode_collection(collection, output, StandInEncoder(), "m", resume=True))))
+sys.exit(run_main(lambda _: print(write_vectors(collection, output, StandInEncoder(), "m", resume=True))))
 """
 
 
@@ -80,7 +80,7 @@ def run(script, *arguments, **options):
 
 def encode(collection, output, name="m", **options):
     settings = options.pop("settings", {})
-    return encode_collection(collection, output, StandInEncoder(**settings), name, **options)
+    return write_vectors(collection, output, StandInEncoder(**settings), name, **options)
 
 
 def records(path):
@@ -244,9 +244,9 @@ def test_unfinished_work_is_not_thrown_away_unasked(tmp_path, collection, unfini
 @pytest.mark.parametrize(
     ("changed", "options"),
     [
-        ("encoder", {"settings": {"precision": "int8"}}),
-        ("encoder", {"settings": {"max_length": 64}}),
-        ("name", {"name": "other"}),
+        ("model", {"settings": {"precision": "int8"}}),
+        ("model", {"settings": {"max_length": 64}}),
+        ("encoder", {"name": "other"}),
         ("fields", {"fields": ["title"]}),
         ("sources", {}),
     ],
@@ -329,7 +329,7 @@ def test_a_second_writer_is_told(tmp_path, collection):
             told.append(run(MORTAL, collection, tmp_path / "out", 0))
             yield from super().stream(batches)
 
-    encode_collection(collection, tmp_path / "out", Slow(), "m")
+    write_vectors(collection, tmp_path / "out", Slow(), "m")
     said = f"{place}: another process is writing it; wait for it"
     assert told[0] == said
     assert (told[1].returncode, told[1].stderr) == (1, f"error: {said}\n")

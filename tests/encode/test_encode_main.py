@@ -119,8 +119,8 @@ def test_options_of_the_model(tmp_path, collection, model):
             1,
             "error: int8 is for the onnx backend on a processor; choose fp32, or fp16 on a GPU",
         ),
-        ({"head": "gelu"}, 1, "error: --head gelu: activation must be one of relu, log1p_relu, snrelu, got 'gelu'"),
-        ({"max_length": 65}, 1, "reads from 3 to 64 tokens of a text, not --max-length 65"),
+        ({"head": "gelu"}, 1, "error: head 'gelu': activation must be one of relu, log1p_relu, snrelu, got 'gelu'"),
+        ({"max_length": 65}, 1, "can read 64 tokens of a text, not --max-length 65"),
         (
             {"encoder": "a/b/c"},
             1,
@@ -144,7 +144,7 @@ def test_wrong_usage(tmp_path, collection, model, capfd, options, code, said):
 def test_an_index_of_texts_is_one_of_their_vectors(tmp_path, collection, topics, model, capfd):
     assert run(encode, collection=collection, output=tmp_path / "vectors", encoder=model) == 0
     built = {"encoder": model, "store_docvectors": True}
-    assert run(build, collection=tmp_path / "vectors", index=tmp_path / "two", impact_scale=51.2, **built) == 0
+    assert run(build, collection=tmp_path / "vectors", index=tmp_path / "two", **built) == 0
     assert run(build, collection=collection, index=tmp_path / "one", **built) == 0
     runs = [run_of(topics, tmp_path / name, tmp_path / f"{name}.txt") for name in ("one", "two")]
     assert runs[0] == runs[1]
@@ -155,7 +155,7 @@ def test_an_index_of_texts_is_one_of_their_vectors(tmp_path, collection, topics,
         "precision": "fp32",
         "max_length": 64,
     }
-    assert two.settings == {}
+    assert two.settings == one.settings
     assert (one.encoder, one.impact_scale, one.documents, one.empty_documents, one.signed) == (
         str(model),
         51.2,
@@ -163,7 +163,7 @@ def test_an_index_of_texts_is_one_of_their_vectors(tmp_path, collection, topics,
         1,
         False,
     )
-    assert two == Manifest(str(model), {}, 51.2, documents=DOCUMENTS, empty_documents=1)
+    assert two == one
     said = f"{DOCUMENTS} documents (1 without a term), encoder {model}"
     assert [line for line in capfd.readouterr().err.splitlines() if line.startswith(str(tmp_path))] == [
         f"{tmp_path / 'two'}: {said}",
@@ -216,7 +216,7 @@ def test_a_signed_head_makes_a_signed_index(tmp_path, collection, topics, checkp
     assert Manifest.read(tmp_path / "one").signed
     assert run(encode, **options, output=tmp_path / "vectors") == 0
     options["collection"] = tmp_path / "vectors"
-    assert run(build, **options, index=tmp_path / "two", impact_scale=51.2, signed=True) == 0
+    assert run(build, **options, index=tmp_path / "two") == 0
     runs = [run_of(topics, tmp_path / name, tmp_path / f"{name}.txt") for name in ("one", "two")]
     assert runs[0] == runs[1] != ""
 

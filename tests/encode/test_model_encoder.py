@@ -147,12 +147,22 @@ def test_cut_queries_are_warned_of(checkpoints, cache, caplog):
     ]
 
 
-@pytest.mark.parametrize("length", [1, 2, 65, 512])
+@pytest.mark.parametrize("length", [65, 512])
 def test_lengths_that_the_model_does_not_have(checkpoints, length):
     options = ModelOptions("torch", max_length=length)
     with pytest.raises(EncodingError) as caught:
         documents(checkpoints.bert, options)
-    assert str(caught.value) == (f"{checkpoints.bert}: reads from 3 to 64 tokens of a text, not --max-length {length}")
+    assert str(caught.value) == f"{checkpoints.bert}: can read 64 tokens of a text, not --max-length {length}"
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "least"),
+    [("max_length", 2, 3), ("batch_size", 0, 1), ("top_terms", 0, 1), ("threshold", -1.0, 0)],
+)
+def test_options_out_of_range(option, value, least):
+    with pytest.raises(EncodingError) as caught:
+        ModelOptions(**{option: value})
+    assert str(caught.value) == f"{option} must be at least {least}, got {value}"
 
 
 def own_terms(folder, text):
@@ -303,7 +313,7 @@ def test_too_few_weights_of_tokens(checkpoints, tmp_path):
     size = len(token_weights())
     with pytest.raises(EncodingError) as caught:
         queries(folder)
-    assert str(caught.value) == f"{place}: has 10 weights, the tokenizer {size:,} tokens"
+    assert str(caught.value) == f"{place}: expected a weight for each of {size:,} tokens"
     place.write_bytes(b"no weights")
     with pytest.raises(EncodingError, match=f"^{place}: cannot be read: "):
         queries(folder)

@@ -1,6 +1,7 @@
 """Exports against torch, and what becomes of them."""
 
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -99,7 +100,7 @@ def test_fp32_gives_torchs_vectors(checkpoints, exported, kind, count):
 def test_batches_change_nothing(exported):
     folder = exported("bert")
     texts = varied_texts(60)
-    whole = encode(OnnxModel(folder, threads=1), folder, texts)
+    whole = encode(OnnxModel(folder), folder, texts)
     for size in (1, 7):
         for found, expected in zip(encode(OnnxModel(folder), folder, texts, size), whole, strict=True):
             assert list(found) == list(expected) or set(found) ^ set(expected)
@@ -156,12 +157,13 @@ def test_an_fp32_export_that_differs_is_refused(checkpoints, cache, quick):
 
 def test_vectors_of_no_number_are_refused():
     with pytest.raises(EncodingError):
-        verification.Comparison(float("nan"), 1.0).check("fp32", "m")
+        verification.Comparison(float("nan"), 1.0).check("fp32")
     with pytest.raises(EncodingError):
-        verification.Comparison(0.0, float("nan")).check("int8", "m")
+        verification.Comparison(0.0, float("nan")).check("int8")
 
 
 def test_an_export_is_made_once(checkpoints, cache, quick, caplog):
+    caplog.set_level(logging.INFO)
     calls = quick()
     threads = [threading.Thread(target=export_model, args=[side(checkpoints.bert)]) for _ in range(3)]
     for thread in threads:
@@ -170,7 +172,7 @@ def test_an_export_is_made_once(checkpoints, cache, quick, caplog):
         thread.join()
     folder = export_model(side(checkpoints.bert))
     assert calls == ["fp32"]
-    assert folder == exported_folder(side(checkpoints.bert)) == cache / f"{model_hash(side(checkpoints.bert))}-fp32-1"
+    assert folder == exported_folder(side(checkpoints.bert)) == cache / f"{model_hash(side(checkpoints.bert))}-fp32"
     assert [record.getMessage() for record in caplog.records] == [
         f"exporting {checkpoints.bert} to ONNX (fp32), once; it is kept in {cache}"
     ]
@@ -296,27 +298,20 @@ def test_tokens_that_the_model_does_not_have(exported):
     model = OnnxModel(exported("bert"))
     with pytest.raises(EncodingError) as caught:
         model(np.full((1, 3), 10**6), np.ones((1, 3), np.int64))
-    assert str(caught.value).startswith("the model failed on texts of up to 3 tokens: ")
+    assert str(caught.value).startswith("the model failed on texts of 3 tokens: ")
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (None, "[Errno 2] No such file or directory: '{file}'"),
-        ("{", "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
-        ("[]", "list indices must be integers or slices, not str"),
-        ("{}", "'width'"),
-        ('{"width": "many"}', 'can only concatenate str (not "int") to str'),
-    ],
+    "content", [None, "{", "[]", "{}", '{"width": "many"}', '{"width": 3}', '{"width": 3, "hash": "0"}', "[" * 100_000]
 )
-def test_damaged_reports(tmp_path, content, said):
+def test_damaged_reports(tmp_path, content):
+    (tmp_path / "model.onnx").write_text("")
     if content is not None:
         (tmp_path / "export.json").write_text(content)
     with pytest.raises(EncodingError) as caught:
         read_report(tmp_path)
-    said = said.replace("{file}", str(tmp_path / "export.json"))
-    assert str(caught.value) == f"{tmp_path}: the export is damaged ({said}); delete it, and it is made again"
+    assert str(caught.value) == f"{tmp_path}: the export is damaged; delete the folder, and it is made again"
 
 
 def test_without_cuda_the_processor_is_used(exported, caplog):
@@ -345,7 +340,7 @@ def test_the_command(checkpoints, cache, quick, capfd):
 
 def test_the_commands_errors(checkpoints, cache, tmp_path, capfd):
     assert main(["--encoder", str(checkpoints.bert), "--head", "relu:mean"]) == 1
-    assert capfd.readouterr() == ("", "error: --head relu:mean: relu is pooled by max or sum, got 'mean'\n")
+    assert capfd.readouterr() == ("", "error: head 'relu:mean': relu is pooled by max or sum, got 'mean'\n")
     assert main(["--encoder", str(tmp_path)]) == 1
     assert capfd.readouterr() == (
         "",

@@ -130,12 +130,12 @@ def test_vectors_need_no_model(tmp_path, model):
         (['{"id": "a", "contents": "x"}', '{"id": "b", "vector": {}}'], False),
         (["", "{", '{"id": "a", "contents": "x"}'], False),
         (["", "[]", '{"id": "a", "vector": {}}'], True),
-        (["{", '{"id": "a"}'], True),
-        ([], True),
+        (["{", '{"id": "a"}'], None),
+        ([], None),
     ],
 )
 def test_the_first_document_that_can_be_read_decides(tmp_path, lines, expected):
-    assert has_vectors([write(tmp_path / "c.jsonl", *lines)]) == expected
+    assert has_vectors([write(tmp_path / "c.jsonl", *lines)]) is expected
 
 
 def test_a_model_that_is_not_there(tmp_path, collection):
@@ -170,5 +170,5 @@ def test_a_source_of_texts(tmp_path, monkeypatch):
 
 def test_a_source_of_vectors_leaves_lines_as_they_are(tmp_path):
     block = Block(tmp_path / "v.jsonl", 0, 1, b'{"id": "a", "vector": {"x": 1}}\n{')
-    assert list(VectorSource().encoded([block])) == [(block, block.lines, [])]
-    assert VectorSource().identified(block) == block.lines
+    assert list(VectorSource([block.file], "m").encoded([block])) == [(block, block.lines, [])]
+    assert VectorSource([block.file], "m").identified(block) == block.lines

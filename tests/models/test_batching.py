@@ -3,14 +3,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.models import batching
-from pyserini_compneg.models.batching import MOST_TOKENS, Entries, batches, encode_tokens
+from pyserini_compneg.models.batching import Entries, batches, encode_tokens
 
 TERMS = [f"t{number}" for number in range(50)]
 
 
 class CountingModel:
     """Weighs each token by how often the text has it."""
+
+    device = "cpu"
 
     def __init__(self):
         self.shapes = []
@@ -53,10 +56,10 @@ def test_a_text_without_a_token_has_no_terms():
 
 
 def test_long_texts_come_first_and_in_small_batches():
-    lengths = [3, MOST_TOKENS, 5, MOST_TOKENS // 2, MOST_TOKENS // 2, 4, 10 * MOST_TOKENS]
-    assert list(batches(lengths, 2)) == [[6], [1], [3, 4], [2, 5], [0]]
-    assert list(batches([9] * 70, 32)) == [list(range(32)), list(range(32, 64)), list(range(64, 70))]
-    assert list(batches([], 3)) == []
+    lengths = [3, 100, 5, 50, 50, 4, 1000]
+    assert list(batches(lengths, 2, 100)) == [[6], [1], [3, 4], [2, 5], [0]]
+    assert list(batches([9] * 70, 32, 1000)) == [list(range(32)), list(range(32, 64)), list(range(64, 70))]
+    assert list(batches([], 3, 100)) == []
 
 
 def test_weights_are_rounded_and_those_that_vanish_are_dropped():
@@ -65,6 +68,7 @@ def test_weights_are_rounded_and_those_that_vanish_are_dropped():
             np.array([0, 0, 0, 1]), np.array([1, 2, 3, 1]), np.array([1.2345678, 4e-6, -0.5, -6e-6], np.float32)
         )
 
+    model.device = "cpu"
     assert encode_tokens(model, [[0, 0], [0]], TERMS) == [{"t1": 1.23457, "t3": -0.5}, {"t1": -1e-05}]
     assert batching.DECIMALS == 5
 
@@ -74,5 +78,16 @@ def test_texts_without_entries(rows):
     def model(ids, mask):
         return Entries(np.array(rows, np.int64), np.zeros(len(rows), np.int64), np.ones(len(rows), np.float32))
 
+    model.device = "cpu"
     expected = [{"t0": 1.0} if row in rows else {} for row in range(3)]
     assert encode_tokens(model, [[1], [2], [3]], TERMS) == expected
+
+
+def test_weights_that_are_no_numbers_are_refused():
+    def model(ids, mask):
+        return Entries(np.array([0]), np.array([1]), np.array([np.nan], np.float32))
+
+    model.device = "cpu"
+    with pytest.raises(EncodingError) as caught:
+        encode_tokens(model, [[1]], TERMS)
+    assert str(caught.value) == "the model gives weights that are no finite numbers; its own weights are damaged"

@@ -65,15 +65,16 @@ def refused(folder, **options):
 
 
 def test_a_masked_language_model(tmp_path):
-    side = NeuralSide(tmp_path, Head(), 512)
+    side = NeuralSide(tmp_path, Head(), 512, 512)
     assert read_checkpoint(masked_lm(tmp_path), "owner/m") == Checkpoint("owner/m", side, side)
     assert read_checkpoint(tmp_path).name == str(tmp_path)
     assert side.files == [tmp_path / "config.json", tmp_path / "model.safetensors"]
 
 
 def test_what_a_model_is_made_of(tmp_path):
-    names = ["config.json", "tokenizer.json", "vocab.txt", "model-1.safetensors", "model-2.safetensors"]
-    for name in ["README.md", "tokenizer_config.json", *names]:
+    names = ["config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+    names += ["model-1.safetensors", "model-2.safetensors"]
+    for name in ["README.md", "training_args.bin", *names]:
         write(tmp_path / name, MLM)
     assert [path.name for path in read_checkpoint(tmp_path).document.files] == names
 
@@ -84,27 +85,31 @@ def test_the_older_format_of_weights(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("config", "tokenizer", "limits", "expected"),
+    ("config", "tokenizer", "limits", "default", "longest"),
     [
-        (514, {}, {}, 512),
-        (256, {}, {}, 256),
-        (512, {"model_max_length": 128}, {}, 128),
-        (512, {"model_max_length": 1e30}, {}, 512),
-        (512, {"model_max_length": 256}, {"max_seq_length": 64}, 64),
-        (512, {"model_max_length": None}, {"max_seq_length": None}, 512),
-        (512, {"model_max_length": -1}, {"max_seq_length": "64"}, 512),
+        ({}, {}, {}, 512, 512),
+        ({"max_position_embeddings": 256}, {}, {}, 256, 256),
+        ({"max_position_embeddings": 512}, {"model_max_length": 128}, {}, 128, 128),
+        ({"max_position_embeddings": 512}, {"model_max_length": 1e30}, {}, 512, 512),
+        ({"max_position_embeddings": 512}, {"model_max_length": 256}, {"max_seq_length": 64}, 64, 256),
+        ({"max_position_embeddings": 512}, {"model_max_length": None}, {"max_seq_length": None}, 512, 512),
+        ({"max_position_embeddings": 512}, {"model_max_length": -1}, {"max_seq_length": "64"}, 512, 512),
+        ({"max_position_embeddings": 8192}, {}, {}, 512, 8192),
+        ({"max_position_embeddings": 8192}, {}, {"max_seq_length": 2048}, 2048, 8192),
+        ({"max_position_embeddings": 66, "model_type": "roberta", "pad_token_id": 1}, {}, {}, 64, 64),
     ],
 )
-def test_the_least_length_counts(tmp_path, config, tokenizer, limits, expected):
+def test_how_much_is_read(tmp_path, config, tokenizer, limits, default, longest):
     files = {"tokenizer_config": tokenizer, "sentence_bert_config": limits}
-    masked_lm(tmp_path, MLM | {"max_position_embeddings": config}, **files)
-    assert read_checkpoint(tmp_path).query.max_length == expected
+    masked_lm(tmp_path, {"architectures": MLM["architectures"]} | config, **files)
+    side = read_checkpoint(tmp_path).query
+    assert (side.max_length, side.longest) == (default, longest)
 
 
 def test_opensearchs_weights_of_query_tokens(tmp_path):
     checkpoint = read_checkpoint(masked_lm(tmp_path, idf={"bird": 2.0}))
-    assert checkpoint.document == NeuralSide(tmp_path, Head(), 512)
-    assert checkpoint.query == StaticSide(tmp_path, tmp_path / "idf.json", 512)
+    assert checkpoint.document == NeuralSide(tmp_path, Head(), 512, 512)
+    assert checkpoint.query == StaticSide(tmp_path, tmp_path / "idf.json", 512, 512)
 
 
 @pytest.mark.parametrize(
@@ -114,16 +119,16 @@ def test_a_sparse_encoder(tmp_path, first):
     folder = splade(tmp_path, first, activation_function="log1p_relu", pooling_strategy="sum")
     write(folder / "config_sentence_transformers.json", {"prompts": {"query": "q: ", "document": None}})
     document, query = read_checkpoint(folder)[1:]
-    assert document == NeuralSide(folder, Head("log1p_relu", "sum"), 512)
-    assert query == NeuralSide(folder, Head("log1p_relu", "sum"), 512, "q: ")
+    assert document == NeuralSide(folder, Head("log1p_relu", "sum"), 512, 512)
+    assert query == NeuralSide(folder, Head("log1p_relu", "sum"), 512, 512, "q: ")
 
 
 @pytest.mark.parametrize(("kind", "config"), [("Router", "router_config.json"), ("Asym", "config.json")])
 def test_a_router(tmp_path, kind, config):
     folder = router(tmp_path, ["SparseStaticEmbedding"], kind=kind, config=config)
     document, query = read_checkpoint(folder)[1:]
-    assert document == NeuralSide(folder / "d0", Head("log1p_relu"), 512)
-    assert query == StaticSide(folder / "q0", folder / "q0" / "model.safetensors", 512)
+    assert document == NeuralSide(folder / "d0", Head("log1p_relu"), 512, 512)
+    assert query == StaticSide(folder / "q0", folder / "q0" / "model.safetensors", 512, 512)
 
 
 def test_a_router_in_a_folder_of_its_own(tmp_path):
@@ -159,8 +164,8 @@ def test_weights_outside_the_folder(tmp_path):
 def test_a_lexical_route(tmp_path):
     folder = router(tmp_path, ["MLMTransformer", "SpladePooling", "SparseStaticEmbedding"])
     query = read_checkpoint(folder).query
-    own = StaticSide(folder / "q2", folder / "q2" / "model.safetensors", 512)
-    assert query == NeuralSide(folder / "q0", Head(), 512, "", own)
+    own = StaticSide(folder / "q2", folder / "q2" / "model.safetensors", 512, 512)
+    assert query == NeuralSide(folder / "q0", Head(), 512, 512, "", own_terms=own)
 
 
 def test_the_head_that_the_user_names(tmp_path):
@@ -249,7 +254,9 @@ def test_other_poolings(tmp_path):
     assert refused(splade(tmp_path, activation_function="gelu")) == (
         "m: 1_SpladePooling/config.json: activation must be one of relu, log1p_relu, snrelu, got 'gelu'"
     )
-    assert refused(splade(tmp_path, epsilon="x")).startswith("m: 1_SpladePooling/config.json: '<=' not supported")
+    assert refused(splade(tmp_path, epsilon="x")).startswith(
+        "m: 1_SpladePooling/config.json: epsilon must be a number, got 'x'"
+    )
     assert refused(splade(tmp_path, activation_function=["relu"])).startswith("m: 1_SpladePooling/config.json: ")
 
 

@@ -3,7 +3,6 @@ import math
 import pytest
 
 from pyserini_compneg.errors import EncodingError
-from pyserini_compneg.model_options import head_option
 from pyserini_compneg.models import ACTIVATIONS, POOLINGS, Head
 
 POSSIBLE = {("relu", "max"), ("relu", "sum"), ("log1p_relu", "max"), ("log1p_relu", "sum"), ("snrelu", "absmax")} | {
@@ -49,11 +48,10 @@ def test_what_does_not():
         ("relu:sum", Head("relu", "sum")),
         ("snrelu:absmax:0.5", Head("snrelu", "absmax", 0.5)),
         ("snrelu:sum:", Head("snrelu", "sum")),
-        (None, None),
     ],
 )
 def test_the_flag(text, head):
-    assert head_option(text) == head
+    assert Head.parse(text) == head
 
 
 @pytest.mark.parametrize(
@@ -69,5 +67,5 @@ def test_the_flag(text, head):
 )
 def test_bad_flags(text, said):
     with pytest.raises(EncodingError) as caught:
-        head_option(text)
-    assert str(caught.value) == f"--head {text}: {said}"
+        Head.parse(text)
+    assert str(caught.value) == f"head {text!r}: {said}"

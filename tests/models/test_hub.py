@@ -102,7 +102,7 @@ def test_what_the_hub_allows_in_no_name(name):
 def test_a_file_is_no_model(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(EncodingError, match="^no model 'file': neither a folder"):
+    with pytest.raises(EncodingError, match="^no encoder 'file'; expected bm25, a model"):
         model_folder("file")
 
 

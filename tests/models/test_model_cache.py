@@ -44,14 +44,15 @@ def test_content_names_and_settings_count_but_not_folders(cache, files, tmp_path
     assert len({first, *others}) == 5
 
 
-def test_hashes_are_remembered_until_the_file_changes(cache, files):
+def test_hashes_are_remembered_until_the_file_changes(cache, files, monkeypatch):
     before = content_hash(files, {})
     assert len(json.loads((cache / "hashes.json").read_text())) == 2
+    with monkeypatch.context() as patched:
+        patched.setattr("hashlib.file_digest", None)
+        assert content_hash(files, {}) == before
     status = files[1].stat()
     files[1].write_text("content of model.safetensorZ")
-    os.utime(files[1], ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert content_hash(files, {}) == before
-    os.utime(files[1], ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    os.utime(files[1], ns=(status.st_atime_ns, status.st_mtime_ns))  # as copies that keep times do
     assert content_hash(files, {}) != before
 
 

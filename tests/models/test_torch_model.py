@@ -123,7 +123,7 @@ def test_without_cuda_the_processor_is_used(checkpoints, caplog):
 
 def refused(folder):
     with pytest.raises(EncodingError) as caught:
-        TorchModel(NeuralSide(folder, Head(), MAX_LENGTH))
+        TorchModel(NeuralSide(folder, Head(), MAX_LENGTH, MAX_LENGTH))
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
