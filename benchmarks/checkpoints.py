@@ -53,6 +53,10 @@ def make_checkpoint(folder: Path, shape: str, texts: Sequence[str], trained_trun
     tokenizer = AutoTokenizer.from_pretrained(trunk_folder())
     if trained_trunk:
         model.bert.load_state_dict(BertModel.from_pretrained(trunk_folder(), add_pooling_layer=False).state_dict())
+        with (
+            torch.no_grad()
+        ):  # a random layer after a trained trunk would drown what the trunk says, and blow up rounding
+            model.cls.predictions.transform.dense.weight.copy_(torch.eye(SHAPES[shape]["hidden_size"]))
     with torch.inference_mode():
         _adjust(model, tokenizer, texts)
     model.save_pretrained(folder)

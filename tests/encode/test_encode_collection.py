@@ -368,3 +368,49 @@ def test_a_place_that_cannot_be_written(tmp_path, collection):
     assert str(caught.value) == (
         f"{tmp_path / 'file' / 'out' / NAME}: cannot be written: not a directory; make room, or give another --output"
     )
+
+
+def test_nothing_of_the_collection_is_replaced(tmp_path, collection):
+    vectors = encode(collection, tmp_path / "out")
+    before = vectors.read_bytes()
+    for place in (tmp_path / "out", tmp_path / "out" / "below"):
+        with pytest.raises(OutputError) as caught:
+            encode(tmp_path / "out", place, overwrite=True)
+        assert str(caught.value) == (f"{place}: would overwrite {tmp_path / 'out'}; choose another place with --output")
+    with pytest.raises(OutputError):
+        encode(vectors, tmp_path / "out", overwrite=True)
+    assert vectors.read_bytes() == before
+
+
+def test_a_folder_has_the_vectors_of_one_model(tmp_path, collection):
+    encode(collection, tmp_path / "out", shard=Shard(0, 2))
+    with pytest.raises(OutputError) as caught:
+        encode(collection, tmp_path / "out", "other", shard=Shard(1, 2))
+    assert str(caught.value) == (f"{tmp_path / 'out'}: holds vectors of 'm' made in another way; give another --output")
+
+
+def test_an_index_asks_for_all_shards_of_one_division(tmp_path, collection):
+    encode(collection, tmp_path / "out", shard=Shard(1, 2))
+    with pytest.raises(CollectionError) as caught:
+        build_index(tmp_path / "out", tmp_path / "index", "m")
+    assert str(caught.value) == f"{tmp_path / 'out'}: shard 0 of 2 is missing; encode it first"
+    encode(collection, tmp_path / "out", shard=Shard(0, 3))
+    with pytest.raises(CollectionError) as caught:
+        build_index(tmp_path / "out", tmp_path / "index", "m")
+    assert str(caught.value) == f"{tmp_path / 'out'}: has shards of 2 and of 3; keep those of one"
+
+
+def test_an_index_knows_what_made_its_vectors(tmp_path, collection):
+    encode(collection, tmp_path / "out")
+    manifest = build_index(tmp_path / "out", tmp_path / "index", "m")
+    assert manifest.settings == StandInEncoder().settings
+    assert manifest.impact_scale == 51.2
+    with pytest.raises(CollectionError) as caught:
+        build_index(tmp_path / "out", tmp_path / "index", "other", overwrite=True)
+    assert str(caught.value) == f"{tmp_path / 'out'}: the vectors are of 'm', not of 'other'"
+    (tmp_path / "out" / "vectors.about").write_text("{}")
+    with pytest.raises(CollectionError) as caught:
+        build_index(tmp_path / "out", tmp_path / "index", "m", overwrite=True)
+    assert str(caught.value) == (
+        f"{tmp_path / 'out' / 'vectors.about'}: damaged; delete it, and name --encoder and --impact-scale"
+    )

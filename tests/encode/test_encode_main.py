@@ -239,3 +239,14 @@ def test_options_where_no_model_is_run(tmp_path, collection, capfd):
             f"error: {name}: no model is run, so options of one, such as --precision, have no use\n"
         )
     assert not (tmp_path / "index").exists()
+
+
+def test_an_index_remembers_its_head_and_where_its_model_is(tmp_path, collection, topics, checkpoints, monkeypatch):
+    monkeypatch.chdir(checkpoints.bert.parent)
+    options = {"encoder": checkpoints.bert.name, "backend": "torch"}
+    assert run(build, collection=collection, index=tmp_path / "index", head="relu:sum", **options) == 0
+    assert Manifest.read(tmp_path / "index").settings["head"] == "relu:sum"
+    expected = run_of(topics, tmp_path / "index", tmp_path / "run.txt", backend="torch")
+    assert run_of(topics, tmp_path / "index", tmp_path / "run.txt", **options) == expected != ""
+    monkeypatch.chdir(tmp_path)
+    assert run_of(topics, tmp_path / "index", tmp_path / "run.txt", backend="torch") == expected

@@ -1,5 +1,6 @@
 """Queries and documents through tiny models: what is cached, warned of, cut, pruned and left out."""
 
+import json
 import logging
 import os
 import shutil
@@ -334,3 +335,35 @@ def test_encoders_without_an_index(checkpoints, cache, tmp_path):
     assert os.environ["HF_HUB_OFFLINE"] == "1"
     with pytest.raises(DownloadError):
         query_encoder("owner/unheard-of", None)
+
+
+def test_in_int8_a_vector_depends_on_its_text_alone(checkpoints, exported):
+    exported("bert", "int8")
+    encoder = documents(checkpoints.bert, ModelOptions(precision="int8"))
+    texts = sample_texts(8)
+    assert encoder.encode_batch(texts) == [encoder.encode_batch([text])[0] for text in texts]
+    assert encoder.encode_batch(texts[::-1]) == encoder.encode_batch(texts)[::-1]
+
+
+def test_documents_that_are_cut_are_counted_once(checkpoints, cache, caplog):
+    encoder = documents(checkpoints.bert, ModelOptions("torch", max_length=4))
+    list(encoder.stream([["a the film", "film"], ["the film of a spy"]]))
+    assert messages(caplog) == ["2 documents have more than 4 tokens, and what follows is not read"]
+
+
+def test_a_prompt_is_no_term_of_a_query(checkpoints, cache):
+    (vector,) = queries(checkpoints.legacy, TORCH, "doc-only").encode_batch(["spy"])
+    assert "films" not in vector
+    own = sides.load_side(load_checkpoint(str(checkpoints.legacy)).query, TORCH).own_terms(["spy"])
+    assert own == [list(vector)]
+
+
+@pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
+def test_weights_of_tokens_are_not_negative(checkpoints, tmp_path, weight):
+    folder = shutil.copytree(checkpoints.opensearch, tmp_path / "m")
+    (folder / "idf.json").write_text(json.dumps({"film": 2.0, "spy": weight}))
+    with pytest.raises(EncodingError) as caught:
+        queries(folder)
+    assert str(caught.value) == (
+        f"{folder}/idf.json: the weight of 'spy' must be a finite number, 0 or more, got {weight}"
+    )

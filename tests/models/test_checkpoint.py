@@ -309,3 +309,41 @@ def test_damaged_modules(tmp_path):
 def test_parts_outside_the_folder(tmp_path, path):
     modules(tmp_path, ("x.Transformer", path), ("x.SpladePooling", ""))
     assert refused(tmp_path) == f"m: its part {path!r} lies outside its folder"
+
+
+@pytest.mark.parametrize(
+    ("config", "document", "query"),
+    [
+        ({"prompts": {"query": "q: ", "passage": "p: "}}, "p: ", "q: "),
+        ({"prompts": {"document": "d: ", "corpus": "c: "}}, "d: ", ""),
+        ({"prompts": {"all": "a: ", "query": ""}, "default_prompt_name": "all"}, "a: ", "a: "),
+        ({"prompts": None}, "", ""),
+    ],
+)
+def test_prompts_as_sentence_transformers_finds_them(tmp_path, config, document, query):
+    folder = splade(tmp_path)
+    write(folder / "config_sentence_transformers.json", config)
+    checkpoint = read_checkpoint(folder)
+    assert (checkpoint.document.prompt, checkpoint.query.prompt) == (document, query)
+
+
+def test_lower_case_as_sentence_transformers_has_it(tmp_path):
+    folder = splade(tmp_path)
+    write(folder / "sentence_bert_config.json", {"do_lower_case": True})
+    assert read_checkpoint(folder).document.lowercase
+
+
+def test_bert_with_both_of_its_heads_has_the_one_that_is_needed(tmp_path):
+    assert read_checkpoint(masked_lm(tmp_path, {"architectures": ["BertForPreTraining"]})).document.head == Head()
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"architectures": 5}, "m: config.json: `architectures` must be a list, got 5"),
+        ({"architectures": "BertForMaskedLM"}, "m: config.json: `architectures` must be a list, got 'BertForMaskedLM'"),
+    ],
+)
+def test_values_of_a_wrong_type(tmp_path, config, said):
+    masked_lm(tmp_path, config)
+    assert refused(tmp_path) == said

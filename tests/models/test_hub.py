@@ -200,3 +200,12 @@ def test_a_model_of_the_hub_is_read(checkpoints, ask, hub, tmp_path):
     checkpoint = read_checkpoint(folder)
     assert checkpoint.query.weights.is_file()
     shutil.rmtree(tmp_path / "home")
+
+
+def test_a_cache_that_others_filled_is_completed(ask, hub, tmp_path):
+    """transformers, for one, downloads less than what says how a model is to be used."""
+    folder = Path(ask("owner/m"))
+    shutil.rmtree(Path(os.environ["COMPNEG_CACHE"]) / "hub")
+    (folder / "1_SpladePooling" / "config.json").unlink()
+    assert ask("owner/m") == str(folder)
+    assert (folder / "1_SpladePooling" / "config.json").is_file()

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -157,3 +158,22 @@ for hidden, place in (("transformers", {str(tmp_path)!r}), ("tokenizers", {str(f
         f"{tmp_path}: without tokenizer.json, its tokenizer needs transformers",
         "models need the package tokenizers; pip install 'pyserini_compneg[onnx]'",
     ]
+
+
+def test_the_tokenizer_is_what_transformers_makes_of_it(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    config = json.loads((copy / "tokenizer_config.json").read_text())
+    (copy / "tokenizer_config.json").write_text(json.dumps(config | {"do_lower_case": False}))
+    texts = ["Spy FILM"]
+    theirs = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(copy)(texts)["input_ids"]
+    assert TextTokenizer(copy, 16, as_transformers=True)(texts).ids == theirs
+
+
+def test_lower_case_comes_first(folder):
+    lower, cased = TextTokenizer(folder, 16, lowercase=True), TextTokenizer(folder, 16)
+    assert lower(["SPY Film"]).ids == cased(["spy film"]).ids
+
+
+def test_a_prompt_can_be_left_out(folder):
+    tokenizer = TextTokenizer(folder, 16, prompt="films about ")
+    assert tokenizer(["spy"], prompted=False).ids == TextTokenizer(folder, 16)(["spy"]).ids

@@ -227,3 +227,26 @@ def test_weights_and_tokenizers_of_different_sizes(checkpoints, tmp_path):
     assert str(caught.value) == (
         f"{folder}: the tokenizer has {size + 1:,} tokens, the model {size:,}; they are not of one model"
     )
+
+
+def test_a_head_that_does_not_end_with_its_decoder(tmp_path):
+    from transformers import MobileBertConfig, MobileBertForMaskedLM
+
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    sizes |= {"true_hidden_size": 32, "intra_bottleneck_size": 32, "embedding_size": 16}
+    MobileBertForMaskedLM(MobileBertConfig(vocab_size=40, **sizes)).save_pretrained(tmp_path)
+    with pytest.raises(EncodingError) as caught:
+        TorchModel(NeuralSide(tmp_path, Head(), 16, 16))
+    assert str(caught.value) == f"{tmp_path}: the head of MobileBertForMaskedLM is of a kind that is unknown"
+
+
+def test_weights_that_are_no_numbers(checkpoints, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    folder = shutil.copytree(checkpoints.bert, tmp_path / "m")
+    weights = load_file(folder / "model.safetensors")
+    weights["cls.predictions.bias"][:] = float("nan")
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    model = TorchModel(read_checkpoint(folder).document)
+    with pytest.raises(EncodingError, match="^the model gives weights that are no finite numbers"):
+        encode_tokens(model, [[1, 2]], [""] * model.module.width)
