@@ -41,7 +41,7 @@ def _main(argv: Sequence[str] | None) -> None:
 
     query = chosen_query(args)
     topics = read_topics(args.topics, args.plain) if query is None else [Topic("1", args.query, query)]
-    keep_inputs(args.output, *filter(None, (args.index, args.encoder, args.topics)))
+    keep_inputs(args.output, *filter(None, (args.index, args.encoder)))
     with _composer(args) as compose:
         compose_topics(topics, compose, args.output, batch_size=args.batch_size, output_format=args.output_format)
 
