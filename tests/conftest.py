@@ -1,6 +1,7 @@
 """What tests of several packages share."""
 
 import os
+import signal
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,8 @@ def pytest_configure(config):
     config.stash[_caches] = folder = tempfile.TemporaryDirectory(prefix="compneg-tests-")
     os.environ |= {"COMPNEG_CACHE": folder.name, "HF_HOME": f"{folder.name}/hub", "HF_HUB_OFFLINE": "1"}
     os.environ.pop("HF_HUB_CACHE", None)
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell has it for what runs in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # or commands that tests interrupt would inherit it
 
 
 def pytest_unconfigure(config):
