@@ -230,6 +230,13 @@ def test_unfinished_work_is_gone_on_with(tmp_path, collection, unfinished, monke
     assert leftovers(tmp_path / "out") == []
 
 
+def test_what_a_kill_wrote_after_the_state_is_cut_off(tmp_path, collection, unfinished):
+    with (tmp_path / "out" / f".{NAME}.partial").open("ab") as partial:
+        partial.write(b"\x1f\x8b half of a block" * 10_000)
+    encode(collection, tmp_path / "out", resume=True)
+    assert records(unfinished) == records(encode(collection, tmp_path / "expected"))
+
+
 def test_unfinished_work_is_not_thrown_away_unasked(tmp_path, collection, unfinished):
     with pytest.raises(OutputError) as caught:
         encode(collection, tmp_path / "out")

@@ -121,3 +121,10 @@ def test_slices_are_put_together_in_order():
     for head in HEADS:
         whole = pooled(hidden, mask, [(weight, bias)], head)
         assert torch.allclose(pooled(hidden, mask, slices, head), whole, atol=1e-6)
+
+
+@pytest.mark.parametrize("head", [Head("relu", "max"), Head("snrelu", "absmax"), Head("snrelu", "sum")])
+def test_padding_is_no_token_whose_logit_is_the_bias(head):
+    hidden, mask = torch.tensor([[[-2.0], [7.0]]]), torch.tensor([[1, 0]])
+    vectors = pooled(hidden, mask, [(torch.tensor([[1.0]]), torch.tensor([0.5]))], head)
+    assert vectors.tolist() == [[pytest.approx(by_hand([-1.5], head))]]
