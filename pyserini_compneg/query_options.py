@@ -7,9 +7,9 @@ from typing import Any
 
 from pyserini_compneg.cli import count, positive
 from pyserini_compneg.compose import CPT_FORMS, DIFFERENCES, INTERSECTIONS, UNIONS, WEIGHT_SCALE, Operators
-from pyserini_compneg.encode import ABLATIONS
 from pyserini_compneg.expression import Atom, Expression, parse
 from pyserini_compneg.model_options import add_model_options, chosen_model_options
+from pyserini_compneg.models import ABLATIONS
 
 SYNTAX = """\
 Expressions use AND, OR, NOT in capitals, parentheses, and "quotes" around phrases that hold these. AND and NOT bind

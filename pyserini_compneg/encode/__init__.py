@@ -3,10 +3,9 @@
 from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
 from pyserini_compneg.encode.protocol import DocumentEncoder
-from pyserini_compneg.encode.registry import ABLATIONS, BM25, query_encoder
+from pyserini_compneg.encode.registry import BM25, query_encoder
 
 __all__ = [
-    "ABLATIONS",
     "BM25",
     "Bm25DocumentEncoder",
     "Bm25QueryEncoder",

@@ -11,12 +11,19 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from pyserini_compneg.encode.registry import ABLATIONS
 from pyserini_compneg.encode.sides import SideEncoder, load_side
 from pyserini_compneg.encode.vector_cache import VectorCache
 from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.export import model_hash
-from pyserini_compneg.models import Checkpoint, ModelOptions, NeuralSide, StaticSide, model_folder, read_checkpoint
+from pyserini_compneg.models import (
+    ABLATIONS,
+    Checkpoint,
+    ModelOptions,
+    NeuralSide,
+    StaticSide,
+    model_folder,
+    read_checkpoint,
+)
 from pyserini_compneg.models.cache import cache_home
 
 IMPACT_SCALE = 256 / 5

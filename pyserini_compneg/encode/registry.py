@@ -16,10 +16,6 @@ from pyserini_compneg.models import Head, ModelOptions
 
 BM25 = "bm25"
 
-ABLATIONS = ("none", "no-expansion", "no-weighting", "doc-only")
-"""What is left out of query vectors, Krasakis et al., Table 3: nothing; terms that are no tokens of the query; the
-weights, all being 1 then; or both, so that no network is needed for queries."""
-
 _logger = logging.getLogger(__name__)
 
 

@@ -16,7 +16,7 @@ from filelock import FileLock
 from pyserini_compneg.errors import EncodingError, OutputError
 from pyserini_compneg.export.verification import compare
 from pyserini_compneg.models.cache import cache_home, content_hash
-from pyserini_compneg.models.checkpoint import NeuralSide
+from pyserini_compneg.models.model_sides import NeuralSide
 from pyserini_compneg.models.onnx_model import MODEL_FILE, OnnxModel
 from pyserini_compneg.models.tokenizer import TOKENIZER_FILE, TextTokenizer
 

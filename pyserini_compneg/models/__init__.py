@@ -1,11 +1,13 @@
 """Models of the Hugging Face hub: what a checkpoint is, how it is run, and where it is kept."""
 
-from pyserini_compneg.models.checkpoint import Checkpoint, NeuralSide, Side, StaticSide, read_checkpoint
+from pyserini_compneg.models.checkpoint import Checkpoint, read_checkpoint
 from pyserini_compneg.models.heads import ACTIVATIONS, POOLINGS, Head
 from pyserini_compneg.models.hub import model_folder
-from pyserini_compneg.models.options import BACKENDS, DEVICES, PRECISIONS, ModelOptions
+from pyserini_compneg.models.model_sides import NeuralSide, Side, StaticSide
+from pyserini_compneg.models.options import ABLATIONS, BACKENDS, DEVICES, PRECISIONS, ModelOptions
 
 __all__ = [
+    "ABLATIONS",
     "ACTIVATIONS",
     "BACKENDS",
     "DEVICES",

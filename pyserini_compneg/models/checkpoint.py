@@ -9,29 +9,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.models.heads import Head
+from pyserini_compneg.models.model_sides import NeuralSide, Side, StaticSide
 
-WEIGHT_FILES = ("model*.safetensors", "pytorch_model*.bin")
 IDF_FILE = "idf.json"
-TEXT_FILES = (
-    "config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-    "sentencepiece.bpe.model",
-    "spiece.model",
-)
-"""What besides the weights makes a model: its configuration and its tokenizer, in one form or another."""
-
 LONGEST_INPUT = 512
 """Tokens of a text, unless a checkpoint says less; what follows is cut off."""
 
@@ -48,64 +34,6 @@ _PADDED_POSITIONS = (
 
 _NO_LIMIT = 1_000_000
 _ROUTER_FILES = ("router_config.json", "config.json")
-
-
-@dataclass(frozen=True, slots=True)
-class StaticSide:
-    """Vectors without a network: each token of a text has a weight of its own.
-
-    Attributes:
-        folder: Where its tokenizer is.
-        weights: A safetensors file with a tensor ``weight``, or JSON of ``{token: weight}``; None for ones.
-        max_length: Tokens that are read of a text, unless the user says otherwise.
-        longest: Tokens that the tokenizer allows.
-        prompt: What is put before each text.
-    """
-
-    folder: Path
-    weights: Path | None
-    max_length: int
-    longest: int
-    prompt: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class NeuralSide:
-    """Vectors of a masked language model.
-
-    Attributes:
-        folder: Where its configuration, weights and tokenizer are.
-        head: What makes vectors of its logits.
-        max_length: Tokens that are read of a text, with those that the tokenizer adds, unless the user says otherwise.
-        longest: Tokens that the model can read.
-        prompt: What is put before each text.
-        lowercase: Whether sentence-transformers puts texts into lower case before the tokenizer sees them.
-        own_terms: If the vector is confined to the text's own tokens, and multiplied by their weights: those weights.
-    """
-
-    folder: Path
-    head: Head
-    max_length: int
-    longest: int
-    prompt: str = ""
-    lowercase: bool = False
-    own_terms: StaticSide | None = None
-
-    @property
-    def files(self) -> list[Path]:
-        """What the model is made of: its configuration, tokenizer and weights."""
-        others = [self.own_terms.weights] if self.own_terms and self.own_terms.weights else []
-        places = {self.folder, self.own_terms.folder} if self.own_terms else {self.folder}
-        texts = [place / name for place in sorted(places) for name in TEXT_FILES]
-        return [file for file in texts if file.is_file()] + self.weights + others
-
-    @property
-    def weights(self) -> list[Path]:
-        """The files of weights, in the safe format if there are any; transformers reads the same ones."""
-        return next(filter(None, (sorted(self.folder.glob(pattern)) for pattern in WEIGHT_FILES)), [])
-
-
-Side: TypeAlias = NeuralSide | StaticSide
 
 
 class Checkpoint(NamedTuple):

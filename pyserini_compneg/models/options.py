@@ -12,6 +12,10 @@ PRECISIONS = ("fp32", "int8", "fp16")
 DEVICES = ("cpu", "cuda")
 BATCH_SIZE = 32
 
+ABLATIONS = ("none", "no-expansion", "no-weighting", "doc-only")
+"""What is left out of query vectors, Krasakis et al., Table 3: nothing; terms that are no tokens of the query; the
+weights, all being 1 then; or both, so that no network is needed for queries."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:

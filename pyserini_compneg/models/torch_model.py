@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.models.batching import Entries
-from pyserini_compneg.models.checkpoint import NeuralSide
+from pyserini_compneg.models.model_sides import NeuralSide
 from pyserini_compneg.models.pooling import SLICE, pooled
 
 if TYPE_CHECKING:

@@ -44,7 +44,7 @@ class SignedImpactSearcher:
         cpt: The form of conjunctions: ``factored``, or ``materialised`` on an index that holds pairs.
         weight_scale: Query weights are round(w · weight_scale). Queries that are composed already are run as they are.
         model_options: How a model that is named encodes the atoms; None for the defaults.
-        ablation: What is left out of its vectors, one of ``pyserini_compneg.encode.ABLATIONS``; None for nothing.
+        ablation: What is left out of its vectors, one of ``pyserini_compneg.models.ABLATIONS``; None for nothing.
 
     Raises:
         IndexFormatError: No index there, one of another encoder, or one without the pairs of ``materialised``.

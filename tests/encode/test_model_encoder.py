@@ -14,11 +14,11 @@ pytest.importorskip("onnxruntime", reason="exports are run by onnxruntime")
 
 from checkpoints import sample_texts, token_weights  # noqa: E402
 
-from pyserini_compneg.encode import ABLATIONS, CachedQueryEncoder, query_encoder, sides  # noqa: E402
+from pyserini_compneg.encode import CachedQueryEncoder, query_encoder, sides  # noqa: E402
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder, load_checkpoint  # noqa: E402
 from pyserini_compneg.errors import DownloadError, EncodingError  # noqa: E402
 from pyserini_compneg.export import model_hash  # noqa: E402
-from pyserini_compneg.models import Head, ModelOptions  # noqa: E402
+from pyserini_compneg.models import ABLATIONS, Head, ModelOptions  # noqa: E402
 from pyserini_compneg.models.onnx_model import MODEL_FILE  # noqa: E402
 from pyserini_compneg.models.tokenizer import TextTokenizer  # noqa: E402
 
