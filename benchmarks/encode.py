@@ -7,7 +7,7 @@ The models have real sizes and a real vocabulary, and random weights with as man
 checkpoints.py); they are kept below indexes/models. All sides encode the same texts in turn, in one process, with all
 cores: Pyserini's SpladeDocumentEncoder in batches of 32 as they come, sentence-transformers' SparseEncoder with its own
 sorting, and this package with torch and with onnxruntime, in fp32 and int8. Ours includes the vectors as Python
-mappings, as does Pyserini's. Then single queries, and the memory of a process that encodes n and 4n documents.
+mappings, as does Pyserini's. Then single queries, and the memory of a process after 512 and after 1,536 texts.
 
 With --topics, what int8 changes: the collection is indexed in fp32 and in int8 with a model on the trained trunk of
 all-MiniLM-L6-v2, and the share of the ten best documents that both have is printed. The decoder on that trunk is not
@@ -43,6 +43,9 @@ from pyserini_compneg.search import SignedImpactSearcher
 SAMPLE = Path(__file__).parent.parent / "pyserini_compneg/resources/sample/documents.jsonl.gz"
 BATCH = 32
 QUERIES = 100
+MEMORY_REPEATS = (4, 12)
+"""How often 128 texts are encoded, for the memory of a process after few and after many."""
+
 _OURS = {
     "ours, torch": {"backend": "torch"},
     "ours, onnx fp32": {},
@@ -172,7 +175,7 @@ def _measure(shape: str, texts: Sequence[str], rounds: int, max_length: int) -> 
     folder = checkpoint(shape, texts)
     queries = [text.split("\n", 1)[0] for text in texts[:QUERIES]]
     return {
-        "memory": [in_child(memory, folder, texts[:128], repeats) for repeats in (1, 4)],
+        "memory": [in_child(memory, folder, texts[:128], repeats) for repeats in MEMORY_REPEATS],
         "rates": rates(sides(folder, max_length), texts, rounds),
         "queries": {name: query_milliseconds(folder, queries, settings) for name, settings in _OURS.items()},
     }
@@ -187,8 +190,9 @@ def _report(shape: str, measured: dict[str, Any]) -> str:
         times = [f"{query[0]:.1f}", f"{query[1]:.1f}"] if query else ["", ""]
         rows.append([name, f"{rate:.1f}", *(f"{ratio:.2f}" for ratio in pair), *times])
     headers = [shape, "texts/s", "to Pyserini", "to s-t", "query p50, ms", "query p99, ms"]
-    once, four = measured["memory"]
-    return f"{table(headers, rows)}\n\nmemory, n and 4n texts: {megabytes(once)}, {megabytes(four)}\n"
+    few, many = map(megabytes, measured["memory"])
+    counts = " and ".join(str(128 * repeats) for repeats in MEMORY_REPEATS)
+    return f"{table(headers, rows)}\n\nmemory after {counts} texts: {few}, {many}\n"
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -113,10 +113,12 @@ def write_vectors(
     about |= {"impact_scale": model.impact_scale}
     _check_company(place, about, overwrite)
     plan = {"model": dict(model.settings), "encoder": name, "fields": fields, "sources": fingerprint(files)}
+    total = sum(len(_documents(block, shard, fields)) for block in iter_collection_blocks(files))
+    if not total:
+        where = f" in shard {shard.number} of {shard.count}" if shard.count > 1 else ""
+        raise CollectionError(f"{collection}: no documents{where}")
     with ShardFile(place, json.loads(json.dumps(plan)), overwrite, resume) as target:
-        _fill(target, files, model, name, shard, fields)
-        if not target.documents:
-            raise CollectionError(f"{collection}: no documents in shard {shard.number} of {shard.count}")
+        _fill(target, files, model, name, shard, fields, total)
         with atomic_writer(place.with_name(VECTORS_FILE), "make room, or give another --output") as handle:
             handle.write(json.dumps(about, indent=2) + "\n")
     return place
@@ -138,10 +140,10 @@ def _fill(
     name: str,
     shard: Shard,
     fields: Sequence[str] | None,
+    total: int,
 ) -> None:
     """Encodes what is not yet in the file."""
     most_lines = model.most_lines * shard.count if model.most_lines else None
-    total = sum(_lines_of(block, shard) for block in iter_collection_blocks(files))
     with progress(None, total, " docs", "encoding") as bar:
         bar.update(target.documents)
         blocks = iter_collection_blocks(files, target.position, most_lines)
@@ -157,16 +159,21 @@ def _encoded(
 
     def texts() -> Iterator[list[str]]:
         for block in blocks:
-            found, problems = text_documents(_of_shard(block, shard), fields)
-            if problems:
-                raise CollectionError(problems[0])
-            documents = list(found.values())
+            documents = _documents(block, shard, fields)
             read.append((block, documents))
             yield [document.text or "" for document in documents]
 
     for vectors in encoder.stream(texts()):
         block, documents = read.popleft()
         yield block, documents, vectors
+
+
+def _documents(block: Block, shard: Shard, fields: Sequence[str] | None) -> list[SourceDocument]:
+    """The documents of a block that the shard has; a bad one is known before hours were spent on those before it."""
+    found, problems = text_documents(_of_shard(block, shard), fields)
+    if problems:
+        raise CollectionError(problems[0])
+    return list(found.values())
 
 
 def _of_shard(block: Block, shard: Shard) -> Block:
@@ -176,12 +183,6 @@ def _of_shard(block: Block, shard: Shard) -> Block:
     lines = block.lines.split(b"\n")
     kept = (line if _is_in(block.first_line + n, shard) else b"" for n, line in enumerate(lines))
     return block._replace(lines=b"\n".join(kept))
-
-
-def _lines_of(block: Block, shard: Shard) -> int:
-    """How many of the block's lines that are not empty the shard has."""
-    lines = block.lines.split(b"\n")
-    return sum(bool(line) and _is_in(block.first_line + n, shard) for n, line in enumerate(lines))
 
 
 def _is_in(line: int, shard: Shard) -> bool:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_TOKENS = {"cpu": 1024, "cuda": 16384}
-"""Tokens in a batch, padding included. They bound the memory, whatever the texts; on a processor, what a batch needs
-stays in its cache, and is encoded twice as fast as with 8,192 (benchmarks/encode.py)."""
+"""Tokens in a batch, padding included. They bound the memory, whatever the texts; on a processor they are so few that
+what a batch needs stays in its cache."""
 
 DECIMALS = 5
 """Weights are rounded to these, well below what any impact scale keeps, so that files of vectors stay small."""

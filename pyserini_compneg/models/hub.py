@@ -39,18 +39,17 @@ def model_folder(name: str) -> Path:
     if not _HUB_NAME.fullmatch(name) or path.suffix in _FILES or path.exists():
         raise unknown
     try:
-        from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HFValidationError
+        from huggingface_hub import errors
     except ImportError:
         raise DownloadError(
             f"{name}: models come from the hub by huggingface_hub; pip install it, or name a folder"
         ) from None
     try:
-        cached = _cached(name, snapshot_download)
+        cached = _cached(name)
         if cached is not None and _mark(cached).exists():
             return cached
-        return _downloaded(name, snapshot_download)
-    except HFValidationError:
+        return _downloaded(name)
+    except errors.HFValidationError:
         raise unknown from None
     except DownloadError:
         if cached is None:
@@ -65,13 +64,13 @@ def _mark(folder: Path) -> Path:
     return cache_home() / "hub" / f"{folder.parent.parent.name}-{folder.name}"
 
 
-def _cached(name: str, snapshot_download: object) -> Path | None:
+def _cached(name: str) -> Path | None:
     """What the cache has, if it is whole; no network is touched."""
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     for weights in _WEIGHTS:
         try:
-            folder = Path(_download(name, snapshot_download, (*_TEXTS, weights), local_files_only=True))
+            folder = Path(_download(name, (*_TEXTS, weights), local_files_only=True))
         except (LocalEntryNotFoundError, OSError):
             continue
         has_texts = (folder / "config.json").is_file() or (folder / "modules.json").is_file()
@@ -80,14 +79,14 @@ def _cached(name: str, snapshot_download: object) -> Path | None:
     return None
 
 
-def _downloaded(name: str, snapshot_download: object) -> Path:
+def _downloaded(name: str) -> Path:
     """Downloads configuration, tokenizer and weights, the safe format of the latter where there is one."""
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
 
     try:
-        folder = Path(_download(name, snapshot_download, (*_TEXTS, _WEIGHTS[0])))
+        folder = Path(_download(name, (*_TEXTS, _WEIGHTS[0])))
         if not any(folder.rglob(_WEIGHTS[0])):
-            folder = Path(_download(name, snapshot_download, (*_TEXTS, _WEIGHTS[1])))
+            folder = Path(_download(name, (*_TEXTS, _WEIGHTS[1])))
     except GatedRepoError:
         raise DownloadError(f"{name}: the hub wants its licence accepted first; do so, and set HF_TOKEN") from None
     except RepositoryNotFoundError:
@@ -103,11 +102,14 @@ def _downloaded(name: str, snapshot_download: object) -> Path:
     return folder
 
 
-def _download(name: str, snapshot_download: object, patterns: tuple[str, ...], **options: bool) -> str:
-    return str(
-        snapshot_download(  # type: ignore[operator]
-            name, allow_patterns=list(patterns), ignore_patterns=list(_OTHER_FORMATS), **options
-        )
+def _download(name: str, patterns: tuple[str, ...], local_files_only: bool = False) -> str:
+    from huggingface_hub import snapshot_download
+
+    return snapshot_download(
+        name,
+        allow_patterns=list(patterns),
+        ignore_patterns=list(_OTHER_FORMATS),
+        local_files_only=local_files_only,
     )
 
 

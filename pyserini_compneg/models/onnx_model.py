@@ -64,7 +64,7 @@ class OnnxModel:
             columns, weights, rows = self._session.run(
                 OUTPUTS, {"input_ids": ids, "token_type_ids": ids * 0, "attention_mask": mask}
             )
-        except Exception as cause:
+        except Exception as cause:  # as above
             raise EncodingError(f"the model failed on texts of {ids.shape[1]} tokens: {_first_line(cause)}") from None
         return Entries(rows, columns, weights)
 

@@ -168,18 +168,23 @@ def test_bad_documents(tmp_path, line, said):
     with pytest.raises(CollectionError) as caught:
         encode(path, tmp_path / "out")
     assert str(caught.value) == f"{path}:2: {said}"
-    assert list((tmp_path / "out").iterdir()) == []
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
-    ("content", "shard"), [("", Shard()), ("\n\n", Shard()), ('{"id": "a", "contents": "x"}', Shard(1, 2))]
+    ("content", "shard", "where"),
+    [
+        ("", Shard(), ""),
+        ("\n\n", Shard(), ""),
+        ('{"id": "a", "contents": "x"}', Shard(1, 2), " in shard 1 of 2"),
+    ],
 )
-def test_a_shard_without_documents_leaves_nothing(tmp_path, content, shard, caplog):
+def test_a_shard_without_documents_leaves_nothing(tmp_path, content, shard, where, caplog):
     (tmp_path / "c.jsonl").write_text(content)
     with pytest.raises(CollectionError) as caught:
         encode(tmp_path / "c.jsonl", tmp_path / "out", shard=shard)
-    assert str(caught.value) == f"{tmp_path / 'c.jsonl'}: no documents in shard {shard.number} of {shard.count}"
-    assert list((tmp_path / "out").iterdir()) == []
+    assert str(caught.value) == f"{tmp_path / 'c.jsonl'}: no documents{where}"
+    assert not (tmp_path / "out").exists()
     assert caplog.records == []
 
 
@@ -291,15 +296,18 @@ def test_nothing_to_go_on_with(tmp_path, collection):
     assert len(records(encode(collection, tmp_path / "out", resume=True))) == DOCUMENTS
 
 
-def test_a_bad_document_keeps_what_came_before(tmp_path, collection, small_blocks, caplog):
+def test_a_bad_document_is_found_before_anything_is_encoded(tmp_path, collection, small_blocks, caplog, monkeypatch):
     with (collection / "part1.jsonl").open("a") as handle:
         handle.write("{\n")
-    with pytest.raises(CollectionError):
+    monkeypatch.setattr(StandInEncoder, "stream", None)
+    with pytest.raises(CollectionError, match=r"part1\.jsonl:\d+: not valid JSON"):
         encode(collection, tmp_path / "out")
-    place = tmp_path / "out" / NAME
-    assert [record.getMessage() for record in caplog.records] == [
-        f"{place}: what was encoded is kept; give --resume to go on with it"
-    ]
+    assert caplog.records == []
+
+
+def test_what_was_encoded_is_said_to_be_kept(unfinished, caplog):
+    said = [record.getMessage() for record in caplog.get_records("setup")]
+    assert said == [f"{unfinished}: what was encoded is kept; give --resume to go on with it"]
 
 
 def test_kills_at_random_points(tmp_path, collection):
