@@ -1,0 +1,185 @@
+"""What an experiment found: everything that its report shows, as data, and as one JSON file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.files import atomic_writer
+
+Weight = tuple[str, float]
+"""A term and its weight in the composed query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One measure of one row.
+
+    Attributes:
+        value: The mean over the queries; None where the row is only published, not run here.
+        interval: The 95 % confidence interval of the mean.
+        better_than: The names of the rows of the section that it is significantly better than (paired t-test, Holm).
+        published: The figure in the paper, in the same unit.
+    """
+
+    value: float | None = None
+    interval: tuple[float, float] | None = None
+    better_than: tuple[str, ...] = ()
+    published: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One method in one section of a table.
+
+    Attributes:
+        name: The method.
+        formula: What it computes, in mathematical notation with Unicode signs, such as ``A − B*``.
+        cells: By the names of the measures.
+        run: The run file, relative to the report's folder; None where the row is only published.
+        note: What the reader has to know about this row, or nothing.
+    """
+
+    name: str
+    formula: str
+    cells: Mapping[str, Cell]
+    run: str | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The rows for one class of queries.
+
+    Attributes:
+        title: Such as ``Set difference``.
+        queries: How many there are.
+        rows: In the order of the protocol.
+        baseline: The row that differences are shown against.
+        per_query: ``{row name: {query id: {measure: value}}}``.
+    """
+
+    title: str
+    queries: int
+    rows: tuple[Row, ...]
+    baseline: str
+    per_query: Mapping[str, Mapping[str, Mapping[str, float]]] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The mean of a method over the queries of one bin.
+
+    Attributes:
+        x: The mean of what the queries were binned by.
+        y: The mean of the measure.
+        low: Lower end of its 95 % confidence interval.
+        high: Upper end.
+        queries: How many queries are in the bin.
+    """
+
+    x: float
+    y: float
+    low: float
+    high: float
+    queries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A measure against a property of the queries.
+
+    Attributes:
+        title: What is shown.
+        x_label: The property.
+        y_label: The measure.
+        series: ``{method: its points, by x}``.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    series: Mapping[str, tuple[Point, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A query that a method answers much better or much worse than the baseline.
+
+    Attributes:
+        section: The title of its section.
+        method: The row.
+        baseline: The row that it is compared with.
+        qid: The query.
+        text: Its text.
+        expression: What was composed.
+        measure: The measure.
+        value: The method's value.
+        baseline_value: The baseline's value.
+        positive: The heaviest terms that raise a score, pairs as ``a∩b``.
+        negative: The heaviest terms that lower it, with weights below 0.
+        gained: Titles, or ids, of relevant documents that only the method ranks among the first ten.
+        lost: Titles, or ids, of relevant documents that only the baseline ranks there.
+    """
+
+    section: str
+    method: str
+    baseline: str
+    qid: str
+    text: str
+    expression: str
+    measure: str
+    value: float
+    baseline_value: float
+    positive: tuple[Weight, ...]
+    negative: tuple[Weight, ...]
+    gained: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """All that one protocol found on one dataset with one encoder.
+
+    Attributes:
+        protocol: Its name, such as ``table1``.
+        title: Its title.
+        about: What it shows, where it is from, and what differs from there, in a few sentences.
+        dataset: ``name``, ``kind``, ``split``, ``provenance``, ``documents``, ``queries``.
+        settings: Encoder, index, depth, operators' settings, versions: name to value, in the order to be shown.
+        command: The command that made it.
+        measures: The names of the measures, the first the one that plots show.
+        is_papers: Whether the dataset is the paper's own, so that figures can be compared as they are.
+        sections: The tables.
+        curves: The curves, if the protocol has any.
+        examples: The best and the worst queries.
+        seconds: How long the runs took, cached ones not counted.
+    """
+
+    protocol: str
+    title: str
+    about: str
+    dataset: Mapping[str, str | int]
+    settings: Mapping[str, str | int | float]
+    command: str
+    measures: tuple[str, ...]
+    is_papers: bool
+    sections: tuple[Section, ...]
+    curves: tuple[Curve, ...] = ()
+    examples: tuple[Example, ...] = ()
+    seconds: float = 0.0
+
+
+def write_results(results: Results, path: Path) -> None:
+    """Writes the results as JSON, all numbers unrounded."""
+    with atomic_writer(path) as handle:
+        json.dump(as_json(results), handle, ensure_ascii=False, indent=1)
+        handle.write("\n")
+
+
+def as_json(results: Results) -> dict[str, Any]:
+    """The results as plain objects, field by field."""
+    return asdict(results)
