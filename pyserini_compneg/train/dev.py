@@ -70,7 +70,6 @@ class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing
         return found | {name: matrix._nnz() / len(matrix) for name, matrix in terms.items()}
 
 
-@torch.no_grad()
 def encode(model: Any, texts: Sequence[str], side: str) -> Tensor:
     """The vectors of texts, a sparse matrix (texts, terms), in their order.
 
@@ -90,7 +89,8 @@ def encode(model: Any, texts: Sequence[str], side: str) -> Tensor:
         features = {
             name: item.to(model.device) if isinstance(item, Tensor) else item for name, item in features.items()
         }
-        vectors = model(features, task=side)["sentence_embedding"].float().cpu()
+        with torch.no_grad():
+            vectors = model(features, task=side)["sentence_embedding"].float().cpu()
         row, column = vectors.nonzero(as_tuple=True)
         rows.append(torch.tensor(batch)[row])
         columns.append(column)

@@ -114,11 +114,11 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
             config["epsilon"] = self.head.epsilon
         if self.own is not None:
             config["own_logits"] = True
-            save_file({"logits": self._written_own()}, pooling / OWN_LOGITS_FILE)
+            save_file({"logits": self._written(self.own)}, pooling / OWN_LOGITS_FILE)
         _write_json(pooling / "config.json", config)
 
-    def _written_own(self) -> Tensor:
-        logits = self.own.detach().cpu().clone()
+    def _written(self, own: Tensor) -> Tensor:
+        logits = own.detach().cpu().clone()
         if self.vocabulary is not None:
             logits[_others(len(logits), self.vocabulary.cpu())] = -math.inf
         return logits
@@ -132,7 +132,12 @@ def write_layout(folder: Path, query: EncoderModule, document: EncoderModule) ->
         query: Encodes queries.
         document: Encodes documents; may be the same.
     """
-    settings = {"model_type": "SparseEncoder", "prompts": {}, "default_prompt_name": None, "similarity_fn_name": "dot"}
+    settings: dict[str, object] = {
+        "model_type": "SparseEncoder",
+        "prompts": {},
+        "default_prompt_name": None,
+        "similarity_fn_name": "dot",
+    }
     _write_json(folder / "config_sentence_transformers.json", settings)
     if query is document:
         document.save(str(folder))

@@ -113,12 +113,10 @@ def _texts_of(dataset: Dataset, split: str, wanted: set[str]) -> dict[str, str]:
 
 
 def _of_file(source: SourceConfig) -> list[Example]:
-    examples = [
-        Example(
-            *(_text(record, field, f"{source.dataset}:{line}") for field in ("query", "positive")), _negatives(record)
-        )
-        for line, record in iter_jsonl(source.dataset, TrainingError)
-    ]
+    examples = []
+    for line, record in iter_jsonl(source.dataset, TrainingError):
+        query, positive = (_text(record, field, f"{source.dataset}:{line}") for field in ("query", "positive"))
+        examples.append(Example(query, positive, _negatives(record)))
     if not examples:
         raise TrainingError(f"{source.dataset}: no pairs; expected lines of `query`, `positive` and perhaps `negative`")
     return examples

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -184,7 +182,7 @@ def _arguments(
         metric_for_best_model=f"eval_{dev.primary_metric}" if dev else None,
         greater_is_better=True if dev else None,
         logging_steps=max(1, min(10, training.evaluate_every)),
-        # A text twice in a batch would be a query's positive and a negative at once: NevIR's pairs share both documents.
+        # NevIR's pairs share both documents: a text twice in a batch would be positive and negative at once.
         batch_sampler="no_duplicates",
         router_mapping=routes,
         report_to="none",

@@ -25,7 +25,7 @@ def sliced_pooled(hidden: Tensor, mask: Tensor, weight: Tensor, bias: Tensor, he
         weight: The decoder's weights, (terms, width).
         bias: The decoder's biases, (terms,).
         head: Activation and pooling; not ``sum`` without signs, for which every token counts.
-        own: One more logit for each term, (batch, terms), −∞ where there is none; see :func:`~pyserini_compneg.models.pooling.own_logits`.
+        own: One more logit for each term, (batch, terms), −∞ where there is none; see ``pooling.own_logits``.
 
     Returns:
         The weights, (batch, terms).
@@ -52,7 +52,8 @@ class _Extremes(torch.autograd.Function):  # type: ignore[misc]  # mypy is told 
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, weight: Tensor, lowest: bool) -> Tensor:
         batch, tokens, width = hidden.shape
-        values = torch.empty(1 + lowest, batch, len(weight), device=hidden.device)
+        precise = torch.promote_types(hidden.dtype, torch.float32)
+        values = torch.empty(1 + lowest, batch, len(weight), dtype=precise, device=hidden.device)
         places = torch.empty(values.shape, dtype=torch.int16, device=hidden.device)
         flat = hidden.reshape(-1, width)
         for start in range(0, len(weight), SLICE):
@@ -68,16 +69,16 @@ class _Extremes(torch.autograd.Function):  # type: ignore[misc]  # mypy is told 
         """The activation lets only the terms through that a text has, so the gradient is sparse."""
         hidden, weight, places = ctx.saved_tensors
         tokens, width = hidden.shape[1:]
-        flat = hidden.reshape(-1, width).float()
-        d_hidden, d_weight = torch.zeros_like(flat), torch.zeros_like(weight, dtype=torch.float32)
+        flat = hidden.reshape(-1, width).to(gradient.dtype)
+        d_hidden, d_weight = torch.zeros_like(flat), torch.zeros_like(weight, dtype=gradient.dtype)
         for start in range(0, len(weight), SLICE):
             part = slice(start, start + SLICE)
             side, row, term = (gradient[:, :, part] != 0).nonzero(as_tuple=True)
             if not len(row):
                 continue
             token = row * tokens + places[:, :, part][side, row, term]
-            entries = gradient[:, :, part][side, row, term].float()
-            rows = weight[part].float()
+            entries = gradient[:, :, part][side, row, term]
+            rows = weight[part].to(gradient.dtype)
             size = (len(flat), len(rows))
             with torch.autocast(hidden.device.type, enabled=False):
                 d_hidden += _sparse(token, term, entries, size) @ rows

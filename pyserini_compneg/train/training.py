@@ -6,15 +6,12 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from pyserini_compneg.errors import OutputError, TrainingError
-from pyserini_compneg.models import Head, model_folder
 from pyserini_compneg.train.config import TrainConfig
-from pyserini_compneg.train.examples import Example, read_examples
+from pyserini_compneg.train.examples import read_examples
 
 CONFIG_FILE = "training.json"
 _CHECKPOINTS = "checkpoints"
