@@ -32,6 +32,8 @@ class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing
         run: The scores of the last evaluation, ``{qid: {docid: score}}``: the 1,000 best of each query and the judged.
         texts: The queries, by their ids.
         qrels: Their judgements.
+        step: Of the last evaluation.
+        results: Its means.
 
     Raises:
         CompNegError: A dataset or a measure that there is not.
@@ -46,6 +48,8 @@ class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing
         self.qrels = {qid: judged for qid, judged in dataset.qrels(config.split).items() if qid in self.texts}
         documents = {document.docid: document.text or "" for document in dataset.documents(config.split)}
         judged = {docid for found in self.qrels.values() for docid in found}
+        if not self.qrels:
+            raise TrainingError(f"{config.dataset}: no query of {config.split} is judged; name another split for dev")
         if missing := sorted(judged - documents.keys()):
             raise TrainingError(
                 f"{config.dataset}: document {missing[0]!r} of {config.split} is judged, but is not there"
@@ -56,6 +60,7 @@ class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing
             documents = {docid: documents[docid] for docid in sorted([*judged, *drawn])}
         self._documents = documents
         self.run: dict[str, dict[str, float]] = {}
+        self.step, self.results = -1, dict[str, float]()
 
     def __call__(
         self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
@@ -67,7 +72,9 @@ class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing
         values = evaluate(self.qrels, self.run, self._measures)
         found = {measure.name: mean(values, measure, list(self.qrels)) for measure in self._measures}
         terms = {"query_terms": queries, "document_terms": documents}
-        return found | {name: matrix._nnz() / len(matrix) for name, matrix in terms.items()}
+        self.step = steps
+        self.results = found | {name: matrix._nnz() / len(matrix) for name, matrix in terms.items()}
+        return dict(self.results)
 
 
 def encode(model: Any, texts: Sequence[str], side: str) -> Tensor:

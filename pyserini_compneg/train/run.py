@@ -82,8 +82,9 @@ def run_training(config: TrainConfig, sources: Sequence[Sequence[Example]], chec
         trainer.remove_callback(printer)
     found = last_checkpoint(checkpoints)
     trainer.train(resume_from_checkpoint=str(found) if found else None)
-    results = dev(model) if dev else {}
-    return Trained(query, document, results, trainer.state.log_history, dev)
+    if dev and dev.step != trainer.state.best_global_step:  # what is kept is not what was evaluated last
+        dev(model, steps=trainer.state.best_global_step)
+    return Trained(query, document, dev.results if dev else {}, trainer.state.log_history, dev)
 
 
 def build_modules(config: TrainConfig, sources: Sequence[Sequence[Example]]) -> tuple[EncoderModule, EncoderModule]:

@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.datasets import open_dataset
+from pyserini_compneg.files import atomic_writer
+from pyserini_compneg.search import Hit, write_run
 from pyserini_compneg.train.config import SourceConfig, TrainConfig
+from pyserini_compneg.train.dev import DevEvaluator
 from pyserini_compneg.train.encoder_module import write_layout
 from pyserini_compneg.train.run import Trained
 
-LOG_FILE, CURVE_FILE, CARD_FILE = "training_log.json", "learning_curve.png", "README.md"
+LOG_FILE, CURVE_FILE, RUN_FILE, CARD_FILE = "training_log.json", "learning_curve.png", "dev_run.txt", "README.md"
+_DEPTH = 100
 
 
 def write_trained(folder: Path, config: TrainConfig, trained: Trained) -> None:
@@ -31,7 +35,21 @@ def write_trained(folder: Path, config: TrainConfig, trained: Trained) -> None:
     log = {"config": asdict(config), "results": trained.results, "log": trained.log}
     (folder / LOG_FILE).write_text(json.dumps(log, indent=2) + "\n", encoding="utf-8")
     (folder / CARD_FILE).write_text(model_card(config, trained.results), encoding="utf-8")
+    if trained.dev:
+        write_dev_run(folder / RUN_FILE, trained.dev)
     plot_curve(folder / CURVE_FILE, trained.log, trained.dev.primary_metric if trained.dev else None)
+
+
+def write_dev_run(path: Path, dev: DevEvaluator) -> None:
+    """Writes the last evaluation as a TREC run: the 100 best documents of each query, and those that are judged."""
+    with atomic_writer(path) as handle:
+        for qid, scores in dev.run.items():
+            hits = sorted(
+                (Hit(docid, score) for docid, score in scores.items()), key=lambda hit: (-hit.score, hit.docid)
+            )
+            judged = dev.qrels.get(qid, {})
+            kept = [hit for rank, hit in enumerate(hits) if rank < _DEPTH or hit.docid in judged]
+            write_run(handle, qid, kept)
 
 
 def model_card(config: TrainConfig, results: dict[str, float]) -> str:

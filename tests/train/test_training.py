@@ -1,9 +1,7 @@
 """Whole trainings of tiny models."""
 
-import json
-
 import pytest
-from tiny_training import tiny_config, write_dataset, write_lines
+from tiny_training import tiny_config, write_dataset
 
 from pyserini_compneg.errors import OutputError, TrainingError
 
@@ -12,11 +10,11 @@ pytest.importorskip("sentence_transformers", reason="training builds on sentence
 
 from safetensors.torch import load_file  # noqa: E402
 
-from pyserini_compneg.models import Head, StaticSide, read_checkpoint  # noqa: E402
+from pyserini_compneg.models import Head, read_checkpoint  # noqa: E402
 from pyserini_compneg.models.torch_model import TorchModel  # noqa: E402
 from pyserini_compneg.train import train  # noqa: E402
+from pyserini_compneg.train.encoder_module import EncoderModule  # noqa: E402
 from pyserini_compneg.train.masked_lm import load_base  # noqa: E402
-from pyserini_compneg.train.run import build_modules  # noqa: E402
 from pyserini_compneg.train.sparse_trainer import SparseTrainer  # noqa: E402
 
 
@@ -156,7 +154,6 @@ def test_a_full_disk(tmp_path, checkpoints, dataset, monkeypatch):
 def test_the_folder_is_what_was_trained(tmp_path, checkpoints, trunk, dataset, start, vocabulary, head):
     base = trunk if start == "trunk" else getattr(checkpoints, start)
     model = {"head": head, "vocabulary": vocabulary}
-    modules = {}
     config = tiny_config(base, dataset, dev=False, steps=2, model=model)
     train(config, tmp_path / "m")
     side = read_checkpoint(tmp_path / "m").document
@@ -164,12 +161,9 @@ def test_the_folder_is_what_was_trained(tmp_path, checkpoints, trunk, dataset, s
     assert (side.own_logits is not None) == (start == "trunk")
     ours = vectors(side)
     again = load_base(tmp_path / "m", "m", side.head.signed)
-    from pyserini_compneg.train.encoder_module import EncoderModule
-
     module = EncoderModule(again, side.head, 32, None).eval()
     ids = torch.tensor([[2, 30, 40, 3], [2, 50, 3, 0]])
     features = {"input_ids": ids, "attention_mask": (ids > 0).long()}
     with torch.no_grad():
         torch.testing.assert_close(module(features)["sentence_embedding"], ours, atol=1e-5, rtol=1e-5)
     assert (ours != 0).any()
-    assert modules == {}
