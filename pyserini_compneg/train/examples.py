@@ -116,7 +116,7 @@ def _of_file(source: SourceConfig) -> list[Example]:
     examples = []
     for line, record in iter_jsonl(source.dataset, TrainingError):
         query, positive = (_text(record, field, f"{source.dataset}:{line}") for field in ("query", "positive"))
-        examples.append(Example(query, positive, _negatives(record)))
+        examples.append(Example(query, positive, _negatives(record, f"{source.dataset}:{line}")))
     if not examples:
         raise TrainingError(f"{source.dataset}: no pairs; expected lines of `query`, `positive` and perhaps `negative`")
     return examples
@@ -129,7 +129,11 @@ def _text(record: Mapping[str, Any], field: str, source: str) -> str:
     return value
 
 
-def _negatives(record: Mapping[str, Any]) -> tuple[str, ...]:
+def _negatives(record: Mapping[str, Any], source: str) -> tuple[str, ...]:
     value = record.get("negative")
-    texts = value if isinstance(value, list) else [value]
-    return tuple(text for text in texts if isinstance(text, str) and text.strip())
+    texts = value if isinstance(value, list) else [] if value is None else [value]
+    if not all(isinstance(text, str) and text.strip() for text in texts):
+        raise TrainingError(
+            f"{source}: `negative` must be a text or a list of texts that are not blank, got {value!r:.60}"
+        )
+    return tuple(texts)

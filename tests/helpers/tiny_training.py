@@ -19,7 +19,7 @@ def write_dataset(folder, pairs):
     write_lines(folder / "documents.jsonl", [{"docid": f"d{i}", "text": text} for i, text in enumerate(texts)])
     queries = [
         {"qid": f"q{i}", "query": words, "original_query": f"<mark>{words}</mark>", "docs": [f"d{i}"]}
-        for i, words in enumerate(" ".join(text.split()[2:6]) for text in texts)
+        for i, words in enumerate(" ".join(text.split()[:6]) for text in texts)
     ]
     write_lines(folder / "train.jsonl", [{**query, "metadata": {"template": "_"}} for query in queries])
     return folder
