@@ -1,0 +1,1 @@
+"""Methods: the ways to answer topics that experiments compare."""
