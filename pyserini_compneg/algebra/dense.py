@@ -31,7 +31,7 @@ def addition(spaces: Sequence[Vectors]) -> Vectors:
     >>> addition([np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])])
     array([[1., 1.]])
     """
-    return np.concatenate(spaces).sum(axis=0, keepdims=True)
+    return np.asarray(np.concatenate(spaces).sum(axis=0, keepdims=True))
 
 
 def disjunction(spaces: Sequence[Vectors]) -> Vectors:

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_compneg.algebra.dense import DENSE_DIFFERENCES, DENSE_UNIONS, Vectors, addition, orthonormal
-from pyserini_compneg.compose.operators import Operators
 from pyserini_compneg.compose.rewrite import alternatives, conjunction, verbalised
 from pyserini_compneg.errors import CompositionError, EncodingError
 from pyserini_compneg.expression import Atom, Expression, Union, atoms
@@ -78,8 +77,7 @@ def dense_queries(
     Raises:
         EncodingError: A text that cannot be encoded.
     """
-    whole = {kind: "vanilla" for kind in DENSE_OPERATORS if getattr(operators, kind) == "vanilla"}
-    rewritten = [verbalised(expression, Operators(**whole)) for expression in expressions]
+    rewritten = [verbalised(expression, operators) for expression in expressions]
     texts = list(dict.fromkeys(text for expression in rewritten for text in atoms(expression)))
     vectors = encoder.encode_queries(texts).astype(np.float64)
     if len(vectors) != len(texts):

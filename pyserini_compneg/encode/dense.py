@@ -76,7 +76,7 @@ class DenseEncoder:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not (np.isfinite(lengths) & (lengths > 0)).all():
             raise EncodingError(f"{self.name}: gives vectors that are 0 or no finite numbers; its weights are damaged")
-        return (vectors / lengths).astype(np.float32)
+        return np.asarray(vectors / lengths, np.float32)
 
 
 def cosine_similarities(encoder: DenseEncoder, pairs: Sequence[tuple[str, str]]) -> list[float]:
