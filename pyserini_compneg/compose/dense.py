@@ -79,6 +79,8 @@ def dense_queries(
     """
     rewritten = [verbalised(expression, operators) for expression in expressions]
     texts = list(dict.fromkeys(text for expression in rewritten for text in atoms(expression)))
+    if not texts:
+        return []
     vectors = encoder.encode_queries(texts).astype(np.float64)
     if len(vectors) != len(texts):
         raise EncodingError(f"the encoder must give a vector for each text, got {len(vectors)} for {len(texts)} texts")

@@ -22,6 +22,8 @@ VECTORS_FILE = "vectors.jsonl.gz"
 _BATCH = 512
 """Documents that are sorted by length together, and lost at most where a process is killed."""
 
+_REMEDY = "make room, or name another place in COMPNEG_CACHE"
+
 Documents = Callable[[], Iterable[SourceDocument]]
 """What gives all documents, in the same order whenever it is called."""
 
@@ -86,7 +88,7 @@ def write_dense_vectors(documents: Documents, contents: Contents, folder: Path, 
     if place.exists():
         return place
     with (
-        ShardFile(place, contents._asdict(), overwrite=False, resume=True) as target,
+        ShardFile(place, contents._asdict(), False, True, _REMEDY, "run the same again") as target,
         progress(None, contents.documents, " docs", "encoding") as bar,
     ):
         bar.update(target.documents)

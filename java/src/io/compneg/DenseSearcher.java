@@ -8,12 +8,14 @@ import java.nio.FloatBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.List;
 import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.FieldInfo;
 import org.apache.lucene.index.FieldInfos;
 import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.index.VectorSimilarityFunction;
+import org.apache.lucene.search.CollectorManager;
 import org.apache.lucene.search.IndexSearcher;
 import org.apache.lucene.search.KnnFloatVectorQuery;
 import org.apache.lucene.search.Scorable;
@@ -111,22 +113,34 @@ public final class DenseSearcher implements Closeable {
   private float[] scores(float[] row) throws IOException {
     float[] scores = new float[reader.maxDoc()];
     Arrays.fill(scores, Float.NaN);
-    AllScores all = new AllScores(scores);
-    searcher.search(new KnnFloatVectorQuery(FIELD, row, reader.maxDoc()), all);
-    if (all.found < reader.numDocs()) {
+    int found = searcher.search(new KnnFloatVectorQuery(FIELD, row, reader.maxDoc()), new AllScores(scores));
+    if (found < reader.numDocs()) {
       throw new IllegalArgumentException(
-          "only " + all.found + " of " + reader.numDocs() + " documents are found by their vectors; not a flat index");
+          "only " + found + " of " + reader.numDocs() + " documents are found by their vectors; not a flat index of all");
     }
     return scores;
   }
 
-  private static final class AllScores extends SimpleCollector {
+  /** Puts the scores of documents in their places, and counts them. */
+  private record AllScores(float[] scores) implements CollectorManager<ScoreCollector, Integer> {
+    @Override
+    public ScoreCollector newCollector() {
+      return new ScoreCollector(scores);
+    }
+
+    @Override
+    public Integer reduce(Collection<ScoreCollector> collectors) {
+      return collectors.stream().mapToInt(collector -> collector.found).sum();
+    }
+  }
+
+  private static final class ScoreCollector extends SimpleCollector {
     private final float[] scores;
     private Scorable scorer;
     private int docBase;
     private int found;
 
-    AllScores(float[] scores) {
+    ScoreCollector(float[] scores) {
       this.scores = scores;
     }
 
