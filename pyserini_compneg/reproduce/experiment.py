@@ -11,15 +11,13 @@ from typing import NamedTuple
 from pyserini_compneg import __version__
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.errors import ProtocolError
-from pyserini_compneg.eval import evaluate, parse_measures
-from pyserini_compneg.eval.measures import Measure
-from pyserini_compneg.eval.rows import PerQuery, compare_rows, make_rows
-from pyserini_compneg.eval.runs import Run, read_run
+from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.progress import progress
 from pyserini_compneg.reproduce.methods import Context, make_method
 from pyserini_compneg.reproduce.methods.method import Method
 from pyserini_compneg.reproduce.protocol import Protocol, RowPlan, SectionPlan
-from pyserini_compneg.reproduce.results import Cell, Row, Section
+from pyserini_compneg.reproduce.results import Section
+from pyserini_compneg.reproduce.scoring import RanRow, Scorer
 from pyserini_compneg.reproduce.workplace import Workplace, index_fingerprint
 
 
@@ -36,25 +34,6 @@ class Engine:
     encoder: str
     index: Path | None = None
     label: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RanRow:
-    """A row that was run.
-
-    Attributes:
-        plan: The row.
-        name: Its name, with the encoder where there are several.
-        method: What answered the queries.
-        path: The run file.
-        run: What the file has.
-    """
-
-    plan: RowPlan
-    name: str
-    method: Method
-    path: Path
-    run: Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +78,7 @@ def run_protocol(protocol: Protocol, place: Workplace, engines: Sequence[Engine]
         ProtocolError: The split has none of the queries, or lacks templates, or a method or a setting is unknown.
         CompNegError: Whatever building an index or searching raises.
     """
-    measures = parse_measures(protocol.measures)
+    scorer = Scorer(protocol.measures, place)
     plans = [(section, _members(section, place.topics)) for section in protocol.sections]
     plans = [(section, topics) for section, topics in plans if topics]
     if not plans:
@@ -122,7 +101,7 @@ def run_protocol(protocol: Protocol, place: Workplace, engines: Sequence[Engine]
                 idle += was_there * (time.monotonic() - before)
                 bar.update()
             if ran:
-                sections.append(RanSection(plan, topics, ran, _section(plan, topics, ran, place, measures)))
+                sections.append(RanSection(plan, topics, ran, scorer.section(plan, topics, ran)))
     return Ran(sections, time.monotonic() - started - idle)
 
 
@@ -163,33 +142,3 @@ def _members(section: SectionPlan, topics: Sequence[Topic]) -> list[Topic]:
     if not section.templates:
         return list(topics)
     return [topic for topic in topics if topic.group in section.templates]
-
-
-def _section(
-    plan: SectionPlan, topics: Sequence[Topic], ran: Sequence[RanRow], place: Workplace, measures: Sequence[Measure]
-) -> Section:
-    """Values, intervals and comparisons of the rows, beside what was published."""
-    qrels = {topic.qid: place.qrels[topic.qid] for topic in topics if topic.qid in place.qrels}
-    if not qrels:
-        raise ProtocolError(f"{place.dataset.folder}: no query of {plan.title!r} is judged in split {place.split}")
-    results: dict[str, PerQuery] = {row.name: evaluate(qrels, row.run, measures) for row in ran}
-    compared = {row.run: row for row in compare_rows(make_rows(results, measures, {}), results, measures, qrels, False)}
-    paths = {row.name: row.path for row in ran}
-    rows = []
-    for row_plan in plan.rows:
-        names = [row.name for row in ran if row.plan is row_plan] or ([row_plan.name] if not row_plan.method else [])
-        for name in names:
-            cells = {}
-            for measure in measures:
-                found = compared.get(name)
-                cells[measure.name] = Cell(
-                    value=found.values[measure.name] if found else None,
-                    interval=found.intervals.get(measure.name) if found else None,
-                    better_than=tuple(one.other for one in found.comparisons.get(measure.name, ()) if one.is_better)
-                    if found
-                    else (),
-                    published=row_plan.published.get(measure.name),
-                )
-            run = paths[name].relative_to(place.folder).as_posix() if name in paths else None
-            rows.append(Row(name, row_plan.formula, cells, run, " ".join(row_plan.note.split())))
-    return Section(plan.title, len(qrels), tuple(rows), ran[0].name, results)

@@ -17,6 +17,7 @@ from pyserini_compneg.reproduce.examples import examples
 from pyserini_compneg.reproduce.experiment import Engine, Ran, run_protocol
 from pyserini_compneg.reproduce.protocol import Protocol
 from pyserini_compneg.reproduce.results import Curve, Example, Results
+from pyserini_compneg.reproduce.term_measures import LOWER_IS_BETTER
 from pyserini_compneg.reproduce.workplace import Workplace
 
 _logger = logging.getLogger(__name__)
@@ -79,6 +80,7 @@ def reproduce(
             curves=tuple(_curves(protocol, ran, dense_encoder)),
             examples=tuple(_examples(protocol, ran, place, lambda docid: _title(searcher.doc(docid), docid))),
             seconds=ran.seconds,
+            lower_is_better=tuple(name for name in protocol.measures if name in LOWER_IS_BETTER),
         )
 
 

@@ -48,10 +48,6 @@ class Workplace:
         self._open = ExitStack()
         self._searchers: dict[tuple[str, str | None], SignedImpactSearcher] = {}
         folder.mkdir(parents=True, exist_ok=True)
-        with atomic_writer(folder / "qrels.txt") as handle:
-            handle.writelines(
-                f"{qid} 0 {docid} {value}\n" for qid, judged in self.qrels.items() for docid, value in judged.items()
-            )
 
     def __enter__(self) -> Workplace:
         """Returns the workplace itself."""
@@ -105,6 +101,16 @@ class Workplace:
             for qid, ranking in results.items():
                 write_run(handle, qid, ranking, tag=tag)
         return path, False
+
+    def qrels_file(self, name: str, qrels: Qrels) -> str:
+        """Writes the judgements that some runs are scored by; returns the file's path in the folder."""
+        path = self.folder / "qrels" / f"{slug(name)}.txt"
+        path.parent.mkdir(exist_ok=True)
+        with atomic_writer(path) as handle:
+            handle.writelines(
+                f"{qid} 0 {docid} {value}\n" for qid, judged in qrels.items() for docid, value in judged.items()
+            )
+        return path.relative_to(self.folder).as_posix()
 
     def documents(self) -> dict[str, SourceDocument]:
         """All documents by id."""

@@ -128,7 +128,6 @@ def test_an_index_that_is_there_already(run, dataset, tmp_path):
     build_index(dataset.collection, tmp_path / "index")
     results = run(engines=[Engine("bm25", tmp_path / "index")])
     assert not (tmp_path / "report" / "indexes").exists()
-    assert results.sections == run(folder=tmp_path / "other").sections or True
     other = run(folder=tmp_path / "other")
     for here, there in zip(results.sections, other.sections, strict=True):
         assert here.per_query == there.per_query
