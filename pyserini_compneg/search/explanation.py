@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
+from pyserini_compneg.algebra import pair_term
 from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode
 from pyserini_compneg.vectors import positive_part
 
@@ -109,6 +110,6 @@ def _explain_product(operands: Sequence[Sequence[Any]], root: int) -> _Node:
         return _Node(True, [Contribution(f"conjunction of {len(operands)}", share * total)])
     parts = []
     for combination in product(*operands):
-        terms = sorted({term for term, _, _ in combination})
-        parts.append(Contribution("∩".join(terms), share * math.prod(amount for _, _, amount in combination)))
+        term = pair_term(*(term for term, _, _ in combination))
+        parts.append(Contribution(term, share * math.prod(amount for _, _, amount in combination)))
     return _Node(True, parts)
