@@ -68,7 +68,7 @@ class SignedImpactSearcher:
     ) -> None:
         self.operators = operators or Operators()
         self._cpt = checked_cpt(cpt)
-        self._weight_scale = checked_scale(weight_scale)
+        self.weight_scale = checked_scale(weight_scale)
         self._encoder = encoder
         self._model = (model_options, ablation)
         self.reader = ImpactReader(index_dir)
@@ -153,7 +153,7 @@ class SignedImpactSearcher:
             self.operators,
             cpt=self._cpt,
             signed=self.reader.manifest is not None and self.reader.manifest.signed,
-            weight_scale=self._weight_scale,
+            weight_scale=self.weight_scale,
         )
 
     def explain(self, query: Query, docid: str) -> Explanation:
@@ -172,6 +172,11 @@ class SignedImpactSearcher:
         """The stored source of a document, if it was stored."""
         raw = self.reader.raw(docid)
         return None if raw is None else json.loads(raw)
+
+    def title(self, docid: str) -> str | None:
+        """The ``title`` of a document's stored source, if there is one."""
+        title = (self.doc(docid) or {}).get("title")
+        return title if isinstance(title, str) and title else None
 
     def _query_encoder(self) -> QueryEncoder:
         if self._encoder is None or isinstance(self._encoder, (str, Path)):
