@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
 from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -65,7 +66,7 @@ class ImpactReader:
         self.manifest = Manifest.read(self.folder)
         searcher = java_class("io.compneg.SignedSearcher")
         try:
-            self._searcher = searcher(str(self.folder), CONTENTS)
+            self._searcher = searcher(os.path.abspath(self.folder), CONTENTS)
         except Exception as cause:
             if not is_java(cause):
                 raise
