@@ -160,6 +160,7 @@ class Results:
         curves: The curves, if the protocol has any.
         examples: The best and the worst queries.
         seconds: How long the runs took, cached ones not counted.
+        lower_is_better: The measures of which this holds.
         papers_dataset: The name of the paper's dataset, such as ``QUEST``; shown where the dataset is another.
     """
 
@@ -175,6 +176,7 @@ class Results:
     curves: tuple[Curve, ...] = ()
     examples: tuple[Example, ...] = ()
     seconds: float = 0.0
+    lower_is_better: tuple[str, ...] = ()
     papers_dataset: str = ""
 
 
