@@ -162,7 +162,8 @@ def _row(node: _Node, measures: tuple[str, ...]) -> RowPlan:
 
 def _sweep(node: _Node, row: RowPlan, rows: list[RowPlan]) -> str:
     """Adds a row for each value of a setting."""
-    setting, symbol, values = node.get("setting", str), node.get("symbol", str), node.get("values", list)
+    setting, values = node.get("setting", str), node.get("values", list)
+    symbol: str = node.get("symbol", str)
     if not values or not all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
         raise ProtocolError(f"{node.place}: 'values' must be numbers, got {values}")
     node.done()

@@ -4,9 +4,10 @@ from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.expression import Atom, Difference
 from pyserini_compneg.reproduce.curves import interference_curve, sweep_curve
-from pyserini_compneg.reproduce.experiment import RanRow, RanSection
+from pyserini_compneg.reproduce.experiment import RanSection
 from pyserini_compneg.reproduce.protocol import Interference, RowPlan, SectionPlan
 from pyserini_compneg.reproduce.results import Section
+from pyserini_compneg.reproduce.scoring import RanRow
 
 TOPICS = [Topic(f"q{n}", "t", Difference(Atom(f"a{n}"), Atom(f"b{n}"))) for n in range(5)]
 
