@@ -54,7 +54,8 @@ def test_the_commands_in_the_report_give_its_figures(films, tmp_path, capsys, mo
     monkeypatch.chdir(tmp_path)
     assert main(["p.yaml", "--dataset", "films", "--report", "out"]) == 0
     results = json.loads((tmp_path / "out" / "results.json").read_text())
-    commands = re.findall(r"python -m pyserini_compneg\.eval ([^\n]+)", (tmp_path / "out" / "report.md").read_text())
+    text = (tmp_path / "out" / "report.md").read_text().replace("\\\n", "")
+    commands = re.findall(r"python -m pyserini_compneg\.eval ([^\n]+)", text)
     assert commands
     monkeypatch.chdir(tmp_path / "out")
     capsys.readouterr()
