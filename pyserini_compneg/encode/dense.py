@@ -79,13 +79,21 @@ class DenseEncoder:
         return np.asarray(vectors / lengths, np.float32)
 
 
-def cosine_similarities(encoder: DenseEncoder, pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """How alike the two texts of each pair are, as queries, from -1 to 1.
+def similarities(name: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """How alike a model finds the two texts of each pair, as queries: their cosine, from -1 to 1.
 
-    Between what a query wants and what it excludes this is the interference of Krasakis et al., Section 5.1.1 and
+    Between what a query wants and what it excludes, this is the interference of Krasakis et al., Section 5.1.1 and
     Figure 3, which they measure with all-MiniLM-L6-v2.
+
+    Args:
+        name: The model, as :class:`DenseEncoder` takes it.
+        pairs: The texts.
+
+    Raises:
+        EncodingError: As there.
+        DownloadError: As there.
     """
-    vectors = encoder.encode_queries([text for pair in pairs for text in pair]).astype(np.float64)
+    vectors = DenseEncoder(name).encode_queries([text for pair in pairs for text in pair]).astype(np.float64)
     cosines = np.einsum("ij,ij->i", vectors[0::2], vectors[1::2])
     return [float(cosine) for cosine in np.clip(cosines, -1.0, 1.0)]
 

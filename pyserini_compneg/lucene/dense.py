@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -29,8 +30,8 @@ def write_dense_index(vectors: Path, index: Path, documents: int) -> None:
         OutputError: The folder cannot be written, or some lines could not be indexed.
     """
     settings = java_class("io.anserini.index.IndexFlatDenseVectors$Args")()
-    settings.collectionClass, settings.input = "JsonDenseVectorCollection", str(vectors)
-    settings.index, settings.threads = str(index), 1
+    settings.collectionClass, settings.input = "JsonDenseVectorCollection", os.path.abspath(vectors)
+    settings.index, settings.threads = os.path.abspath(index), 1
     settings.memoryBuffer, settings.quiet = _MEMORY_BUFFER_MB, True
     try:
         indexer = java_class("io.anserini.index.IndexFlatDenseVectors")(settings)
@@ -63,7 +64,7 @@ class DenseReader:
             raise IndexFormatError(f"{folder}: not a Lucene index (it has no segments file)")
         searcher = java_class("io.compneg.DenseSearcher")
         try:
-            self._searcher = searcher(str(folder))
+            self._searcher = searcher(os.path.abspath(folder))
         except Exception as cause:
             if not is_java(cause):
                 raise

@@ -72,20 +72,20 @@ public final class DenseSearcher implements Closeable {
    *
    * @param queries little-endian: the number of rows of each query (int32), then all rows (float32)
    * @param count the number of queries
-   * @return as {@link RankingBatch#run}
+   * @return as {@link Packed#rankings}
    */
   public byte[] search(byte[] queries, int count, int k, int threads) throws IOException {
     ByteBuffer packed = ByteBuffer.wrap(queries).order(ByteOrder.LITTLE_ENDIAN);
     int[] rows = new int[count];
     for (int i = 0; i < count; i++) rows[i] = packed.getInt();
     FloatBuffer values = packed.asFloatBuffer();
-    List<RankingBatch.Search> searches = new ArrayList<>();
+    List<Tasks.Task<TopHits.Ranking>> searches = new ArrayList<>();
     for (int i = 0; i < count; i++) {
       float[][] basis = new float[rows[i]][dimensions];
       for (float[] row : basis) values.get(row);
       searches.add(() -> searchOne(basis, k));
     }
-    return RankingBatch.run(searches, threads);
+    return Packed.rankings(Tasks.runAll(searches, threads));
   }
 
   private TopHits.Ranking searchOne(float[][] basis, int k) throws IOException {
