@@ -3,75 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
-from pyserini_compneg.compose.dense import DENSE_OPERATORS, DenseOperators, DenseQueryEncoder, dense_queries
+from pyserini_compneg.compose.dense import DENSE_OPERATORS, DenseOperators, dense_queries
 from pyserini_compneg.datasets.topics import Topic
-from pyserini_compneg.errors import CompositionError
-from pyserini_compneg.lucene.dense import DenseReader
-from pyserini_compneg.search.run_writer import Hit
-
-_BATCH = 256
+from pyserini_compneg.errors import ProtocolError
+from pyserini_compneg.reproduce.methods.method import Context, check_settings
+from pyserini_compneg.search import Hit
 
 
-@dataclass(frozen=True, slots=True)
-class DenseContext:
-    """What dense methods work with.
-
-    Attributes:
-        reader: The open index of the documents.
-        encoder: Its model.
-        threads: Queries searched at once.
-    """
-
-    reader: DenseReader
-    encoder: DenseQueryEncoder
-    threads: int = 1
-
-
-class DenseMethod:
-    """Answers topics with a choice of operators.
+class Dense:
+    """Ranks all documents by their similarity to composed dense vectors.
 
     Args:
-        context: Index and encoder.
-        operators: What stands for union, intersection and difference.
+        context: The dense encoder and its index.
+        settings: Fields of :class:`DenseOperators`; the others keep their defaults.
+
+    Raises:
+        ProtocolError: An unknown setting.
+        CompositionError: An unknown operator.
     """
 
-    def __init__(self, context: DenseContext, operators: DenseOperators | None = None) -> None:
+    def __init__(self, context: Context, settings: Mapping[str, Any]) -> None:
+        check_settings("dense", settings, DENSE_OPERATORS)
         self._context = context
-        self._operators = operators or DenseOperators()
-
-    @classmethod
-    def from_settings(cls, context: DenseContext, settings: Mapping[str, str]) -> DenseMethod:
-        """The method of a protocol's settings, by the names of the operators; those left out have their defaults.
-
-        Raises:
-            CompositionError: An unknown setting or operator.
-        """
-        if unknown := [name for name in settings if name not in DENSE_OPERATORS]:
-            raise CompositionError(f"dense: no setting {unknown[0]!r}; there are: {', '.join(DENSE_OPERATORS)}")
-        return cls(context, DenseOperators(**settings))
+        self._operators = DenseOperators(**settings)
 
     def search(self, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
-        """The ranking of each topic: scores from 0 to 1, falling, equal ones by ascending docid.
-
-        Args:
-            topics: What is searched for.
-            k: The most documents of a ranking.
+        """Composes and searches; scores are from 0 to 1.
 
         Raises:
-            CompositionError: A topic without an expression.
+            ProtocolError: A composed query, or a context without a dense encoder.
             EncodingError: A text that cannot be encoded.
         """
         expressions = []
         for topic in topics:
             if topic.expression is None:
-                raise CompositionError(f"query {topic.qid!r}: composed of terms already; dense needs its expression")
+                raise ProtocolError(f"query {topic.qid} is composed of terms already, which dense vectors have not")
             expressions.append(topic.expression)
-        queries = dense_queries(expressions, self._context.encoder, self._operators)
-        found: dict[str, list[Hit]] = {}
-        for start in range(0, len(topics), _BATCH):
-            rankings = self._context.reader.search(queries[start : start + _BATCH], k, self._context.threads)
-            for topic, ranking in zip(topics[start : start + _BATCH], rankings, strict=True):
-                found[topic.qid] = list(map(Hit, ranking.docids, ranking.scores))
-        return found
+        if self._context.dense is None:
+            raise ProtocolError("method dense: there is no dense encoder")
+        encoder, reader = self._context.dense()
+        queries = dense_queries(expressions, encoder, self._operators)
+        rankings = reader.search(queries, k, self._context.threads)
+        return {
+            topic.qid: list(map(Hit, ranking.docids, ranking.scores))
+            for topic, ranking in zip(topics, rankings, strict=True)
+        }
