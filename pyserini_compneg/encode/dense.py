@@ -54,7 +54,7 @@ class DenseEncoder:
                 "it is a sparse model, name it as such"
             )
         self.settings = {
-            "model": content_hash(_files(folder), {"format": _FORMAT}),
+            "model": dense_model_hash(name),
             "max_length": int(self._model.max_seq_length),
         }
 
@@ -77,6 +77,16 @@ class DenseEncoder:
         if not (np.isfinite(lengths) & (lengths > 0)).all():
             raise EncodingError(f"{self.name}: gives vectors that are 0 or no finite numbers; its weights are damaged")
         return np.asarray(vectors / lengths, np.float32)
+
+
+def dense_model_hash(name: str) -> str:
+    """What tells models apart whatever their names: a hash of the files; the model is not loaded.
+
+    Raises:
+        EncodingError: No model.
+        DownloadError: A model that cannot be had from the hub.
+    """
+    return content_hash(_files(model_folder(name)), {"format": _FORMAT})
 
 
 def similarities(name: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
