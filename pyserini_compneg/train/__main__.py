@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(argv: Sequence[str] | None) -> None:
     args = _parser().parse_args(argv)
     from pyserini_compneg.train import train
-    from pyserini_compneg.train.recipes import located, named_config, recipe_text
+    from pyserini_compneg.train.recipe_file import located, named_config, recipe_text
 
     if args.show:
         print(recipe_text(args.config), end="")

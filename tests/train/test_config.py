@@ -13,7 +13,6 @@ from pyserini_compneg.train.config import (
     TrainingConfig,
 )
 
-pytest.importorskip("yaml", reason="configurations are YAML")
 
 WHOLE = """
 about: a try

@@ -11,7 +11,7 @@ from pyserini_compneg.lucene import Manifest
 from pyserini_compneg.search.__main__ import main as search
 from pyserini_compneg.train import read_config
 from pyserini_compneg.train.__main__ import main
-from pyserini_compneg.train.recipes import located, recipe_names
+from pyserini_compneg.train.recipe_file import located, recipe_names
 
 CONFIG = """
 about: A try.
@@ -67,7 +67,6 @@ def test_train_export_index_search_eval(place, base, capsys, shared):
 
 
 def test_recipes_can_be_read_and_are_shown(capsys):
-    pytest.importorskip("yaml", reason="configurations are YAML")
     assert len(recipe_names()) >= 8
     for name in recipe_names():
         assert main([name, "--show"]) == 0
@@ -81,7 +80,6 @@ def test_what_is_neither_a_file_nor_a_recipe(capsys):
 
 
 def test_what_is_there_is_not_replaced_unless_asked(place, capsys):
-    pytest.importorskip("yaml", reason="configurations are YAML")
     (place / "c.yaml").write_text(CONFIG.format(base="m", shared="true"))
     (place / "model").mkdir()
     assert main([str(place / "c.yaml"), "--output", str(place / "model")]) == 1
@@ -90,7 +88,6 @@ def test_what_is_there_is_not_replaced_unless_asked(place, capsys):
 
 
 def test_paths_of_datasets_start_where_the_command_says(place):
-    pytest.importorskip("yaml", reason="configurations are YAML")
     (place / "c.yaml").write_text(CONFIG.format(base="m", shared="true"))
     config = located(read_config(place / "c.yaml"), "/data", "owner/other")
     assert (config.data[0].dataset, config.dev.dataset, config.model.base) == (

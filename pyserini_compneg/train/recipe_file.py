@@ -8,7 +8,7 @@ from pathlib import Path
 from pyserini_compneg.errors import TrainingError
 from pyserini_compneg.train.config import TrainConfig, read_config
 
-_FOLDER = Path(__file__).parents[1] / "resources" / "recipes"
+_FOLDER = Path(__file__).parent / "recipes"
 
 
 def recipe_names() -> list[str]:
