@@ -13,7 +13,6 @@ from pyserini_compneg.train.config import (
     TrainingConfig,
 )
 
-
 WHOLE = """
 about: a try
 model:
