@@ -61,7 +61,9 @@ def load_base(folder: Path, name: str, signed: bool) -> MaskedLanguageModel:
     before = reports.get_verbosity()
     reports.set_verbosity_error()
     try:
-        model, report = AutoModelForMaskedLM.from_pretrained(place, local_files_only=True, output_loading_info=True)
+        model, report = AutoModelForMaskedLM.from_pretrained(
+            place, local_files_only=True, output_loading_info=True, dtype=torch.float32
+        )
         tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True)
     except Exception as cause:  # of torch, safetensors, transformers: without a common class
         line = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
