@@ -62,6 +62,7 @@ def run_training(config: TrainConfig, sources: Sequence[Sequence[Example]], chec
         CompNegError: See :func:`~pyserini_compneg.train.train`.
     """
     reports.disable_progress_bar()
+    reports.set_verbosity_error()
     dev = DevEvaluator(config.dev, config.training.seed) if config.dev else None
     query, document = build_modules(config, sources)
     router = None if query is document else Router.for_query_document([query], [document])

@@ -1,5 +1,8 @@
 """Whole trainings of tiny models."""
 
+import json
+import shutil
+
 import pytest
 from tiny_training import tiny_config, write_dataset
 
@@ -8,7 +11,7 @@ from pyserini_compneg.errors import OutputError, TrainingError
 torch = pytest.importorskip("torch", reason="training runs on torch")
 pytest.importorskip("sentence_transformers", reason="training builds on sentence-transformers")
 
-from safetensors.torch import load_file  # noqa: E402
+from safetensors.torch import load_file, save_file  # noqa: E402
 
 from pyserini_compneg.models import Head, read_checkpoint  # noqa: E402
 from pyserini_compneg.models.torch_model import TorchModel  # noqa: E402
@@ -167,3 +170,42 @@ def test_the_folder_is_what_was_trained(tmp_path, checkpoints, trunk, dataset, s
     with torch.no_grad():
         torch.testing.assert_close(module(features)["sentence_embedding"], ours, atol=1e-5, rtol=1e-5)
     assert (ours != 0).any()
+
+
+def test_a_training_that_gets_no_better_ends_early(tmp_path, checkpoints, dataset):
+    config = tiny_config(checkpoints.bert, dataset, steps=40, learning_rate=0.0, patience=2)
+    train(config, tmp_path / "m")
+    log = json.loads((tmp_path / "m" / "training_log.json").read_text())["log"]
+    assert max(entry["step"] for entry in log) == 6
+
+
+def test_other_architectures_are_refused(tmp_path):
+    from transformers import GPT2Config
+
+    GPT2Config(n_layer=1).save_pretrained(tmp_path)
+    with pytest.raises(TrainingError) as error:
+        load_base(tmp_path, "owner/gpt", signed=False)
+    assert str(error.value).startswith("owner/gpt: no masked language model can be made of it: ")
+    assert "\n" not in str(error.value)
+
+
+def test_a_trunk_that_lacks_weights_is_refused(tmp_path, checkpoints):
+    shutil.copytree(checkpoints.bert, tmp_path / "m")
+    kept = {
+        name: weight for name, weight in load_file(tmp_path / "m" / "model.safetensors").items() if ".1." not in name
+    }
+    save_file(kept, tmp_path / "m" / "model.safetensors", {"format": "pt"})
+    with pytest.raises(
+        TrainingError, match="owner/m: its weights lack bert.encoder.layer.1.*, which is no part of a head"
+    ):
+        load_base(tmp_path / "m", "owner/m", signed=False)
+
+
+def test_a_new_head_matches_texts_by_their_words(trunk):
+    """Before anything is learnt, a text's own tokens are among its terms, and its vector is sparse."""
+    base = load_base(trunk, "trunk", signed=False)
+    module = EncoderModule(base, Head(), 32, None).eval()
+    vector = module(module.preprocess(["films about spies"]))["sentence_embedding"][0]
+    own = base.tokenizer("films about spies", add_special_tokens=False)["input_ids"]
+    assert (vector[own] > 0).all()
+    assert (vector > 0).sum() < 0.5 * len(vector)
