@@ -1,6 +1,7 @@
 """Whole trainings of tiny models."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -18,6 +19,7 @@ from pyserini_compneg.models.torch_model import TorchModel  # noqa: E402
 from pyserini_compneg.train import train  # noqa: E402
 from pyserini_compneg.train.encoder_module import EncoderModule  # noqa: E402
 from pyserini_compneg.train.masked_lm import load_base  # noqa: E402
+from pyserini_compneg.train.run import _outside  # noqa: E402
 from pyserini_compneg.train.sparse_trainer import SparseTrainer  # noqa: E402
 
 
@@ -91,8 +93,26 @@ def test_other_settings_are_no_resumption(tmp_path, checkpoints, dataset, monkey
     with pytest.raises(TrainingError) as error:
         train(tiny_config(checkpoints.bert, dataset, steps=3), tmp_path / "m", resume=True)
     assert str(error.value) == (
-        f"{tmp_path}/m.training: was begun with other settings (training); take them back, or start anew without "
-        "--resume"
+        f"{tmp_path}/m.training: was begun with other settings (training); take them back, or start anew with "
+        "--overwrite alone"
+    )
+
+
+def test_an_unfinished_training_is_not_thrown_away_by_mistake(tmp_path, checkpoints, dataset):
+    (tmp_path / "m.training").mkdir()
+    with pytest.raises(OutputError) as error:
+        train(tiny_config(checkpoints.bert, dataset, steps=2), tmp_path / "m")
+    assert str(error.value) == (
+        f"{tmp_path}/m.training: has an unfinished training; go on with --resume, or start anew with --overwrite"
+    )
+
+
+def test_only_models_are_replaced(tmp_path, checkpoints, dataset):
+    (tmp_path / "m").mkdir()
+    with pytest.raises(OutputError) as error:
+        train(tiny_config(checkpoints.bert, dataset, steps=2), tmp_path / "m", overwrite=True)
+    assert str(error.value) == (
+        f"{tmp_path}/m: is no model that was trained here (no training_log.json); choose another --output"
     )
 
 
@@ -170,6 +190,24 @@ def test_the_folder_is_what_was_trained(tmp_path, checkpoints, trunk, dataset, s
     with torch.no_grad():
         torch.testing.assert_close(module(features)["sentence_embedding"], ours, atol=1e-5, rtol=1e-5)
     assert (ours != 0).any()
+
+
+def test_the_last_steps_are_evaluated_too(tmp_path, checkpoints, dataset, caplog):
+    train(tiny_config(checkpoints.bert, dataset, steps=5, evaluate_every=3), tmp_path / "m")
+    log = json.loads((tmp_path / "m" / "training_log.json").read_text())["log"]
+    assert [entry["step"] for entry in log if "eval_recip_rank" in entry] == [3, 5]
+
+
+def test_the_learning_rate_of_the_head_is_for_what_follows_the_trunk(trunk, checkpoints):
+    for base in (trunk, checkpoints.distilbert):
+        module = EncoderModule(load_base(base, "m", signed=False), Head(), 32, None)
+        pattern = _outside(module.model.base_model_prefix)
+        names = [f"model.0.{name}" for name, _ in module.named_parameters()]
+        matched = {name for name in names if re.search(pattern, name)}
+        assert matched == {name for name in names if not name.startswith("model.0.model.bert.")} - {
+            name for name in names if name.startswith("model.0.model.distilbert.")
+        }
+        assert 0 < len(matched) < len(names)
 
 
 def test_a_training_that_gets_no_better_ends_early(tmp_path, checkpoints, dataset):
