@@ -79,7 +79,7 @@ def prepare(folder: Path, data: Path, base: Path, size: str) -> None:
             shutil.copyfile(data / name / file, folder / name / file)
     films = [record for _, record in iter_jsonl(folder / "filmsets" / "documents.jsonl.gz")]
     with atomic_writer(folder / "titles.jsonl") as lines:
-        for film in random.Random(0).sample(films, TITLES):
+        for film in random.Random(0).sample(films, min(TITLES, len(films))):
             lines.write(json.dumps({"query": film["title"], "positive": film["text"]}) + "\n")
     _halve(base, folder / "base")
     (folder / "mini.yaml").write_text(CONFIG.format(**SIZES[size]), encoding="utf-8")
