@@ -4,7 +4,6 @@ import re
 from dataclasses import replace
 
 import pytest
-from example_results import example_results
 from html_tree import parse_page
 
 from pyserini_compneg.reproduce.report.contents import make_contents
@@ -20,13 +19,8 @@ def page_of(results):
 
 
 @pytest.fixture(scope="module")
-def results():
-    return example_results(queries=20)
-
-
-@pytest.fixture(scope="module")
-def source(results):
-    return render_page(make_contents(results))
+def source(contents):
+    return render_page(contents)
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,10 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
-from example_results import example_results
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pyserini_compneg.reproduce.report.bars import draw_bars
-from pyserini_compneg.reproduce.report.contents import make_contents
 from pyserini_compneg.reproduce.report.curves import draw_curve
 from pyserini_compneg.reproduce.report.differences import Differences, differences, draw_differences
 from pyserini_compneg.reproduce.report.drawing import Look, looks
@@ -33,8 +31,8 @@ def any_looks(*names):
     return {name: Look("#0072b2", "o", "-") for name in names}
 
 
-def test_a_method_looks_the_same_in_all_plots_and_unlike_the_first_of_the_others():
-    found = looks(example_results(queries=3))
+def test_a_method_looks_the_same_in_all_plots_and_unlike_the_first_of_the_others(results):
+    found = looks(results)
     assert found["vanilla"].colour == "#7d8790"
     assert [found[name].colour for name in ("ignore", "NRF", "disentangled")] == ["#0072b2", "#d55e00", "#009e73"]
     assert len({look.colour for look in found.values()}) == len(found) == 12
@@ -125,8 +123,7 @@ def test_a_curve_of_one_point_is_drawn():
     assert draw_curve(curve, any_looks("a", "b"), "curve").png
 
 
-def test_drawings_are_well_formed_and_their_ids_are_their_own():
-    contents = make_contents(example_results(queries=5))
+def test_drawings_are_well_formed_and_their_ids_are_their_own(contents):
     ids = []
     for plot in contents.plots:
         root = ElementTree.fromstring(plot.svg)
