@@ -50,22 +50,17 @@ def interference_curve(
 
 def sweep_curve(section: RanSection, measure: str) -> Curve:
     """A measure against the setting that rows of a section vary; rows without it become level lines."""
-    swept = [row for row in section.rows if row.plan.x is not None]
-    whole = list(next(iter(section.section.per_query.values())))
-    series: dict[str, tuple[Point, ...]] = {}
-    labels = {row.name: row.name.replace(f" = {row.plan.x:g}", "") for row in swept}
-    for name in dict.fromkeys(labels.values()):
-        rows = [row for row in swept if labels[row.name] == name]
-        series[name] = tuple(
-            _point(whole, section.section.per_query[row.name], measure, dict.fromkeys(whole, row.plan.x or 0.0))
-            for row in rows
-        )
-    ends = sorted({row.plan.x or 0.0 for row in swept})
+    per_query = section.section.per_query
+    qids = list(next(iter(per_query.values())))
+    xs = sorted({row.plan.swept[1] for row in section.rows if row.plan.swept is not None})
+    ends = dict.fromkeys((xs[0], xs[-1]))
+    series: dict[str, list[Point]] = {}
     for row in section.rows:
-        if row.plan.x is None:
-            values = section.section.per_query[row.name]
-            series[row.name] = tuple(_point(whole, values, measure, dict.fromkeys(whole, end)) for end in ends)
-    return Curve(f"{section.plan.title}: {measure} by {section.plan.sweep}", section.plan.sweep, measure, series)
+        places = [row.plan.swept] if row.plan.swept is not None else [(row.name, x) for x in ends]
+        for name, x in places:
+            series.setdefault(name, []).append(_point(qids, per_query[row.name], measure, dict.fromkeys(qids, x)))
+    title = f"{section.plan.title}: {measure}"
+    return Curve(title, section.plan.sweep, measure, {name: tuple(points) for name, points in series.items()})
 
 
 def _sides(qid: str, expression: Expression | None) -> tuple[str, str]:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pyserini_compneg.compose import query_terms
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.expression import format_expression
-from pyserini_compneg.reproduce.experiment import RanRow, RanSection
+from pyserini_compneg.reproduce.experiment import RanSection
 from pyserini_compneg.reproduce.methods.method import ComposingMethod
 from pyserini_compneg.reproduce.results import Example, Weight
+from pyserini_compneg.reproduce.scoring import RanRow
 
 _TERMS = 12
 _FIRST = 10

@@ -19,7 +19,7 @@ class RowPlan:
         ablation: What is left out of query vectors, one of ``ABLATIONS``; None for nothing.
         published: The paper's figures by measure.
         note: What the reader has to know.
-        x: The value of the setting that a sweep varies, where the row is a part of one.
+        swept: Where the row is a part of a sweep, the sweep's name, and the value of the setting that it varies.
     """
 
     name: str
@@ -29,7 +29,7 @@ class RowPlan:
     ablation: str | None = None
     published: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
-    x: float | None = None
+    swept: tuple[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class SectionPlan:
         title: The heading.
         rows: The methods.
         templates: The templates of its queries; empty for all queries.
-        sweep: The setting that rows with an ``x`` vary, for the axis of the curve.
+        sweep: The symbol of the setting that sweeps among its rows vary.
     """
 
     title: str

@@ -18,7 +18,7 @@ def protocol_names() -> list[str]:
     """The protocols that come with the package.
 
     >>> protocol_names()
-    ['dense', 'excluir', 'figure3', 'nevir', 'nrf-sweep', 'table1', 'table3', 'widdows']
+    ['dense', 'excluir', 'figure3', 'nevir', 'settings', 'table1', 'table3', 'widdows']
     """
     return sorted(
         entry.name.removesuffix(".yaml")
@@ -163,22 +163,23 @@ def _row(node: _Node, measures: tuple[str, ...]) -> RowPlan:
 def _sweep(node: _Node, row: RowPlan, rows: list[RowPlan]) -> str:
     """Adds a row for each value of a setting."""
     setting, values = node.get("setting", str), node.get("values", list)
+    symbol: str = node.get("symbol", str)
     if not values or not all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
         raise ProtocolError(f"{node.place}: 'values' must be numbers, got {values}")
     node.done()
     rows += [
         RowPlan(
-            f"{row.name} = {value:g}",
+            f"{row.name}, {symbol} = {value:g}",
             row.formula,
             row.method,
             {**row.settings, setting: value},
             row.ablation,
             note=row.note,
-            x=float(value),
+            swept=(row.name, float(value)),
         )
         for value in values
     ]
-    return f"{row.name}"
+    return symbol
 
 
 def _interference(node: _Node, sections: tuple[SectionPlan, ...]) -> Interference:

@@ -210,6 +210,11 @@ class SignedImpactSearcher:
         raw = self.reader.raw(docid)
         return None if raw is None else json.loads(raw)
 
+    def title(self, docid: str) -> str | None:
+        """The ``title`` of a document's stored source, if there is one."""
+        title = (self.doc(docid) or {}).get("title")
+        return title if isinstance(title, str) and title else None
+
     def _query_encoder(self) -> QueryEncoder:
         if self._encoder is None or isinstance(self._encoder, (str, Path)):
             self._encoder = query_encoder(

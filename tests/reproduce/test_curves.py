@@ -4,16 +4,17 @@ from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.expression import Atom, Difference
 from pyserini_compneg.reproduce.curves import interference_curve, sweep_curve
-from pyserini_compneg.reproduce.experiment import RanRow, RanSection
+from pyserini_compneg.reproduce.experiment import RanSection
 from pyserini_compneg.reproduce.protocol import Interference, RowPlan, SectionPlan
 from pyserini_compneg.reproduce.results import Section
+from pyserini_compneg.reproduce.scoring import RanRow
 
 TOPICS = [Topic(f"q{n}", "t", Difference(Atom(f"a{n}"), Atom(f"b{n}"))) for n in range(5)]
 
 
 def ran(values, xs=None, sweep="", topics=TOPICS):
     """A section whose rows have a value for each query."""
-    plans = {name: RowPlan(name, method="operators", x=(xs or {}).get(name)) for name in values}
+    plans = {name: RowPlan(name, method="operators", swept=(xs or {}).get(name)) for name in values}
     per_query = {name: {f"q{n}": {"m": value} for n, value in enumerate(row)} for name, row in values.items()}
     rows = [RanRow(plan, name, None, None, {}) for name, plan in plans.items()]
     plan = SectionPlan("S", tuple(plans.values()), (), sweep)
@@ -57,7 +58,10 @@ def test_what_cannot_interfere():
 
 def test_a_sweep_by_its_setting_beside_level_lines():
     values = {"level": [0.5] * 5, "λ = 0.5": [0.2] * 5, "λ = 1": [0.4, 0.4, 0.4, 0.4, 0.9]}
-    curve = sweep_curve(ran(values, {"λ = 0.5": 0.5, "λ = 1": 1.0}, "λ"), "m")
+    curve = sweep_curve(ran(values, {"λ = 0.5": ("NRF", 0.5), "λ = 1": ("NRF", 1.0)}, "λ"), "m")
     assert (curve.x_label, curve.y_label) == ("λ", "m")
-    assert [(point.x, round(point.y, 3), point.queries) for point in curve.series["λ"]] == [(0.5, 0.2, 5), (1, 0.5, 5)]
+    assert [(point.x, round(point.y, 3), point.queries) for point in curve.series["NRF"]] == [
+        (0.5, 0.2, 5),
+        (1, 0.5, 5),
+    ]
     assert [(point.x, point.y) for point in curve.series["level"]] == [(0.5, 0.5), (1.0, 0.5)]

@@ -50,7 +50,7 @@ class TwoStep:
 
     def search(self, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
         """Searches, and ranks anew."""
-        searcher, threads = self._context
+        searcher, threads = self._context.searcher, self._context.threads
         expressions = [topic_expression(topic) for topic in topics]
         first = search_composed(self._context, topics, searcher.compose(expressions, self._plain), self._subset)
         docids = [[hit.docid for hit in first[topic.qid]] for topic in topics]

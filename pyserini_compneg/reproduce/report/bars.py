@@ -13,7 +13,6 @@ from pyserini_compneg.reproduce.results import Cell, Results, Row, Section
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_WIDTH = 7.2
 _ROW_HEIGHT, _FRAME_HEIGHT = 0.34, 1.1
 _LABEL_LENGTH = 28
 _GAP = 6
@@ -28,7 +27,7 @@ def draw_bars(section: Section, results: Results, looks: Mapping[str, Look], nam
         return None
     labels = [textwrap.fill(row.name, _LABEL_LENGTH) for row in rows]
     height = _FRAME_HEIGHT + _ROW_HEIGHT * sum(max(1, 0.55 * (1 + label.count("\n"))) for label in labels)
-    with new_figure(_WIDTH, height) as figure:
+    with new_figure(height) as figure:
         axis = figure.add_subplot()
         for place, row in enumerate(rows):
             _draw_row(axis, place, row, measure, looks[row.name])
@@ -42,7 +41,8 @@ def draw_bars(section: Section, results: Results, looks: Mapping[str, Look], nam
         axis.set_xlabel(f"{measure}{unit(measure)}")
         axis.set_title(section.title)
         _legend(axis, rows, measure, section, results)
-        return finished(figure, name, _caption(section, results), _alt(section, rows, measure))
+        caption = f"{measure} of each method: means over the queries."
+        return finished(figure, name, caption, _alt(section, rows, measure))
 
 
 def _ends(cell: Cell) -> list[float]:
@@ -63,8 +63,8 @@ def _draw_row(axis: Axes, place: int, row: Row, measure: str, look: Look) -> Non
         axis.barh(place, scaled(cell.value, measure), height=0.6, color=look.colour)
         if cell.interval is not None:
             low, high = (scaled(end, measure) for end in cell.interval)
-            axis.plot([low, high], [place, place], color=INK, linewidth=1.1, solid_capstyle="butt")
-            axis.plot([low, high], [place, place], "|", color=INK, markersize=6, markeredgewidth=1.1)
+            for colour, width, size in ((PAPER, 3.0, 8), (INK, 1.1, 6)):  # an edge, to stand out on any bar
+                axis.plot([low, high], [place, place], "-|", color=colour, lw=width, ms=size, mew=width)
         if cell.published is not None:
             axis.plot(scaled(cell.published, measure), place, "D", color=PAPER, markeredgecolor=INK, markersize=5)
         text, colour = shown(cell.value, measure), INK
@@ -84,9 +84,7 @@ def _legend(axis: Axes, rows: list[Row], measure: str, section: Section, results
     from matplotlib.patches import Patch
 
     cells = [row.cells[measure] for row in rows]
-    paper = (
-        "the paper's figure" if results.is_papers or not results.papers_dataset else f"paper, {results.papers_dataset}"
-    )
+    paper = "paper" if results.is_papers or not results.papers_dataset else f"paper ({results.papers_dataset})"
     signs: list[Line2D | Patch] = []
     if any(cell.interval for cell in cells):
         signs.append(Line2D([], [], color=INK, linewidth=1.1, marker="|", label="95 % interval"))
@@ -95,15 +93,9 @@ def _legend(axis: Axes, rows: list[Row], measure: str, section: Section, results
     if any(cell.value is not None and cell.published is not None for cell in cells):
         signs.append(Line2D([], [], color="none", marker="D", mfc=PAPER, mec=INK, markersize=5, label=paper))
     if any(cell.value is None for cell in cells):
-        signs.append(Patch(facecolor="none", edgecolor=MUTED, hatch="////", linewidth=0.8, label=f"only {paper}"))
+        signs.append(Patch(facecolor="none", edgecolor=MUTED, hatch="////", linewidth=0.8, label="published only"))
     if signs:
         axis.figure.legend(handles=signs, loc="outside lower center", ncols=len(signs), fontsize=8)
-
-
-def _caption(section: Section, results: Results) -> str:
-    return (
-        f"{results.measures[0]} of each method. Whiskers are 95 % confidence intervals, diamonds the paper's figures."
-    )
 
 
 def _alt(section: Section, rows: list[Row], measure: str) -> str:

@@ -12,7 +12,7 @@ from pyserini_compneg.reproduce.results import Curve, Point
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_WIDTH, _HEIGHT = 7.2, 4.4
+_HEIGHT = 4.6
 _DODGE = 0.012
 """The distance between points of the same bin, as a share of the range of x, so that no whisker hides another."""
 
@@ -24,7 +24,7 @@ def draw_curve(curve: Curve, looks: Mapping[str, Look], name: str) -> Plot | Non
         return None
     span = (max(sizes) - min(sizes)) or 1.0
     drawn = [(method, points) for method, points in curve.series.items() if points]
-    with new_figure(_WIDTH, _HEIGHT) as figure:
+    with new_figure(_HEIGHT) as figure:
         axis, below = figure.subplots(2, 1, sharex=True, height_ratios=(5, 1))
         for place, (method, points) in enumerate(drawn):
             shift = _DODGE * span * (place - (len(drawn) - 1) / 2)
@@ -71,6 +71,6 @@ def _draw_sizes(axis: Axes, sizes: Mapping[float, int], span: float) -> None:
 def _alt(curve: Curve) -> str:
     parts = []
     for method, points in curve.series.items():
-        ends = [f"{shown(point.y, curve.y_label)} at {point.x:.2f}" for point in (*points[:1], *points[1:][-1:])]
-        parts.append(f"{method} {', '.join(ends)}")
+        values = (f"{shown(point.y, curve.y_label)} at {point.x:.2f}" for point in points)
+        parts.append(f"{method} {', '.join(values)}")
     return f"Curves of {curve.y_label}{unit(curve.y_label)} against {curve.x_label}: {'; '.join(parts)}."

@@ -15,8 +15,10 @@ from pyserini_compneg.reproduce.results import Section
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_COLUMNS = 3
-_WIDTH, _PANEL_HEIGHT, _FRAME_HEIGHT = 7.2, 1.55, 0.75
+_COLUMNS = (4, 3)
+"""Panels side by side: the number that leaves fewer places empty."""
+
+_PANEL_HEIGHT, _FRAME_HEIGHT = 1.7, 0.75
 _EQUAL = 1e-9
 """Values this close are the same: they are sums of the same terms in another order."""
 
@@ -52,10 +54,10 @@ def draw_differences(section: Section, measure: str, looks: Mapping[str, Look], 
     found = differences(section, measure)
     if not found:
         return None
-    columns = min(_COLUMNS, len(found))
+    columns = min(len(found), min(_COLUMNS, key=lambda count: -len(found) % count))
     lines = ceil(len(found) / columns)
     limit = 1.08 * max(max(map(abs, one.values), default=0.0) for one in found.values()) or 1.0
-    with new_figure(_WIDTH, _FRAME_HEIGHT + _PANEL_HEIGHT * lines) as figure:
+    with new_figure(_FRAME_HEIGHT + _PANEL_HEIGHT * lines) as figure:
         panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
         for panel in panels.flat[len(found) :]:
             panel.set_visible(False)

@@ -19,6 +19,9 @@ INK, MUTED, RULE, PAPER = "#1b1f24", "#59626c", "#d3d8de", "#ffffff"
 _THEME = {INK: "var(--ink)", MUTED: "var(--muted)", RULE: "var(--rule)", PAPER: "var(--surface)"}
 """The colours that the page replaces by its own, which are others on a dark screen."""
 
+WIDTH = 9.0
+"""Of all plots, in inches: the width of the page's column."""
+
 _BASELINE = "#7d8790"
 _COLOURS = (
     *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"),
@@ -106,11 +109,10 @@ def looks(results: Results) -> Mapping[str, Look]:
 
 
 @contextmanager
-def new_figure(width: float, height: float) -> Iterator[Figure]:
+def new_figure(height: float) -> Iterator[Figure]:
     """An empty figure in the style of the report, whatever the user's settings of matplotlib are.
 
     Args:
-        width: In inches.
         height: In inches.
     """
     import matplotlib
@@ -119,7 +121,7 @@ def new_figure(width: float, height: float) -> Iterator[Figure]:
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
-        yield Figure(figsize=(width, height), layout="constrained")
+        yield Figure(figsize=(WIDTH, height), layout="constrained")
 
 
 def finished(figure: Figure, name: str, caption: str, alt: str) -> Plot:

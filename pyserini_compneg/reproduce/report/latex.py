@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from pyserini_compneg.reproduce.report.tables import Column, Entry, Line, Table
+from pyserini_compneg.reproduce.report.tables import Entry, Line, Table
 
 _HEAD = """\
 % Tables of a report of pyserini_compneg. In the preamble: \\usepackage{booktabs}
@@ -42,7 +42,8 @@ _MATHEMATICS = {
 }
 _ACCENTS = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327"
 _LETTERS = "ßØøÆæŒœŁłı"
-"""With letters under one of the accents, what LaTeX prints in any of its fonts."""
+_END_OF_LATIN = 0x180
+"""With letters under one of the accents, up to that end, what LaTeX prints in any of its fonts."""
 
 
 def escape(text: str) -> str:
@@ -71,7 +72,8 @@ def _escaped(character: str) -> str:
 
 def _is_letter(character: str) -> bool:
     base, *marks = list(unicodedata.normalize("NFD", character))
-    return character in _LETTERS or (base.isascii() and len(marks) == 1 and marks[0] in _ACCENTS)
+    accented = base.isascii() and len(marks) == 1 and marks[0] in _ACCENTS and ord(character) < _END_OF_LATIN
+    return accented or character in _LETTERS
 
 
 def render_tables(tables: Sequence[Table]) -> str:
@@ -81,18 +83,17 @@ def render_tables(tables: Sequence[Table]) -> str:
 
 def _table(table: Table) -> str:
     columns = "ll" + "".join("rr" if column.has_paper else "r" for column in table.columns)
-    has_letters = any(line.letter for line in table.lines)
     legend = [table.legend[kind] for kind in ("letters", "best", "paper") if kind in table.legend]
     caption = " ".join([f"{escape(table.title)} ({table.queries}).", *map(escape, legend)])
     lines = [
         r"\begin{table}",
-        r"\centering",
+        r"\centering\small",
         f"\\caption{{{caption}}}",
-        f"\\begin{{tabular}}{{{'l' if has_letters else ''}{columns}}}",
+        f"\\begin{{tabular}}{{{'l' if table.has_letters else ''}{columns}}}",
         r"\toprule",
-        *_header(table.columns, has_letters),
+        *_header(table),
         r"\midrule",
-        *(_row(_line(line, table.columns, has_letters)) for line in table.lines),
+        *(_row(_line(line, table)) for line in table.lines),
         r"\bottomrule",
         r"\end{tabular}",
         *(
@@ -104,14 +105,14 @@ def _table(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _header(columns: Sequence[Column], has_letters: bool) -> list[str]:
+def _header(table: Table) -> list[str]:
     """One line of headings, or two where the paper's figures stand beside ours."""
-    lead = ["", "method", "formula"] if has_letters else ["method", "formula"]
-    titles = [escape(column.title) for column in columns]
-    if not any(column.has_paper for column in columns):
+    lead = ["", "method", "formula"] if table.has_letters else ["method", "formula"]
+    titles = [escape(column.title) for column in table.columns]
+    if not table.has_paper:
         return [_row(lead + titles)]
     above, below, rules, place = [""] * len(lead), lead, "", len(lead) + 1
-    for title, column in zip(titles, columns, strict=True):
+    for title, column in zip(titles, table.columns, strict=True):
         width = 2 if column.has_paper else 1
         above = [*above, f"\\multicolumn{{{width}}}{{c}}{{{title}}}"]
         below = [*below, "here", "paper"] if column.has_paper else [*below, ""]
@@ -120,11 +121,11 @@ def _header(columns: Sequence[Column], has_letters: bool) -> list[str]:
     return [_row(above), rules, _row(below)]
 
 
-def _line(line: Line, columns: Sequence[Column], has_letters: bool) -> list[str]:
+def _line(line: Line, table: Table) -> list[str]:
     note = f"\\textsuperscript{{{line.note}}}" if line.note else ""
-    cells = [line.letter] if has_letters else []
+    cells = [line.letter] if table.has_letters else []
     cells += [escape(line.name) + note, escape(line.formula)]
-    for entry, column in zip(line.entries, columns, strict=True):
+    for entry, column in zip(line.entries, table.columns, strict=True):
         cells += [_entry(entry), escape(entry.published or "–")] if column.has_paper else [_entry(entry)]
     return cells
 

@@ -77,20 +77,19 @@ def _table_blocks(table: Table) -> Iterator[str]:
 
 
 def _results(table: Table) -> str:
-    has_letters = any(line.letter for line in table.lines)
     header, rule = ["method", "formula"], ["---", "---"]
-    if has_letters:
+    if table.has_letters:
         header, rule = ["", *header], ["---", *rule]
     for column in table.columns:
         title = escape(column.title)
         header += [title, f"{title}, paper"] if column.has_paper else [title]
         rule += ["---:"] * (2 if column.has_paper else 1)
-    return _rows([header, rule, *(_line(line, table, has_letters) for line in table.lines)])
+    return _rows([header, rule, *(_line(line, table) for line in table.lines)])
 
 
-def _line(line: Line, table: Table, has_letters: bool) -> list[str]:
+def _line(line: Line, table: Table) -> list[str]:
     name = escape(line.name) + (f"<sup>{line.note}</sup>" if line.note else "")
-    cells = [line.letter] if has_letters else []
+    cells = [line.letter] if table.has_letters else []
     cells += [f"{name} (published)" if line.is_published_only else name, escape(line.formula)]
     for entry, column in zip(line.entries, table.columns, strict=True):
         cells.append(_entry(entry))
@@ -109,10 +108,10 @@ def _entry(entry: Entry) -> str:
 
 def _card(card: Card) -> Iterator[str]:
     example = card.example
-    yield f"**{escape(example.text)}** (query {escape(example.qid)})\n"
+    yield f"#### {escape(example.text)}\n"
     method, baseline = escape(example.method), escape(example.baseline)
     rows = [
-        ["", ""],
+        ["query", escape(example.qid)],
         ["---", "---"],
         ["expression", escape(example.expression)],
         [escape(card.measure), f"{method} {card.value}, {baseline} {card.baseline_value}: **{card.difference}**"],
@@ -137,7 +136,7 @@ def _plot(plot: Plot, figures: str) -> str:
 
 
 def _pairs(names: Mapping[str, str]) -> str:
-    return _rows([["", ""], ["---", "---"], *([escape(name), escape(value)] for name, value in names.items())])
+    return _rows([["name", "value"], ["---", "---"], *([escape(name), escape(value)] for name, value in names.items())])
 
 
 def _rows(rows: Iterable[Sequence[str]]) -> str:

@@ -91,6 +91,21 @@ class Table:
     legend: Mapping[str, str]
     command: str
 
+    @property
+    def has_paper(self) -> bool:
+        """Whether the paper's figures stand beside ours in some column."""
+        return any(column.has_paper for column in self.columns)
+
+    @property
+    def has_letters(self) -> bool:
+        """Whether the lines have letters."""
+        return any(line.letter for line in self.lines)
+
+    @property
+    def most_letters(self) -> int:
+        """The length of the longest superscript."""
+        return max((len(entry.letters) for line in self.lines for entry in line.entries), default=0)
+
 
 def make_table(section: Section, results: Results) -> Table:
     """The table of a section of some results."""
@@ -214,9 +229,12 @@ def _legend(lines: Sequence[Line], columns: Sequence[Column], results: Results) 
 
 
 def _eval_command(section: Section, rows: Sequence[Row], measures: Sequence[str]) -> str:
-    """What recomputes rows, in the folder of the report."""
+    """What recomputes rows, in the folder of the report; of several runs a line for each."""
     runs = [row.run for row in rows if row.run is not None]
     if not runs:
         return ""
-    words = ["python", "-m", "pyserini_compneg.eval", "--qrels", section.qrels, "--run", *runs]
-    return shlex.join(words + [word for measure in measures for word in ("-m", measure)])
+    options = ["--qrels", section.qrels, *(word for measure in measures for word in ("-m", measure))]
+    command = shlex.join(["python", "-m", "pyserini_compneg.eval", *options])
+    first, *others = map(shlex.quote, runs)
+    separator = " \\\n    " if others else " "
+    return separator.join([command, f"--run {first}", *others])
