@@ -63,11 +63,10 @@ def search(context, name, k=HITS, topics=TOPICS, **settings):
     return {qid: [(hit.docid, hit.score) for hit in hits] for qid, hits in found.items()}
 
 
-def test_the_registry():
-    assert list(METHODS) == ["operators", "score-fusion", "score-fusion-scaled", "filtering", "two-step"]
+SPARSE = ("operators", "score-fusion", "score-fusion-scaled", "filtering", "two-step")
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", SPARSE)
 def test_what_is_composed_is_what_is_searched(context, name):
     method = make_method(name, {}, context)
     assert isinstance(method, ComposingMethod)
@@ -209,8 +208,8 @@ def test_settings_that_a_method_does_not_have(context, name, settings, message):
 def test_unknown_methods_and_operators(context):
     with pytest.raises(ProtocolError) as error:
         make_method("fusion", {}, context)
-    expected = "operators, score-fusion, score-fusion-scaled, filtering, two-step"
-    assert str(error.value) == f"no method 'fusion'; expected one of {expected}"
+    assert str(error.value) == f"no method 'fusion'; expected one of {', '.join(METHODS)}"
+    assert METHODS.keys() >= {*SPARSE}
     for name in ("filtering", "two-step"):
         with pytest.raises(CompositionError) as wrong:
             make_method(name, {"union": "max"}, context)
