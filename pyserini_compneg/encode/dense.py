@@ -48,7 +48,7 @@ class DenseEncoder:
         folder = model_folder(name)
         self.name = name
         self._model = _load(folder)
-        self.model_hash = content_hash(_files(folder), {"format": _FORMAT})
+        self.model_hash = dense_model_hash(name)
         self.dimensions = self._encoded(self._model.encode_query, ["a"]).shape[1]
         if self.dimensions > MOST_DIMENSIONS:
             raise EncodingError(
@@ -75,6 +75,16 @@ class DenseEncoder:
         if not (np.isfinite(lengths) & (lengths > 0)).all():
             raise EncodingError(f"{self.name}: gives vectors that are 0 or no finite numbers; its weights are damaged")
         return np.asarray(vectors / lengths, np.float32)
+
+
+def dense_model_hash(name: str) -> str:
+    """What tells models apart whatever their names: a hash of the files; the model is not loaded.
+
+    Raises:
+        EncodingError: No model.
+        DownloadError: A model that cannot be had from the hub.
+    """
+    return content_hash(_files(model_folder(name)), {"format": _FORMAT})
 
 
 def similarities(name: str, pairs: Sequence[tuple[str, str]]) -> list[float]:

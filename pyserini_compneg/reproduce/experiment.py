@@ -127,8 +127,8 @@ def _jobs(section: SectionPlan, engines: Sequence[Engine], skip: frozenset[str],
                 "method": row.method,
                 "settings": dict(row.settings),
                 "ablation": row.ablation,
-                "encoder": place.dense_encoder if is_dense else engine.encoder,
-                "index": place.collection_key() if is_dense else index_fingerprint(searcher.reader.folder),
+                "encoder": None if is_dense else engine.encoder,
+                "index": place.dense_fingerprint() if is_dense else index_fingerprint(searcher.reader.folder),
             }
             label = "" if is_dense else engine.label
             jobs.append(_Job(row, f"{row.name} [{label}]" if label else row.name, method, depends_on))

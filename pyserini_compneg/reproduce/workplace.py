@@ -87,6 +87,12 @@ class Workplace:
             self._searchers[encoder, ablation] = self._open.enter_context(searcher)
         return self._searchers[encoder, ablation]
 
+    def dense_fingerprint(self) -> str:
+        """What dense rankings depend on; the model is not loaded for it."""
+        from pyserini_compneg.encode.dense import dense_model_hash
+
+        return f"{dense_model_hash(self.dense_encoder)}-{self._collection_key()}"
+
     def dense(self) -> DenseEngine:
         """The dense encoder with the index of its vectors, which is built first if need be."""
         if self._dense is None:
@@ -142,7 +148,7 @@ class Workplace:
         return {document.docid: document for document in self.dataset.documents(self.split)}
 
     def _built(self, encoder: str) -> Path:
-        index = self.folder / "indexes" / f"{slug(Path(encoder).name)}-{self.collection_key()}"
+        index = self.folder / "indexes" / f"{slug(Path(encoder).name)}-{self._collection_key()}"
         if not index.exists():
             index.parent.mkdir(exist_ok=True)
             build_index(
@@ -160,7 +166,7 @@ class Workplace:
         """The documents as a file that ``index`` and Anserini read; converted once where the dataset has none."""
         if self.dataset.collection is not None:
             return self.dataset.collection
-        path = self.folder / "collection" / f"{slug(self.split)}-{self.collection_key()}.jsonl"
+        path = self.folder / "collection" / f"{slug(self.split)}-{self._collection_key()}.jsonl"
         if not path.exists():
             path.parent.mkdir(exist_ok=True)
             with atomic_writer(path) as handle:
@@ -169,7 +175,7 @@ class Workplace:
                     handle.write(json.dumps(line, ensure_ascii=False) + "\n")
         return path
 
-    def collection_key(self) -> str:
+    def _collection_key(self) -> str:
         """What tells collections apart: the files' names, sizes and times; a changed one is indexed anew."""
         place = self.dataset.folder.resolve()
         files = sorted(path for path in place.iterdir() if path.is_file())

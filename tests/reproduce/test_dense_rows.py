@@ -43,6 +43,7 @@ def run(tmp_path, monkeypatch):
             return made[-1]
 
         monkeypatch.setattr("pyserini_compneg.encode.dense.DenseEncoder", encoder)
+        monkeypatch.setattr("pyserini_compneg.encode.dense.dense_model_hash", lambda model: f"hash of {model}")
         engines = [Engine("bm25", label=label) for label in labels]
         protocol = read_protocol(str(tmp_path / "dense.yaml"))
         return reproduce(protocol, dataset, engines, tmp_path / "report", dense_encoder=name), made
