@@ -36,7 +36,8 @@ class DenseEncoder:
 
     Attributes:
         name: The same.
-        settings: What the vectors depend on: ``model``, a hash of the files, and ``max_length`` in tokens.
+        model_hash: A hash of all files that its vectors depend on.
+        dimensions: The numbers of a vector.
 
     Raises:
         EncodingError: No model, one that cannot be loaded, or one whose vectors no dense index holds.
@@ -47,16 +48,13 @@ class DenseEncoder:
         folder = model_folder(name)
         self.name = name
         self._model = _load(folder)
-        self.dimensions = int(self._model.get_embedding_dimension())
+        self.model_hash = dense_model_hash(name)
+        self.dimensions = self._encoded(self._model.encode_query, ["a"]).shape[1]
         if self.dimensions > MOST_DIMENSIONS:
             raise EncodingError(
                 f"{name}: gives vectors of {self.dimensions:,} numbers, and dense indexes hold {MOST_DIMENSIONS:,}; if "
                 "it is a sparse model, name it as such"
             )
-        self.settings = {
-            "model": dense_model_hash(name),
-            "max_length": int(self._model.max_seq_length),
-        }
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of queries, (texts, dimensions); every distinct text is encoded once."""
