@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pyserini_compneg import __version__
 from pyserini_compneg.datasets.dataset import Dataset
+from pyserini_compneg.datasets.opening import TITLES
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.models import ModelOptions
 from pyserini_compneg.reproduce.curves import interference_curve, sweep_curve
@@ -81,6 +82,7 @@ def reproduce(
             examples=tuple(_examples(protocol, ran, place, lambda docid: _title(searcher.doc(docid), docid))),
             seconds=ran.seconds,
             lower_is_better=tuple(name for name in protocol.measures if name in LOWER_IS_BETTER),
+            papers_dataset=" or ".join(TITLES[kind] for kind in protocol.papers),
         )
 
 
