@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pyserini_compneg.decompose.language import Language
+from pyserini_compneg.decompose.language import Language, match_patterns
 from pyserini_compneg.decompose.tokens import Tokens
 
 _MOST_MODIFIERS = 2
@@ -55,9 +55,8 @@ def join(tokens: Tokens, run: Run, protected: bytearray, kind: str, language: La
     for token in range(run[0] + 1, run[1] - 1):
         if protected[token]:
             continue
-        for pattern in language.also.get(tokens.words[token], ()):
-            found = pattern.expression.match(tokens.folded, tokens.starts[token])
-            if found and kind in pattern.group.kinds:
+        for pattern, found in match_patterns(language.also, tokens, token):
+            if kind in pattern.group.kinds:
                 end = token
                 while end < run[1] and tokens.starts[end] < found.end():
                     end += 1

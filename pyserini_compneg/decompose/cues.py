@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyserini_compneg.decompose.language import CueGroup, Language
+from pyserini_compneg.decompose.language import CueGroup, Language, match_patterns
 from pyserini_compneg.decompose.sentences import Sentence
 from pyserini_compneg.decompose.tokens import Tokens
 
@@ -52,11 +52,10 @@ def find_cues(tokens: Tokens, protected: bytearray, sentences: Sequence[Sentence
 def _cue_at(tokens: Tokens, token: int, sentence: Sentence, language: Language) -> Cue | None:
     best: Cue | None = None
     reach = -1
-    for pattern in language.cues.get(tokens.words[token], ()):
-        if sentence.kind not in pattern.group.kinds or (pattern.at_start and token != sentence.start):
+    for pattern, found in match_patterns(language.cues, tokens, token):
+        if found.end() <= reach or sentence.kind not in pattern.group.kinds:
             continue
-        found = pattern.expression.match(tokens.folded, tokens.starts[token])
-        if found is None or found.end() <= reach:
+        if pattern.at_start and token != sentence.start:
             continue
         place = found.start("end") if "end" in pattern.expression.groupindex else found.end()
         end = token

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pyserini_compneg.decompose.clauses import find_clauses
 from pyserini_compneg.decompose.cues import Cue
 from pyserini_compneg.decompose.language import Language
 from pyserini_compneg.decompose.scope import find_scope
@@ -41,12 +42,13 @@ def find_exclusions(
 ) -> list[Exclusion]:
     """The exclusions of a text, from left to right; they do not overlap."""
     found: list[Exclusion] = []
+    clauses = find_clauses(tokens, protected, sentences, language)
     start: int | None = None  # of cues that exclude nothing themselves but lead to the next
     for position, cue in enumerate(cues):
         start = cue.start if start is None else start
         following = cues[position + 1].start if position + 1 < len(cues) else len(tokens)
         limit = min(cue.sentence.end, following)
-        end = find_scope(tokens, protected, cue, limit, language) if limit > cue.end else limit
+        end = find_scope(tokens, protected, clauses, cue, limit, language) if limit > cue.end else limit
         first, last = trim_excluded(tokens, cue.end, end, protected, language)
         if first < last:
             marked = (tokens.starts[start], tokens.ends[max(start, _last_of_cue(cue))])

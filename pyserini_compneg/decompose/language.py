@@ -8,14 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from pyserini_compneg.decompose.tokens import Tokens
 from pyserini_compneg.errors import DecompositionError
 
 ENGLISH = Path(__file__).with_name("english.toml")
 KINDS = ("question", "request", "phrase", "statement")
 NEEDS = ("", "name", "noun", "other")
-START = "^"
+START, END = "^", ">"
 
 _WORDS = (
     *("question", "other", "auxiliary", "request", "relative", "relative_after_comma", "article", "conjunction"),
@@ -56,22 +57,25 @@ class Pattern:
     at_start: bool
 
 
+Patterns: TypeAlias = Mapping[str, Mapping[str, Sequence[Pattern]]]
+
+
 @dataclass(frozen=True)
 class Language:
     """What is known of a language.
 
     Attributes:
         words: The lists of words, by their names.
-        cues: The cues of exclusion, by their first word.
+        cues: The cues of exclusion, by their first word, and then by their second, "" where they have one only.
         idioms: What only looks like a cue, by its first word.
-        also: What connects operands of an intersection, by the first word.
+        also: What connects operands of an intersection, likewise.
         courtesies: Whole sentences that ask for nothing.
     """
 
     words: Mapping[str, frozenset[str]]
-    cues: Mapping[str, Sequence[Pattern]]
+    cues: Patterns
     idioms: Mapping[str, Sequence[re.Pattern[str]]]
-    also: Mapping[str, Sequence[Pattern]]
+    also: Patterns
     courtesies: frozenset[str]
 
 
@@ -98,15 +102,16 @@ def _language(data: Mapping[str, Any]) -> Language:
     lists = {name: frozenset(text.split()) for name, text in data["words"].items()}
     for name in _WORDS:
         lists[name]  # noqa: B018  # each has to be there
-    cues: dict[str, list[Pattern]] = {}
+    cues: dict[str, dict[str, list[Pattern]]] = {}
     for entry in data["exclusion"]:
         group = _group(entry)
         for cue in entry["cues"]:
             _add(cues, cue, group, lists)
-    also: dict[str, list[Pattern]] = {}
-    connected = CueGroup("intersection", frozenset(KINDS), data["coordination"]["confidence"], "")
-    for cue in data["coordination"]["also"]:
-        _add(also, cue, connected, lists)
+    also: dict[str, dict[str, list[Pattern]]] = {}
+    for entry in data["intersection"]:
+        group = _group({"name": "intersection", **entry})
+        for cue in entry["cues"]:
+            _add(also, cue, group, lists)
     idioms: dict[str, list[re.Pattern[str]]] = {}
     for idiom in data["idioms"]:
         idioms.setdefault(idiom.split()[0], []).append(_compiled(idiom.split()))
@@ -120,12 +125,28 @@ def _group(entry: Mapping[str, Any]) -> CueGroup:
     return group
 
 
-def _add(patterns: dict[str, list[Pattern]], cue: str, group: CueGroup, lists: Mapping[str, frozenset[str]]) -> None:
+def _add(
+    patterns: dict[str, dict[str, list[Pattern]]], cue: str, group: CueGroup, lists: Mapping[str, frozenset[str]]
+) -> None:
     at_start = cue.startswith(START)
-    for first, *others in _wordings(cue.removeprefix(START).strip(), lists):
-        pattern = Pattern(group, _compiled([first, *others]), at_start)
-        for word in first.split("|"):
-            patterns.setdefault(word, []).append(pattern)
+    for elements in _wordings(cue.removeprefix(START).strip(), lists):
+        pattern = Pattern(group, _compiled(elements), at_start)
+        words = [element.split("|") for element in elements if element != END]
+        for first in words[0]:
+            for second in words[1] if len(words) > 1 else [""]:
+                patterns.setdefault(first, {}).setdefault(second, []).append(pattern)
+
+
+def match_patterns(patterns: Patterns, tokens: Tokens, token: int) -> Iterator[tuple[Pattern, re.Match[str]]]:
+    """The patterns that match from a token on."""
+    by_second = patterns.get(tokens.words[token])
+    if by_second is None:
+        return
+    second = tokens.words[token + 1] if token + 1 < len(tokens) else ""
+    for pattern in (*by_second.get(second, ()), *by_second.get("", ())):
+        found = pattern.expression.match(tokens.folded, tokens.starts[token])
+        if found:
+            yield pattern, found
 
 
 def _wordings(cue: str, lists: Mapping[str, frozenset[str]]) -> Iterator[list[str]]:
@@ -150,7 +171,7 @@ def _compiled(elements: Sequence[str]) -> re.Pattern[str]:
     """A pattern of elements with blanks between them; ``>`` marks where a cue ends before its last words."""
     parts: list[str] = []
     for element in elements:
-        if element == ">":
+        if element == END:
             parts.append(r"(?P<end>)")
         else:
             parts.append(r"(?:" + "|".join(map(re.escape, element.split("|"))) + r")(?:(?<=\W)|(?![\w']))\s*")

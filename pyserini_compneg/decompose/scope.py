@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pyserini_compneg.decompose.clauses import Clauses
 from pyserini_compneg.decompose.cues import Cue
 from pyserini_compneg.decompose.language import Language
 from pyserini_compneg.decompose.tokens import Tokens
 
 
-def find_scope(tokens: Tokens, protected: bytearray, cue: Cue, limit: int, language: Language) -> int:
+def find_scope(tokens: Tokens, protected: bytearray, clauses: Clauses, cue: Cue, limit: int, language: Language) -> int:
     """The token that ends what a cue excludes.
 
     - In parentheses it ends with them.
@@ -20,40 +21,23 @@ def find_scope(tokens: Tokens, protected: bytearray, cue: Cue, limit: int, langu
     Args:
         tokens: The text.
         protected: What ends nothing.
+        clauses: Its parentheses and verbs.
         cue: The cue.
         limit: Where the scope ends at the latest: the end of the sentence, or the next cue.
         language: Its words.
     """
-    closed = _closing_parenthesis(tokens, cue, limit)
-    if closed is not None:
-        return closed
+    closed = clauses.closing[cue.start]
+    if closed >= cue.end:
+        return min(closed, limit)
     limit = _without_end(tokens, limit)
     if all(not tokens.is_word(token) for token in range(cue.sentence.start, cue.start)):
         return _leading(tokens, protected, cue, limit, language)
-    stop = _new_beginning(tokens, protected, cue, limit, language)
+    stop = _new_beginning(tokens, protected, clauses, cue, limit, language)
     if limit < cue.sentence.end - 1 and stop == limit:
-        stop = _before_next_cue(tokens, protected, cue, limit, language)
-    if not _has_verb_before(tokens, protected, cue, language):
-        stop = min(stop, _verb(tokens, protected, cue, stop, language))
+        stop = _before_next_cue(tokens, protected, cue, limit)
+    if not clauses.after_verb[cue.start]:
+        stop = _verb(tokens, clauses, cue, stop, language)
     return stop
-
-
-def _closing_parenthesis(tokens: Tokens, cue: Cue, limit: int) -> int | None:
-    """The parenthesis that closes what the cue stands in."""
-    depth = 0
-    for token in range(cue.start - 1, cue.sentence.start - 1, -1):
-        depth += {")": -1, "(": 1}.get(tokens.words[token], 0)
-        if depth > 0:
-            break
-    if tokens.words[cue.start] == "(":
-        depth = 1
-    if depth <= 0:
-        return None
-    for token in range(cue.end, cue.sentence.end):
-        depth += {")": -1, "(": 1}.get(tokens.words[token], 0)
-        if depth <= 0:
-            return min(token, limit)
-    return None
 
 
 def _without_end(tokens: Tokens, limit: int) -> int:
@@ -92,7 +76,9 @@ def _goes_on_as_relative(tokens: Tokens, token: int, lists: Mapping[str, frozens
     return word in lists["auxiliary"] or word in lists["past"] or (word.endswith("ed") and len(word) > 4)
 
 
-def _new_beginning(tokens: Tokens, protected: bytearray, cue: Cue, limit: int, language: Language) -> int:
+def _new_beginning(
+    tokens: Tokens, protected: bytearray, clauses: Clauses, cue: Cue, limit: int, language: Language
+) -> int:
     """Where a clause begins that has nothing to do with what is excluded."""
     lists = language.words
     aside = cue.start > 0 and "," in (tokens.words[cue.start - 1], tokens.words[cue.start])
@@ -105,22 +91,31 @@ def _new_beginning(tokens: Tokens, protected: bytearray, cue: Cue, limit: int, l
         if depth or protected[token] or token == cue.end:
             continue
         next_word = tokens.words[token + 1] if token + 1 < limit else ""
-        if word == ";" or (word == "-" and before != "-" and tokens.starts[token] > tokens.ends[token - 1]):
+        if word == ";" or (word == "-" == tokens.words[cue.start - 1]):  # an aside between dashes
             return token
         if word in lists["conjunction"] and (next_word in lists["question"] or next_word in ("can", "could")):
             return token
         if before != ",":
+            if (word == "to" or word in lists["relative"]) and _is_bare_name(tokens, cue.end, token, language):
+                return token
             continue
         if word in lists["auxiliary"] or (word in lists["question"] and word not in lists["relative_after_comma"]):
             return token
         if word in lists["question"] and next_word in lists["other"]:
             return token
-        if aside and (word in lists["preposition"] or _is_past(tokens, token, lists)):
+        if aside and (word in lists["preposition"] or clauses.verbs[token]):
             return token
     return limit
 
 
-def _before_next_cue(tokens: Tokens, protected: bytearray, cue: Cue, limit: int, language: Language) -> int:
+def _is_bare_name(tokens: Tokens, start: int, end: int, language: Language) -> bool:
+    """Whether there is only a name, as in "contributions by chemists other than Glenn Seaborg to physics"."""
+    while start < end and tokens.words[start] in language.words["article"]:
+        start += 1
+    return tokens.cased and all(tokens.is_name(token) or not tokens.is_word(token) for token in range(start, end))
+
+
+def _before_next_cue(tokens: Tokens, protected: bytearray, cue: Cue, limit: int) -> int:
     """Where two things are named, each with an exclusion of its own: "A without B and C without D"."""
     for token in range(cue.end + 1, limit):
         word = tokens.words[token]
@@ -129,34 +124,10 @@ def _before_next_cue(tokens: Tokens, protected: bytearray, cue: Cue, limit: int,
     return limit
 
 
-def _has_verb_before(tokens: Tokens, protected: bytearray, cue: Cue, language: Language) -> bool:
-    """Whether the clause has its verb before the cue; requests have theirs at their start."""
-    if cue.sentence.kind != "question":
-        return True
-    lists = language.words
-    clause = cue.start
-    while clause > cue.sentence.start and (
-        tokens.words[clause - 1] != "," or tokens.words[clause] not in lists["question"]
-    ):
-        clause -= 1
-    return any(
-        not protected[token] and (tokens.words[token] in lists["auxiliary"] or _is_past(tokens, token, lists))
-        for token in range(clause, cue.start)
-    )
-
-
-def _verb(tokens: Tokens, protected: bytearray, cue: Cue, stop: int, language: Language) -> int:
-    lists = language.words
+def _verb(tokens: Tokens, clauses: Clauses, cue: Cue, stop: int, language: Language) -> int:
+    """The verb of the clause, which no relative pronoun precedes."""
+    relative = language.words["relative"]
     for token in range(cue.end + 1, stop):
-        if protected[token] or tokens.words[token - 1] in lists["relative"]:
-            continue
-        if tokens.words[token] in lists["auxiliary"] or _is_past(tokens, token, lists):
+        if clauses.verbs[token] and tokens.words[token - 1] not in relative:
             return token
     return stop
-
-
-def _is_past(tokens: Tokens, token: int, lists: Mapping[str, frozenset[str]]) -> bool:
-    word = tokens.words[token]
-    if tokens.text[tokens.starts[token]].isupper():
-        return False
-    return word in lists["past"] or (word.endswith("ed") and len(word) > 4)

@@ -64,9 +64,19 @@ def _ends_sentence(tokens: Tokens, token: int, protected: bytearray, language: L
         return True
     if token == 0 or tokens.starts[after] == tokens.ends[token]:
         return False
-    before = tokens.words[token - 1]
-    is_initial = len(before) == 1 or "." in before or before in language.words["abbreviation"]
-    return not is_initial and not tokens.text[tokens.starts[after]].islower()
+    if is_abbreviation(tokens.words[token - 1], language):
+        return False
+    return not tokens.text[tokens.starts[after]].islower()
+
+
+def is_abbreviation(word: str, language: Language) -> bool:
+    """Whether a full stop after a word belongs to it: "J.", "F.C.", "Jr.".
+
+    >>> from pyserini_compneg.decompose.language import load_language
+    >>> [is_abbreviation(word, load_language()) for word in ("j", "f.c", "jr", "it")]
+    [True, True, True, False]
+    """
+    return (len(word) == 1 and word.isalpha()) or "." in word or word in language.words["abbreviation"]
 
 
 def _kind(tokens: Tokens, start: int, end: int, protected: bytearray, language: Language) -> str:
@@ -89,7 +99,7 @@ def _kind(tokens: Tokens, start: int, end: int, protected: bytearray, language: 
                     return "request"
     if asks or opens:
         return "question"
-    if end - first > _MOST_PHRASE_WORDS or _has_verb(tokens, first, end, protected, lists):
+    if end - first > _MOST_PHRASE_WORDS or _has_verb(tokens, first, end, protected, language):
         return "statement"
     return "phrase"
 
@@ -102,10 +112,10 @@ def _is_request(words: list[str], first: int, lists: Mapping[str, frozenset[str]
     return word in lists["request"] and second not in ("of", "for") or (word == "looking" and second == "for")
 
 
-def _has_verb(tokens: Tokens, first: int, end: int, protected: bytearray, lists: Mapping[str, frozenset[str]]) -> bool:
+def _has_verb(tokens: Tokens, first: int, end: int, protected: bytearray, language: Language) -> bool:
     """Whether there is an auxiliary that belongs to no relative clause; a full stop makes up for one."""
-    words = tokens.words
-    if words[end - 1] == "." and end - first > 8:
+    words, lists = tokens.words, language.words
+    if words[end - 1] == "." and end - first > 8 and not is_abbreviation(words[end - 2], language):
         return True
     for token in range(first, end):
         if words[token] in lists["auxiliary"] and not protected[token]:

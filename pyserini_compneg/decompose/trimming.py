@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pyserini_compneg.decompose.language import Language
+from pyserini_compneg.decompose.sentences import is_abbreviation
 from pyserini_compneg.decompose.tokens import Tokens
 
 
@@ -15,7 +16,7 @@ def trim_excluded(tokens: Tokens, start: int, end: int, protected: bytearray, la
     >>> trim_excluded(tokens, 0, 6, bytearray(6), load_language())
     (4, 5)
     """
-    start, end = _without_signs(tokens, start, end)
+    start, end = _without_signs(tokens, start, end, language)
     lead_in = language.words["lead_in"]
     first = start
     while first < end and not protected[first] and (tokens.words[first] in lead_in or tokens.words[first] == ","):
@@ -40,15 +41,22 @@ def trim_wanted(tokens: Tokens, start: int, end: int, protected: bytearray, lang
     while start < end and not protected[start] and (tokens.words[start] in frame or not tokens.is_word(start)):
         start += 1
     while end > start and not protected[end - 1]:
-        if tokens.words[end - 1] not in connectors and (tokens.is_word(end - 1) or tokens.words[end - 1] == ")"):
+        if tokens.words[end - 1] not in connectors and _belongs_to_word(tokens, end - 1, language):
             break
         end -= 1
     return start, end
 
 
-def _without_signs(tokens: Tokens, start: int, end: int) -> tuple[int, int]:
+def _without_signs(tokens: Tokens, start: int, end: int, language: Language) -> tuple[int, int]:
     while start < end and not tokens.is_word(start) and tokens.words[start] not in ('"', "'", "("):
         start += 1
-    while end > start and not tokens.is_word(end - 1) and tokens.words[end - 1] not in ('"', "'", ")"):
+    while end > start and not _belongs_to_word(tokens, end - 1, language):
         end -= 1
     return start, end
+
+
+def _belongs_to_word(tokens: Tokens, token: int, language: Language) -> bool:
+    """Whether a token is no sign of its own: a word, the end of a quote, or the full stop of an abbreviation."""
+    if tokens.is_word(token) or tokens.words[token] in ('"', "'", ")"):
+        return True
+    return tokens.words[token] == "." and token > 0 and is_abbreviation(tokens.words[token - 1], language)
