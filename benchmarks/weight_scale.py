@@ -19,11 +19,11 @@ from pyserini_compneg.compose.composer import scoring_trees
 from pyserini_compneg.datasets.qrels import read_qrels
 from pyserini_compneg.datasets.topics import read_topics
 from pyserini_compneg.encode import Bm25QueryEncoder
-from pyserini_compneg.eval.measures import evaluate, mean
+from pyserini_compneg.eval.measures import evaluate, mean, parse_measures
 from pyserini_compneg.index import build_index
-from pyserini_compneg.reproduce.operators import MEASURES
 from pyserini_compneg.search import SignedImpactSearcher
 
+MEASURES = parse_measures(["nDCG@10", "R@100"])
 SCALES = (5, 10, 20, 32, 51.2, 64, 100, 128, 256, 1000)
 
 

@@ -43,6 +43,10 @@ class MeasureError(CompNegError, ValueError):
     """A measure that is unknown, or that is no mean over queries."""
 
 
+class ProtocolError(CompNegError, ValueError):
+    """An experiment that is not described as it has to be, or that does not fit the dataset."""
+
+
 class OutputError(CompNegError, OSError):
     """A result that cannot be written."""
 

@@ -18,12 +18,13 @@ alike, from left to right, tighter than OR. Topics are TSV (id and expression) o
 """
 
 
-def add_query_options(parser: argparse.ArgumentParser) -> None:
-    """Adds what queries are read, encoded and composed with."""
+def add_query_options(parser: argparse.ArgumentParser, many: bool = True) -> None:
+    """Adds what queries are read, encoded and composed with; where they are not many, no size of batches."""
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--topics", metavar="FILE", help="topics, TSV or JSON Lines, or - for standard input")
     what.add_argument("--query", metavar="EXPRESSION", help="one query")
-    parser.add_argument("--batch-size", type=count, default=64, metavar="N", help="queries a batch (default 64)")
+    if many:
+        parser.add_argument("--batch-size", type=count, default=64, metavar="N", help="queries a batch (default 64)")
     parser.add_argument(
         "--encoder",
         metavar="NAME",

@@ -20,7 +20,7 @@ FLOORS = (
     ("export",),
     ("compose", "encode", "datasets"),
     ("index", "search", "eval"),
-    ("reproduce",),
+    ("reproduce", "explain"),
 )
 COMMAND_LINE = {"cli", "query_options", "model_options"}
 TORCH = {"export", "models.pooling", "models.torch_model"}
@@ -152,6 +152,7 @@ def loaded(statement):
         "import pyserini_compneg.encode",
         "import pyserini_compneg.models",
         "import pyserini_compneg.model_options",
+        "import pyserini_compneg.explain",
         "from pyserini_compneg import *",
         "import pyserini_compneg; [getattr(pyserini_compneg, name) for name in dir(pyserini_compneg)]",
     ],

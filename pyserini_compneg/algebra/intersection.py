@@ -7,8 +7,12 @@ The factored form never builds a pair:
 
 so the operands' own terms are enough, on an ordinary index.
 
-Source: Krasakis, Yates, Kanoulas, Eq. 6 to 8, the norm in Eq. 8 read as a sum over pairs. Only positive weights take
-part: a root of a negative one is undefined.
+Source: Krasakis, Yates, Kanoulas, Eq. 6 to 8, the norm in Eq. 8 read as L1, a sum over pairs. Read as L2 it factorises,
+too, and is the geometric mean of the scores of the operands' top terms, but no sum over pairs:
+
+    √(Σᵢⱼ (√(aᵢbⱼ) · √(dᵢdⱼ))²)  =  √((Σᵢ aᵢdᵢ) · (Σⱼ bⱼdⱼ)).
+
+Only positive weights take part: a root of a negative one is undefined.
 """
 
 from __future__ import annotations

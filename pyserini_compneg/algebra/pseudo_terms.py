@@ -14,13 +14,13 @@ PAIR_SIGN = "∩"
 COMPLEMENT_SIGN = "¬"
 
 
-def pair_term(s: str, t: str) -> str:
-    """The pseudo-term of two terms, the same for either order; of a term with itself, the term.
+def pair_term(*terms: str) -> str:
+    """The pseudo-term of two terms or more, the same in any order; of a term with itself, the term.
 
-    >>> pair_term("venezuela", "colombia"), pair_term("birds", "birds")
-    ('colombia∩venezuela', 'birds')
+    >>> pair_term("venezuela", "colombia"), pair_term("birds", "birds"), pair_term("c", "a", "b", "a")
+    ('colombia∩venezuela', 'birds', 'a∩b∩c')
     """
-    return s if s == t else PAIR_SIGN.join(sorted((s, t)))
+    return PAIR_SIGN.join(sorted(set(terms)))
 
 
 def complement_term(term: str) -> str:

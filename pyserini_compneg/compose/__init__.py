@@ -12,6 +12,7 @@ from pyserini_compneg.compose.operators import (
 from pyserini_compneg.compose.protocol import QueryEncoder
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
 from pyserini_compneg.compose.queries import Query, compose_queries, compose_query, query_text
+from pyserini_compneg.compose.query_terms import QueryTerm, query_terms
 from pyserini_compneg.compose.scoring import (
     Linear,
     Max,
@@ -38,6 +39,7 @@ __all__ = [
     "Product",
     "Query",
     "QueryEncoder",
+    "QueryTerm",
     "ScoringNode",
     "Sum",
     "WEIGHT_SCALE",
@@ -52,6 +54,7 @@ __all__ = [
     "matches",
     "positive_weights",
     "quantised",
+    "query_terms",
     "query_text",
     "terms",
     "to_json",

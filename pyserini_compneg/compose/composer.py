@@ -109,7 +109,10 @@ class _Composer:
         operands = tuple(algebra.cpt_operands(vectors, self.operators.top_terms))
         share = self.operators.maxpool_weight if name == "cpt+maxpool" else 0.0
         pooled = Linear(scale(max_pool(vectors), share))
-        return _sum(Product(operands), pooled) if all(operands) else pooled
+        if not all(operands):
+            return pooled
+        product = Product(operands, 2 / len(operands), root=2) if name == "cpt-l2" else Product(operands)
+        return _sum(product, pooled)
 
     def _negative(self, expression: Expression) -> SparseVector:
         node = self.compose(expression)

@@ -1,4 +1,7 @@
-"""Composed queries as JSON: ``{"vector": …}`` for one linear leaf, else ``{"score": tree}``."""
+"""Composed queries as JSON: ``{"vector": …}`` for one linear leaf, else ``{"score": tree}``.
+
+A product says its ``power`` and its ``root`` where they are not 1/n, of n operands, and 1.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ from pyserini_compneg.compose.scoring import (
     ScoringNode,
     Sum,
     checked_operand,
+    checked_power,
+    checked_root,
     checked_weights,
 )
 from pyserini_compneg.errors import CompositionError
@@ -66,8 +71,9 @@ def _tree(node: ScoringNode) -> dict[str, Any]:
     match node:
         case Linear(weights):
             return _vector(weights)
-        case Product(operands):
-            return {"product": [_vector(operand) for operand in operands]}
+        case Product(operands, power, root):
+            tree: dict[str, Any] = {"product": [_vector(operand) for operand in operands]}
+            return tree | ({} if power is None else {"power": _number(power)}) | ({} if root == 1 else {"root": root})
         case Max(children):
             return {"max": [_tree(child) for child in children]}
         case Sum(children):
@@ -76,20 +82,34 @@ def _tree(node: ScoringNode) -> dict[str, Any]:
 
 def _vector(weights: SparseVector) -> dict[str, Any]:
     """Whole numbers are written as such: stock Anserini takes no others."""
-    return {"vector": {term: int(weight) if weight == int(weight) else weight for term, weight in weights.items()}}
+    return {"vector": {term: _number(weight) for term, weight in weights.items()}}
+
+
+def _number(number: float) -> float:
+    return int(number) if number == int(number) else number
 
 
 def _read(value: object, source: str, path: str, level: int) -> ScoringNode:
     if level > MAX_DEPTH:
         raise CompositionError(f"{source}: the score is more than {MAX_DEPTH} levels deep; flatten it")
+    if isinstance(value, Mapping) and "product" in value:
+        return _product(value, source, path)
     kind, body = _only_item(value, ("vector", "product", "max", "sum"), source, path)
     path = f"{path}.{kind}"
     if kind == "vector":
         return Linear(checked_weights(_object(body, source, path), source=f"{source}: {path}"))
-    if kind == "product":
-        return Product(tuple(_operand(member, source, place) for place, member in _members(body, source, path, 2)))
     children = tuple(_read(member, source, place, level + 1) for place, member in _members(body, source, path, 1))
     return Max(children) if kind == "max" else Sum(children)
+
+
+def _product(value: Mapping[str, Any], source: str, path: str) -> Product:
+    if unknown := [key for key in value if key not in ("product", "power", "root")]:
+        raise CompositionError(f"{source}: {path}: a product has no {unknown[0]!r}, only product, power, root")
+    members = _members(value["product"], source, f"{path}.product", 2)
+    operands = tuple(_operand(member, source, place) for place, member in members)
+    place = f"{source}: {path}"
+    power = checked_power(value["power"], len(operands), f"{place}.power") if "power" in value else None
+    return Product(operands, power, checked_root(value.get("root", 1), f"{place}.root"))
 
 
 def _operand(value: object, source: str, path: str) -> dict[str, float]:

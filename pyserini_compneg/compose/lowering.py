@@ -31,8 +31,8 @@ def lowered(node: ScoringNode, cpt: str = FACTORED, signed: bool = False) -> Sco
         signed: Whether the index keeps negative weights of documents.
 
     Raises:
-        CompositionError: An unknown form, or a conjunction of more than two operands to be materialised; the paper
-            defines pairs only.
+        CompositionError: An unknown form, or a conjunction to be materialised that is no sum over pairs: of more than
+            two operands, since the paper defines pairs only, or with a power or a root of its own, such as cpt-l2.
 
     >>> lowered(Product(({"andes": 4.0}, {"birds": 1.0})), "materialised")
     Linear(weights={'andes∩birds': 2.0})
@@ -68,6 +68,11 @@ def _materialised(node: ScoringNode) -> ScoringNode:
         case Linear():
             return node
         case Product(operands):
+            if not node.is_sum_over_tuples:
+                raise CompositionError(
+                    f"a product of power {node.exponent:g} and root {node.root} is no sum over pairs; use the factored "
+                    "form (--cpt factored), or --intersection cpt"
+                )
             return Linear(algebra.cpt_pairs(operands, top=max(map(len, operands))))
         case Max(children):
             return Max(tuple(map(_materialised, children)))

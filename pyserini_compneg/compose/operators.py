@@ -10,7 +10,7 @@ from pyserini_compneg.algebra.difference import CONSTANT_WEIGHT, NRF_WEIGHT, PRO
 from pyserini_compneg.errors import CompositionError
 
 UNIONS = (*algebra.UNIONS, "dismax", "vanilla")
-INTERSECTIONS = ("cpt", "cpt+maxpool", *algebra.INTERSECTIONS, "vanilla")
+INTERSECTIONS = ("cpt", "cpt+maxpool", "cpt-l2", *algebra.INTERSECTIONS, "vanilla")
 DIFFERENCES = (*algebra.DIFFERENCES, "vanilla")
 
 
@@ -22,7 +22,7 @@ class Operators:
         union: One of ``UNIONS``.
         intersection: One of ``INTERSECTIONS``.
         difference: One of ``DIFFERENCES``.
-        top_terms: How many terms of each operand a conjunction combines (cpt); the paper takes 5.
+        top_terms: How many terms of each operand a conjunction combines (cpt, cpt-l2); the paper takes 5.
         maxpool_weight: The share of maxpool in ``cpt+maxpool``.
         nrf_weight: λ of ``nrf``.
         constant_weight: λ of ``constant``.

@@ -15,6 +15,8 @@ from pyserini_compneg.vectors import SparseVector, checked, max_pool, positive_p
 
 SMALLEST_WEIGHT = 1e-18
 LARGEST_WEIGHT = 1e18
+LARGEST_DEGREE = 16
+"""The most for power · operands of a product, and for its root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +36,44 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """Π over the n operands of Σ (w·d)^(1/n): Combined Pseudo-Terms, factored. A document matches when all operands do.
+    """(Π over the n operands of Σ (w·d)^power)^(1/root). A document matches when all operands do.
+
+    Combined Pseudo-Terms, factored, are the power 1/n and the root 1, or in the L2 reading of Eq. 8 the power 2/n and
+    the root 2; a product of plain scores is the power 1 and the root 1.
+
+    Attributes:
+        operands: Vectors of positive weights.
+        power: Above 0, at most 1 and at most ``LARGEST_DEGREE`` / n; None for 1/n, which is always kept as None.
+        root: A whole number from 1 to ``LARGEST_DEGREE``.
 
     Raises:
-        CompositionError: Fewer than two operands, one without a term, or a weight that is not positive.
+        CompositionError: Fewer than two operands, one without a term, a weight that is not positive, or a power or a
+            root out of its range.
     """
 
     operands: tuple[SparseVector, ...]
+    power: float | None = None
+    root: int = 1
 
     def __post_init__(self) -> None:
-        """Checks the operands and drops zeros."""
+        """Checks everything and drops zeros."""
         if len(self.operands) < 2:
             raise CompositionError(f"a product needs two or more operands, got {len(self.operands)}")
         operands = tuple(checked_operand(operand, f"Product[{i}]") for i, operand in enumerate(self.operands))
         object.__setattr__(self, "operands", operands)
+        if self.power is not None:
+            object.__setattr__(self, "power", checked_power(self.power, len(operands), "Product"))
+        checked_root(self.root, "Product")
+
+    @property
+    def exponent(self) -> float:
+        """The power as a number."""
+        return 1 / len(self.operands) if self.power is None else self.power
+
+    @property
+    def is_sum_over_tuples(self) -> bool:
+        """Whether it is what pseudo-terms score, a sum over the tuples of the operands' terms."""
+        return self.power is None and self.root == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +141,17 @@ def _value(node: ScoringNode, impacts: SparseVector) -> float:
     match node:
         case Linear(weights):
             return math.fsum(weight * impacts[term] for term, weight in weights.items() if term in impacts)
-        case Product(operands):
-            return math.prod(_sum_of_roots(operand, impacts, len(operands)) for operand in operands)
+        case Product(operands, _, root):
+            product = math.prod(_sum_of_powers(operand, impacts, node.exponent) for operand in operands)
+            return product if root == 1 else product ** (1 / root)
         case Max(children):
             return max((_value(child, impacts) for child in children if matches(child, impacts)), default=0.0)
         case Sum(children):
             return math.fsum(_value(child, impacts) for child in children)
 
 
-def _sum_of_roots(weights: SparseVector, impacts: SparseVector, degree: int) -> float:
-    return math.fsum((weight * impacts[term]) ** (1 / degree) for term, weight in weights.items() if term in impacts)
+def _sum_of_powers(weights: SparseVector, impacts: SparseVector, power: float) -> float:
+    return math.fsum((weight * impacts[term]) ** power for term, weight in weights.items() if term in impacts)
 
 
 def leaf_vectors(node: ScoringNode) -> Iterator[SparseVector]:
@@ -188,6 +215,23 @@ def checked_operand(weights: SparseVector, source: str) -> dict[str, float]:
         if weight < 0:
             raise CompositionError(f"{source}: the weight of {term!r} in a product must be positive, got {weight!r}")
     return result
+
+
+def checked_power(power: object, operands: int, source: str) -> float | None:
+    """The power of a product, None if it is 1/n; within its range no product of weights leaves that of a double."""
+    most = min(1.0, LARGEST_DEGREE / operands)
+    if isinstance(power, bool) or not isinstance(power, (int, float)) or not 0 < power <= most:
+        raise CompositionError(
+            f"{source}: the power of {operands} operands must be above 0 and at most {most:g}, got {power!r}"
+        )
+    return None if power == 1 / operands else float(power)
+
+
+def checked_root(root: object, source: str) -> int:
+    """The root of a product."""
+    if isinstance(root, bool) or not isinstance(root, int) or not 1 <= root <= LARGEST_DEGREE:
+        raise CompositionError(f"{source}: the root must be a whole number from 1 to {LARGEST_DEGREE}, got {root!r}")
+    return root
 
 
 def _checked_children(children: Sequence[object], name: str) -> tuple[ScoringNode, ...]:

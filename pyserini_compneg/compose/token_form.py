@@ -52,6 +52,8 @@ def stock_obstacle(node: ScoringNode) -> tuple[str, str] | None:
     for term, weight in weights:
         if weight < 0:
             return "negative", f"a negative weight, {weight:g} of {term!r}"
+    if any(isinstance(part, Product) and not part.is_sum_over_tuples for part in _nodes(node)):
+        return "power", "a product with powers or a root of its own"
     kinds = {type(part) for part in _nodes(node)}
     for kind, name, what in (
         (Product, PRODUCT, "a product"),

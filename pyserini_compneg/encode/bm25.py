@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pyserini_compneg.lucene import ImpactReader, analyze
+from pyserini_compneg.models.options import checked_ablation
 
 K1 = 0.9
 B = 0.4
@@ -69,10 +70,15 @@ class Bm25QueryEncoder:
 
     Args:
         reader: The index; its document frequencies are the statistics.
+        ablation: One of ``ABLATIONS``. BM25 expands no query, so there is nothing to take away but the weights.
+
+    Raises:
+        EncodingError: An unknown ablation.
     """
 
-    def __init__(self, reader: ImpactReader) -> None:
+    def __init__(self, reader: ImpactReader, ablation: str | None = None) -> None:
         self._reader = reader
+        self._weighs = checked_ablation(ablation) in ("none", "no-expansion")
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """The weights, above 0, of the terms of each text; an empty vector where no term is known."""
@@ -84,6 +90,8 @@ class Bm25QueryEncoder:
             for term, frequency in zip(vocabulary, self._reader.document_frequencies(vocabulary), strict=True)
             if frequency
         }
+        if not self._weighs:
+            return [{term: 1.0 for term in terms if term in idf} for terms in analysed]
         return [{term: count * idf[term] for term, count in terms.items() if term in idf} for terms in analysed]
 
     def encode(self, text: str) -> dict[str, float]:

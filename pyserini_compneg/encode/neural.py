@@ -16,7 +16,6 @@ from pyserini_compneg.encode.vector_cache import VectorCache
 from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.export import model_hash
 from pyserini_compneg.models import (
-    ABLATIONS,
     Checkpoint,
     ModelOptions,
     NeuralSide,
@@ -25,6 +24,7 @@ from pyserini_compneg.models import (
     read_checkpoint,
 )
 from pyserini_compneg.models.cache import cache_home
+from pyserini_compneg.models.options import checked_ablation
 
 IMPACT_SCALE = 256 / 5
 """Pyserini's and Anserini's scale for SPLADE: impact = round(weight / 5 * 256)."""
@@ -69,9 +69,7 @@ class ModelQueryEncoder:
         options: ModelOptions | None = None,
         ablation: str | None = None,
     ) -> None:
-        options, ablation = options or DEFAULTS, ablation or ABLATIONS[0]
-        if ablation not in ABLATIONS:
-            raise EncodingError(f"ablation must be one of {', '.join(ABLATIONS)}, got {ablation!r}")
+        options, ablation = options or DEFAULTS, checked_ablation(ablation)
         self.name = checkpoint.name
         self._side = checkpoint.query
         if ablation == "doc-only":

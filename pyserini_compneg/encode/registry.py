@@ -32,7 +32,7 @@ def query_encoder(
             or None, for the one that the manifest names.
         reader: The index; None where there is none, and so nothing to check the encoder against.
         model_options: How a model is run; None for the defaults.
-        ablation: What is left out of a model's query vectors, one of ``ABLATIONS``; None for nothing.
+        ablation: What is left out of query vectors, one of ``ABLATIONS``; None for nothing.
 
     Raises:
         IndexFormatError: The encoder is not that of the index or needs one, or none is named anywhere.
@@ -47,15 +47,15 @@ def query_encoder(
         raise IndexFormatError(f"{place}, so name the --encoder")
     if name != BM25 and not Path(name).is_file():
         return _model(name, reader, model_options, ablation)
-    if model_options is not None or ablation is not None:
-        raise EncodingError(
-            f"{name}: is no neural model, so it takes no options of one, such as --precision or --ablation"
-        )
+    if model_options is not None:
+        raise EncodingError(f"{name}: is no neural model, so it takes no options of one, such as --precision")
     if name == BM25:
         if reader is None:
             raise IndexFormatError("bm25 weighs a query's terms by the statistics of an index; name the --index")
         _check(name, manifest, reader.folder)
-        return Bm25QueryEncoder(reader)
+        return Bm25QueryEncoder(reader, ablation)
+    if ablation is not None:
+        raise EncodingError(f"{name}: vectors that were encoded elsewhere are taken as they are; leave out --ablation")
     return _cached(name, reader)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator
+from array import array
+from collections.abc import Collection, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ from pyserini_compneg.json_objects import parse_json_object
 Run = dict[str, dict[str, float]]
 
 _logger = logging.getLogger(__name__)
-_Scored = tuple[str, str, float]
+_Scored = tuple[str, str, float, float | None]
+"""Query, document, score, and the rank where the format has one."""
 
 
 def read_run(path: str | Path) -> Run:
@@ -23,28 +26,46 @@ def read_run(path: str | Path) -> Run:
 
     The format is recognised by the first line: a JSON object, the six columns of TREC, or the three of MS MARCO,
     whose ranks become scores, -1 for rank 1, -2 for rank 2. A file without lines is a run without results; it is
-    worth a warning, as every query then scores 0.
+    worth a warning, as every query then scores 0. So are TREC ranks that do not follow the scores: the scores count.
 
     Args:
         path: The file, plain or gzip, or ``-`` for standard input.
 
     Raises:
-        RunFormatError: A line that is none of a run, or a document that is ranked twice for a query.
+        RunFormatError: A line that is none of a run, a document that is ranked twice for a query, or a rank of MS MARCO
+            that two documents have.
     """
     run: Run = {}
+    ranks: dict[str, array[float]] = {}
     read_line = None
     for number, line in iter_lines(path, RunFormatError):
         source = f"{source_name(path)}:{number}"
         if read_line is None:
             read_line = _line_reader(line, source)
-        for qid, docid, score in read_line(line, source):
+        for qid, docid, score, rank in read_line(line, source):
             documents = run.setdefault(qid, {})
             if docid in documents:
                 raise RunFormatError(f"{source}: document {docid!r} is ranked twice for query {qid!r}")
             documents[docid] = score
+            if rank is not None:
+                ranks.setdefault(qid, array("d")).append(rank)
     if not run:
         _logger.warning("%s: the run is empty, so every query scores 0", source_name(path))
+    wrong = [qid for qid, given in ranks.items() if not _follow(given, run[qid].values())]
+    if wrong and read_line is _msmarco_line:
+        raise RunFormatError(f"{source_name(path)}: query {wrong[0]!r} has two documents of the same rank")
+    if wrong:
+        share = f"{len(wrong)} of {len(run)} queries, first {wrong[0]!r}"
+        _logger.warning("%s: the ranks do not follow the scores, which count, in %s", source_name(path), share)
     return run
+
+
+def _follow(ranks: Collection[float], scores: Collection[float]) -> bool:
+    """Whether no two ranks are equal, and a higher score always has the better one; NaN is no rank."""
+    if all(a < b for a, b in pairwise(ranks)) and all(a >= b for a, b in pairwise(scores)):  # in the order of the file
+        return True
+    by_score = sorted(zip((-score for score in scores), ranks, strict=True))
+    return all(a < b for (_, a), (_, b) in pairwise(by_score))
 
 
 def _line_reader(first_line: str, source: str) -> Any:
@@ -64,7 +85,11 @@ def _trec_line(line: str, source: str) -> Iterator[_Scored]:
     columns = line.split()
     if len(columns) != 6:
         raise RunFormatError(f"{source}: expected the 6 columns `qid Q0 docid rank score tag`, found {len(columns)}")
-    yield columns[0], columns[2], _score(columns[4], source)
+    try:
+        rank = float(columns[3])
+    except ValueError:
+        rank = math.nan
+    yield columns[0], columns[2], _score(columns[4], source), rank
 
 
 def _msmarco_line(line: str, source: str) -> Iterator[_Scored]:
@@ -73,7 +98,8 @@ def _msmarco_line(line: str, source: str) -> Iterator[_Scored]:
         raise RunFormatError(f"{source}: expected the 3 columns `qid docid rank`, found {len(columns)}")
     if not columns[2].isdecimal() or int(columns[2]) < 1:
         raise RunFormatError(f"{source}: the rank must be a whole number from 1, got {columns[2]!r}")
-    yield columns[0], columns[1], -float(columns[2])
+    rank = float(columns[2])
+    yield columns[0], columns[1], -rank, rank
 
 
 def _json_line(line: str, source: str) -> Iterator[_Scored]:
@@ -84,7 +110,7 @@ def _json_line(line: str, source: str) -> Iterator[_Scored]:
     for hit in hits:
         if not isinstance(hit, dict) or not isinstance(hit.get("docid"), str):
             raise RunFormatError(f'{source}: a hit must be {{"docid": text, "score": number}}, got {hit!r:.60}')
-        yield qid, hit["docid"], _score(hit.get("score"), source)
+        yield qid, hit["docid"], _score(hit.get("score"), source), None
 
 
 def _score(value: Any, source: str) -> float:

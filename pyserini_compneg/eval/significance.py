@@ -55,6 +55,11 @@ class Comparison:
         """Significantly better by the corrected t-test."""
         return self.difference > 0 and self.t_test.holm < LEVEL
 
+    @property
+    def is_worse(self) -> bool:
+        """Significantly worse by the corrected t-test."""
+        return self.difference < 0 and self.t_test.holm < LEVEL
+
 
 def compare(values: Mapping[str, Sequence[float]], randomise: bool = True) -> list[Comparison]:
     """Compares each run with each other run; the correction is over all pairs of runs.

@@ -41,12 +41,12 @@ def term_frequencies(texts: Iterable[str], terms: Iterable[str]) -> TermFrequenc
     >>> term_frequencies(["A rock band.", "Rock, rock, roll"], ["rock"])
     TermFrequencies(texts=1.0, words=0.5)
     """
-    phrases = {tuple(_words(term)): term for term in terms}
+    phrases = {tuple(words_of(term)): term for term in terms}
     if not phrases or () in phrases:
         raise ValueError(f"terms must be words or phrases, at least one, got {phrases.get((), 'none')!r}")
     holding = occurrences = words_in_all = texts_in_all = 0
     for text in texts:
-        words = _words(text)
+        words = words_of(text)
         found = sum(_occurrences(words, phrase) for phrase in phrases)
         holding += found > 0
         occurrences += found
@@ -55,7 +55,8 @@ def term_frequencies(texts: Iterable[str], terms: Iterable[str]) -> TermFrequenc
     return TermFrequencies(holding / max(texts_in_all, 1), occurrences / max(words_in_all, 1))
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """The words of a text, without case."""
     return _WORD.findall(text.casefold())
 
 

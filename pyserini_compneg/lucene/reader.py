@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
+import os
 from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pyserini_compneg.errors import IndexFormatError
+from pyserini_compneg.errors import CollectionError, IndexFormatError
 from pyserini_compneg.lucene.gate import is_java, java_class, message_of
 from pyserini_compneg.lucene.manifest import Manifest
 
@@ -63,7 +66,7 @@ class ImpactReader:
         self.manifest = Manifest.read(self.folder)
         searcher = java_class("io.compneg.SignedSearcher")
         try:
-            self._searcher = searcher(str(self.folder), CONTENTS)
+            self._searcher = searcher(os.path.abspath(self.folder), CONTENTS)
         except Exception as cause:
             if not is_java(cause):
                 raise
@@ -117,6 +120,43 @@ class ImpactReader:
         lines = "\n".join(queries).encode()
         packed = self._call(self._searcher.search, lines, hits, min(threads, len(queries)))
         return _unpack(bytes(packed.tostring()), len(queries))
+
+    def score(
+        self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1
+    ) -> list[list[float | None]]:
+        """Scores given documents, to the last bit as :meth:`search` does.
+
+        Args:
+            queries: As for :meth:`search`.
+            docids: The documents of each query, in any order.
+            threads: Queries at once.
+
+        Returns:
+            The scores of each query's documents, in their order; None for a document that the query does not match.
+
+        Raises:
+            CollectionError: The index has no such document.
+        """
+        if not queries:
+            return []
+        for docid in itertools.chain.from_iterable(docids):
+            if "\0" in docid:
+                raise self.unknown_document(docid)
+        counts = array("i", map(len, docids))
+        ids = "".join(f"{docid}\0" for docid in itertools.chain.from_iterable(docids))
+        lines = "\n".join(queries).encode()
+        packed = self._call(self._searcher.score, lines, counts.tobytes() + ids.encode(), threads)
+        scores = iter(array("f", bytes(packed.tostring())))
+        return [[self._checked_score(docid, next(scores)) for docid in group] for group in docids]
+
+    def _checked_score(self, docid: str, score: float) -> float | None:
+        if score == math.inf:
+            raise self.unknown_document(docid)
+        return None if math.isnan(score) else score
+
+    def unknown_document(self, docid: str) -> CollectionError:
+        """What to raise where the index has no document of that id."""
+        return CollectionError(f"{self.folder} has no document {docid!r}")
 
     def explain(self, query: str, docid: str) -> dict[str, Any] | None:
         """The parts of a document's score, as ``io.compneg.Explainer`` has them; None for an unknown document."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,7 +76,7 @@ class ImpactWriter:
             "resume": resume,
         }
         indexer = java_class("io.compneg.ImpactIndexer")
-        self._indexer = self._call(indexer, str(folder), json.dumps(settings))
+        self._indexer = self._call(indexer, os.path.abspath(folder), json.dumps(settings))
 
     def __enter__(self) -> ImpactWriter:
         """Returns the writer itself."""

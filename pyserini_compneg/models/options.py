@@ -17,6 +17,17 @@ ABLATIONS = ("none", "no-expansion", "no-weighting", "doc-only")
 weights, all being 1 then; or both, so that no network is needed for queries."""
 
 
+def checked_ablation(ablation: str | None) -> str:
+    """The ablation, ``none`` for None.
+
+    Raises:
+        EncodingError: It is unknown.
+    """
+    if ablation not in (None, *ABLATIONS):
+        raise EncodingError(f"ablation must be one of {', '.join(ABLATIONS)}, got {ablation!r}")
+    return ablation or ABLATIONS[0]
+
+
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
     """How a model is run, and what is kept of its vectors.

@@ -30,9 +30,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(argv: Sequence[str] | None) -> None:
     args = _parser().parse_args(argv)
+    from pyserini_compneg.datasets import open_dataset
     from pyserini_compneg.expression import parse
     from pyserini_compneg.index import build_index
-    from pyserini_compneg.reproduce.operators import MEASURES, compare_operators
+    from pyserini_compneg.reproduce.experiment import Engine
+    from pyserini_compneg.reproduce.protocol_file import read_protocol
+    from pyserini_compneg.reproduce.reproduction import reproduce
     from pyserini_compneg.search import SignedImpactSearcher
     from pyserini_compneg.search.batch import search_topics
     from pyserini_compneg.search.display import show_hits
@@ -47,12 +50,18 @@ def _main(argv: Sequence[str] | None) -> None:
             show_hits(sys.stdout, searcher, parse(text), _HITS_SHOWN)
             print()
         search_topics(searcher, QUERIES, args.output, threads=2)
-    print(f"{'query template':<30}{'operators':<28}" + "".join(f"{measure.name:>9}" for measure in MEASURES))
-    for row in compare_operators(args.index, QUERIES):
-        print(f"{row.template:<30}{row.operators:<28}" + "".join(f"{value:>9.3f}" for value in row.values))
+    results = reproduce(read_protocol("table1"), open_dataset(SAMPLE), [Engine("bm25", args.index)], args.report)
+    for section in results.sections:
+        print(f"{section.title:<40}" + "".join(f"{measure:>9}" for measure in results.measures))
+        for row in section.rows:
+            print(f"  {row.name:<38}" + "".join(f"{row.cells[name].value:>9.3f}" for name in results.measures))
     print(f"\nThe run with the default operators is {args.output}. Score it again, or search for yourself:")
     print(f"  python -m pyserini_compneg.eval --qrels {QUERIES} --run {args.output} --by template")
     print(f"  python -m pyserini_compneg.search --index {args.index} --query 'spy films NOT comedies'")
+    print("The table as a report with plots, significance and examples (pip install 'pyserini_compneg[report]'):")
+    print(
+        f"  python -m pyserini_compneg.reproduce table1 --dataset {SAMPLE} --index {args.index} --report {args.report}"
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -64,6 +73,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--index", type=Path, default=Path("indexes/sample"), metavar="DIR", help="folder of the index")
     parser.add_argument("--output", type=Path, default=Path("runs/sample.txt"), metavar="RUN", help="the run to write")
+    parser.add_argument(
+        "--report", type=Path, default=Path("runs/sample"), metavar="DIR", help="folder for the runs of all operators"
+    )
     return parser
 
 

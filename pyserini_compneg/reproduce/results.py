@@ -60,6 +60,8 @@ class Section:
         rows: In the order of the protocol.
         baseline: The row that differences are shown against.
         per_query: ``{row name: {query id: {measure: value}}}``.
+        qrels: The judgements of just these queries, relative to the report's folder: ``eval`` takes means over all
+            queries of a file.
     """
 
     title: str
@@ -67,6 +69,7 @@ class Section:
     rows: tuple[Row, ...]
     baseline: str
     per_query: Mapping[str, Mapping[str, Mapping[str, float]]] = field(repr=False)
+    qrels: str = "qrels.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,8 @@ class Results:
         curves: The curves, if the protocol has any.
         examples: The best and the worst queries.
         seconds: How long the runs took, cached ones not counted.
+        lower_is_better: The measures of which this holds.
+        papers_dataset: The name of the paper's dataset, such as ``QUEST``; shown where the dataset is another.
     """
 
     protocol: str
@@ -171,6 +176,8 @@ class Results:
     curves: tuple[Curve, ...] = ()
     examples: tuple[Example, ...] = ()
     seconds: float = 0.0
+    lower_is_better: tuple[str, ...] = ()
+    papers_dataset: str = ""
 
 
 def write_results(results: Results, path: Path) -> None:

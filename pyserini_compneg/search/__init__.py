@@ -2,7 +2,18 @@
 
 from pyserini_compneg.search.composed_encoder import ComposedQueryEncoder
 from pyserini_compneg.search.explanation import Contribution, Explanation
+from pyserini_compneg.search.query_explanation import ExplainedDocument, ExplainedQuery, explain_query
 from pyserini_compneg.search.run_writer import Hit, write_run
 from pyserini_compneg.search.searcher import SignedImpactSearcher
 
-__all__ = ["ComposedQueryEncoder", "Contribution", "Explanation", "Hit", "SignedImpactSearcher", "write_run"]
+__all__ = [
+    "ComposedQueryEncoder",
+    "Contribution",
+    "ExplainedDocument",
+    "ExplainedQuery",
+    "Explanation",
+    "Hit",
+    "SignedImpactSearcher",
+    "explain_query",
+    "write_run",
+]

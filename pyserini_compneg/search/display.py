@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from pyserini_compneg.compose import Query, query_text
+from pyserini_compneg.search.columns import printable
 from pyserini_compneg.search.explanation import Contribution
 from pyserini_compneg.search.searcher import SignedImpactSearcher
 
@@ -26,7 +27,7 @@ def show_hits(handle: TextIO, searcher: SignedImpactSearcher, query: Query, k: i
     width = len(str(len(hits)))
     for rank, hit in enumerate(hits, 1):
         explanation = searcher.explain(node, hit.docid)
-        handle.write(f"  {rank:>{width}}  {hit.score:>11.3f}  {_title(searcher, hit.docid)}\n")
+        handle.write(f"  {rank:>{width}}  {hit.score:>11.3f}  {titled(searcher.title(hit.docid), hit.docid)}\n")
         for sign, parts in (
             ("+", explanation.pulled_up(_TERMS_SHOWN)),
             ("-", explanation.pushed_down(_TERMS_SHOWN)),
@@ -35,12 +36,9 @@ def show_hits(handle: TextIO, searcher: SignedImpactSearcher, query: Query, k: i
                 handle.write(f"  {'':>{width}}  {sign:>11}  {_listed(parts)}\n")
 
 
-def _title(searcher: SignedImpactSearcher, docid: str) -> str:
-    title = (searcher.doc(docid) or {}).get("title")
-    if not isinstance(title, str) or not title:
-        return docid
-    printable = "".join(character if character.isprintable() else " " for character in title)
-    return f"{printable}  [{docid}]"
+def titled(title: str | None, docid: str) -> str:
+    """How a document is called where there is room for its title."""
+    return f"{printable(title)}  [{docid}]" if title else docid
 
 
 def _listed(parts: Sequence[Contribution]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
+from pyserini_compneg.algebra import pair_term
 from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode
 from pyserini_compneg.vectors import positive_part
 
@@ -31,7 +32,8 @@ class Explanation:
         score: Its score, a 32-bit float as in the ranking.
         matched: Whether the query retrieves the document at all.
         contributions: The parts, largest amount first. Their exact sum, rounded to a 32-bit float, is the score; where
-            conjunctions take part, up to the rounding of their products in 64 bits.
+            conjunctions take part, up to the rounding of their products in 64 bits. Of a conjunction with a root, such
+            as cpt-l2, each tuple of terms has a part in proportion to what it adds below the root.
     """
 
     docid: str
@@ -79,7 +81,7 @@ def _explain(node: ScoringNode, channels: Iterator[Sequence[Any]]) -> _Node:
     if isinstance(node, Linear):
         return _explain_linear(node, channels)
     if isinstance(node, Product):
-        return _explain_product([next(channels) for _ in node.operands])
+        return _explain_product([next(channels) for _ in node.operands], node.root)
     children = [_explain(child, channels) for child in node.children]
     matched = [child for child in children if child.matched]
     if isinstance(node, Max):
@@ -95,15 +97,19 @@ def _explain_linear(node: Linear, channels: Iterator[Sequence[Any]]) -> _Node:
     return _Node(bool(gains), gains + losses)
 
 
-def _explain_product(operands: Sequence[Sequence[Any]]) -> _Node:
-    """Π of sums = Σ of products: one part for each tuple of terms, as if the pairs were in the index."""
+def _explain_product(operands: Sequence[Sequence[Any]], root: int) -> _Node:
+    """Π of sums = Σ of products: one part for each tuple of terms, as if the pairs were in the index.
+
+    A root of the sum is shared out in proportion to the parts.
+    """
     if not all(operands):
         return _Node(False, [])
+    total = math.prod(math.fsum(amount for _, _, amount in operand) for operand in operands)
+    share = total ** (1 / root - 1)
     if math.prod(len(operand) for operand in operands) > _MOST_TUPLES:
-        total = math.prod(math.fsum(amount for _, _, amount in operand) for operand in operands)
-        return _Node(True, [Contribution(f"conjunction of {len(operands)}", total)])
+        return _Node(True, [Contribution(f"conjunction of {len(operands)}", share * total)])
     parts = []
     for combination in product(*operands):
-        terms = sorted({term for term, _, _ in combination})
-        parts.append(Contribution("∩".join(terms), math.prod(amount for _, _, amount in combination)))
+        term = pair_term(*(term for term, _, _ in combination))
+        parts.append(Contribution(term, share * math.prod(amount for _, _, amount in combination)))
     return _Node(True, parts)

@@ -21,7 +21,7 @@ from pyserini_compneg.compose import (
 from pyserini_compneg.compose.lowering import FACTORED, MATERIALISED, checked_cpt
 from pyserini_compneg.compose.quantisation import checked_scale
 from pyserini_compneg.encode import query_encoder
-from pyserini_compneg.errors import CollectionError, IndexFormatError
+from pyserini_compneg.errors import IndexFormatError
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.models import ModelOptions
 from pyserini_compneg.search.explanation import Explanation, explain_score
@@ -46,6 +46,11 @@ class SignedImpactSearcher:
         model_options: How a model that is named encodes the atoms; None for the defaults.
         ablation: What is left out of its vectors, one of ``pyserini_compneg.models.ABLATIONS``; None for nothing.
 
+    Attributes:
+        reader: The open index.
+        operators: As given.
+        weight_scale: As given.
+
     Raises:
         IndexFormatError: No index there, one of another encoder, or one without the pairs of ``materialised``.
         DownloadError: A prebuilt index cannot be downloaded.
@@ -68,7 +73,7 @@ class SignedImpactSearcher:
     ) -> None:
         self.operators = operators or Operators()
         self._cpt = checked_cpt(cpt)
-        self._weight_scale = checked_scale(weight_scale)
+        self.weight_scale = checked_scale(weight_scale)
         self._encoder = encoder
         self._model = (model_options, ablation)
         self.reader = ImpactReader(index_dir)
@@ -96,6 +101,11 @@ class SignedImpactSearcher:
     def num_docs(self) -> int:
         """Documents in the index."""
         return self.reader.document_count
+
+    @property
+    def encoder(self) -> QueryEncoder:
+        """What encodes the atoms; the one that the manifest names is loaded when it is first needed."""
+        return self._query_encoder()
 
     def search(self, query: Query, k: int = 10) -> list[Hit]:
         """The k best documents, fewer when fewer match; equal scores by ascending docid.
@@ -133,8 +143,7 @@ class SignedImpactSearcher:
         if k < 1 or threads < 1:
             raise ValueError(f"k and threads must be 1 or more, got k={k}, threads={threads}")
         composed = self.compose(queries)
-        lines = [json.dumps(to_json(node), ensure_ascii=False) for node in composed]
-        rankings = self.reader.search(lines, k, threads)
+        rankings = self.reader.search([_line(node) for node in composed], k, threads)
         for qid, node, ranking in zip(qids, composed, rankings, strict=True):
             if not ranking.docids:
                 known = "none of its terms is known" if is_empty(node) else "no document matches"
@@ -144,16 +153,44 @@ class SignedImpactSearcher:
             for qid, ranking in zip(qids, rankings, strict=True)
         }
 
-    def compose(self, queries: Sequence[Query]) -> list[ScoringNode]:
-        """The scoring tree of each query, as it will be searched."""
+    def score(self, query: Query, docids: Sequence[str]) -> list[float | None]:
+        """The scores of given documents, to the last bit those of a ranking of all documents.
+
+        Args:
+            query: As for :meth:`search`.
+            docids: The documents, in any order.
+
+        Returns:
+            A score for each; None for a document that the query does not match.
+
+        Raises:
+            CollectionError: The index has no such document.
+        """
+        return self.batch_score([query], [docids])[0]
+
+    def batch_score(
+        self, queries: Sequence[Query], docids: Sequence[Sequence[str]], threads: int = 1
+    ) -> list[list[float | None]]:
+        """As :meth:`score` for many queries, each with documents of its own."""
+        if len(docids) != len(queries):
+            raise ValueError(f"{len(queries)} queries need as many lists of docids, got {len(docids)}")
+        return self.reader.score([_line(node) for node in self.compose(queries)], docids, threads)
+
+    def compose(self, queries: Sequence[Query], operators: Operators | None = None) -> list[ScoringNode]:
+        """The scoring tree of each query, as it will be searched.
+
+        Args:
+            queries: The queries.
+            operators: What stands for union, intersection and difference; None for the searcher's own.
+        """
         composed = all(isinstance(query, ScoringNode) for query in queries)
         return compose_queries(
             queries,
-            None if composed else self._query_encoder(),
-            self.operators,
+            None if composed else self.encoder,
+            operators or self.operators,
             cpt=self._cpt,
             signed=self.reader.manifest is not None and self.reader.manifest.signed,
-            weight_scale=self._weight_scale,
+            weight_scale=self.weight_scale,
         )
 
     def explain(self, query: Query, docid: str) -> Explanation:
@@ -163,15 +200,20 @@ class SignedImpactSearcher:
             CollectionError: The index has no such document.
         """
         (node,) = self.compose([query])
-        parts = self.reader.explain(json.dumps(to_json(node), ensure_ascii=False), docid)
+        parts = self.reader.explain(_line(node), docid)
         if parts is None:
-            raise CollectionError(f"{self.reader.folder} has no document {docid!r}")
+            raise self.reader.unknown_document(docid)
         return explain_score(node, docid, parts)
 
     def doc(self, docid: str) -> Mapping[str, object] | None:
         """The stored source of a document, if it was stored."""
         raw = self.reader.raw(docid)
         return None if raw is None else json.loads(raw)
+
+    def title(self, docid: str) -> str | None:
+        """The ``title`` of a document's stored source, if there is one."""
+        title = (self.doc(docid) or {}).get("title")
+        return title if isinstance(title, str) and title else None
 
     def _query_encoder(self) -> QueryEncoder:
         if self._encoder is None or isinstance(self._encoder, (str, Path)):
@@ -187,3 +229,7 @@ class SignedImpactSearcher:
                 f"{self.reader.folder} holds no pairs of terms; build it with python -m pyserini_compneg.index "
                 "--pair-terms N, or use --cpt factored, which needs none"
             )
+
+
+def _line(node: ScoringNode) -> str:
+    return json.dumps(to_json(node), ensure_ascii=False)

@@ -34,6 +34,15 @@ def test_written_form():
     assert to_json(Linear({})) == {"vector": {}}
 
 
+def test_powers_and_roots_are_written_where_they_are_not_those_of_pseudo_terms():
+    operands = {"a": 1.0}, {"b": 2.0}
+    written = {"product": [{"vector": {"a": 1}}, {"vector": {"b": 2}}]}
+    assert to_json(Product(operands, 0.5)) == {"score": written}
+    assert to_json(Product(operands, 1.0)) == {"score": {**written, "power": 1}}
+    assert to_json(Product(operands, 0.7, 2)) == {"score": {**written, "power": 0.7, "root": 2}}
+    assert from_json({**written, "power": 0.5, "root": 1}, "here") == Product(operands)
+
+
 def test_a_line_keeps_its_text_readable():
     line = composed_line("7", "é ∩ b", Linear({"a∩b": 256.0}))
     assert line == '{"id": "7", "contents": "é ∩ b", "vector": {"a∩b": 256}}'
@@ -42,6 +51,7 @@ def test_a_line_keeps_its_text_readable():
 KEYS = "an object with one key, vector or product or max or sum"
 EXACT = "between 1e-18 and 1e+18 in magnitude, the limits of exact arithmetic"
 A = {"vector": {"a": 1}}
+POWER = "$.power: the power of 2 operands must be above 0 and at most 1"
 
 
 @pytest.mark.parametrize(
@@ -69,6 +79,17 @@ A = {"vector": {"a": 1}}
         (
             {"product": [A, {"vector": {"b": -1}}]},
             "$.product[1].vector: the weight of 'b' in a product must be positive, got -1.0",
+        ),
+        ({"product": [A, A], "p": 1}, "$: a product has no 'p', only product, power, root"),
+        ({"product": [A, A], "max": [A]}, "$: a product has no 'max', only product, power, root"),
+        ({"product": [A, A], "power": 2}, f"{POWER}, got 2"),
+        (
+            {"product": [A, A], "power": None},
+            "$.power: the power of 2 operands must be above 0 and at most 1, got None",
+        ),
+        (
+            {"sum": [{"product": [A, A], "root": 0.5}]},
+            "$.sum[0].root: the root must be a whole number from 1 to 16, got 0.5",
         ),
         ({"max": []}, "$.max: expected a list of one or more children, got []"),
         ({"sum": [A, {"max": {}}]}, "$.sum[1].max: expected a list of one or more children, got {}"),

@@ -40,6 +40,9 @@ def test_intersections_of_the_papers_birds():
     assert composed(text, maxpool_weight=0.5) == Sum(
         (Product((COLOMBIA, VENEZUELA)), Linear(dict.fromkeys(pooled, 0.5)))
     )
+    assert composed(text, intersection="cpt-l2") == Product((COLOMBIA, VENEZUELA), 1.0, root=2)
+    assert composed(f"{text} AND parrots", intersection="cpt-l2") == Product((COLOMBIA, VENEZUELA, PARROTS), 2 / 3, 2)
+    assert composed("colombia AND moon", intersection="cpt-l2") == Linear({})
     assert composed(text, intersection="cpt", top_terms=1) == Product(({"andes": 1.0}, {"andes": 1.0}))
 
 

@@ -15,7 +15,7 @@ AB = Product(({"a": 4.0}, {"b": 1.0}))
 def pairs_only(node):
     """Whether every product in the tree has two operands."""
     return (
-        len(node.operands) == 2
+        len(node.operands) == 2 and node.is_sum_over_tuples
         if isinstance(node, Product)
         else isinstance(node, Linear) or all(map(pairs_only, node.children))
     )
@@ -68,6 +68,14 @@ def test_pairs_are_of_two(wrap):
     assert str(error.value) == f"pseudo-terms are pairs, of two operands, got 3 operands; {remedy}"
 
 
+@pytest.mark.parametrize(("power", "root"), [(1.0, 1), (1.0, 2), (None, 2)])
+def test_other_products_are_no_sums_over_pairs(power, root):
+    with pytest.raises(CompositionError) as error:
+        lowered(Sum((Product(AB.operands, power, root), Linear({"x": -1.0}))), "materialised")
+    remedy = "use the factored form (--cpt factored), or --intersection cpt"
+    assert str(error.value) == f"a product of power {power or 0.5:g} and root {root} is no sum over pairs; {remedy}"
+
+
 def test_an_unknown_form():
     with pytest.raises(CompositionError) as error:
         lowered(AB, "pairs")
@@ -94,12 +102,12 @@ def signed_score(node, document):
         case Linear(weights):
             parts = [weight * document.get(term, 0.0) for term, weight in weights.items()]
             return any(part > 0 for part in parts), math.fsum(parts)
-        case Product(operands):
+        case Product(operands, power, root):
+            p = power or 1 / len(operands)
             sums = [
-                math.fsum((w * max(document.get(t, 0.0), 0.0)) ** (1 / len(operands)) for t, w in operand.items())
-                for operand in operands
+                math.fsum((w * max(document.get(t, 0.0), 0.0)) ** p for t, w in operand.items()) for operand in operands
             ]
-            return all(sums), math.prod(sums)
+            return all(sums), math.prod(sums) ** (1 / root)
         case Max(children):
             found = [score for matched, score in (signed_score(child, document) for child in children) if matched]
             return bool(found), max(found, default=0.0)

@@ -8,7 +8,7 @@ from pyserini_compneg.errors import CompositionError
 
 def test_choices():
     assert UNIONS == ("maxpool", "addition", "dismax", "vanilla")
-    assert INTERSECTIONS == ("cpt", "cpt+maxpool", "addition", "maxpool", "vanilla")
+    assert INTERSECTIONS == ("cpt", "cpt+maxpool", "cpt-l2", "addition", "maxpool", "vanilla")
     assert DIFFERENCES == (
         "disentangled",
         "subtraction",
@@ -31,7 +31,7 @@ def test_defaults():
         ({"union": "max"}, "union must be one of maxpool, addition, dismax, vanilla, got 'max'"),
         (
             {"intersection": "and"},
-            "intersection must be one of cpt, cpt+maxpool, addition, maxpool, vanilla, got 'and'",
+            "intersection must be one of cpt, cpt+maxpool, cpt-l2, addition, maxpool, vanilla, got 'and'",
         ),
         (
             {"difference": None},

@@ -5,7 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scoring_strategies import nodes
 
-from pyserini_compneg.compose import WEIGHT_SCALE, Linear, Max, Product, Sum, leaf_vectors, matches, quantised
+from pyserini_compneg.compose import (
+    WEIGHT_SCALE,
+    Linear,
+    Max,
+    Product,
+    Sum,
+    evaluate,
+    leaf_vectors,
+    matches,
+    quantised,
+)
 from pyserini_compneg.compose.quantisation import LARGEST_QUANTISED
 from pyserini_compneg.errors import CompositionError
 
@@ -50,6 +60,15 @@ def test_a_product_scales_as_a_vector_does():
     assert math.prod(weight ** (1 / 3) for vector in leaf_vectors(node) for weight in vector.values()) == pytest.approx(
         100 * 4
     )
+
+
+def test_products_keep_their_powers_and_those_of_the_conjunction_operators_stay_in_proportion():
+    vectors = {"a": 1.0}, {"b": 4.0}, {"c": 16.0}
+    node = Product(vectors, 2 / 3, root=2)
+    whole = quantised(node)
+    assert whole == Product(({"a": 100.0}, {"b": 400.0}, {"c": 1600.0}), 2 / 3, 2)
+    document = {"a": 3.0, "b": 5.0, "c": 7.0}
+    assert evaluate(whole, document) == pytest.approx(100 * evaluate(node, document))
 
 
 @pytest.mark.parametrize("weight", [2.2e7, -2.2e7, 1e18])

@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from scoring_strategies import DOCUMENTS, nodes
 
 from pyserini_compneg.compose import (
@@ -16,6 +16,7 @@ from pyserini_compneg.compose import (
     terms,
 )
 from pyserini_compneg.errors import CompositionError
+from pyserini_compneg.vectors import positive_part
 
 
 def columns(node, document):
@@ -24,10 +25,10 @@ def columns(node, document):
         case Linear(weights):
             parts = [weight * document.get(term, 0.0) for term, weight in weights.items()]
             return sum(part for part in parts if part > 0), sum(parts)
-        case Product(operands):
-            n = len(operands)
-            sums = [sum(w ** (1 / n) * document.get(t, 0.0) ** (1 / n) for t, w in part.items()) for part in operands]
-            return math.prod(sums), math.prod(sums)
+        case Product(operands, power, root):
+            p = power or 1 / len(operands)
+            sums = [sum(w**p * document.get(t, 0.0) ** p for t, w in part.items()) for part in operands]
+            return math.prod(sums) ** (1 / root), math.prod(sums) ** (1 / root)
         case Max(children):
             pairs = [columns(child, document) for child in children]
             return max(gain for gain, _ in pairs), max((value for gain, value in pairs if gain > 0), default=0.0)
@@ -57,6 +58,42 @@ def test_product_scores_by_hand():
     assert evaluate(three, {"a": 1.0, "b": 8.0, "c": 1.0}) == pytest.approx(2 * 2 * 3)
 
 
+def test_products_with_other_powers_by_hand():
+    operands = {"a": 4.0, "b": 1.0}, {"c": 1.0}
+    document = {"a": 1.0, "b": 9.0, "c": 4.0}
+    assert evaluate(Product(operands, 1.0), document) == (4 + 9) * 4
+    assert evaluate(Product(operands, 1, root=2), document) == math.sqrt((4 + 9) * 4)
+    assert evaluate(Product(operands, root=2), document) == math.sqrt((2 + 3) * 2)
+    assert evaluate(Product(operands, 1, root=2), {"a": 1.0}) is None
+
+
+@given(nodes(), DOCUMENTS)
+def test_the_l2_norm_over_pairs_is_a_product(node, document):
+    """Eq. 8 with the norm read as L2, over the pairs of the first two operands of what has some."""
+    vectors = [vector for vector in map(positive_part, leaf_vectors(node)) if vector][:2]
+    assume(len(vectors) == 2)
+    pairs = [
+        (w * x) * (document.get(s, 0.0) * document.get(t, 0.0))
+        for s, w in vectors[0].items()
+        for t, x in vectors[1].items()
+    ]
+    score = evaluate(Product(tuple(vectors), 2 / 2, root=2), document)
+    assert (score or 0.0) == pytest.approx(math.hypot(*map(math.sqrt, pairs)))
+
+
+def test_the_power_of_pseudo_terms_is_kept_as_none():
+    pair = {"a": 1.0}, {"b": 1.0}
+    assert Product(pair, 0.5) == Product(pair)
+    assert Product(pair, 0.5).power is None
+    assert Product((*pair, {"c": 1.0}), 1 / 3) == Product((*pair, {"c": 1.0}))
+    assert (Product(pair).exponent, Product(pair, 1).exponent) == (0.5, 1.0)
+    assert [product.is_sum_over_tuples for product in (Product(pair), Product(pair, 1), Product(pair, root=2))] == [
+        True,
+        False,
+        False,
+    ]
+
+
 def test_a_maximum_takes_matching_children_only():
     node = Max((Linear({"a": 1.0, "x": -5.0}), Linear({"b": 1.0})))
     assert evaluate(node, {"a": 1.0, "x": 1.0}) == -4.0
@@ -82,6 +119,7 @@ def test_what_a_tree_is_made_of():
     assert is_empty(Sum((Linear({"x": -1.0}), Linear({}))))
 
 
+PAIR = {"a": 1.0}, {"b": 1.0}
 EXACT = "between 1e-18 and 1e+18 in magnitude, the limits of exact arithmetic"
 
 
@@ -97,6 +135,10 @@ EXACT = "between 1e-18 and 1e+18 in magnitude, the limits of exact arithmetic"
             lambda: Product(({"a": 1.0}, {"b": -1.0})),
             "Product[1]: the weight of 'b' in a product must be positive, got -1.0",
         ),
+        (
+            lambda: Product(PAIR * 10, 0.9),
+            "Product: the power of 20 operands must be above 0 and at most 0.8, got 0.9",
+        ),
         (lambda: Max(()), "a maximum needs a child"),
         (lambda: Sum(()), "a sum needs a child"),
         (lambda: Sum((Linear({}), {})), "the children of a sum must be scoring nodes, got Linear, dict"),
@@ -108,6 +150,21 @@ def test_nodes_that_mean_nothing_are_refused(make, message):
     assert str(error.value) == message
 
 
+@pytest.mark.parametrize("power", [0, -1, 1.5, math.nan, True, "1"])
+def test_a_power_is_a_number_from_0_to_1(power):
+    with pytest.raises(CompositionError) as error:
+        Product(PAIR, power)
+    assert str(error.value) == f"Product: the power of 2 operands must be above 0 and at most 1, got {power!r}"
+
+
+@pytest.mark.parametrize("root", [0, 17, 2.0, True, None])
+def test_a_root_is_a_whole_number(root):
+    with pytest.raises(CompositionError) as error:
+        Product(PAIR, 1, root)
+    assert str(error.value) == f"Product: the root must be a whole number from 1 to 16, got {root!r}"
+
+
 def test_zeros_are_dropped_and_extremes_are_kept():
     assert Linear({"a": 0, "b": 1}) == Linear({"b": 1.0})
+    assert evaluate(Product(PAIR * 10, 0.8, 16), {"a": 1.0, "b": 1.0}) == 1.0
     assert Linear({"a": 1e-18, "b": -1e18}).weights == {"a": 1e-18, "b": -1e18}

@@ -2,16 +2,19 @@ import json
 import math
 
 import pytest
+from film_index import build
 
 from pyserini_compneg.compose import WEIGHT_SCALE
 from pyserini_compneg.datasets.qrels import read_qrels
 from pyserini_compneg.encode import Bm25DocumentEncoder, Bm25QueryEncoder
 from pyserini_compneg.encode.bm25 import term_counts
+from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.files import iter_jsonl
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, java_class
+from pyserini_compneg.models import ABLATIONS
 from pyserini_compneg.search import SignedImpactSearcher
 
 
@@ -46,6 +49,20 @@ def test_a_query_by_hand(tmp_path):
             {},
         ]
         assert encoder.encode_batch([]) == []
+
+
+@pytest.mark.parametrize("ablation", ABLATIONS)
+def test_what_is_left_of_a_query(tmp_path, ablation):
+    index = build(tmp_path)
+    with ImpactReader(index) as reader:
+        complete = Bm25QueryEncoder(reader).encode("spy spy comedy unheard-of")
+        assert complete.keys() == {"spy", "comedi"} and complete["spy"] != complete["comedi"]
+        flat = dict.fromkeys(complete, 1.0)
+        expected = complete if ablation in ("none", "no-expansion") else flat
+        assert Bm25QueryEncoder(reader, ablation).encode("spy spy comedy unheard-of") == expected
+        with pytest.raises(EncodingError) as caught:
+            Bm25QueryEncoder(reader, "weights")
+    assert str(caught.value) == "ablation must be one of none, no-expansion, no-weighting, doc-only, got 'weights'"
 
 
 def test_the_scores_of_an_index_are_those_of_the_formula(tmp_path):

@@ -326,12 +326,14 @@ def test_encoders_without_an_index(checkpoints, cache, tmp_path):
     atoms.write_text('{"text": "a", "vector": {"x": 1}}\n')
     assert isinstance(query_encoder(str(atoms), None), CachedQueryEncoder)
     for name in (str(atoms), "bm25"):
-        for options in ({"model_options": TORCH}, {"ablation": "doc-only"}):
-            with pytest.raises(EncodingError) as caught:
-                query_encoder(name, None, **options)
-            assert str(caught.value) == (
-                f"{name}: is no neural model, so it takes no options of one, such as --precision or --ablation"
-            )
+        with pytest.raises(EncodingError) as caught:
+            query_encoder(name, None, TORCH)
+        assert str(caught.value) == f"{name}: is no neural model, so it takes no options of one, such as --precision"
+    with pytest.raises(EncodingError) as caught:
+        query_encoder(str(atoms), None, ablation="doc-only")
+    assert str(caught.value) == (
+        f"{atoms}: vectors that were encoded elsewhere are taken as they are; leave out --ablation"
+    )
     assert os.environ["HF_HUB_OFFLINE"] == "1"
     with pytest.raises(DownloadError):
         query_encoder("owner/unheard-of", None)

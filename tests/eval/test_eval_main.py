@@ -75,6 +75,28 @@ def test_runs_without_a_common_query_are_compared_by_zeros(folder, capsys, caplo
     ]
 
 
+def test_a_run_of_another_collection_is_worth_a_warning(folder, capsys, caplog):
+    path = folder / "other.txt"
+    path.write_text("1 Q0 A 1 2 t\n2 Q0 C 1 2 t\n")
+    assert main(["--qrels", str(folder / "qrels"), "--run", str(path), "-m", "map"]) == 0
+    assert capsys.readouterr().out.split()[-3:] == ["other.txt", "2", "0.0000"]
+    assert caplog.messages == [f"{path}: not one judged document is in the run; are the ids those of the qrels?"]
+
+
+def test_runs_without_a_query_of_the_judgements(folder, capsys, caplog):
+    runs = [folder / "first.txt", folder / "second.txt"]
+    for path, qid in zip(runs, "89", strict=True):
+        path.write_text(f"{qid} Q0 a 1 1 t\n")
+    assert main(["--qrels", str(folder / "qrels"), "--run", *map(str, runs), "-m", "map"]) == 0
+    assert [line.split()[1:] for line in capsys.readouterr().out.splitlines()[1:3]] == [["2", "0.0000"]] * 2
+    assert [message.partition(": ")[2] for message in caplog.messages] == [
+        "2 of 2 queries are missing and score 0: 1, 2",
+        "ignored 1 queries that the qrels lack: 8",
+        "2 of 2 queries are missing and score 0: 1, 2",
+        "ignored 1 queries that the qrels lack: 9",
+    ]
+
+
 def test_a_text_table_of_one_run_needs_no_statistics(folder):
     arguments = ["--qrels", str(folder / "qrels"), "--run", str(folder / "good" / "run.txt"), "-m", "right_rank"]
     (folder / "qrels").write_text("1 0 a 1\n1 0 b 0\n")

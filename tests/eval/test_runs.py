@@ -43,6 +43,45 @@ def test_an_empty_run_is_worth_a_warning(write, caplog, text):
 
 
 @pytest.mark.parametrize(
+    "ranked",
+    [
+        "1 Q0 a 1 2 t\n1 Q0 b 1 1 t\n",
+        "1 Q0 a 1 1 t\n1 Q0 b 2 2 t\n",
+        "1 Q0 a x 2 t\n1 Q0 b 2 1 t\n",
+        "1 Q0 a 1 2 t\n1 Q0 b 3 1 t\n1 Q0 c 2 0 t\n",
+        "1 Q0 a 1 2 t\n1 Q0 b 1 2 t\n",
+    ],
+)
+def test_ranks_that_do_not_follow_the_scores_are_worth_a_warning(write, caplog, ranked):
+    path = write(f"0 Q0 a 1 2 t\n0 Q0 b 2 1 t\n{ranked}2 Q0 a 0 1 t\n")
+    scores = [float(line.split()[4]) for line in ranked.splitlines()]
+    assert list(read_run(path)["1"].values()) == scores
+    assert caplog.messages == [f"{path}: the ranks do not follow the scores, which count, in 1 of 3 queries, first '1'"]
+
+
+@pytest.mark.parametrize(
+    "ranked",
+    [
+        "1 Q0 b 2 1 t\n1 Q0 a 1 2 t\n",
+        "1 Q0 a 0 2 t\n1 Q0 b 7 1 t\n",
+        "1 Q0 b 2 1 t\n1 Q0 a 1 1 t\n2 Q0 c 1 1 t\n1 Q0 c 3 0 t\n",
+        "1\tb\t2\n1\ta\t1\n2\ta\t1\n",
+        "1 Q0 a x 2 t\n",
+    ],
+)
+def test_lines_may_stand_in_any_order(write, caplog, ranked):
+    read_run(write(ranked))
+    assert caplog.messages == []
+
+
+def test_two_documents_of_a_rank_have_no_order(write):
+    path = write("1\ta\t1\n2\ta\t1\n2\tb\t2\n2\tc\t2\n")
+    with pytest.raises(RunFormatError) as caught:
+        read_run(path)
+    assert str(caught.value) == f"{path}: query '2' has two documents of the same rank"
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("1 Q0 a 1\n", "1: expected `qid Q0 docid rank score tag`, `qid docid rank` or a JSON object, found 4 columns"),

@@ -24,9 +24,9 @@ def build(folder, **options):
     return folder / "index"
 
 
-def start(*arguments, code=None, **options):
+def start(*arguments, code=None, module="pyserini_compneg.search", **options):
     """``python -m pyserini_compneg.search``, or another program with its arguments."""
-    program = ["-c", code] if code else ["-m", "pyserini_compneg.search"]
+    program = ["-c", code] if code else ["-m", module]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     command = [sys.executable, *program, *map(str, arguments)]

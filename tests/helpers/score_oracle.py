@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -29,7 +28,7 @@ def score(node: ScoringNode, impacts: Mapping[str, int]) -> Score:
     if isinstance(node, Linear):
         return _linear(node.weights, impacts)
     if isinstance(node, Product):
-        return _product(node.operands, impacts)
+        return _product(node, impacts)
     children = [score(child, impacts) for child in node.children]
     matched = [child for child in children if child.matched]
     if isinstance(node, Max):
@@ -49,13 +48,17 @@ def _linear(weights: Mapping[str, float], impacts: Mapping[str, int]) -> Score:
     )
 
 
-def _product(operands: tuple[Mapping[str, float], ...], impacts: Mapping[str, int]) -> Score:
-    sums = [
-        sum((weight * impacts[term]) ** (1 / len(operands)) for term, weight in operand.items() if term in impacts)
-        for operand in operands
-    ]
-    value = math.prod(sums)
-    return Score(all(total > 0 for total in sums), value, value)
+def _product(node: Product, impacts: Mapping[str, int]) -> Score:
+    """Weights are held to so many bits of the largest of their vector, and an error counts for more below a root."""
+    power = node.power or 1 / len(node.operands)
+    value, magnitude = 1.0, 1.0
+    for operand in node.operands:
+        shared = [term for term in operand if impacts.get(term, 0) > 0]
+        value *= sum((operand[term] * impacts[term]) ** power for term in shared)
+        magnitude *= sum((max(operand.values()) * impacts[term]) ** power for term in shared)
+    rooted = value ** (1 / node.root)
+    error = (value + 4 * ROUNDING * magnitude) ** (1 / node.root) - rooted if node.power else 0.0
+    return Score(value > 0, rooted, rooted + error / ROUNDING)
 
 
 def check_ranking(node: ScoringNode, documents: Mapping[str, Mapping[str, int]], ranking: Ranking, hits: int) -> None:

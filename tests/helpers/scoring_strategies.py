@@ -10,6 +10,8 @@ TERMS = st.sampled_from("abcdef")
 POSITIVE = st.dictionaries(TERMS, st.integers(1, 9).map(float), min_size=1, max_size=4)
 SIGNED = st.dictionaries(TERMS, st.integers(-9, 9).map(float), max_size=4)
 DOCUMENTS = st.dictionaries(TERMS, st.integers(1, 50).map(float))
+POWERS = st.sampled_from([None, 0.5, 2 / 3, 0.7, 1.0])
+ROOTS = st.sampled_from([1, 2, 2, 3])
 
 
 def nodes() -> st.SearchStrategy[ScoringNode]:
@@ -19,5 +21,6 @@ def nodes() -> st.SearchStrategy[ScoringNode]:
         several = st.lists(children, min_size=1, max_size=3).map(tuple)
         return several.map(Max) | several.map(Sum)
 
-    products = st.lists(POSITIVE, min_size=2, max_size=3).map(tuple).map(Product)
+    operands = st.lists(POSITIVE, min_size=2, max_size=3).map(tuple)
+    products = operands.map(Product) | st.builds(Product, operands, POWERS, ROOTS)
     return st.recursive(SIGNED.map(Linear) | products, above, max_leaves=8)

@@ -76,6 +76,14 @@ def test_a_sum_of_a_conjunction_and_an_exclusion(tmp_path):
     assert (unmatched.score, unmatched.matched) == (-5.0, False)
 
 
+def test_below_a_root_the_tuples_share_in_proportion(tmp_path):
+    index = write_index(tmp_path / "index", {"d": {"a": 9, "b": 7, "c": 16}})
+    with SignedImpactSearcher(index, NoEncoder()) as searcher:
+        explanation = searcher.explain(Product(({"a": 1.0, "b": 1.0}, {"c": 1.0}), 1.0, root=2), "d")
+    assert explanation.score == 16.0  # √((9 + 7) · 16)
+    assert explanation.contributions == (("a∩c", 9.0), ("b∩c", 7.0))
+
+
 def test_only_the_better_alternative_is_explained(tmp_path):
     index = write_index(tmp_path / "index", {"d": {"a": 1, "b": 2}})
     with SignedImpactSearcher(index, NoEncoder()) as searcher:
@@ -88,8 +96,10 @@ def test_a_conjunction_of_very_many_tuples_is_one_part(tmp_path):
     index = write_index(tmp_path / "index", {"d": dict.fromkeys(terms, 4)})
     with SignedImpactSearcher(index, NoEncoder()) as searcher:
         explanation = searcher.explain(Product((operand, operand)), "d")
+        rooted = searcher.explain(Product((operand, operand), 1.0, root=2), "d")
     assert explanation.contributions == (("conjunction of 2", 140.0**2),)
     assert explanation.score == 140.0**2
+    assert rooted.contributions == (("conjunction of 2", 280.0),)
 
 
 def test_unknown_documents(tmp_path):

@@ -68,7 +68,9 @@ def random_node(rng, depth=0):
     if kind == "linear":
         return Linear(random_vector(rng, 1, 15, rng.choice([0.0, 0.4]), whole))
     if kind == "product":
-        return Product(tuple(random_vector(rng, 1, 5, whole=whole) for _ in range(rng.integers(2, 5))))
+        operands = tuple(random_vector(rng, 1, 5, whole=whole) for _ in range(rng.integers(2, 5)))
+        power, root = [(None, 1), (1.0, 1), (2 / len(operands), 2), (0.7, 3)][rng.choice(4, p=[0.4, 0.2, 0.2, 0.2])]
+        return Product(operands, power, root)
     children = tuple(random_node(rng, depth + 1) for _ in range(rng.integers(1, 4)))
     return Max(children) if kind == "max" else Sum(children)
 
@@ -123,11 +125,14 @@ def scores(node, impacts):
         magnitude = (columns > 0).sum(axis=1) * columns.max(axis=1, initial=0) * np.abs(weights).max(initial=0)
         return columns @ np.maximum(weights, 0), columns @ weights, magnitude
     if isinstance(node, Product):
-        value = np.ones(len(impacts))
+        value, magnitude = np.ones(len(impacts)), np.ones(len(impacts))
         for operand in node.operands:
             columns, weights = chosen(operand, impacts)
-            value *= ((weights * columns) ** (1 / len(node.operands))).sum(axis=1)
-        return value, value, value
+            value *= ((weights * columns) ** node.exponent).sum(axis=1)
+            magnitude *= ((weights.max() * columns) ** node.exponent).sum(axis=1)
+        rooted = value ** (1 / node.root)
+        error = (value + 2.0**-20 * magnitude) ** (1 / node.root) - rooted if node.power else 0.0
+        return rooted, rooted, rooted + 2.0**22 * error
     gains, values, magnitudes = map(np.array, zip(*(scores(child, impacts) for child in node.children), strict=True))
     if isinstance(node, Sum):
         return gains.sum(axis=0), values.sum(axis=0), magnitudes.sum(axis=0)

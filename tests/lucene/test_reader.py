@@ -103,3 +103,17 @@ def test_analysis_is_that_of_anserini():
         ["drive", "2007", "film"],
     ]
     assert analyze(["broken \ud800 half"]) == [["broken", "half"]]
+
+
+def test_a_relative_path_is_this_process_own(tmp_path, monkeypatch):
+    """Java keeps to the folder that it was started in, wherever the process has gone since."""
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        with ImpactWriter("index") as writer:
+            add_documents(writer, {name: {"a": 1}})
+            writer.commit()
+        assert (tmp_path / name / "index").is_dir()
+        with ImpactReader("index") as reader:
+            (ranking,) = search(reader, [Linear({"a": 1.0})], 1)
+            assert ranking.docids == [name]

@@ -113,6 +113,11 @@ def test_the_queries_of_the_sample_rank_alike(tmp_path):
 
 
 GOOD = '{"id": "1", "vector": {"a": 1}}'
+B = '{"vector": {"b": 1}}'
+KINDS = "a score must be one of vector, product, max, sum"
+POWER = "a power of 2 operands must be above 0 and at most 1.0"
+ROOT = "a root must be a whole number from 1 to 16"
+NO_P = "a product has no 'p', only product, power, root"
 NO_ID = 'expected an "id" without white space, got '
 
 
@@ -120,7 +125,21 @@ NO_ID = 'expected an "id" without white space, got '
     ("content", "message"),
     [
         ('{"id": "2", "vector": {"a": "x"}}', "the weight of 'a' must be a number from -1e18 to 1e18, got \"x\""),
-        ('{"id": "2"}', 'a score must be one of vector, product, max, sum; got {"id":"2"}'),
+        ('{"id": "2"}', f'{KINDS}; got {{"id":"2"}}'),
+        ('{"id": "2", "score": {"max": [], "x": 1}}', f'{KINDS}; got {{"max":[],"x":1}}'),
+        (
+            f'{{"id": "2", "score": {{"product": [{B}, {B}], "p": 1}}}}',
+            "a product has no 'p', only product, power, root",
+        ),
+        (f'{{"id": "2", "score": {{"product": [{B}, {B}], "power": 0}}}}', f"{POWER}, got 0"),
+        (f'{{"id": "2", "score": {{"product": [{B}, {B}], "power": 1.5}}}}', f"{POWER}, got 1.5"),
+        (f'{{"id": "2", "score": {{"product": [{B}, {B}], "power": null}}}}', f"{POWER}, got null"),
+        (f'{{"id": "2", "score": {{"product": [{B}, {B}], "root": 17}}}}', f"{ROOT}, got 17"),
+        (f'{{"id": "2", "score": {{"product": [{B}, {B}], "root": 2.0}}}}', f"{ROOT}, got 2.0"),
+        (
+            f'{{"id": "2", "score": {{"product": [{B}, {{"vector": {{}}, "x": 1}}]}}}}',
+            'an operand must be one vector, got {"vector":{},"x":1}',
+        ),
         ('{"id": "2", "vector": {}} {}', "a composed query is one JSON object, and more follows"),
         ('{"vector": {"a": 1}}', NO_ID),
         ('{"id": "a b", "vector": {"a": 1}}', f'{NO_ID}"a b"'),

@@ -2,6 +2,7 @@ package io.compneg;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -14,6 +15,7 @@ import org.apache.lucene.index.ReaderUtil;
 import org.apache.lucene.index.Terms;
 import org.apache.lucene.index.TermsEnum;
 import org.apache.lucene.search.DocIdSetIterator;
+import org.apache.lucene.util.Bits;
 import org.apache.lucene.util.BytesRef;
 
 /**
@@ -68,6 +70,27 @@ final class ExternalIds {
       }
     }
     return ids;
+  }
+
+  /** The numbers of the documents with these ids; −1 for an id that no document has, deleted ones aside. */
+  static int[] find(IndexReader reader, BytesRef[] ids) throws IOException {
+    int[] docs = new int[ids.length];
+    Arrays.fill(docs, -1);
+    for (LeafReaderContext leaf : reader.leaves()) {
+      Terms terms = leaf.reader().terms(FIELD);
+      if (terms == null) continue;
+      TermsEnum indexed = terms.iterator();
+      PostingsEnum postings = null;
+      Bits live = leaf.reader().getLiveDocs();
+      for (int i = 0; i < ids.length; i++) {
+        if (docs[i] >= 0 || !indexed.seekExact(ids[i])) continue;
+        postings = indexed.postings(postings, PostingsEnum.NONE);
+        int doc = postings.nextDoc();
+        while (doc != DocIdSetIterator.NO_MORE_DOCS && live != null && !live.get(doc)) doc = postings.nextDoc();
+        if (doc != DocIdSetIterator.NO_MORE_DOCS) docs[i] = leaf.docBase + doc;
+      }
+    }
+    return docs;
   }
 
   private BytesRef id(int doc) throws IOException {

@@ -1,7 +1,7 @@
 package io.compneg;
 
 /**
- * Weights and roots as whole multiples of a power of two, so that a sum of them is exact in a double.
+ * Weights and powers as whole multiples of a power of two, so that a sum of them is exact in a double.
  *
  * <p>An exact sum does not depend on its order. Pruning adds the same contributions in another order than an
  * exhaustive scan does, and yet both give the same score to the last bit, ties included. The price is that a
@@ -9,7 +9,7 @@ package io.compneg;
  */
 final class FixedPoint {
   private static final int WEIGHT_BITS = 24;
-  private static final int ROOT_BITS = 44;
+  private static final int POWER_BITS = 44;
 
   private FixedPoint() {}
 
@@ -22,9 +22,9 @@ final class FixedPoint {
     return rounded != 0 ? rounded : Math.copySign(quantum, weight);
   }
 
-  /** The least root that {@link #roundingMagic} does not round to zero. */
-  static double leastRoot(double largest) {
-    return Math.scalb(1.0, Math.getExponent(largest) + 1 - ROOT_BITS);
+  /** The least power that {@link #roundingMagic} does not round to zero. */
+  static double leastPower(double largest) {
+    return Math.scalb(1.0, Math.getExponent(largest) + 1 - POWER_BITS);
   }
 
   /**
@@ -32,6 +32,6 @@ final class FixedPoint {
    * it; up to 2^8 such values add up exactly.
    */
   static double roundingMagic(double largest) {
-    return Math.scalb(1.5, Math.getExponent(largest) + 1 - ROOT_BITS + 52);
+    return Math.scalb(1.5, Math.getExponent(largest) + 1 - POWER_BITS + 52);
   }
 }

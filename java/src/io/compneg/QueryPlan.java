@@ -13,30 +13,32 @@ import java.util.Map;
  * several leaves is one {@link PlannedTerm} with several {@link Slot}s, so its postings are read once.
  */
 final class QueryPlan {
-  /** What a term's impact adds to a channel: {@code factor · impact^(1/degree)}. */
+  /** What a term's impact adds to a channel: {@code factor · impact^power}. */
   static final class Slot {
     final int channel;
     final boolean positive;
-    final int degree;
+    final double power;
     final double factor;
     final double magic;
-    private final double[] roots;
+    private final double[] table; // null for the powers 1 and 1/2, which need none
 
-    private Slot(int channel, boolean positive, double factor, int degree, double magic) {
+    private Slot(int channel, boolean positive, double factor, double power, double magic) {
       this.channel = channel;
       this.positive = positive;
-      this.degree = degree;
+      this.power = power;
       this.factor = factor;
       this.magic = magic;
-      this.roots = degree <= 2 ? null : Roots.table(degree);
+      this.table = power == 1 || power == 0.5 ? null : Powers.table(power);
+    }
+
+    boolean isTabulated() {
+      return table != null;
     }
 
     double contribution(int impact) {
-      return switch (degree) {
-        case 1 -> linear(factor, impact);
-        case 2 -> squareRoot(factor, magic, impact);
-        default -> (factor * Roots.of(impact, degree, roots) + magic) - magic;
-      };
+      if (power == 1) return linear(factor, impact);
+      if (power == 0.5) return squareRoot(factor, magic, impact);
+      return (factor * Powers.of(impact, power, table) + magic) - magic;
     }
 
     static double linear(double factor, int impact) {
@@ -50,16 +52,12 @@ final class QueryPlan {
     void addAll(double[] sums, int[] offsets, int[] impacts, int count) {
       double factor = this.factor;
       double magic = this.magic;
-      switch (degree) {
-        case 1 -> {
-          for (int i = 0; i < count; i++) sums[offsets[i]] += linear(factor, impacts[i]);
-        }
-        case 2 -> {
-          for (int i = 0; i < count; i++) sums[offsets[i]] += squareRoot(factor, magic, impacts[i]);
-        }
-        default -> {
-          for (int i = 0; i < count; i++) sums[offsets[i]] += contribution(impacts[i]);
-        }
+      if (power == 1) {
+        for (int i = 0; i < count; i++) sums[offsets[i]] += linear(factor, impacts[i]);
+      } else if (power == 0.5) {
+        for (int i = 0; i < count; i++) sums[offsets[i]] += squareRoot(factor, magic, impacts[i]);
+      } else {
+        for (int i = 0; i < count; i++) sums[offsets[i]] += contribution(impacts[i]);
       }
     }
   }
@@ -67,7 +65,7 @@ final class QueryPlan {
   /** A distinct term of the query; {@code positive} when one of its slots is. */
   record PlannedTerm(String text, List<Slot> slots, boolean positive) {}
 
-  /** Impacts beyond this still score right; only the last bits of their roots are then rounded. */
+  /** Impacts beyond this still score right; only the last bits of their powers are then rounded. */
   private static final double LARGEST_IMPACT = 1 << 20;
 
   final List<PlannedTerm> terms = new ArrayList<>();
@@ -92,7 +90,7 @@ final class QueryPlan {
 
   private ScoreColumn plan(ScoringTree tree) {
     if (tree instanceof ScoringTree.Linear linear) return planLinear(linear.weights());
-    if (tree instanceof ScoringTree.Product product) return planProduct(product.operands());
+    if (tree instanceof ScoringTree.Product product) return planProduct(product);
     if (tree instanceof ScoringTree.Max max) return new ScoreColumn.Max(planAll(max.children()));
     return new ScoreColumn.Sum(planAll(((ScoringTree.Sum) tree).children()));
   }
@@ -114,24 +112,24 @@ final class QueryPlan {
     return new ScoreColumn.Linear(positive, negative);
   }
 
-  private ScoreColumn planProduct(List<Map<String, Double>> operands) {
-    int degree = operands.size();
-    int[] channels = new int[degree];
-    for (int i = 0; i < degree; i++) {
+  private ScoreColumn planProduct(ScoringTree.Product product) {
+    double power = product.power();
+    int[] channels = new int[product.operands().size()];
+    for (int i = 0; i < channels.length; i++) {
       int channel = channels[i] = addChannel();
       operandChannels.add(channel);
-      double largest = operands.get(i).values().stream().mapToDouble(Double::doubleValue).max().orElse(1);
-      double largestRoot = Roots.root(largest, degree) * Roots.root(LARGEST_IMPACT, degree);
-      double magic = FixedPoint.roundingMagic(largestRoot);
-      double least = FixedPoint.leastRoot(largestRoot);
-      operands.get(i)
-          .forEach(
-              (term, weight) -> {
-                double factor = Math.max(Roots.root(weight, degree), least);
-                addSlot(term, new Slot(channel, true, factor, degree, magic));
-              });
+      Map<String, Double> operand = product.operands().get(i);
+      double largest = operand.values().stream().mapToDouble(Double::doubleValue).max().orElse(1);
+      double largestPower = Powers.of(largest, power) * Powers.of(LARGEST_IMPACT, power);
+      double magic = FixedPoint.roundingMagic(largestPower);
+      double least = FixedPoint.leastPower(largestPower);
+      operand.forEach(
+          (term, weight) -> {
+            double factor = power == 1 ? FixedPoint.weight(weight, largest) : Math.max(Powers.of(weight, power), least);
+            addSlot(term, new Slot(channel, true, factor, power, magic));
+          });
     }
-    return new ScoreColumn.Product(channels);
+    return new ScoreColumn.Product(channels, product.root());
   }
 
   private int addChannel() {

@@ -75,9 +75,11 @@ abstract class ScoreColumn {
 
   static final class Product extends ScoreColumn {
     private final int[] operands;
+    private final int root;
 
-    Product(int[] operands) {
+    Product(int[] operands, int root) {
       this.operands = operands;
+      this.root = root;
     }
 
     @Override
@@ -91,6 +93,7 @@ abstract class ScoreColumn {
           for (int i = 0; i < count; i++) gain[i] *= sums[i] + more;
         }
       }
+      takeRoots(count);
     }
 
     @Override
@@ -104,6 +107,7 @@ abstract class ScoreColumn {
           for (int i = 0; i < count; i++) gain[i] *= sums[documents[i]] + more;
         }
       }
+      takeRoots(count);
     }
 
     @Override
@@ -113,7 +117,16 @@ abstract class ScoreColumn {
     double gain(double[] sums) {
       double product = 1;
       for (int operand : operands) product *= sums[operand];
-      return product;
+      return root == 1 ? product : rootOf(product);
+    }
+
+    private void takeRoots(int count) {
+      if (root == 1) return;
+      for (int i = 0; i < count; i++) gain[i] = rootOf(gain[i]);
+    }
+
+    private double rootOf(double product) {
+      return root == 2 ? Math.sqrt(product) : StrictMath.pow(product, 1.0 / root);
     }
   }
 

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * A composed query as it stands in one JSON line: {@code {"vector": {term: weight}}} for a signed linear
@@ -20,8 +21,11 @@ sealed interface ScoringTree {
   /** Σ weight · impact over signed weights. */
   record Linear(Map<String, Double> weights) implements ScoringTree {}
 
-  /** Π over the n operands of Σ (weight · impact)^(1/n): Combined Pseudo-Terms in their factored form. */
-  record Product(List<Map<String, Double>> operands) implements ScoringTree {}
+  /**
+   * (Π over the n operands of Σ (weight · impact)^power)^(1/root). Power 1/n and root 1 are Combined
+   * Pseudo-Terms in their factored form.
+   */
+  record Product(List<Map<String, Double>> operands, double power, int root) implements ScoringTree {}
 
   /** The best of the alternatives that the document matches. */
   record Max(List<ScoringTree> children) implements ScoringTree {}
@@ -46,8 +50,13 @@ sealed interface ScoringTree {
               .build())
           .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
 
+  Set<String> PRODUCT_FIELDS = Set.of("product", "power", "root");
+
   /** Scores of larger weights could leave the range of a float. */
   double LARGEST_WEIGHT = 1e18;
+
+  /** The most for power · operands, and for a root: higher powers of weights could leave the range of a double. */
+  int LARGEST_DEGREE = 16;
 
   /**
    * Reads one JSON line.
@@ -63,20 +72,50 @@ sealed interface ScoringTree {
     } catch (JsonProcessingException e) {
       throw new IllegalArgumentException("a composed query is no JSON: " + e.getOriginalMessage(), e);
     }
-    return query.has("score") ? tree(query.get("score")) : tree(query);
+    if (query.has("score")) return tree(query.get("score"));
+    return query.has("vector") ? new Linear(vector(query.get("vector"), false)) : tree(query);
   }
 
   private static ScoringTree tree(JsonNode node) {
-    if (node.has("vector")) return new Linear(vector(node.get("vector"), false));
-    if (node.has("product")) {
-      List<Map<String, Double>> operands = new ArrayList<>();
-      for (JsonNode operand : node.get("product")) operands.add(vector(operand.path("vector"), true));
-      if (operands.size() < 2) throw new IllegalArgumentException("a product needs two operands or more");
-      return new Product(operands);
+    if (node.has("product")) return product(node);
+    if (node.size() == 1) {
+      if (node.has("vector")) return new Linear(vector(node.get("vector"), false));
+      if (node.has("max")) return new Max(children(node.get("max"), "max"));
+      if (node.has("sum")) return new Sum(children(node.get("sum"), "sum"));
     }
-    if (node.has("max")) return new Max(children(node.get("max"), "max"));
-    if (node.has("sum")) return new Sum(children(node.get("sum"), "sum"));
     throw new IllegalArgumentException("a score must be one of vector, product, max, sum; got " + abbreviate(node));
+  }
+
+  private static Product product(JsonNode node) {
+    for (var field : node.properties()) {
+      if (!PRODUCT_FIELDS.contains(field.getKey())) {
+        throw new IllegalArgumentException("a product has no '" + field.getKey() + "', only product, power, root");
+      }
+    }
+    List<Map<String, Double>> operands = new ArrayList<>();
+    for (JsonNode operand : node.get("product")) {
+      if (operand.size() != 1) {
+        throw new IllegalArgumentException("an operand must be one vector, got " + abbreviate(operand));
+      }
+      operands.add(vector(operand.path("vector"), true));
+    }
+    if (operands.size() < 2) throw new IllegalArgumentException("a product needs two operands or more");
+    return new Product(operands, power(node.path("power"), operands.size()), root(node.path("root")));
+  }
+
+  private static double power(JsonNode power, int operands) {
+    if (power.isMissingNode()) return 1.0 / operands;
+    double most = Math.min(1, (double) LARGEST_DEGREE / operands);
+    if (power.isNumber() && power.doubleValue() > 0 && power.doubleValue() <= most) return power.doubleValue();
+    throw new IllegalArgumentException(
+        "a power of " + operands + " operands must be above 0 and at most " + most + ", got " + abbreviate(power));
+  }
+
+  private static int root(JsonNode root) {
+    if (root.isMissingNode()) return 1;
+    if (root.isInt() && root.intValue() >= 1 && root.intValue() <= LARGEST_DEGREE) return root.intValue();
+    throw new IllegalArgumentException(
+        "a root must be a whole number from 1 to " + LARGEST_DEGREE + ", got " + abbreviate(root));
   }
 
   private static List<ScoringTree> children(JsonNode array, String kind) {

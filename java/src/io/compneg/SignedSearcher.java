@@ -3,8 +3,6 @@ package io.compneg;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Closeable;
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -17,9 +15,7 @@ import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.FieldInfo;
 import org.apache.lucene.index.FieldInfos;
 import org.apache.lucene.index.IndexOptions;
-import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.Term;
-import org.apache.lucene.search.DocIdSetIterator;
 import org.apache.lucene.store.FSDirectory;
 import org.apache.lucene.util.BytesRef;
 
@@ -29,7 +25,6 @@ import org.apache.lucene.util.BytesRef;
  */
 public final class SignedSearcher implements Closeable {
   private static final String RAW = "raw";
-  private static final int LARGEST_ANSWER = Integer.MAX_VALUE - 64;
 
   private final DirectoryReader reader;
   private final String field;
@@ -78,18 +73,48 @@ public final class SignedSearcher implements Closeable {
    *     UTF-8, each followed by a NUL
    */
   public byte[] search(byte[] queries, int k, int threads) throws IOException {
+    List<Task<TopHits.Ranking>> searches = new ArrayList<>();
+    for (String line : lines(queries)) searches.add(() -> searchOne(line, k));
+    return Packed.rankings(runAll(searches, threads));
+  }
+
+  /**
+   * Scores given documents for many queries on several threads.
+   *
+   * @param queries composed queries, one JSON line each, UTF-8
+   * @param documents little-endian: how many documents each query has (int32), then all their ids, UTF-8, each
+   *     followed by a NUL
+   * @return little-endian: the scores of all documents (float32), NaN for one that its query does not match, +∞
+   *     for one that the index does not have
+   */
+  public byte[] score(byte[] queries, byte[] documents, int threads) throws IOException {
     String[] lines = lines(queries);
-    List<TopHits.Ranking> rankings = new ArrayList<>();
-    if (threads <= 1 || lines.length == 1) {
-      for (String line : lines) rankings.add(searchOne(line, k));
-      return pack(rankings);
+    List<BytesRef[]> ids = Packed.ids(documents, lines.length);
+    List<Task<float[]>> tasks = new ArrayList<>();
+    for (int i = 0; i < lines.length; i++) {
+      String line = lines[i];
+      BytesRef[] own = ids.get(i);
+      tasks.add(() -> new DocumentScorer(reader, field, ScoringTree.parse(line)).score(ExternalIds.find(reader, own)));
     }
-    ExecutorService pool = Executors.newFixedThreadPool(Math.min(threads, lines.length));
+    return Packed.scores(runAll(tasks, threads));
+  }
+
+  private interface Task<T> {
+    T run() throws IOException;
+  }
+
+  private static <T> List<T> runAll(List<Task<T>> tasks, int threads) throws IOException {
+    List<T> results = new ArrayList<>();
+    if (threads <= 1 || tasks.size() == 1) {
+      for (Task<T> task : tasks) results.add(task.run());
+      return results;
+    }
+    ExecutorService pool = Executors.newFixedThreadPool(Math.min(threads, tasks.size()));
     try {
-      List<Future<TopHits.Ranking>> pending = new ArrayList<>();
-      for (String line : lines) pending.add(pool.submit(() -> searchOne(line, k)));
-      for (Future<TopHits.Ranking> ranking : pending) rankings.add(ranking.get());
-      return pack(rankings);
+      List<Future<T>> pending = new ArrayList<>();
+      for (Task<T> task : tasks) pending.add(pool.submit(task::run));
+      for (Future<T> task : pending) results.add(task.get());
+      return results;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IOException("interrupted", e);
@@ -117,26 +142,6 @@ public final class SignedSearcher implements Closeable {
     }
   }
 
-  private static byte[] pack(List<TopHits.Ranking> rankings) {
-    long hits = 0;
-    long idBytes = 0;
-    for (TopHits.Ranking ranking : rankings) {
-      hits += ranking.ids().length;
-      for (BytesRef id : ranking.ids()) idBytes += id.length + 1;
-    }
-    long bytes = 4 * (rankings.size() + hits) + idBytes;
-    if (bytes > LARGEST_ANSWER) {
-      throw new IllegalArgumentException("the answer to this batch has " + bytes + " bytes; search fewer queries at once");
-    }
-    ByteBuffer packed = ByteBuffer.allocate((int) bytes).order(ByteOrder.LITTLE_ENDIAN);
-    for (TopHits.Ranking ranking : rankings) packed.putInt(ranking.ids().length);
-    for (TopHits.Ranking ranking : rankings) for (float score : ranking.scores()) packed.putFloat(score);
-    for (TopHits.Ranking ranking : rankings) {
-      for (BytesRef id : ranking.ids()) packed.put(id.bytes, id.offset, id.length).put((byte) 0);
-    }
-    return packed.array();
-  }
-
   /**
    * The score of one document, taken apart: the query's tree as JSON with every term's impact and
    * contribution.
@@ -158,16 +163,7 @@ public final class SignedSearcher implements Closeable {
   }
 
   private int find(byte[] externalId) throws IOException {
-    Term term = new Term(ExternalIds.FIELD, new BytesRef(externalId));
-    for (var leaf : reader.leaves()) {
-      PostingsEnum postings = leaf.reader().postings(term, PostingsEnum.NONE);
-      if (postings == null) continue;
-      var live = leaf.reader().getLiveDocs();
-      for (int doc = postings.nextDoc(); doc != DocIdSetIterator.NO_MORE_DOCS; doc = postings.nextDoc()) {
-        if (live == null || live.get(doc)) return leaf.docBase + doc;
-      }
-    }
-    return -1;
+    return ExternalIds.find(reader, new BytesRef[] {new BytesRef(externalId)})[0];
   }
 
   private static String text(byte[] utf8) {

@@ -95,7 +95,7 @@ final class TermCursor {
     int count = 0;
     int doc = postings.docID();
     if (doc < from) doc = postings.advance(from);
-    if (slot.degree == 1) {
+    if (slot.power == 1) {
       for (; doc < to; doc = postings.nextDoc(), count++) {
         sums[doc - from] += Slot.linear(factor, postings.freq());
       }

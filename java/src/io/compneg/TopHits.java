@@ -31,7 +31,7 @@ final class TopHits implements ScoreSink {
 
   @Override
   public void offer(float score, int doc) {
-    long hit = (long) NumericUtils.floatToSortableInt(score + 0f) << 32 | doc; // + 0 makes −0 and 0 equal
+    long hit = (long) NumericUtils.floatToSortableInt(score) << 32 | doc;
     if (size < k) {
       if (size == heap.length) heap = Arrays.copyOf(heap, (int) Math.min(k, 2L * size));
       siftUp(hit, size++);

@@ -27,7 +27,7 @@ import org.apache.lucene.util.Bits;
  * </ol>
  *
  * <p>Bounds hold to the last bit: contributions are {@link FixedPoint} numbers whose sums are exact, and
- * products, sums and the final rounding to float are monotone.
+ * products, roots, sums and the final rounding to float are monotone.
  */
 final class WindowScorer {
   /** Documents a window: its sums should stay in the processor's nearest caches. */
@@ -291,7 +291,7 @@ final class WindowScorer {
 
   private int read(TermCursor cursor, int from, int to) throws IOException {
     Slot first = cursor.slots[0];
-    if (cursor.slots.length == 1 && first.degree <= 2) return cursor.readInto(from, to, first, channels[first.channel]);
+    if (cursor.slots.length == 1 && !first.isTabulated()) return cursor.readInto(from, to, first, channels[first.channel]);
     int count = cursor.read(from, to, offsets, impacts);
     addTo(cursor, count);
     return count;
@@ -319,11 +319,15 @@ final class WindowScorer {
     plan.root.score(channels, candidates, candidateCount);
     double[] value = plan.root.value;
     for (int i = 0; i < candidateCount; i++) {
-      float score = (float) value[i];
-      if (!Float.isFinite(score)) {
-        throw new IllegalArgumentException("a score is beyond 3.4e38: the query has too large weights or too many conjuncts");
-      }
+      float score = finite(value[i]);
       if (score >= top.threshold()) top.offer(score, docBase + candidates[i]);
     }
+  }
+
+  /** The score as it is reported. */
+  static float finite(double value) {
+    float score = (float) value + 0f; // + 0 makes −0 and 0 equal
+    if (Float.isFinite(score)) return score;
+    throw new IllegalArgumentException("a score is beyond 3.4e38: the query has too large weights or too many conjuncts");
   }
 }

@@ -1,0 +1,79 @@
+package io.compneg;
+
+import io.compneg.QueryPlan.PlannedTerm;
+import io.compneg.QueryPlan.Slot;
+import java.io.IOException;
+import java.util.Arrays;
+import org.apache.lucene.index.IndexReader;
+import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.index.PostingsEnum;
+import org.apache.lucene.index.Term;
+
+/** The exact scores of given documents, by the arithmetic that ranks them, from their own postings only. */
+final class DocumentScorer {
+  private final IndexReader reader;
+  private final String field;
+  private final QueryPlan plan;
+  private final double[][] channels;
+  private final int[] documents = new int[WindowScorer.WINDOW]; // numbers within the segment, ascending
+  private final int[] positions = new int[WindowScorer.WINDOW]; // 0, 1, 2, …: the documents' places in the channels
+
+  DocumentScorer(IndexReader reader, String field, ScoringTree tree) {
+    this.reader = reader;
+    this.field = field;
+    this.plan = new QueryPlan(tree);
+    this.channels = new double[plan.channels()][WindowScorer.WINDOW];
+    Arrays.setAll(positions, i -> i);
+  }
+
+  /**
+   * Scores documents in any order, repeated ones too.
+   *
+   * @param docs their numbers in the index; a negative one stands for none
+   * @return a score for each: NaN for a document that the query does not match, +∞ for none
+   */
+  float[] score(int[] docs) throws IOException {
+    float[] scores = new float[docs.length];
+    long[] order = new long[docs.length]; // the number above the position in docs
+    for (int i = 0; i < docs.length; i++) order[i] = (long) docs[i] << 32 | i;
+    Arrays.sort(order);
+    int next = 0;
+    for (; next < order.length && order[next] < 0; next++) scores[(int) order[next]] = Float.POSITIVE_INFINITY;
+    for (LeafReaderContext leaf : reader.leaves()) {
+      int end = next;
+      int nextBase = leaf.docBase + leaf.reader().maxDoc();
+      while (end < order.length && order[end] >> 32 < nextBase) end++;
+      if (end > next) scoreSegment(leaf, order, next, end, scores);
+      next = end;
+    }
+    return scores;
+  }
+
+  private void scoreSegment(LeafReaderContext leaf, long[] order, int from, int to, float[] scores) throws IOException {
+    PostingsEnum[] postings = new PostingsEnum[plan.terms.size()];
+    for (int i = 0; i < postings.length; i++) {
+      postings[i] = leaf.reader().postings(new Term(field, plan.terms.get(i).text()), PostingsEnum.FREQS);
+    }
+    for (int start = from; start < to; start += WindowScorer.WINDOW) {
+      int count = Math.min(WindowScorer.WINDOW, to - start);
+      for (int i = 0; i < count; i++) documents[i] = (int) (order[start + i] >> 32) - leaf.docBase;
+      for (double[] channel : channels) Arrays.fill(channel, 0, count, 0);
+      for (int i = 0; i < postings.length; i++) if (postings[i] != null) add(plan.terms.get(i), postings[i], count);
+      plan.root.bound(channels, new double[channels.length], positions, count);
+      plan.root.score(channels, positions, count);
+      for (int i = 0; i < count; i++) {
+        boolean matched = plan.root.gain[i] > 0;
+        scores[(int) order[start + i]] = matched ? WindowScorer.finite(plan.root.value[i]) : Float.NaN;
+      }
+    }
+  }
+
+  private void add(PlannedTerm term, PostingsEnum postings, int count) throws IOException {
+    int doc = postings.docID();
+    for (int i = 0; i < count; i++) {
+      if (doc < documents[i]) doc = postings.advance(documents[i]);
+      if (doc != documents[i]) continue;
+      for (Slot slot : term.slots()) channels[slot.channel][i] += slot.contribution(postings.freq());
+    }
+  }
+}

@@ -1,0 +1,65 @@
+package io.compneg;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.lucene.util.BytesRef;
+
+/** What crosses to and from Python in bulk: little-endian numbers, then ids in UTF-8, each followed by a NUL. */
+final class Packed {
+  private static final int LARGEST = Integer.MAX_VALUE - 64;
+
+  private Packed() {}
+
+  /** Rankings: the number of hits of each (int32), then all scores (float32), then all ids. */
+  static byte[] rankings(List<TopHits.Ranking> rankings) {
+    long hits = 0;
+    long idBytes = 0;
+    for (TopHits.Ranking ranking : rankings) {
+      hits += ranking.ids().length;
+      for (BytesRef id : ranking.ids()) idBytes += id.length + 1;
+    }
+    ByteBuffer packed = allocate(4 * (rankings.size() + hits) + idBytes);
+    for (TopHits.Ranking ranking : rankings) packed.putInt(ranking.ids().length);
+    for (TopHits.Ranking ranking : rankings) for (float score : ranking.scores()) packed.putFloat(score);
+    for (TopHits.Ranking ranking : rankings) {
+      for (BytesRef id : ranking.ids()) packed.put(id.bytes, id.offset, id.length).put((byte) 0);
+    }
+    return packed.array();
+  }
+
+  /** All scores (float32). */
+  static byte[] scores(List<float[]> lists) {
+    long count = 0;
+    for (float[] list : lists) count += list.length;
+    ByteBuffer packed = allocate(4 * count);
+    for (float[] list : lists) for (float score : list) packed.putFloat(score);
+    return packed.array();
+  }
+
+  /** Reads the number of ids in each of {@code lists} lists (int32), then all ids. */
+  static List<BytesRef[]> ids(byte[] packed, int lists) {
+    ByteBuffer counts = ByteBuffer.wrap(packed).order(ByteOrder.LITTLE_ENDIAN);
+    int start = 4 * lists;
+    List<BytesRef[]> ids = new ArrayList<>();
+    for (int i = 0; i < lists; i++) {
+      BytesRef[] list = new BytesRef[counts.getInt()];
+      for (int j = 0; j < list.length; j++) {
+        int end = start;
+        while (packed[end] != 0) end++;
+        list[j] = new BytesRef(packed, start, end - start);
+        start = end + 1;
+      }
+      ids.add(list);
+    }
+    return ids;
+  }
+
+  private static ByteBuffer allocate(long bytes) {
+    if (bytes > LARGEST) {
+      throw new IllegalArgumentException("the answer to this batch has " + bytes + " bytes; search fewer queries at once");
+    }
+    return ByteBuffer.allocate((int) bytes).order(ByteOrder.LITTLE_ENDIAN);
+  }
+}

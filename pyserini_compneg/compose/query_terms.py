@@ -1,0 +1,85 @@
+"""What a composed query asks for, as one list of terms and weights, for people and tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import reduce
+from heapq import nlargest
+from typing import NamedTuple
+
+from pyserini_compneg.algebra import pair_term
+from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, checked_scale
+from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.vectors import SparseVector, add
+
+_MOST_TUPLES = 4096
+
+
+class QueryTerm(NamedTuple):
+    """A term, or ``a∩b`` for a tuple of them, and its signed weight in the unit of the encoder."""
+
+    term: str
+    weight: float
+
+
+def query_terms(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> list[QueryTerm]:
+    """The signed weights of a query, largest magnitude first, equal ones by term; terms that cancel are left out.
+
+    A conjunction counts as its pseudo-terms: ``a∩b`` weighs √(a·b), a tuple of n terms the n-th root of their product.
+    The weights of a sum add up. Of alternatives, the children of a maximum, a term has the weight of largest magnitude.
+
+    Args:
+        node: The query.
+        weight_scale: What the weights were multiplied by when they were rounded; 1 for weights as they are.
+
+    Raises:
+        CompositionError: A scale that is no finite number above 0.
+
+    Source: Krasakis, Yates, Kanoulas, Eq. 6, and n-th roots beyond pairs. Of conjunctions with more than 4,096 tuples
+    the heaviest 4,096 are taken.
+
+    >>> query_terms(Sum((Product(({"birds": 400.0}, {"andes": 100.0})), Linear({"parrots": -300.0}))))
+    [QueryTerm(term='parrots', weight=-3.0), QueryTerm(term='andes∩birds', weight=2.0)]
+    """
+    checked_scale(weight_scale)
+    weights = _weights(node)
+    ranked = sorted(weights, key=lambda term: (-abs(weights[term]), term))
+    return [QueryTerm(term, weights[term] / weight_scale) for term in ranked]
+
+
+def _weights(node: ScoringNode) -> SparseVector:
+    match node:
+        case Linear(weights):
+            return weights
+        case Product(operands):
+            return _tuples(operands)
+        case Sum(children):
+            return reduce(add, map(_weights, children))
+        case Max(children):
+            return reduce(_larger, map(_weights, children))
+
+
+def _larger(a: SparseVector, b: SparseVector) -> dict[str, float]:
+    return {**a, **{term: max(a.get(term, 0.0), weight, key=abs) for term, weight in b.items()}}
+
+
+def _tuples(operands: Sequence[SparseVector]) -> dict[str, float]:
+    """The heaviest tuples of one term of each operand.
+
+    The i-th heaviest of what came before with the j-th heaviest of the next operand is no heavier than i · j tuples,
+    itself included, so only those with i · j up to the limit are formed.
+    """
+    tuples: list[tuple[float, tuple[str, ...]]] = [(1.0, ())]
+    for operand in operands:
+        roots = sorted(((weight ** (1 / len(operands)), term) for term, weight in operand.items()), reverse=True)
+        longer = (
+            (amount * root, (*terms, term))
+            for i, (amount, terms) in enumerate(tuples, 1)
+            for root, term in roots[: _MOST_TUPLES // i]
+        )
+        tuples = nlargest(_MOST_TUPLES, longer)
+    totals: dict[str, float] = defaultdict(float)
+    for amount, terms in tuples:
+        totals[pair_term(*terms)] += amount
+    return totals

@@ -1,0 +1,129 @@
+"""``python -m pyserini_compneg.explain``: what a query became, and why documents stand where they stand."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from pyserini_compneg.cli import count, run_main
+from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.files import atomic_writer, keep_inputs
+from pyserini_compneg.query_options import SYNTAX, add_query_options, chosen_encoder, chosen_operators, chosen_query
+
+if TYPE_CHECKING:
+    from pyserini_compneg.compose import Query
+    from pyserini_compneg.search.query_explanation import ExplainedQuery
+
+_EXAMPLE = f"""examples:
+  python -m pyserini_compneg.explain --index indexes/films --query 'spy films NOT comedies'
+  python -m pyserini_compneg.explain --index indexes/films --topics topics.tsv --qid 7 --docid Sky_Murder Pancho_Villa
+
+Without --docid it shows the query: its tree with the heaviest terms of each atom, and the terms it became, with weights
+in the unit of the encoder. With --docid it shows what each term adds to a document's score or takes from it, a∩b being
+both terms together; of two documents also what makes the one score higher than the other.
+
+{SYNTAX}"""
+
+_COLUMNS = 100
+_GREEN, _RED, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[0m"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    return run_main(_main, argv)
+
+
+def _main(argv: Sequence[str] | None) -> None:
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if (args.topics is None) != (args.qid is None):
+        parser.error("--topics needs --qid, the topic to explain" if args.qid is None else "--qid needs --topics")
+    from pyserini_compneg.search.query_explanation import explain_query, to_object
+    from pyserini_compneg.search.searcher import SignedImpactSearcher
+
+    query, text = _query(args)
+    keep_inputs(args.output, args.index, *filter(None, [args.topics, args.encoder]))
+    settings = {"cpt": args.cpt, "weight_scale": args.weight_scale, **chosen_encoder(args)}
+    with (
+        SignedImpactSearcher(args.index, args.encoder, chosen_operators(args), **settings) as searcher,
+        atomic_writer(args.output) as handle,
+    ):
+        explained = explain_query(searcher, query, args.docid, text)
+        if args.output_format == "json":
+            handle.write(json.dumps(to_object(explained), ensure_ascii=False, indent=2) + "\n")
+        else:
+            _show(handle, explained, args.terms)
+
+
+def _query(args: argparse.Namespace) -> tuple[Query, str]:
+    """What is asked, and its text."""
+    expression = chosen_query(args)
+    if expression is not None:
+        return expression, args.query
+    from pyserini_compneg.compose.batch import topic_query
+    from pyserini_compneg.datasets.topics import read_topics
+
+    topics = {topic.qid: topic for topic in read_topics(args.topics, args.plain)}
+    if args.qid not in topics:
+        known = ", ".join(list(topics)[:3]) + (", ..." if len(topics) > 3 else "")
+        raise CollectionError(f"{args.topics}: no query {args.qid!r} among its {len(topics)}: {known}")
+    return topic_query(topics[args.qid]), topics[args.qid].text
+
+
+def _show(handle: TextIO, explained: ExplainedQuery, most: int) -> None:
+    from pyserini_compneg.search.columns import printable
+    from pyserini_compneg.search.contribution_table import document_lines
+    from pyserini_compneg.search.explanation_text import query_lines
+
+    on_terminal = handle.isatty()
+    columns = shutil.get_terminal_size((_COLUMNS, 0)).columns if on_terminal else _COLUMNS
+    lines = [printable(explained.text), ""]
+    if explained.documents:
+        lines += document_lines(explained.documents, columns, most, _painter(on_terminal))
+    else:
+        lines += query_lines(explained, columns, most)
+    handle.writelines(f"{line.rstrip()}\n" for line in lines)
+
+
+def _painter(on_terminal: bool) -> Callable[[str, float], str]:
+    """Colours what raises a score green and what lowers it red, where there are colours and no NO_COLOR."""
+    if not on_terminal or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return lambda text, _: text
+    return lambda text, number: f"{_GREEN if number > 0 else _RED}{text}{_PLAIN}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "python -m pyserini_compneg.explain",
+        description="Shows what a query became, and why documents stand where they stand in its ranking.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--index",
+        required=True,
+        metavar="DIR",
+        help="index folder, of this package or of Anserini, or the name of a prebuilt index",
+    )
+    parser.add_argument("--qid", metavar="ID", help="which of the topics")
+    parser.add_argument(
+        "--docid", nargs="+", action="extend", default=[], metavar="ID", help="documents whose scores are explained"
+    )
+    add_query_options(parser, many=False)
+    parser.add_argument("--output", metavar="FILE", help="where to write (default standard output)")
+    parser.add_argument(
+        "--output-format", choices=("text", "json"), default="text", help="text (default), or json, which has it all"
+    )
+    parser.add_argument(
+        "--terms", type=count, default=20, metavar="N", help="terms shown, the heaviest, as text (default 20)"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

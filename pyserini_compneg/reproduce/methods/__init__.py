@@ -1,0 +1,30 @@
+"""The methods that protocols compare, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyserini_compneg.errors import ProtocolError
+from pyserini_compneg.reproduce.methods.composed import Composed
+from pyserini_compneg.reproduce.methods.method import ComposingMethod, Context, Method
+
+METHODS = {"operators": Composed}
+
+__all__ = ["METHODS", "ComposingMethod", "Context", "Method", "make_method"]
+
+
+def make_method(name: str, settings: Mapping[str, Any], context: Context) -> Method:
+    """Makes a method.
+
+    Args:
+        name: One of ``METHODS``.
+        settings: What it is told.
+        context: What it works with.
+
+    Raises:
+        ProtocolError: No such method, or a setting that it does not have.
+    """
+    if name not in METHODS:
+        raise ProtocolError(f"no method {name!r}; expected one of {', '.join(METHODS)}")
+    return METHODS[name](context, settings)

@@ -1,0 +1,202 @@
+"""Reads protocols from YAML files, strictly: an unknown key, a wrong type or a name given twice is one clear line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.errors import ProtocolError
+from pyserini_compneg.reproduce.protocol import Interference, Protocol, RowPlan, SectionPlan
+
+_FOLDER = "protocols"
+_SPECIMEN = "see the files in pyserini_compneg/reproduce/protocols"
+
+
+def protocol_names() -> list[str]:
+    """The protocols that come with the package.
+
+    >>> protocol_names()
+    ['dense', 'excluir', 'figure3', 'nevir', 'settings', 'table1', 'table3', 'widdows']
+    """
+    return sorted(
+        entry.name.removesuffix(".yaml")
+        for entry in files(__package__).joinpath(_FOLDER).iterdir()
+        if entry.name.endswith(".yaml")
+    )
+
+
+def read_protocol(name: str) -> Protocol:
+    """Reads a protocol.
+
+    Args:
+        name: One that comes with the package, or the path of a YAML file.
+
+    Raises:
+        ProtocolError: No such protocol, or a file that is none; the message names file and place.
+    """
+    import yaml
+
+    if name in protocol_names():
+        place, text = name, files(__package__).joinpath(_FOLDER, f"{name}.yaml").read_text(encoding="utf-8")
+    else:
+        path = Path(name)
+        if path.suffix not in (".yaml", ".yml"):
+            known = ", ".join(protocol_names())
+            raise ProtocolError(f"no protocol {name!r}; expected one of {known}, or the path of a .yaml file")
+        try:
+            place, text = name, path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as cause:
+            raise ProtocolError(f"{name}: cannot be read: {getattr(cause, 'strerror', None) or 'no UTF-8'}") from None
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as cause:
+        mark = getattr(cause, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        raise ProtocolError(f"{place}{line}: no YAML: {getattr(cause, 'problem', None) or cause}") from None
+    return _protocol(Path(place).stem, _Node(content, place))
+
+
+class _Node:
+    """A mapping of the file, which knows its place, and which of its keys were asked for."""
+
+    def __init__(self, content: Any, place: str) -> None:
+        if not isinstance(content, dict):
+            raise ProtocolError(f"{place}: expected keys and values, got {_kind(content)}; {_SPECIMEN}")
+        self.content, self.place = content, place
+        self._asked: set[str] = set()
+
+    def get(self, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
+        self._asked.add(key)
+        value = self.content.get(key, default)
+        if value is ...:
+            raise ProtocolError(f"{self.place}: the key {key!r} is missing; {_SPECIMEN}")
+        if value is not default and (not isinstance(value, kind) or isinstance(value, bool)):
+            wanted = kind.__name__ if isinstance(kind, type) else " or ".join(one.__name__ for one in kind)
+            raise ProtocolError(f"{self.place}: {key!r} must be a {wanted}, got {_kind(value)}")
+        return value
+
+    def texts(self, key: str, default: Sequence[str] | Any = ...) -> tuple[str, ...]:
+        values = self.get(key, list, default)
+        if not all(isinstance(value, str) for value in values):
+            raise ProtocolError(f"{self.place}: {key!r} must be a list of texts")
+        return tuple(values)
+
+    def nodes(self, key: str) -> list[_Node]:
+        values = self.get(key, list)
+        if not values:
+            raise ProtocolError(f"{self.place}: {key!r} is empty")
+        return [_Node(value, f"{self.place}: {key}[{number}]") for number, value in enumerate(values)]
+
+    def done(self) -> None:
+        for key in self.content:
+            if key not in self._asked:
+                known = ", ".join(sorted(self._asked))
+                raise ProtocolError(f"{self.place}: unknown key {key!r}; expected one of {known}")
+
+
+def _kind(value: Any) -> str:
+    return "nothing" if value is None else type(value).__name__
+
+
+def _protocol(name: str, node: _Node) -> Protocol:
+    measures = node.texts("measures")
+    sections = tuple(_section(child, measures) for child in node.nodes("sections"))
+    _check_distinct([section.title for section in sections], "section", node.place)
+    found = node.get("interference", dict, None)
+    datasets = node.texts("datasets")
+    protocol = Protocol(
+        name=name,
+        title=node.get("title", str),
+        about=" ".join(node.get("about", str).split()),
+        datasets=datasets,
+        papers=node.texts("papers", ()),
+        splits=node.texts("splits"),
+        measures=measures,
+        sections=sections,
+        hits=node.get("hits", int, 1000),
+        examples=node.get("examples", int, 0),
+        interference=None if found is None else _interference(_Node(found, f"{node.place}: interference"), sections),
+    )
+    node.done()
+    return protocol
+
+
+def _section(node: _Node, measures: tuple[str, ...]) -> SectionPlan:
+    title, templates = node.get("title", str), node.texts("templates", ())
+    rows: list[RowPlan] = []
+    sweep = ""
+    for child in node.nodes("rows"):
+        swept = child.get("sweep", dict, None)
+        row = _row(child, measures)
+        if swept is None:
+            rows.append(row)
+        else:
+            sweep = _sweep(_Node(swept, f"{child.place}: sweep"), row, rows)
+    node.done()
+    _check_distinct([row.name for row in rows], "row", node.place)
+    if not any(row.method for row in rows):
+        raise ProtocolError(f"{node.place}: no row has a method")
+    return SectionPlan(title, tuple(rows), templates, sweep)
+
+
+def _row(node: _Node, measures: tuple[str, ...]) -> RowPlan:
+    published = node.get("published", list, [])
+    if len(published) > len(measures) or not all(
+        value is None or isinstance(value, (int, float)) for value in published
+    ):
+        raise ProtocolError(f"{node.place}: 'published' must be figures in the order of the measures, got {published}")
+    row = RowPlan(
+        name=node.get("name", str),
+        formula=node.get("formula", str, ""),
+        method=node.get("method", str, None),
+        settings=node.get("settings", dict, {}),
+        ablation=node.get("ablation", str, None),
+        published={name: value for name, value in zip(measures, published, strict=False) if value is not None},
+        note=node.get("note", str, ""),
+    )
+    node.done()
+    return row
+
+
+def _sweep(node: _Node, row: RowPlan, rows: list[RowPlan]) -> str:
+    """Adds a row for each value of a setting."""
+    setting, values = node.get("setting", str), node.get("values", list)
+    symbol: str = node.get("symbol", str)
+    if not values or not all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+        raise ProtocolError(f"{node.place}: 'values' must be numbers, got {values}")
+    node.done()
+    rows += [
+        RowPlan(
+            f"{row.name}, {symbol} = {value:g}",
+            row.formula,
+            row.method,
+            {**row.settings, setting: value},
+            row.ablation,
+            note=row.note,
+            swept=(row.name, float(value)),
+        )
+        for value in values
+    ]
+    return symbol
+
+
+def _interference(node: _Node, sections: tuple[SectionPlan, ...]) -> Interference:
+    found = Interference(node.get("section", str), node.get("bins", int, 4), node.texts("rows", ()))
+    node.done()
+    section = next((one for one in sections if one.title == found.section), None)
+    if section is None:
+        raise ProtocolError(f"{node.place}: no section {found.section!r}")
+    unknown = set(found.rows) - {row.name for row in section.rows}
+    if unknown:
+        raise ProtocolError(f"{node.place}: no row {sorted(unknown)[0]!r} in section {section.title!r}")
+    if found.bins < 1:
+        raise ProtocolError(f"{node.place}: 'bins' must be 1 or more, got {found.bins}")
+    return found
+
+
+def _check_distinct(names: list[str], what: str, place: str) -> None:
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ProtocolError(f"{place}: the {what} {twice!r} is there twice")

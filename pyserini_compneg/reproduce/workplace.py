@@ -1,0 +1,177 @@
+"""The folder of an experiment: judgements, collection, indexes and runs, each made once and found again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from pyserini_compneg.datasets.collection import SourceDocument
+from pyserini_compneg.datasets.dataset import Dataset
+from pyserini_compneg.datasets.qrels import Qrels
+from pyserini_compneg.datasets.topics import Topic
+from pyserini_compneg.files import atomic_writer
+from pyserini_compneg.index import build_index
+from pyserini_compneg.lucene.manifest import MANIFEST_NAME
+from pyserini_compneg.models import ModelOptions
+from pyserini_compneg.search import Hit, SignedImpactSearcher, write_run
+
+_KEY_DIGITS = 12
+
+
+class Workplace:
+    """Makes and finds what an experiment needs. Close it, or use it as a context manager.
+
+    A run's name holds a hash of all that it depends on: index, queries, method, settings, version. So what is there
+    under its name is complete and right, and an experiment that was ended goes on where it was.
+
+    Args:
+        folder: The report's folder; made if it is not there.
+        dataset: The dataset.
+        split: The split that is searched.
+        threads: Queries searched at once.
+        model_options: How models encode; None for the defaults.
+    """
+
+    def __init__(
+        self, folder: Path, dataset: Dataset, split: str, threads: int, model_options: ModelOptions | None = None
+    ) -> None:
+        self.folder, self.dataset, self.split, self.threads = folder, dataset, split, threads
+        self.topics: list[Topic] = dataset.topics(split)
+        self.qrels: Qrels = dataset.qrels(split)
+        self._model_options = model_options
+        self._open = ExitStack()
+        self._searchers: dict[tuple[str, str | None], SignedImpactSearcher] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def __enter__(self) -> Workplace:
+        """Returns the workplace itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the indexes."""
+        self._open.close()
+
+    def searcher(self, encoder: str, index: Path | None = None, ablation: str | None = None) -> SignedImpactSearcher:
+        """The searcher of an encoder's index, which is built first if need be.
+
+        Args:
+            encoder: As ``index --encoder`` takes it.
+            index: An index of the collection that is there already.
+            ablation: What is left out of query vectors.
+        """
+        if (encoder, ablation) not in self._searchers:
+            searcher = SignedImpactSearcher(
+                index or self._built(encoder), encoder, model_options=self._options(encoder), ablation=ablation
+            )
+            self._searchers[encoder, ablation] = self._open.enter_context(searcher)
+        return self._searchers[encoder, ablation]
+
+    def run(
+        self, name: str, depends_on: Mapping[str, Any], topics: Sequence[Topic], search: Any, hits: int, tag: str
+    ) -> tuple[Path, bool]:
+        """The run file of a method.
+
+        Args:
+            name: What the file's name starts with.
+            depends_on: All that the ranking depends on besides the topics.
+            topics: The queries.
+            search: Called with topics and number of hits if the run is not there.
+            hits: Documents a query.
+            tag: The run's tag.
+
+        Returns:
+            The file, and whether it was there.
+        """
+        asked = [[topic.qid, str(topic.expression), topic.composed] for topic in topics]
+        key = _digest(json.dumps([depends_on, hits, asked], sort_keys=True, ensure_ascii=False))
+        path = self.folder / "runs" / f"{slug(name)}-{key}.txt"
+        if path.exists():
+            return path, True
+        path.parent.mkdir(exist_ok=True)
+        results: Mapping[str, Sequence[Hit]] = search(topics, hits)
+        with atomic_writer(path) as handle:
+            for qid, ranking in results.items():
+                write_run(handle, qid, ranking, tag=tag)
+        return path, False
+
+    def qrels_file(self, name: str, qrels: Qrels) -> str:
+        """Writes the judgements that some runs are scored by; returns the file's path in the folder."""
+        path = self.folder / "qrels" / f"{slug(name)}.txt"
+        path.parent.mkdir(exist_ok=True)
+        with atomic_writer(path) as handle:
+            handle.writelines(
+                f"{qid} 0 {docid} {value}\n" for qid, judged in qrels.items() for docid, value in judged.items()
+            )
+        return path.relative_to(self.folder).as_posix()
+
+    def documents(self) -> dict[str, SourceDocument]:
+        """All documents by id."""
+        return {document.docid: document for document in self.dataset.documents(self.split)}
+
+    def _built(self, encoder: str) -> Path:
+        index = self.folder / "indexes" / f"{slug(Path(encoder).name)}-{self._collection_key()}"
+        if not index.exists():
+            index.parent.mkdir(exist_ok=True)
+            build_index(
+                self.collection(),
+                index,
+                encoder,
+                model_options=self._options(encoder),
+                threads=self.threads,
+                store_raw=True,
+                resume=True,
+            )
+        return index
+
+    def collection(self) -> Path:
+        """The documents as a file that ``index`` and Anserini read; converted once where the dataset has none."""
+        if self.dataset.collection is not None:
+            return self.dataset.collection
+        path = self.folder / "collection" / f"{slug(self.split)}-{self._collection_key()}.jsonl"
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            with atomic_writer(path) as handle:
+                for document in self.dataset.documents(self.split):
+                    line = {"id": document.docid, "contents": document.text}
+                    handle.write(json.dumps(line, ensure_ascii=False) + "\n")
+        return path
+
+    def _collection_key(self) -> str:
+        """What tells collections apart: the files' names, sizes and times; a changed one is indexed anew."""
+        place = self.dataset.folder.resolve()
+        files = sorted(path for path in place.iterdir() if path.is_file())
+        stats = [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in files]
+        return _digest(json.dumps([str(place), self.dataset.collection is None and self.split, stats]))
+
+    def _options(self, encoder: str) -> ModelOptions | None:
+        return None if encoder == "bm25" else self._model_options
+
+
+def index_fingerprint(index: Path) -> str:
+    """What tells two states of an index apart: Lucene's commit, whose segments have random names, and the manifest."""
+    digest = hashlib.sha256()
+    for path in sorted((*index.glob("segments_*"), index / MANIFEST_NAME)):
+        if path.is_file():
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:_KEY_DIGITS]
+
+
+def slug(text: str) -> str:
+    """A name for files: letters, digits, dots and dashes.
+
+    >>> slug("CPT + max pool, NRF (λ = 0.25)")
+    'cpt-max-pool-nrf-λ-0.25'
+    """
+    return re.sub(r"[^\w.]+", "-", text.lower()).strip("-") or "unnamed"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:_KEY_DIGITS]

@@ -1,0 +1,95 @@
+"""Scores of given documents: those of the ranking bit by bit, whatever is asked for and in which order."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from impact_indexes import add_documents, pairs, search, write_index
+from random_searches import collections, trees
+from test_exactness import SHAPES, few
+
+from pyserini_compneg.compose import Linear, Product, Sum
+from pyserini_compneg.errors import CollectionError, IndexFormatError
+from pyserini_compneg.lucene import ImpactWriter
+from pyserini_compneg.search import SignedImpactSearcher
+
+
+@few
+@given(collections(), st.lists(trees(), min_size=1, max_size=8), st.randoms(use_true_random=False), st.integers(1, 3))
+def test_scores_are_those_of_the_ranking(tmp_path_factory, collection, nodes, random, threads):
+    index = write_index(tmp_path_factory.mktemp("scored"), *collection.segments, deleted=collection.deleted)
+    asked = [random.choices([*collection.live], k=random.randint(0, 80)) if collection.live else [] for _ in nodes]
+    with SignedImpactSearcher(index, NoEncoder()) as searcher:
+        rankings = [dict(pairs(ranking)) for ranking in search(searcher.reader, nodes, 1 + len(collection.live))]
+        scores = searcher.batch_score(nodes, asked, threads)
+        assert scores == [
+            [ranking.get(docid) for docid in docids] for ranking, docids in zip(rankings, asked, strict=True)
+        ]
+
+
+class NoEncoder:
+    def encode_batch(self, texts):
+        raise AssertionError("composed queries need no encoder")
+
+
+def test_pinned_shapes(tmp_path):
+    segments = (
+        {"d1": {"a": 3}, "d2": {"a": 3, "b": 3}, "é": {"b": 9}, "none": {}},
+        {"d9": {"a": 1, "b": 1, "c": 1 << 20}},
+    )
+    docids = ["d9", "none", "é", "d1", "d2", "d9"]
+    with SignedImpactSearcher(write_index(tmp_path / "index", *segments), NoEncoder()) as searcher:
+        for node, ranking in zip(SHAPES, search(searcher.reader, SHAPES, 10), strict=True):
+            found = dict(pairs(ranking))
+            assert searcher.score(node, docids) == [found.get(docid) for docid in docids]
+        (cancelled,) = searcher.score(Sum((Linear({"a": 1.0}), Linear({"a": -1.0}))), ["d1"])
+        assert math.copysign(1, cancelled) == 1
+
+
+def test_more_documents_than_a_window_has(tmp_path):
+    documents = {f"d{i}": {"a": i % 7 + 1, f"t{i % 3}": 2} for i in range(10_000)}
+    node = Sum((Product(({"a": 1.0}, {"t1": 2.0})), Linear({"t2": 1.0, "a": -1.0})))
+    with SignedImpactSearcher(write_index(tmp_path / "index", documents), NoEncoder()) as searcher:
+        ranking = dict(pairs(search(searcher.reader, [node], len(documents))[0]))
+        docids = list(reversed(documents))
+        assert searcher.score(node, docids) == [ranking.get(docid) for docid in docids]
+        assert 0 < len(ranking) < len(documents)
+
+
+def test_no_documents_and_no_queries(tmp_path):
+    with SignedImpactSearcher(write_index(tmp_path / "index", {"d": {"a": 1}}), NoEncoder()) as searcher:
+        assert searcher.score(Linear({"a": 1.0}), []) == []
+        assert searcher.batch_score([], []) == []
+        assert searcher.batch_score([Linear({"a": 1.0}), Linear({"b": 1.0})], [["d"], ["d", "d"]]) == [
+            [1.0],
+            [None, None],
+        ]
+
+
+@pytest.mark.parametrize("docid", ["x", "", "d\0d", "gone"])
+def test_unknown_documents(tmp_path, docid):
+    index = write_index(tmp_path / "index", {"d": {"a": 1}, "gone": {"a": 1}}, deleted=["gone"])
+    with SignedImpactSearcher(index, NoEncoder()) as searcher, pytest.raises(CollectionError) as caught:
+        searcher.score(Linear({"a": 1.0}), ["d", docid])
+    assert str(caught.value) == f"{index} has no document {docid!r}"
+
+
+def test_a_document_that_is_back_after_its_deletion(tmp_path):
+    index = write_index(tmp_path / "index", {"d": {"a": 1}, "other": {"a": 1}}, deleted=["d"])
+    with ImpactWriter(index, resume=True) as writer:
+        add_documents(writer, {"d": {"a": 5}})
+        writer.commit()
+    with SignedImpactSearcher(index, NoEncoder()) as searcher:
+        assert searcher.score(Linear({"a": 1.0}), ["d", "other"]) == [5.0, 1.0]
+
+
+def test_scores_beyond_floats_and_lists_that_do_not_fit(tmp_path):
+    index = write_index(tmp_path / "index", {"d": {"a": 1 << 20}})
+    with SignedImpactSearcher(index, NoEncoder()) as searcher:
+        with pytest.raises(IndexFormatError) as caught:
+            searcher.score(Product(({"a": 1e18},) * 3, 1.0), ["d"])
+        said = "a score is beyond 3.4e38: the query has too large weights or too many conjuncts"
+        assert str(caught.value) == f"{index}: cannot be searched: {said}"
+        with pytest.raises(ValueError, match="1 queries need as many lists of docids, got 2"):
+            searcher.batch_score([Linear({"a": 1.0})], [["d"], ["d"]])

@@ -1,0 +1,89 @@
+import json
+import re
+
+import pytest
+from film_set import write_film_set
+
+from pyserini_compneg.eval.__main__ import main as evaluate
+from pyserini_compneg.reproduce.__main__ import main
+
+PROTOCOL = """
+title: Differences
+about: One section.
+datasets: [filmsets]
+splits: [dev]
+measures: [nDCG@10, R@100]
+sections:
+  - title: Set difference
+    templates: [_ that are not _]
+    rows:
+      - {name: vanilla, method: operators, settings: {difference: vanilla}}
+      - {name: disentangled, formula: A − B*, method: operators, published: [0.258]}
+"""
+
+
+@pytest.fixture
+def films(tmp_path):
+    (tmp_path / "p.yaml").write_text(PROTOCOL)
+    return write_film_set(tmp_path / "films")
+
+
+def test_from_the_command_to_the_report(films, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command = ["p.yaml", "--dataset", "films", "--encoder", "bm25", "--report", "out"]
+    assert main(command) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    out = tmp_path / "out"
+    assert {path.name for path in out.iterdir()} >= {"report.html", "report.md", "tables.tex", "results.json", "runs"}
+    results = json.loads((out / "results.json").read_text())
+    assert results["command"] == f"python -m pyserini_compneg.reproduce {' '.join(command)}"
+    page = (out / "report.html").read_text()
+    assert results["command"] in page and "0.258" in page
+    (section,) = results["sections"]
+    runs = [out / row["run"] for row in section["rows"]]
+    monkeypatch.chdir(out)
+    assert evaluate(["--qrels", section["qrels"], "--run", *map(str, runs), "-m", "nDCG@10", "-m", "R@100"]) == 0
+    table = capsys.readouterr().out
+    for row in section["rows"]:
+        for cell in row["cells"].values():
+            assert re.search(rf"\b{cell['value']:.4f}\b", table)
+
+
+def test_the_commands_in_the_report_give_its_figures(films, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["p.yaml", "--dataset", "films", "--report", "out"]) == 0
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    text = (tmp_path / "out" / "report.md").read_text().replace("\\\n", "")
+    commands = re.findall(r"python -m pyserini_compneg\.eval ([^\n]+)", text)
+    assert commands
+    monkeypatch.chdir(tmp_path / "out")
+    capsys.readouterr()
+    assert evaluate(commands[0].split()) == 0
+    table = capsys.readouterr().out
+    assert f"{results['sections'][0]['rows'][1]['cells']['nDCG@10']['value']:.4f}" in table
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["table9", "--dataset", "films"], "error: no protocol 'table9'; expected one of "),
+        (["p.yaml", "--dataset", "nowhere"], "error: nowhere: "),
+        (["p.yaml", "--dataset", "films", "--split", "test"], "error: films: no split 'test'; there are: train"),
+        (["p.yaml", "--dataset", "films", "--encoder", "no/such/model"], "error: no encoder 'no/such/model'; "),
+        (["p.yaml", "--dataset", "films", "--index", "nowhere"], "error: "),
+        (["nevir", "--dataset", "films"], "error: films is of the kind filmsets; protocol nevir is for: nevir"),
+    ],
+)
+def test_one_line_for_what_is_wrong(films, tmp_path, capsys, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (films / "train.jsonl").write_bytes((films / "dev.jsonl").read_bytes())
+    assert main([*arguments, "--report", "out"]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1].startswith(message)
+    assert not (tmp_path / "out" / "report.html").exists() and not (tmp_path / "out" / "results.json").exists()
+
+
+def test_an_index_for_each_encoder(films, capsys):
+    assert main(["p.yaml", "--dataset", "x", "--encoder", "a", "b", "--index", "i", "--report", "r"]) == 2
+    assert "--index must name one index for each --encoder, got 1 for 2" in capsys.readouterr().err

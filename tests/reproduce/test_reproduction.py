@@ -1,0 +1,187 @@
+"""A protocol from files to results, and what happens when it is run again."""
+
+import json
+import random
+
+import pytest
+from film_set import write_film_set
+
+from pyserini_compneg.datasets import open_dataset
+from pyserini_compneg.errors import ProtocolError
+from pyserini_compneg.eval import evaluate, parse_measures
+from pyserini_compneg.eval.runs import read_run
+from pyserini_compneg.index import build_index
+from pyserini_compneg.reproduce.experiment import Engine
+from pyserini_compneg.reproduce.protocol_file import read_protocol
+from pyserini_compneg.reproduce.reproduction import reproduce
+from pyserini_compneg.reproduce.results import as_json, write_results
+
+PROTOCOL = """
+title: Two sections
+about: Of differences and of atoms.
+datasets: [filmsets]
+papers: []
+splits: [test, dev]
+measures: [nDCG@10, R@100]
+hits: 20
+examples: 1
+sections:
+  - title: Set difference
+    templates: [_ that are not _]
+    rows:
+      - {name: vanilla, formula: f, method: operators, settings: {difference: vanilla}, published: [0.1, 0.2]}
+      - {name: ignore, formula: A, method: operators, settings: {difference: ignore}, note: The  negation
+          is left out.}
+      - {name: disentangled, formula: A − B*, method: operators, settings: {difference: disentangled}}
+      - {name: elsewhere, published: [null, 0.9]}
+  - title: Atoms
+    templates: [_]
+    rows:
+      - {name: atomic, method: operators}
+  - title: Nothing of the kind
+    templates: [_ or _ or _ or _]
+    rows:
+      - {name: atomic, method: operators}
+"""
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    return open_dataset(write_film_set(tmp_path_factory.mktemp("data") / "films"))
+
+
+@pytest.fixture
+def protocol(tmp_path):
+    def protocol(*changes):
+        text = PROTOCOL
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        (tmp_path / "two.yaml").write_text(text)
+        return read_protocol(str(tmp_path / "two.yaml"))
+
+    return protocol
+
+
+@pytest.fixture
+def run(dataset, protocol, tmp_path):
+    def run(*changes, **options):
+        options = {"engines": [Engine("bm25")], "folder": tmp_path / "report"} | options
+        return reproduce(protocol(*changes), options.pop("dataset", dataset), **options)
+
+    return run
+
+
+def test_the_figures_are_those_of_the_run_files(run, dataset, tmp_path):
+    results = run()
+    assert [section.title for section in results.sections] == ["Set difference", "Atoms"]
+    assert (results.dataset["split"], results.dataset["documents"], results.is_papers) == ("dev", 24, False)
+    differences = results.sections[0]
+    assert [row.name for row in differences.rows] == ["vanilla", "ignore", "disentangled", "elsewhere"]
+    assert differences.baseline == "vanilla"
+    qrels = {t.qid: dataset.qrels("dev")[t.qid] for t in dataset.topics("dev") if t.group == "_ that are not _"}
+    assert differences.queries == len(qrels) > 2
+    measures = parse_measures(["nDCG@10", "R@100"])
+    for row in differences.rows[:3]:
+        values = evaluate(qrels, read_run(tmp_path / "report" / row.run), measures)
+        assert differences.per_query[row.name] == values
+        for measure in measures:
+            mean = sum(values[qid][measure.name] for qid in qrels) / len(qrels)
+            assert row.cells[measure.name].value == pytest.approx(mean)
+    elsewhere = differences.rows[3]
+    assert (elsewhere.run, elsewhere.cells["nDCG@10"].value, elsewhere.cells["R@100"].published) == (None, None, 0.9)
+    assert differences.rows[1].note == "The negation is left out."
+    ignore, disentangled = (row.cells["nDCG@10"] for row in differences.rows[1:3])
+    assert disentangled.value > ignore.value
+    assert "ignore" in disentangled.better_than and "disentangled" not in ignore.better_than
+
+
+def test_examples_show_what_made_the_difference(run):
+    results = run()
+    best = next(example for example in results.examples if example.method == "disentangled")
+    assert best.value > best.baseline_value
+    assert " NOT " in best.expression
+    assert {term for term, _ in best.positive} and all(weight > 0 for _, weight in best.positive)
+    assert best.negative and all(weight < 0 for _, weight in best.negative)
+    assert all(title.split()[0] in ("red", "green", "blue") for title in (*best.gained, *best.lost))
+    assert run(("examples: 1", "examples: 0")).examples == ()
+
+
+def test_runs_are_made_once(run, tmp_path, monkeypatch):
+    first = run()
+    runs = tmp_path / "report" / "runs"
+    made = {path.name: path.stat().st_mtime_ns for path in runs.iterdir()}
+    assert len(made) == 4
+    random.Random(0).choice(sorted(runs.iterdir())).unlink()
+    again = run()
+    kept = {path.name: path.stat().st_mtime_ns for path in runs.iterdir()}
+    assert kept.keys() == made.keys()
+    assert sum(kept[name] == made[name] for name in made) == 3
+    assert again.sections == first.sections
+    run(("{difference: ignore}", "{difference: nrf, nrf_weight: 0.5}"))
+    assert len(list(runs.iterdir())) == 5  # what depends on something else has another name
+    run(("hits: 20", "hits: 10"))
+    assert len(list(runs.iterdir())) == 9
+
+
+def test_an_index_that_is_there_already(run, dataset, tmp_path):
+    build_index(dataset.collection, tmp_path / "index")
+    results = run(engines=[Engine("bm25", tmp_path / "index")])
+    assert not (tmp_path / "report" / "indexes").exists()
+    other = run(folder=tmp_path / "other")
+    for here, there in zip(results.sections, other.sections, strict=True):
+        assert here.per_query == there.per_query
+
+
+def test_several_encoders_are_told_apart(run):
+    results = run(engines=[Engine("bm25", label="one"), Engine("bm25", label="two")])
+    names = [row.name for row in results.sections[0].rows]
+    assert names[:4] == ["vanilla [one]", "vanilla [two]", "ignore [one]", "ignore [two]"]
+    assert names[-1] == "elsewhere"
+
+
+def test_a_changed_collection_is_indexed_anew(protocol, tmp_path):
+    folder = write_film_set(tmp_path / "films")
+    before = reproduce(protocol(), open_dataset(folder), [Engine("bm25")], tmp_path / "report")
+    with open(folder / "documents.jsonl", "a") as handle:
+        handle.write('{"docid": "new", "title": "new", "text": "one more spy film"}\n')
+    after = reproduce(protocol(), open_dataset(folder), [Engine("bm25")], tmp_path / "report")
+    assert (before.dataset["documents"], after.dataset["documents"]) == (24, 25)
+    assert len(list((tmp_path / "report" / "indexes").iterdir())) == 2
+
+
+def test_results_as_json(run, tmp_path):
+    results = run()
+    write_results(results, tmp_path / "results.json")
+    read = json.loads((tmp_path / "results.json").read_text())
+    assert read == json.loads(json.dumps(as_json(results)))
+    assert read["sections"][0]["rows"][0]["cells"]["nDCG@10"]["published"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "message"),
+    [
+        ([("[filmsets]", "[quest]")], {}, "{folder} is of the kind filmsets; protocol two is for: quest"),
+        (
+            [("[test, dev]", "[test]")],
+            {},
+            "{folder}: none of the protocol's splits (test); choose one with --split: dev",
+        ),
+        ([("method: operators, settings: {difference: ignore}", "method: magic")], {}, "no method 'magic'; expected "),
+        (
+            [("{difference: ignore}", "{differense: ignore}")],
+            {},
+            "method operators: unknown setting 'differense'; expected one of union, intersection, difference, ",
+        ),
+        (
+            [("templates: [_]", "templates: [x]"), ("[_ that are not _]", "[y]")],
+            {},
+            "{folder}: split dev has no query of protocol two: 'y', 'x', '_ or _ or _ or _'",
+        ),
+    ],
+)
+def test_what_cannot_be_run(run, dataset, changes, options, message, tmp_path):
+    with pytest.raises(ProtocolError) as caught:
+        run(*changes, **options)
+    assert str(caught.value).startswith(message.format(folder=dataset.folder))
+    assert not (tmp_path / "report" / "runs").exists()

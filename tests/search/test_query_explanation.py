@@ -1,0 +1,83 @@
+import pytest
+from impact_indexes import write_stock_index
+from lookup_encoder import LookupEncoder
+
+from pyserini_compneg import Operators, SignedImpactSearcher, build_index
+from pyserini_compneg.compose import Linear
+from pyserini_compneg.errors import CollectionError, CompositionError
+from pyserini_compneg.search import explain_query
+from pyserini_compneg.search.explanation_text import query_lines
+from pyserini_compneg.search.query_explanation import to_object
+
+ATOMS = {"a": {"x": 2.0, "y": 1.0}, "b": {"y": 0.5, "z": 1.0}, "none": {}}
+
+
+@pytest.fixture(scope="module")
+def searcher(tmp_path_factory):
+    index = write_stock_index(tmp_path_factory.mktemp("stock"), {"d1": {"x": 3, "y": 1}, "d2": {"z": 9, "y": 2}})
+    with SignedImpactSearcher(index, LookupEncoder(ATOMS)) as searcher:
+        yield searcher
+
+
+def test_an_index_of_stock_anserini(searcher):
+    explained = explain_query(searcher, "a OR b", ["d2", "d1", "d2"])
+    assert [(one.explanation.docid, one.title, one.rank) for one in explained.documents] == [
+        ("d2", None, 1),
+        ("d1", None, 2),
+    ]
+    assert [one.explanation.score for one in explained.documents] == [1000.0, 700.0]
+    assert explained.atoms == {"a": Linear({"x": 200.0, "y": 100.0}), "b": Linear({"y": 50.0, "z": 100.0})}
+
+
+def test_every_text_is_encoded_once(searcher, monkeypatch):
+    encoder = LookupEncoder(ATOMS)
+    monkeypatch.setattr(searcher, "_encoder", encoder)
+    explain_query(searcher, "a AND b NOT (a AND none)", ["d1"])
+    assert encoder.batches == [["a", "b", "none"]]
+
+
+def test_another_scale_and_other_operators(searcher, monkeypatch):
+    monkeypatch.setattr(searcher, "weight_scale", 10.0)
+    monkeypatch.setattr(searcher, "operators", Operators(difference="constant"))
+    explained = explain_query(searcher, "a NOT b")
+    assert to_object(explained)["weights"] == {"x": 2.0, "z": -0.8, "y": 0.6}
+    assert list(query_lines(explained, 40, 20)) == [
+        "NOT (constant)",
+        "├─ a  x 2.00, y 1.00",
+        "└─ b  z 1.00, y 0.50",
+        "",
+        "positive     x 2.00, y 0.60",
+        "negative     z -0.80",
+    ]
+
+
+def test_what_cannot_be_explained(searcher):
+    with pytest.raises(CompositionError) as error:
+        explain_query(searcher, "none NOT a")
+    assert str(error.value) == "query 'none NOT a': none of its terms is known, so it finds nothing"
+    with pytest.raises(CompositionError) as error:
+        explain_query(searcher, Linear({"x": -1.0}))
+    said = 'query \'{"vector": {"x": -1}}\': none of its terms is known, so it finds nothing'
+    assert str(error.value) == said
+    with pytest.raises(CollectionError) as unknown:
+        explain_query(searcher, "a", ["d1", "d3"])
+    assert str(unknown.value) == f"{searcher.reader.folder} has no document 'd3'"
+
+
+def test_the_complements_of_signed_documents_are_implied_in_text(tmp_path):
+    (tmp_path / "documents.jsonl").write_text('{"id": "d", "vector": {"x": 4, "y": -2}}\n')
+    build_index(tmp_path / "documents.jsonl", tmp_path / "index", "letters", signed=True)
+    with SignedImpactSearcher(tmp_path / "index", LookupEncoder(ATOMS)) as searcher:
+        explained = explain_query(searcher, "a NOT b", ["d"])
+        composed = explain_query(searcher, Linear({"x": 3.0, "¬y": 2.0}))
+    assert to_object(explained)["weights"] == {"x": 2.0, "¬x": -2.0, "y": 1.0, "z": -1.0, "¬y": -1.0, "¬z": 1.0}
+    assert list(query_lines(explained, 60, 20)) == [
+        "NOT (disentangled)",
+        "├─ a  x 2.00, y 1.00",
+        "└─ b  z 1.00, y 0.50",
+        "",
+        "positive     x 2.00, y 1.00",
+        "negative     z -1.00",
+    ]
+    assert explained.documents[0].explanation.contributions == (("x", 800.0), ("¬y", -200.0))
+    assert list(query_lines(composed, 60, 20)) == ["positive     x 3.00, ¬y 2.00"]

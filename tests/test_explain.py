@@ -1,0 +1,396 @@
+"""The command that explains queries and documents, on an index whose weights are given, so that all output is known."""
+
+import json
+import math
+import os
+import re
+
+import pytest
+from film_index import start
+
+from pyserini_compneg import SignedImpactSearcher, build_index
+from pyserini_compneg.compose import from_json
+from pyserini_compneg.explain import main
+
+ATOMS = {
+    "spy films": {"spy": 2.5, "film": 0.5},
+    "comedies": {"comedi": 2.0, "film": 0.25, "laugh": 0.5},
+    "animated films": {"anim": 3.0, "film": 0.5},
+    "映画": {"映画館で見る": 2.0, "film": 0.5},
+    "long": {"x" * 300: 1.0, "film": 0.5},
+    "unknown": {},
+}
+DOCUMENTS = [
+    {"id": "d1", "title": "Spies\tLaugh\x1b[31m", "vector": {"spy": 100, "comedi": 64, "film": 10, "laugh": 8}},
+    {"id": "d2", "title": "映画のスパイ", "vector": {"spy": 120, "anim": 40, "film": 12, "映画館で見る": 7}},
+    {"id": "d3", "vector": {"comedi": 90, "anim": 90, "x" * 300: 5}},
+    {"id": "none", "title": "Nothing", "vector": {"horse": 3}},
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("explain")
+    records = [{"text": text, "vector": vector, "encoder": "given"} for text, vector in ATOMS.items()]
+    for name, lines in (("documents", DOCUMENTS), ("atoms", records)):
+        text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    build_index(folder / "documents.jsonl", folder / "index", "given", store_raw=True)
+    return folder
+
+
+@pytest.fixture
+def explain(folder, capfd):
+    def explain(*arguments, code=0):
+        given = ["--index", str(folder / "index"), "--encoder", str(folder / "atoms.jsonl"), *map(str, arguments)]
+        assert main(given) == code
+        out, err = capfd.readouterr()
+        assert (err if code == 0 else out) == ""
+        return out if code == 0 else err
+
+    return explain
+
+
+def test_a_query_with_a_conjunction(explain):
+    assert explain("--query", "spy films AND comedies NOT animated films") == (
+        "spy films AND comedies NOT animated films\n"
+        "\n"
+        "NOT (disentangled)\n"
+        "├─ AND (cpt+maxpool)\n"
+        "│  ├─ spy films    spy 2.50, film 0.50\n"
+        "│  └─ comedies     comedi 2.00, laugh 0.50, film 0.25\n"
+        "└─ animated films  anim 3.00, film 0.50\n"
+        "\n"
+        "conjunction of 2\n"
+        "  operand 1  spy 2.50, film 0.50\n"
+        "  operand 2  comedi 2.00, laugh 0.50, film 0.25\n"
+        "  pairs      comedi∩spy 2.24, laugh∩spy 1.12, comedi∩film 1.00, film∩spy 0.79, film∩laugh 0.50,\n"
+        "             film 0.35\n"
+        "positive     spy 2.50, comedi 2.00, film 0.50, laugh 0.50\n"
+        "negative     anim -3.00\n"
+    )
+
+
+def test_alternatives_an_unknown_atom_and_fewer_terms(explain):
+    assert explain("--query", "comedies NOT spy films OR unknown OR animated films", "--terms", "1") == (
+        "comedies NOT spy films OR unknown OR animated films\n"
+        "\n"
+        "OR (dismax)\n"
+        "├─ NOT (disentangled)\n"
+        "│  ├─ comedies     comedi 2.00, laugh 0.50, film 0.25\n"
+        "│  └─ spy films    spy 2.50, film 0.50\n"
+        "├─ unknown         no known term\n"
+        "└─ animated films  anim 3.00, film 0.50\n"
+        "\n"
+        "the best of\n"
+        "  1 positive     comedi 2.00, 2 more\n"
+        "    negative     spy -2.50\n"
+        "  2 positive     anim 3.00, 1 more\n"
+    )
+
+
+def test_the_operators_of_search(explain):
+    query = ["--query", "spy films NOT comedies", "--difference", "subtraction"]
+    assert explain(*query).splitlines()[2:] == [
+        "NOT (subtraction)",
+        "├─ spy films  spy 2.50, film 0.50",
+        "└─ comedies   comedi 2.00, laugh 0.50, film 0.25",
+        "",
+        "positive     spy 2.50, film 0.25",
+        "negative     comedi -2.00, laugh -0.50",
+    ]
+
+
+def test_what_is_verbalised_is_one_atom(folder, capfd):
+    atoms = folder / "verbalised.jsonl"
+    atoms.write_text('{"text": "spy films that are not comedies", "vector": {"not": 1.0}, "encoder": "given"}\n')
+    query = ["--query", "spy films NOT comedies", "--difference", "vanilla"]
+    assert main(["--index", str(folder / "index"), "--encoder", str(atoms), *query]) == 0
+    assert capfd.readouterr().out.splitlines()[2:4] == [
+        "NOT (vanilla)",
+        "└─ spy films that are not comedies  not 1.00",
+    ]
+
+
+def test_a_document(explain):
+    assert explain("--query", "spy films AND comedies NOT animated films", "--docid", "d1") == (
+        "spy films AND comedies NOT animated films\n"
+        "\n"
+        "Spies Laugh [31m  [d1]: rank 1\n"
+        "spy          25000.000  ████████████████████████████████████████████████████████████████████████████\n"
+        "comedi∩spy   17888.544  ██████████████████████████████████████████████████████▍\n"
+        "comedi       12800.000  ██████████████████████████████████████▉\n"
+        "laugh∩spy     3162.278  █████████▋\n"
+        "comedi∩film   2529.822  ███████▊\n"
+        "film∩spy      2500.000  ███████▋\n"
+        "film           853.553  ██▋\n"
+        "film∩laugh     447.214  █▍\n"
+        "laugh          400.000  █▎\n"
+        "score        65581.414\n"
+    )
+
+
+def test_two_documents_side_by_side(explain):
+    assert explain("--query", "spy films NOT animated films", "--docid", "d1", "d2", "--terms", "2") == (
+        "spy films NOT animated films\n"
+        "\n"
+        "A  Spies Laugh [31m  [d1]: rank 1\n"
+        "B  映画のスパイ  [d2]: rank 2\n"
+        "\n"
+        "                  A           B       A - B\n"
+        "anim          0.000  -12000.000   12000.000                  ██████████████████████████████████████▍\n"
+        "spy       25000.000   30000.000   -5000.000  ████████████████\n"
+        "1 other     500.000     600.000    -100.000                 ▐\n"
+        "score     25500.000   18600.000    6900.000\n"
+    )
+
+
+def test_several_documents_have_the_same_scale(explain):
+    lines = explain("--query", "spy films NOT animated films", "--docid", "d2", "none", "--docid", "d1", "d2")
+    assert lines.splitlines()[2:] == [
+        "映画のスパイ  [d2]: rank 2",
+        "spy     30000.000                         █████████████████████████████████████████████████████████▌",
+        "film      600.000                         █▏",
+        "anim   -12000.000  ███████████████████████",
+        "score   18600.000",
+        "",
+        "Nothing  [none]: not retrieved, as the query does not match it",
+        "score       0.000",
+        "",
+        "Spies Laugh [31m  [d1]: rank 1",
+        "spy     25000.000                         ███████████████████████████████████████████████▉",
+        "film      500.000                         █",
+        "score   25500.000",
+    ]
+
+
+def test_wide_and_very_long_terms_stay_in_their_columns(explain):
+    assert explain("--query", "(映画 OR long) NOT comedies", "--docid", "d2", "d3").splitlines()[5:] == [
+        "                                       A           B       A - B",
+        "comedi                             0.000  -18000.000   18000.000   █████████████████████████████████",
+        "映画館で見る                    1400.000       0.000    1400.000   ██▋",
+        "film                             600.000       0.000     600.000   █▏",
+        f"{'x' * 27}…       0.000     500.000    -500.000  █",
+        "score                           2000.000  -17500.000   19500.000",
+    ]
+    assert explain("--query", "映画 AND long").splitlines()[3:5] == [
+        "├─ 映画  映画館で見る 2.00, film 0.50",
+        f"└─ long  {'x' * 31}… 1.00, film 0.50",
+    ]
+
+
+def rows(lines):
+    """The numbers of each line, by its name."""
+    table = (re.fullmatch(r"(\S+|\d+ \w+)((?:\s+-?\d+\.\d+)+)(?:\s+[▏▎▍▌▋▊▉█▐]+)?", line) for line in lines)
+    return {row[1]: [float(number) for number in row[2].split()] for row in table if row}
+
+
+@pytest.mark.parametrize("most", [1, 2, 20])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "spy films AND comedies NOT animated films",
+        "spy films AND comedies AND long",
+        "(spy films OR long NOT comedies) AND 映画",
+        "spy films OR comedies NOT animated films",
+    ],
+)
+def test_what_is_printed_adds_up_to_the_score(explain, query, most):
+    for documents in (["d1"], ["d2"], ["d3"], ["d1", "d2"], ["d3", "d1"], ["none", "d1"]):
+        table = rows(explain("--query", query, "--terms", most, "--docid", *documents).splitlines())
+        scores = table.pop("score")
+        assert len(scores) == (3 if len(documents) == 2 else 1)
+        for i, score in enumerate(scores):
+            rounding = 0.0005 * (len(table) + 1) + 2.0**-23 * max(map(abs, scores))
+            assert math.fsum(numbers[i] for numbers in table.values()) == pytest.approx(score, abs=rounding)
+        if len(documents) == 2:
+            assert all(abs(a - b - c) < 0.0015001 for a, b, c in table.values())
+            assert abs(scores[0] - scores[1] - scores[2]) < 0.0015001
+
+
+def test_json_has_it_all(explain, folder):
+    query = "spy films AND comedies NOT animated films"
+    found = json.loads(explain("--query", query, "--docid", "d2", "d1", "none", "--output-format", "json"))
+    documents = found.pop("documents")
+    weights = found.pop("weights")
+    composed = found.pop("composed")
+    assert found == {
+        "query": query,
+        "expression": query,
+        "operators": {"union": "dismax", "intersection": "cpt+maxpool", "difference": "disentangled"},
+        "weight_scale": 100.0,
+        "atoms": {text: ATOMS[text] for text in ("spy films", "comedies", "animated films")},
+    }
+    with SignedImpactSearcher(folder / "index", folder / "atoms.jsonl") as searcher:
+        assert [from_json(composed["score"], "")] == searcher.compose([query])
+        hits = searcher.search(query)
+        told = {docid: searcher.explain(query, docid) for docid in ("d2", "d1", "none")}
+    assert list(weights) == sorted(weights, key=lambda term: (-abs(weights[term]), term))
+    assert (weights["comedi∩spy"], weights["anim"]) == (pytest.approx(math.sqrt(5.0)), -3.0)
+    assert [document["docid"] for document in documents] == ["d2", "d1", "none"]
+    assert [document["title"] for document in documents] == ["映画のスパイ", "Spies\tLaugh\x1b[31m", "Nothing"]
+    for document in documents:
+        explanation = told[document["docid"]]
+        place = [rank for rank, hit in enumerate(hits, 1) if hit.docid == explanation.docid]
+        assert document["rank"] == (place[0] if explanation.matched else None)
+        assert (document["score"], document["matched"]) == (explanation.score, explanation.matched)
+        assert document["contributions"] == [part._asdict() for part in explanation.contributions]
+
+
+def test_a_rank_beyond_the_first_thousand(tmp_path, capfd):
+    atoms, documents = tmp_path / "atoms.jsonl", tmp_path / "documents.jsonl"
+    atoms.write_text('{"text": "a", "vector": {"a": 0.01}, "encoder": "given"}\n')
+    documents.write_text("".join(f'{{"id": "{i}", "vector": {{"a": {i}}}}}\n' for i in range(1, 1002)))
+    build_index(documents, tmp_path / "index", "given")
+    given = ["--index", str(tmp_path / "index"), "--encoder", str(atoms), "--query", "a", "--docid", "1", "2", "3"]
+    assert main(given) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert [line for line in lines if ":" in line] == ["1: beyond rank 1000", "2: rank 1000", "3: rank 999"]
+
+
+TOPICS = """\
+{"id": "1", "expression": "spy films NOT comedies"}
+{"id": "2", "query": "comedies"}
+{"id": "3", "contents": "for people", "score": {"max": [{"vector": {"spy": 2, "anim": -1}}, {"vector": {"film": 1}}]}}
+{"id": "4", "vector": {"comedi": 0.25}}
+"""
+
+
+@pytest.fixture
+def topics(tmp_path):
+    (tmp_path / "topics.jsonl").write_text(TOPICS)
+    return tmp_path / "topics.jsonl"
+
+
+def test_a_topic_is_what_it_asks(explain, topics):
+    assert explain("--topics", topics, "--qid", "1") == explain("--query", "spy films NOT comedies")
+    assert explain("--topics", topics, "--qid", "2", "--docid", "d3").splitlines() == [
+        "comedies",
+        "",
+        "d3: rank 1",
+        f"comedi  18000.000  {'█' * 81}",
+        "score   18000.000",
+    ]
+
+
+def test_composed_topics_have_no_tree_and_their_own_weights(explain, topics):
+    assert explain("--topics", topics, "--qid", "3").splitlines() == [
+        "for people",
+        "",
+        "the best of",
+        "  1 positive     spy 2.00",
+        "    negative     anim -1.00",
+        "  2 positive     film 1.00",
+    ]
+    assert explain("--topics", topics, "--qid", "4") == '{"vector": {"comedi": 0.25}}\n\npositive     comedi 0.25\n'
+    found = json.loads(explain("--topics", topics, "--qid", "4", "--output-format", "json", "--docid", "d1"))
+    composed = {"vector": {"comedi": 0.25}}
+    assert (found["expression"], found["composed"], found["weights"]) == (None, composed, composed["vector"])
+    assert found["documents"][0]["score"] == 16.0
+
+
+def test_an_output_appears_whole_or_not_at_all(explain, folder, tmp_path):
+    place = tmp_path / "why.txt"
+    assert explain("--query", "spy films", "--docid", "d1", "--output", place) == ""
+    assert place.read_text(encoding="utf-8") == explain("--query", "spy films", "--docid", "d1")
+    assert explain("--query", "spy films", "--docid", "d1", "nobody", "--output", place, code=1)
+    assert "nobody" not in place.read_text(encoding="utf-8")
+    assert [path.name for path in tmp_path.iterdir()] == ["why.txt"]
+
+
+def test_an_output_never_replaces_what_is_read(explain, folder, topics):
+    for output, source in ((folder / "index" / "x", folder / "index"), (topics, topics)):
+        said = explain("--topics", topics, "--qid", "1", "--output", output, code=1)
+        assert said == f"error: {output}: would overwrite {source}; choose another place with --output\n"
+    assert topics.read_text() == TOPICS
+
+
+def test_what_there_is_not_is_one_line(explain, folder, topics, capfd):
+    for arguments, said in (
+        (["--query", "spy films", "--docid", "d9"], f"{folder / 'index'} has no document 'd9'"),
+        (["--query", "spy films", "--docid", ""], f"{folder / 'index'} has no document ''"),
+        (["--topics", topics, "--qid", "9"], f"{topics}: no query '9' among its 4: 1, 2, 3, ..."),
+        (["--topics", "no.tsv", "--qid", "9"], "no.tsv: no such file"),
+        (
+            ["--query", "unknown AND unknown"],
+            "query 'unknown AND unknown': none of its terms is known, so it finds nothing",
+        ),
+        (
+            ["--query", "western films"],
+            f"{folder / 'atoms.jsonl'} has no vector for 'western films'; encode it and add a line",
+        ),
+    ):
+        assert explain(*arguments, code=1) == f"error: {said}\n"
+    assert main(["--index", "no/index", "--query", "spy films"]) == 1
+    said = "error: no/index: no such index folder; build one with python -m pyserini_compneg.index\n"
+    assert capfd.readouterr() == ("", said)
+
+
+@pytest.mark.parametrize("blank", ["", " "])
+def test_an_empty_query(explain, blank):
+    said = f'error: the expression is empty; expected a phrase or "("\n  {blank}\n  ^\n'
+    assert explain("--query", blank, code=1) == said
+    assert (
+        explain("--query", blank, "--plain", code=1) == f"error: the text of an atom must not be blank, got {blank!r}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ([], "one of the arguments --topics --query is required"),
+        (["--topics", "a"], "--topics needs --qid, the topic to explain"),
+        (["--query", "a", "--qid", "1"], "--qid needs --topics"),
+        (["--query", "a", "--docid"], "argument --docid: expected at least one argument"),
+        (["--query", "a", "--terms", "0"], "argument --terms: must be a whole number from 1, got 0"),
+        (["--query", "a", "--batch-size", "2"], "unrecognized arguments: --batch-size 2"),
+    ],
+)
+def test_wrong_usage(capsys, wrong, said):
+    assert main(["--index", "x", *wrong]) == 2
+    assert capsys.readouterr().err.endswith(f"error: {said}\n")
+
+
+@pytest.fixture
+def on_a_terminal(folder, monkeypatch):
+    """Runs the command on a terminal of so many columns, and gives what it writes there."""
+    pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
+
+    def on_a_terminal(columns, **environment):
+        for name in ("NO_COLOR", "COLUMNS", "TERM"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        read_end, write_end = pty.openpty()
+        termios.tcsetwinsize(write_end, (24, columns))
+        given = ["--index", folder / "index", "--encoder", folder / "atoms.jsonl", "--docid", "d1"]
+        given += ["--query", "spy films NOT comedies"]
+        with start(*given, module="pyserini_compneg.explain", stdout=write_end) as process:
+            assert process.communicate(timeout=60)[1] == ""
+        os.close(write_end)
+        with os.fdopen(read_end, "rb") as handle:
+            return handle.read1(100_000).decode().replace("\r\n", "\n")
+
+    return on_a_terminal
+
+
+def test_colours_on_a_terminal_of_40_columns(on_a_terminal):
+    text = on_a_terminal(40, TERM="xterm")
+    assert text.splitlines()[3:] == [
+        "spy      25000.000  \x1b[32m       █████████████\x1b[0m",
+        "film       500.000  \x1b[32m       ▎\x1b[0m",
+        "laugh     -400.000  \x1b[31m      ▐\x1b[0m",
+        "comedi  -12800.000  \x1b[31m▐██████\x1b[0m",
+        "score    12300.000",
+    ]
+    plain = re.sub(r"\x1b\[\d*m", "", text)
+    assert plain == on_a_terminal(40, TERM="xterm", NO_COLOR="1") == on_a_terminal(40, TERM="dumb")
+    assert plain != on_a_terminal(60, TERM="xterm", NO_COLOR="1")
+
+
+def test_the_module_runs_and_is_quiet(folder):
+    given = ["--index", folder / "index", "--encoder", folder / "atoms.jsonl", "--query", "spy films", "--docid", "d1"]
+    with start(*given, module="pyserini_compneg.explain") as process:
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert out.startswith("spy films\n\nSpies Laugh")
