@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pyserini_compneg.decompose.language import Language, match_patterns
+from pyserini_compneg.decompose.language import CueGroup, Language, match_patterns
 from pyserini_compneg.decompose.tokens import Tokens
 
+_MOST_OPERANDS = 20
 _MOST_MODIFIERS = 2
 _MOST_ALTERNATIVE_WORDS = 5
 
@@ -50,41 +51,43 @@ def join(tokens: Tokens, run: Run, protected: bytearray, kind: str, language: La
     >>> join(tokens, (0, 4), bytearray(4), "phrase", load_language()).operands
     (((0, 1), (3, 4)), ((2, 4),))
     """
-    if kind == "statement":
-        return (run,)
-    for token in range(run[0] + 1, run[1] - 1):
-        if protected[token]:
-            continue
-        for pattern, found in match_patterns(language.also, tokens, token):
+    cues = [] if kind == "statement" else _also(tokens, run, protected, kind, language)
+    if not cues or len(cues) >= _MOST_OPERANDS:
+        return _union(tokens, run, protected, kind) or (run,)
+    operands: list[Joined | tuple[Run, ...]] = []
+    edges = [(run[0], run[0]), *(cue for cue, _ in cues), (run[1], run[1])]
+    for (_, start), (end, _) in zip(edges, edges[1:], strict=False):
+        operands += _operands(tokens, (start, end), protected, kind)
+    confidence = min(group.confidence for _, group in cues)
+    return Joined("intersection", tuple(operands), cues[0][0], confidence)
+
+
+def _also(tokens: Tokens, run: Run, protected: bytearray, kind: str, language: Language) -> list[tuple[Run, CueGroup]]:
+    """What says that several things have to hold, with words before and after each."""
+    found: list[tuple[Run, CueGroup]] = []
+    token = run[0] + 1
+    while token < run[1]:
+        end = token
+        for pattern, match in () if protected[token] else match_patterns(language.also, tokens, token):
             if kind in pattern.group.kinds:
-                end = token
-                while end < run[1] and tokens.starts[end] < found.end():
+                place = match.end("end") if "end" in pattern.expression.groupindex else match.end()
+                while end < run[1] and tokens.starts[end] < place:
                     end += 1
                 if end < run[1]:
-                    return _intersection(tokens, run, (token, end), protected, pattern.group.confidence, kind, language)
-    return _union(tokens, run, protected, kind) or (run,)
+                    found.append(((token, end), pattern.group))
+                break
+        token = max(end, token) + 1
+    return found
 
 
-def _intersection(
-    tokens: Tokens, run: Run, cue: Run, protected: bytearray, confidence: float, kind: str, language: Language
-) -> Joined:
-    left = _union(tokens, (run[0], cue[0]), protected, kind) or ((run[0], cue[0]),)
-    rest = (cue[1], run[1])
-    both = tokens.words[cue[1] - 1] == "both" or tokens.words[cue[1]] == "both"
-    if tokens.words[cue[1]] == "both":
-        rest = (cue[1] + 1, run[1])
-    split = _and(tokens, rest, protected) if both else None
-    rights: list[Joined | tuple[Run, ...]]
-    if split is None:
-        nested = join(tokens, rest, protected, kind, language)
-        match nested:
-            case Joined("intersection", operands):
-                rights = list(operands)
-            case _:
-                rights = [nested]
-    else:
-        rights = [((rest[0], split),), ((split + 1, rest[1]),)]
-    return Joined("intersection", (left, *rights), cue, confidence)
+def _operands(tokens: Tokens, run: Run, protected: bytearray, kind: str) -> list[Joined | tuple[Run, ...]]:
+    """What stands between two such cues: "both A and B" is two operands."""
+    if tokens.words[run[0]] == "both" and run[1] - run[0] > 1:
+        run = (run[0] + 1, run[1])
+        split = _and(tokens, run, protected)
+        if split is not None:
+            return [((run[0], split),), ((split + 1, run[1]),)]
+    return [_union(tokens, run, protected, kind) or (run,)]
 
 
 def _and(tokens: Tokens, run: Run, protected: bytearray) -> int | None:
@@ -97,10 +100,10 @@ def _and(tokens: Tokens, run: Run, protected: bytearray) -> int | None:
 
 
 def _union(tokens: Tokens, run: Run, protected: bytearray, kind: str) -> Joined | None:
-    if kind == "question":
+    if kind not in ("request", "phrase"):
         return None
     places = list(_words(tokens, run, protected, "or"))
-    if not places or len(places) > 20:
+    if not places or len(places) >= _MOST_OPERANDS:
         return None
     start = run[0]
     segments: list[Run] = []
@@ -111,7 +114,7 @@ def _union(tokens: Tokens, run: Run, protected: bytearray, kind: str) -> Joined 
     if segments and tokens.words[segments[0][0]] == "either" and segments[0][1] - segments[0][0] > 1:
         segments[0] = (segments[0][0] + 1, segments[0][1])
     if any(
-        start >= end or not tokens.is_word(end - 1) and tokens.words[end - 1] not in "\"')" for start, end in segments
+        start >= end or not tokens.is_word(end - 1) and tokens.words[end - 1] not in "\"')." for start, end in segments
     ):
         return None
     cue = (places[0], places[0] + 1)

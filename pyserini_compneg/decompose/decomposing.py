@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from pyserini_compneg.decompose.coordination import Joined, Run, join
 from pyserini_compneg.decompose.cues import find_cues
-from pyserini_compneg.decompose.decomposition import Decomposition, Part, Reason, Span
+from pyserini_compneg.decompose.decomposition import Decomposition, Part, Reason, Span, undivided
 from pyserini_compneg.decompose.exclusions import Exclusion, find_exclusions
 from pyserini_compneg.decompose.language import Language, load_language
 from pyserini_compneg.decompose.protection import protect
@@ -40,7 +40,7 @@ def decompose(text: str, language: Language | None = None) -> Decomposition:
     language = language or load_language()
     tokens = tokenise(text)
     if not tokens:
-        return _whole(text)
+        return undivided(text)
     protected = protect(tokens, language)
     sentences = split_sentences(tokens, protected, language)
     cues = find_cues(tokens, protected, sentences, language)
@@ -49,7 +49,7 @@ def decompose(text: str, language: Language | None = None) -> Decomposition:
     if exclusions and not runs:
         first = exclusions[0]
         if _may_be_title(tokens, first):
-            return _whole(text)
+            return undivided(text)
         cue = text[slice(*first.cue)]
         raise DecompositionError(
             f"{_shown(text)} says only what it does not ask for, after {cue!r}; say what is wanted too, or search the "
@@ -57,15 +57,8 @@ def decompose(text: str, language: Language | None = None) -> Decomposition:
         )
     joined = _joined(tokens, runs, protected, sentences, language)
     if not exclusions and not isinstance(joined, Joined):
-        return _whole(text)
+        return undivided(text)
     return _assembled(tokens, joined, exclusions)
-
-
-def _whole(text: str) -> Decomposition:
-    atom = Atom(text)
-    start = len(text) - len(text.lstrip())
-    part = Part(atom.text, ((start, start + len(atom.text)),), excluded=False)
-    return Decomposition(text, atom, (part,), (), 1.0)
 
 
 def _may_be_title(tokens: Tokens, exclusion: Exclusion) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from pyserini_compneg.expression import Expression
+from pyserini_compneg.expression import Atom, Expression, format_expression
 
 Span = tuple[int, int]
 """From a character up to, and without, another."""
@@ -58,3 +59,31 @@ class Decomposition:
     parts: tuple[Part, ...]
     reasons: tuple[Reason, ...]
     confidence: float
+
+
+def undivided(text: str, confidence: float = 1.0) -> Decomposition:
+    """A text as one atom.
+
+    >>> undivided(" not bad ").parts
+    (Part(text='not bad', spans=((1, 8),), excluded=False),)
+    """
+    atom = Atom(text)
+    start = len(text) - len(text.lstrip())
+    part = Part(atom.text, ((start, start + len(atom.text)),), excluded=False)
+    return Decomposition(text, atom, (part,), (), confidence)
+
+
+def to_object(decomposition: Decomposition) -> dict[str, Any]:
+    """A decomposition for JSON, with the expression as text."""
+    return {
+        "text": decomposition.text,
+        "expression": format_expression(decomposition.expression),
+        "parts": [
+            {"text": part.text, "spans": [list(span) for span in part.spans], "excluded": part.excluded}
+            for part in decomposition.parts
+        ],
+        "reasons": [
+            {"kind": reason.kind, "cue": reason.cue, "span": list(reason.span)} for reason in decomposition.reasons
+        ],
+        "confidence": decomposition.confidence,
+    }

@@ -19,7 +19,17 @@ NEEDS = ("", "name", "noun", "other")
 START, END = "^", ">"
 
 _WORDS = (
-    *("question", "other", "auxiliary", "request", "relative", "relative_after_comma", "article", "conjunction"),
+    *(
+        "question",
+        "other",
+        "auxiliary",
+        "request",
+        "relative",
+        "relative_after_comma",
+        "oblique",
+        "article",
+        "conjunction",
+    ),
     *("preposition", "past", "abbreviation", "lead_in", "frame", "connector", "non"),
 )
 _ELEMENT = re.compile(r"\(([^()\s]+)\)|(\S+)")

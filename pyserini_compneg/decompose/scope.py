@@ -59,7 +59,9 @@ def _leading(tokens: Tokens, protected: bytearray, cue: Cue, limit: int, languag
             continue
         next_word = tokens.words[token + 1] if token + 1 < limit else ""
         if word in lists["question"]:
-            if word in lists["relative_after_comma"] and _goes_on_as_relative(tokens, token + 1, lists):
+            if word in lists["oblique"] or (
+                word in lists["relative_after_comma"] and _goes_on_as_relative(tokens, token + 1, lists)
+            ):
                 fallback = token
             elif after_comma or next_word in lists["other"] or next_word in lists["auxiliary"]:
                 return token

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pyserini_compneg.decompose.language import Language
 from pyserini_compneg.decompose.tokens import Tokens
 
-_MOST_PHRASE_WORDS = 40
-
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
@@ -80,28 +78,29 @@ def is_abbreviation(word: str, language: Language) -> bool:
 
 
 def _kind(tokens: Tokens, start: int, end: int, protected: bytearray, language: Language) -> str:
-    words = tokens.words
-    lists = language.words
+    words, lists = tokens.words, language.words
     first = next((token for token in range(start, end) if tokens.is_word(token)), start)
     if _is_request(words, first, lists):
         return "request"
-    opens = words[first] in lists["question"] or (
-        words[first] in lists["auxiliary"] and "not" not in words[first + 1 : first + 2]
-    )
-    asks = words[end - 1] == "?"
-    if not asks and not opens:
-        # "Besides X, what else ..." and "..., can you tell me" open after a comma
-        for token in range(first + 1, end):
-            if words[token - 1] in (",", '"') and not protected[token]:
-                if words[token] in lists["question"] and words[token] not in lists["relative_after_comma"]:
-                    opens = True
-                elif _is_request(words, token, lists) and words[token] in lists["auxiliary"]:
-                    return "request"
-    if asks or opens:
+    opens = words[first] in lists["question"] or words[first] in lists["auxiliary"]
+    if words[end - 1] == "?" or (opens and words[first + 1 : first + 2] != ["not"]):
         return "question"
-    if end - first > _MOST_PHRASE_WORDS or _has_verb(tokens, first, end, protected, language):
-        return "statement"
-    return "phrase"
+    for token in range(first + 1, end):
+        if not protected[token] and (kind := _kind_from(words, token, lists)):
+            return kind
+    return "statement" if _has_verb(tokens, first, end, protected, language) else "phrase"
+
+
+def _kind_from(words: list[str], token: int, lists: Mapping[str, frozenset[str]]) -> str | None:
+    """What opens within a sentence: "Besides X, can you tell me", "the place where or who else"."""
+    word = words[token]
+    if word in lists["question"] and words[token + 1 : token + 2] == ["else"]:
+        return "question"
+    if words[token - 1] not in (",", '"'):
+        return None
+    if word in lists["question"] and word not in lists["relative_after_comma"]:
+        return "question"
+    return "request" if word in lists["auxiliary"] and _is_request(words, token, lists) else None
 
 
 def _is_request(words: list[str], first: int, lists: Mapping[str, frozenset[str]]) -> bool:
