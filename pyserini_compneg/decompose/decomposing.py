@@ -13,6 +13,7 @@ from pyserini_compneg.decompose.protection import protect
 from pyserini_compneg.decompose.sentences import Sentence, split_sentences
 from pyserini_compneg.decompose.tokens import Tokens, tokenise
 from pyserini_compneg.decompose.trimming import trim_wanted
+from pyserini_compneg.decompose.wanted import find_wanted
 from pyserini_compneg.errors import DecompositionError
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union
 
@@ -45,7 +46,7 @@ def decompose(text: str, language: Language | None = None) -> Decomposition:
     sentences = split_sentences(tokens, protected, language)
     cues = find_cues(tokens, protected, sentences, language)
     exclusions = find_exclusions(tokens, protected, sentences, cues, language)
-    runs = _wanted_runs(tokens, exclusions, protected, sentences, language)
+    runs = find_wanted(tokens, protected, sentences, exclusions, language)
     if exclusions and not runs:
         first = exclusions[0]
         if _may_be_title(tokens, first):
@@ -69,46 +70,6 @@ def _may_be_title(tokens: Tokens, exclusion: Exclusion) -> bool:
     )
 
 
-def _wanted_runs(
-    tokens: Tokens,
-    exclusions: Sequence[Exclusion],
-    protected: bytearray,
-    sentences: Sequence[Sentence],
-    language: Language,
-) -> list[Run]:
-    """What is left beside the exclusions; a text without any stays as it is."""
-    if not exclusions:
-        return [(0, len(tokens))]
-    gaps = _gaps(tokens, exclusions, sentences, language)
-    trimmed = [trim_wanted(tokens, *gap, protected, language) for gap in gaps]
-    runs = [run for run in trimmed if run[0] < run[1]]
-    if runs:
-        return runs
-    connectors = language.words["connector"]
-    return [gap for gap in gaps if any(tokens.is_word(t) and tokens.words[t] not in connectors for t in range(*gap))]
-
-
-def _gaps(
-    tokens: Tokens, exclusions: Sequence[Exclusion], sentences: Sequence[Sentence], language: Language
-) -> list[Run]:
-    """The tokens of each sentence that no exclusion holds; words of courtesy are no sentence."""
-    gaps: list[Run] = []
-    pending = list(reversed(exclusions))
-    for sentence in sentences:
-        start = sentence.start
-        while pending and pending[-1].start < sentence.end:
-            exclusion = pending.pop()
-            gaps.append((start, exclusion.start))
-            start = max(start, exclusion.end)
-        gaps.append((start, sentence.end))
-    return [gap for gap in gaps if gap[0] < gap[1] and not _is_courtesy(tokens, gap, language)]
-
-
-def _is_courtesy(tokens: Tokens, gap: Run, language: Language) -> bool:
-    words = " ".join(tokens.words[t] for t in range(*gap) if tokens.is_word(t))
-    return words in language.courtesies
-
-
 def _joined(
     tokens: Tokens, runs: Sequence[Run], protected: bytearray, sentences: Sequence[Sentence], language: Language
 ) -> Joined | tuple[Run, ...]:
@@ -116,7 +77,7 @@ def _joined(
     if len(runs) > 1 or len(sentences) > 1:
         return tuple(runs)
     kind = sentences[0].kind
-    trimmed = trim_wanted(tokens, *runs[0], protected, language)
+    trimmed = trim_wanted(tokens, *runs[0], True, protected, language)
     return join(tokens, trimmed if trimmed[0] < trimmed[1] else runs[0], protected, kind, language)
 
 

@@ -26,19 +26,21 @@ def trim_excluded(tokens: Tokens, start: int, end: int, protected: bytearray, la
     return (first if first < end else start), end
 
 
-def trim_wanted(tokens: Tokens, start: int, end: int, protected: bytearray, language: Language) -> tuple[int, int]:
+def trim_wanted(
+    tokens: Tokens, start: int, end: int, opens: bool, protected: bytearray, language: Language
+) -> tuple[int, int]:
     """Drops the frame of a question, "Can you tell me", what led to a cue, ", but please", and signs.
 
-    A part of nothing else becomes empty.
+    A part of nothing else becomes empty. One that opens no sentence has no frame.
 
     >>> from pyserini_compneg.decompose.language import load_language
     >>> from pyserini_compneg.decompose.tokens import tokenise
     >>> tokens = tokenise("What other films has Jodie Foster made, but please")
-    >>> trim_wanted(tokens, 0, 10, bytearray(10), load_language())
+    >>> trim_wanted(tokens, 0, 10, True, bytearray(10), load_language())
     (2, 7)
     """
-    frame, connectors = language.words["frame"], language.words["connector"]
-    while start < end and not protected[start] and (tokens.words[start] in frame or not tokens.is_word(start)):
+    first, connectors = language.words["frame" if opens else "conjunction"], language.words["connector"]
+    while start < end and not protected[start] and (tokens.words[start] in first or not tokens.is_word(start)):
         start += 1
     while end > start and not protected[end - 1]:
         if tokens.words[end - 1] not in connectors and _belongs_to_word(tokens, end - 1, language):
