@@ -101,6 +101,22 @@ def test_the_operators_of_search(explain):
     ]
 
 
+def test_a_conjunction_with_a_root(explain):
+    query = ["--query", "spy films AND comedies", "--intersection", "cpt-l2", "--terms", "2"]
+    assert explain(*query).splitlines()[2:] == [
+        "AND (cpt-l2)",
+        "├─ spy films  spy 2.50, film 0.50",
+        "└─ comedies   comedi 2.00, laugh 0.50, film 0.25",
+        "",
+        "conjunction of 2, power 1, root 2",
+        "  operand 1  spy 2.50, film 0.50",
+        "  operand 2  comedi 2.00, laugh 0.50, 1 more",
+        "  pairs      comedi∩spy 2.24, laugh∩spy 1.12, 4 more",
+    ]
+    table = rows(explain(*query, "--docid", "d1").splitlines())
+    assert sum(table[name][0] for name in table if name != "score") == pytest.approx(table["score"][0], abs=0.01)
+
+
 def test_what_is_verbalised_is_one_atom(folder, capfd):
     atoms = folder / "verbalised.jsonl"
     atoms.write_text('{"text": "spy films that are not comedies", "vector": {"not": 1.0}, "encoder": "given"}\n')

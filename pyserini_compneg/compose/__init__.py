@@ -1,6 +1,6 @@
 """Composition: an expression, an encoder and a choice of operators make the query that is run."""
 
-from pyserini_compneg.compose.json_form import composed_line, from_json, to_json
+from pyserini_compneg.compose.json_form import composed_line, from_json, query_line, to_json
 from pyserini_compneg.compose.lowering import CPT_FORMS, lowered
 from pyserini_compneg.compose.operators import (
     DEFAULT_OPERATORS,
@@ -54,6 +54,7 @@ __all__ = [
     "matches",
     "positive_weights",
     "quantised",
+    "query_line",
     "query_terms",
     "query_text",
     "terms",

@@ -46,12 +46,17 @@ def scoring_trees(
     """
     rewritten = [verbalised(expression, operators) for expression in expressions]
     texts = list(dict.fromkeys(text for expression in rewritten for text in atoms(expression)))
-    composer = _Composer(operators, _encode(texts, encoder))
+    composer = _Composer(operators, atom_vectors(texts, encoder))
     return [composer.compose(expression) for expression in rewritten]
 
 
-def _encode(texts: list[str], encoder: QueryEncoder) -> dict[str, dict[str, float]]:
-    vectors = encoder.encode_batch(texts) if texts else []
+def atom_vectors(texts: Sequence[str], encoder: QueryEncoder) -> dict[str, dict[str, float]]:
+    """The vector of each text, all encoded in one batch and checked.
+
+    Raises:
+        EncodingError: As for :func:`scoring_trees`.
+    """
+    vectors = encoder.encode_batch(list(texts)) if texts else []
     if len(vectors) != len(texts):
         raise EncodingError(f"the encoder must give a vector for each text, got {len(vectors)} for {len(texts)} texts")
     return {text: _checked(vector, f"atom {text!r}") for text, vector in zip(texts, vectors, strict=True)}

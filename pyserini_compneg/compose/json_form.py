@@ -37,6 +37,15 @@ def to_json(node: ScoringNode) -> dict[str, Any]:
     return _vector(node.weights) if isinstance(node, Linear) else {"score": _tree(node)}
 
 
+def query_line(node: ScoringNode) -> str:
+    """A composed query as one line of JSON, as an index takes it.
+
+    >>> query_line(Linear({"é": 2.0}))
+    '{"vector": {"é": 2}}'
+    """
+    return json.dumps(to_json(node), ensure_ascii=False)
+
+
 def composed_line(qid: str, contents: str, node: ScoringNode, extra: Mapping[str, Any] | None = None) -> str:
     """A composed query as one line of JSON, without the line's end.
 

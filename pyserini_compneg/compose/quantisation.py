@@ -46,9 +46,9 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
     checked_scale(weight_scale)
     match node:
         case Linear(weights):
-            return Linear(_whole(weights, weight_scale))
+            return Linear(whole(weights, weight_scale))
         case Product(operands, power, root):
-            return Product(tuple(_whole(operand, weight_scale) for operand in operands), power, root)
+            return Product(tuple(whole(operand, weight_scale) for operand in operands), power, root)
         case Max(children):
             return Max(tuple(quantised(child, weight_scale) for child in children))
         case Sum(children):
@@ -63,13 +63,26 @@ def checked_scale(weight_scale: float) -> float:
     return weight_scale
 
 
-def _whole(weights: SparseVector, weight_scale: float) -> dict[str, int]:
+def whole(weights: SparseVector, weight_scale: float, limit: float = LARGEST_QUANTISED) -> dict[str, int]:
+    """The weights of one leaf, as :func:`quantised` has them.
+
+    Args:
+        weights: Terms and weights.
+        weight_scale: What the weights are multiplied by.
+        limit: The largest whole weight.
+
+    Raises:
+        CompositionError: A weight that becomes larger than the limit.
+
+    >>> whole({"birds": 1.504, "fly": 0.004}, 100.0)
+    {'birds': 150}
+    """
     scaled = {term: weight * weight_scale for term, weight in weights.items()}
     for term, weight in scaled.items():
-        if abs(weight) > LARGEST_QUANTISED:
-            limit = f"the limit is {LARGEST_QUANTISED}; lower the weight scale"
+        if abs(weight) > limit:
+            remedy = f"the limit is {limit}; lower the weight scale"
             raise CompositionError(
-                f"the weight of {term!r} becomes {weight:g} at weight scale {weight_scale:g}, {limit}"
+                f"the weight of {term!r} becomes {weight:g} at weight scale {weight_scale:g}, {remedy}"
             )
     rounded = {term: round(weight) for term, weight in scaled.items()}
     wanted = {term: weight for term, weight in weights.items() if weight > 0 and not is_complement(term)}

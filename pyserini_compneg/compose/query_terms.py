@@ -26,8 +26,9 @@ class QueryTerm(NamedTuple):
 def query_terms(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> list[QueryTerm]:
     """The signed weights of a query, largest magnitude first, equal ones by term; terms that cancel are left out.
 
-    A conjunction counts as its pseudo-terms: ``a∩b`` weighs √(a·b), a tuple of n terms the n-th root of their product.
-    The weights of a sum add up. Of alternatives, the children of a maximum, a term has the weight of largest magnitude.
+    A conjunction counts as its pseudo-terms: ``a∩b`` weighs √(a·b), a tuple of n terms the n-th root of their product,
+    whatever power and root its score has, so that all weights are in one unit. The weights of a sum add up. Of
+    alternatives, the children of a maximum, a term has the weight of largest magnitude.
 
     Args:
         node: The query.

@@ -14,9 +14,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
-from pyserini_compneg.compose.operators import Operators
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, verbalise
+
+
+class OperatorNames(Protocol):
+    """A choice of operators, of sparse vectors or of dense ones."""
+
+    @property
+    def union(self) -> str:
+        """That of ∪."""
+
+    @property
+    def intersection(self) -> str:
+        """That of ∩."""
+
+    @property
+    def difference(self) -> str:
+        r"""That of \."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +48,10 @@ class Conjunction:
     excluded: tuple[Expression, ...] = ()
 
 
-def verbalised(expression: Expression, operators: Operators) -> Expression:
+def verbalised(expression: Expression, operators: OperatorNames) -> Expression:
     """Puts an atom, its wording as a whole, for every subtree whose operator is ``vanilla``.
 
+    >>> from pyserini_compneg.compose import Operators
     >>> tree = Difference(Union((Atom("birds"), Atom("bats"))), Atom("parrots"))
     >>> verbalised(tree, Operators(union="vanilla"))
     Difference(left=Atom(text='birds or bats'), right=Atom(text='parrots'))

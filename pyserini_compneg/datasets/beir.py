@@ -19,8 +19,8 @@ _UNKNOWN = "in BEIR's layout; its licence is that of whoever made it"
 
 
 def is_beir(folder: Path) -> bool:
-    """Whether a folder has a ``corpus.jsonl`` or a folder ``qrels``."""
-    return found(folder, "corpus.jsonl") is not None or (folder / "qrels").is_dir()
+    """Whether a folder has a ``corpus.jsonl`` or judgements of a split."""
+    return found(folder, "corpus.jsonl") is not None or (folder / "qrels").is_dir() or bool(_qrels_files(folder))
 
 
 def open_beir(folder: Path) -> Dataset:
@@ -32,14 +32,16 @@ def open_beir(folder: Path) -> Dataset:
         CollectionError: A file is missing.
     """
     collection = required(folder, "corpus.jsonl", "beir")
-    qrels_files = {path.stem: path for path in sorted((folder / "qrels").glob("*.tsv"))}
-    qrels_files |= {path.name.split(".")[1]: path for path in sorted(folder.glob("qrels.*.tsv"))}
+    qrels_files = _qrels_files(folder)
     if not qrels_files:
         raise CollectionError(f"{folder}: no judgements; the kind beir needs qrels/SPLIT.tsv or qrels.SPLIT.tsv")
     parts = {}
     for name, qrels in qrels_files.items():
         own = found(folder, f"queries.{name}.jsonl")
-        queries = own or required(folder, "queries.jsonl", "beir")
+        queries = own or found(folder, "queries.jsonl")
+        if queries is None:
+            missing = f"queries.{name}.jsonl or queries.jsonl is missing"
+            raise CollectionError(f"{folder}: {missing}, plain or gzip, which the kind beir needs")
         parts[name] = Split(
             partial(collection_documents, collection),
             partial(_topics, queries, qrels, only_judged=own is None),
@@ -47,6 +49,15 @@ def open_beir(folder: Path) -> Dataset:
         )
     provenance = _PROVENANCE.get(folder.resolve().name, _UNKNOWN)
     return Dataset("beir", provenance, folder, collection, parts)
+
+
+def _qrels_files(folder: Path) -> dict[str, Path]:
+    """The judgements by split, plain or gzip."""
+    files = {}
+    for pattern, start in (("qrels/*.tsv", ""), ("qrels.*.tsv", "qrels.")):
+        for path in (*folder.glob(f"{pattern}.gz"), *folder.glob(pattern)):  # where there are both, the plain one
+            files[path.name.removesuffix(".gz").removesuffix(".tsv").removeprefix(start)] = path
+    return dict(sorted(files.items()))
 
 
 def _topics(queries: Path, qrels_file: Path, only_judged: bool) -> list[Topic]:

@@ -58,13 +58,15 @@ def _topics(path: Path) -> list[Topic]:
         if not text:
             raise CollectionError(f"{source}: query {identifier} has no text, neither .T nor .W")
         text = " ".join(text.split())
-        topics.append(Topic(identifier, text, Atom(text), source=source))
+        topics.append(Topic(identifier, text, Atom(text), source=source, plain=True))
     return topics
 
 
 def _boolean_topics(queries: Path, boolean: Path) -> list[Topic]:
     texts = {topic.qid: topic.text for topic in _topics(queries)}
     expressions = parse_cisi("\n".join(_all_lines(boolean)), str(boolean))
+    if not expressions:
+        raise CollectionError(f"{boolean}: no expressions; expected lines of `#q1= #and ('birds', 'bats');`")
     unknown = [qid for qid in expressions if qid not in texts]
     if unknown:
         raise CollectionError(f"{boolean}: {len(unknown)} queries are not in {queries}, first {unknown[0]!r}")
@@ -83,6 +85,8 @@ def _qrels(queries: Path, judgements: Path) -> Qrels:
         if len(columns) != 4 or not columns[0].isdecimal() or not columns[1].isdecimal():
             raise CollectionError(f"{judgements}:{number}: expected `query document 0 0.0`, got {line.strip()!r:.60}")
         qrels.setdefault(columns[0], {})[columns[1]] = 1
+    if not qrels:
+        raise CollectionError(f"{judgements}: no judgements; expected lines of `query document 0 0.0`")
     check_queries(_topics(queries), qrels, queries, judgements)
     return qrels
 

@@ -26,7 +26,7 @@ _KINDS = {
     "filmsets": _Kind("the same with query ids", is_filmsets, open_filmsets),
     "nevir": _Kind("train, validation or test.csv, or .jsonl of pairs", is_nevir, open_nevir),
     "excluir": _Kind("corpus.json with test_manual_final.json, or a sample", is_excluir, open_excluir),
-    "beir": _Kind("corpus.jsonl with queries.jsonl and qrels/*.tsv", is_beir, open_beir),
+    "beir": _Kind("corpus.jsonl with queries.jsonl and qrels/SPLIT.tsv or qrels.SPLIT.tsv", is_beir, open_beir),
     "cisi": _Kind("CISI.ALL with CISI.QRY and CISI.REL", is_cisi, open_cisi),
 }
 

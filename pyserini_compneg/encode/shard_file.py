@@ -32,6 +32,8 @@ class ShardFile:
         plan: What is written, of what; to go on, it must be what it was. JSON.
         overwrite: Replace a file that is there already, and throw away unfinished work.
         resume: Go on with unfinished work, if there is any.
+        remedy: What messages advise where the file cannot be written.
+        way_on: What they advise after an exception, so that unfinished work is gone on with.
 
     Attributes:
         position: Where to go on, as :meth:`add` was told.
@@ -42,10 +44,19 @@ class ShardFile:
             is of another plan; anywhere, that it cannot be written.
     """
 
-    def __init__(self, place: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool) -> None:
+    def __init__(
+        self,
+        place: Path,
+        plan: Mapping[str, Any],
+        overwrite: bool,
+        resume: bool,
+        remedy: str = "make room, or give another --output",
+        way_on: str = "give --resume",
+    ) -> None:
         self._place = place
         self._plan = plan
         self._overwrite, self._resume = overwrite, resume
+        self._remedy, self._way_on = remedy, way_on
         self._partial = place.with_name(f".{place.name}.partial")
         self._state = place.with_name(f".{place.name}.state")
         self._lock = FileLock(place.with_name(f".{place.name}.lock"), timeout=0)
@@ -77,7 +88,7 @@ class ShardFile:
                 os.replace(self._partial, self._place)
                 self._state.unlink(missing_ok=True)
             elif self.documents and self._state.exists():
-                _logger.warning("%s: what was encoded is kept; give --resume to go on with it", self._place)
+                _logger.warning("%s: what was encoded is kept; %s to go on with it", self._place, self._way_on)
             else:
                 self._partial.unlink(missing_ok=True)
                 self._state.unlink(missing_ok=True)
@@ -98,7 +109,7 @@ class ShardFile:
         self.documents += len(lines)
         self.position = position
         state = {"plan": self._plan, "bytes": self._data.tell(), "position": position, "documents": self.documents}
-        with atomic_writer(self._state, "make room, or give another --output") as handle:
+        with atomic_writer(self._state, self._remedy) as handle:
             json.dump(state, handle)
 
     def _open(self) -> None:
@@ -142,7 +153,7 @@ class ShardFile:
 
     def _unwritable(self, cause: OSError) -> OutputError:
         reason = (cause.strerror or str(cause)).lower()
-        return OutputError(f"{self._place}: cannot be written: {reason}; make room, or give another --output")
+        return OutputError(f"{self._place}: cannot be written: {reason}; {self._remedy}")
 
     def _unlock(self) -> None:
         with suppress(OSError):  # gone while the lock is held, so that nobody is waiting for another file of the name

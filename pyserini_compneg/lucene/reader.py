@@ -119,7 +119,7 @@ class ImpactReader:
         hits = min(hits, self.document_count)
         lines = "\n".join(queries).encode()
         packed = self._call(self._searcher.search, lines, hits, min(threads, len(queries)))
-        return _unpack(bytes(packed.tostring()), len(queries))
+        return unpack_rankings(bytes(packed.tostring()), len(queries))
 
     def score(
         self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1
@@ -201,8 +201,8 @@ def resolve_index(index: str | Path) -> Path:
     return prebuilt_folder(index)
 
 
-def _unpack(packed: bytes, queries: int) -> list[Ranking]:
-    """Undoes ``SignedSearcher.pack``: counts, then scores, then ids, each followed by a NUL."""
+def unpack_rankings(packed: bytes, queries: int) -> list[Ranking]:
+    """Undoes ``Packed.rankings``: counts, then scores, then ids, each followed by a NUL."""
     counts = array("i", packed[: _INT_BYTES * queries])
     total = sum(counts)
     scores = array("f", packed[_INT_BYTES * queries : _INT_BYTES * (queries + total)])

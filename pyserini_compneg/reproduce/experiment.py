@@ -13,7 +13,7 @@ from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.progress import progress
-from pyserini_compneg.reproduce.methods import Context, make_method
+from pyserini_compneg.reproduce.methods import DENSE, Context, make_method
 from pyserini_compneg.reproduce.methods.method import Method
 from pyserini_compneg.reproduce.protocol import Protocol, RowPlan, SectionPlan
 from pyserini_compneg.reproduce.results import Section
@@ -118,18 +118,20 @@ def _jobs(section: SectionPlan, engines: Sequence[Engine], skip: frozenset[str],
     for row in section.rows:
         if row.method is None or row.method in skip:
             continue
-        for engine in engines:
+        is_dense = row.method == DENSE
+        for engine in engines[:1] if is_dense else engines:
             searcher = place.searcher(engine.encoder, engine.index, row.ablation)
-            method = make_method(row.method, row.settings, Context(searcher, place.threads))
+            method = make_method(row.method, row.settings, Context(searcher, place.threads, place.dense))
             depends_on = {
                 "version": __version__,
                 "method": row.method,
                 "settings": dict(row.settings),
                 "ablation": row.ablation,
-                "encoder": engine.encoder,
-                "index": index_fingerprint(searcher.reader.folder),
+                "encoder": None if is_dense else engine.encoder,
+                "index": place.dense_fingerprint() if is_dense else index_fingerprint(searcher.reader.folder),
             }
-            jobs.append(_Job(row, f"{row.name} [{engine.label}]" if engine.label else row.name, method, depends_on))
+            label = "" if is_dense else engine.label
+            jobs.append(_Job(row, f"{row.name} [{label}]" if label else row.name, method, depends_on))
     return jobs
 
 

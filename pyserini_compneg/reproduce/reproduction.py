@@ -18,7 +18,7 @@ from pyserini_compneg.reproduce.experiment import Engine, Ran, run_protocol
 from pyserini_compneg.reproduce.protocol import Protocol
 from pyserini_compneg.reproduce.results import Curve, Example, Results
 from pyserini_compneg.reproduce.term_measures import LOWER_IS_BETTER
-from pyserini_compneg.reproduce.workplace import Workplace
+from pyserini_compneg.reproduce.workplace import ALL_MINILM, Workplace
 
 _logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ def reproduce(
     folder: Path,
     *,
     split: str | None = None,
-    dense_encoder: str = "sentence-transformers/all-MiniLM-L6-v2",
+    dense_encoder: str = ALL_MINILM,
     threads: int = 1,
     model_options: ModelOptions | None = None,
     command: str = "",
@@ -57,7 +57,7 @@ def reproduce(
         raise ProtocolError(f"{dataset.folder} is of the kind {dataset.kind}; protocol {protocol.name} is for: {kinds}")
     chosen = split or _split(protocol, dataset)
     dataset.part(chosen)
-    with Workplace(folder, dataset, chosen, threads, model_options) as place:
+    with Workplace(folder, dataset, chosen, threads, model_options, dense_encoder) as place:
         ran = run_protocol(protocol, place, engines, frozenset())
         searcher = place.searcher(engines[0].encoder, engines[0].index)
         return Results(

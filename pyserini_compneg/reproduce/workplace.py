@@ -19,7 +19,11 @@ from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME
 from pyserini_compneg.models import ModelOptions
+from pyserini_compneg.reproduce.methods.method import DenseEngine
 from pyserini_compneg.search import Hit, SignedImpactSearcher, write_run
+
+ALL_MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+"""The dense encoder by which the paper compares texts."""
 
 _KEY_DIGITS = 12
 
@@ -36,12 +40,21 @@ class Workplace:
         split: The split that is searched.
         threads: Queries searched at once.
         model_options: How models encode; None for the defaults.
+        dense_encoder: The encoder of dense rows.
     """
 
     def __init__(
-        self, folder: Path, dataset: Dataset, split: str, threads: int, model_options: ModelOptions | None = None
+        self,
+        folder: Path,
+        dataset: Dataset,
+        split: str,
+        threads: int,
+        model_options: ModelOptions | None = None,
+        dense_encoder: str = ALL_MINILM,
     ) -> None:
         self.folder, self.dataset, self.split, self.threads = folder, dataset, split, threads
+        self.dense_encoder = dense_encoder
+        self._dense: DenseEngine | None = None
         self.topics: list[Topic] = dataset.topics(split)
         self.qrels: Qrels = dataset.qrels(split)
         self._model_options = model_options
@@ -73,6 +86,24 @@ class Workplace:
             )
             self._searchers[encoder, ablation] = self._open.enter_context(searcher)
         return self._searchers[encoder, ablation]
+
+    def dense_fingerprint(self) -> str:
+        """What dense rankings depend on; the model is not loaded for it."""
+        from pyserini_compneg.encode.dense import dense_model_hash
+
+        return f"{dense_model_hash(self.dense_encoder)}-{self._collection_key()}"
+
+    def dense(self) -> DenseEngine:
+        """The dense encoder with the index of its vectors, which is built first if need be."""
+        if self._dense is None:
+            from pyserini_compneg.encode.dense import DenseEncoder
+            from pyserini_compneg.index.dense import dense_index
+            from pyserini_compneg.lucene.dense import DenseReader
+
+            encoder = DenseEncoder(self.dense_encoder)
+            index = dense_index(lambda: self.dataset.documents(self.split), encoder)
+            self._dense = DenseEngine(encoder, self._open.enter_context(DenseReader(index)))
+        return self._dense
 
     def run(
         self, name: str, depends_on: Mapping[str, Any], topics: Sequence[Topic], search: Any, hits: int, tag: str

@@ -15,8 +15,8 @@ from pyserini_compneg.compose import (
     ScoringNode,
     compose_queries,
     is_empty,
+    query_line,
     query_text,
-    to_json,
 )
 from pyserini_compneg.compose.lowering import FACTORED, MATERIALISED, checked_cpt
 from pyserini_compneg.compose.quantisation import checked_scale
@@ -143,7 +143,7 @@ class SignedImpactSearcher:
         if k < 1 or threads < 1:
             raise ValueError(f"k and threads must be 1 or more, got k={k}, threads={threads}")
         composed = self.compose(queries)
-        rankings = self.reader.search([_line(node) for node in composed], k, threads)
+        rankings = self.reader.search([query_line(node) for node in composed], k, threads)
         for qid, node, ranking in zip(qids, composed, rankings, strict=True):
             if not ranking.docids:
                 known = "none of its terms is known" if is_empty(node) else "no document matches"
@@ -174,7 +174,7 @@ class SignedImpactSearcher:
         """As :meth:`score` for many queries, each with documents of its own."""
         if len(docids) != len(queries):
             raise ValueError(f"{len(queries)} queries need as many lists of docids, got {len(docids)}")
-        return self.reader.score([_line(node) for node in self.compose(queries)], docids, threads)
+        return self.reader.score([query_line(node) for node in self.compose(queries)], docids, threads)
 
     def compose(self, queries: Sequence[Query], operators: Operators | None = None) -> list[ScoringNode]:
         """The scoring tree of each query, as it will be searched.
@@ -200,7 +200,7 @@ class SignedImpactSearcher:
             CollectionError: The index has no such document.
         """
         (node,) = self.compose([query])
-        parts = self.reader.explain(_line(node), docid)
+        parts = self.reader.explain(query_line(node), docid)
         if parts is None:
             raise self.reader.unknown_document(docid)
         return explain_score(node, docid, parts)
@@ -229,7 +229,3 @@ class SignedImpactSearcher:
                 f"{self.reader.folder} holds no pairs of terms; build it with python -m pyserini_compneg.index "
                 "--pair-terms N, or use --cpt factored, which needs none"
             )
-
-
-def _line(node: ScoringNode) -> str:
-    return json.dumps(to_json(node), ensure_ascii=False)

@@ -47,6 +47,29 @@ def test_files_of_their_own_for_a_split_are_taken_whole(folder):
     assert dataset.qrels("dev") == {"2": {"d2": 1}}
 
 
+def test_packed_judgements_and_queries(folder):
+    for name, text in (("queries.dev.jsonl", QUERIES), ("qrels.dev.tsv", f"{HEADER}2\td2\t1\n")):
+        with gzip.open(folder / f"{name}.gz", "wt") as handle:
+            handle.write(text)
+    (folder / "qrels").mkdir()
+    with gzip.open(folder / "qrels" / "test.tsv.gz", "wt") as handle:
+        handle.write(HEADER)
+    (folder / "qrels" / "test.tsv").write_text(f"{HEADER}1\td1\t1\n")
+    (folder / "queries.jsonl").write_text(QUERIES)
+    dataset = open_dataset(folder)
+    assert dataset.splits == ("dev", "test")
+    assert (dataset.topics("dev"), dataset.qrels("dev")) == (TOPICS, {"2": {"d2": 1}})
+    assert (dataset.topics("test"), dataset.qrels("test")) == (TOPICS[:1], {"1": {"d1": 1}})
+
+
+def test_a_missing_corpus_of_splits_with_files_of_their_own(tmp_path):
+    (tmp_path / "qrels.dev.tsv").write_text(f"{HEADER}2\td2\t1\n")
+    (tmp_path / "queries.dev.jsonl").write_text(QUERIES)
+    with pytest.raises(CollectionError) as caught:
+        open_dataset(tmp_path)
+    assert str(caught.value) == f"{tmp_path}: corpus.jsonl is missing, plain or gzip, which the kind beir needs"
+
+
 def test_judged_queries_that_nobody_asked(beir):
     path = beir / "qrels" / "test.tsv"
     path.write_text(f"{HEADER}2\td2\t1\n7\td2\t1\n")
@@ -76,7 +99,8 @@ def test_missing_files(beir):
     (beir / "queries.jsonl").rename(beir / "kept")
     with pytest.raises(CollectionError) as caught:
         open_dataset(beir)
-    assert str(caught.value) == f"{beir}: queries.jsonl is missing, plain or gzip, which the kind beir needs"
+    said = "queries.test.jsonl or queries.jsonl is missing, plain or gzip, which the kind beir needs"
+    assert str(caught.value) == f"{beir}: {said}"
     (beir / "kept").rename(beir / "queries.jsonl")
     for path in (beir / "qrels").iterdir():
         path.unlink()

@@ -55,7 +55,7 @@ def test_no_dataset(tmp_path, content):
         "filmsets: the same with query ids; "
         "nevir: train, validation or test.csv, or .jsonl of pairs; "
         "excluir: corpus.json with test_manual_final.json, or a sample; "
-        "beir: corpus.jsonl with queries.jsonl and qrels/*.tsv; "
+        "beir: corpus.jsonl with queries.jsonl and qrels/SPLIT.tsv or qrels.SPLIT.tsv; "
         "cisi: CISI.ALL with CISI.QRY and CISI.REL"
     )
 

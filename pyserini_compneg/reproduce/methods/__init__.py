@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.reproduce.methods.composed import Composed
+from pyserini_compneg.reproduce.methods.dense import Dense
+from pyserini_compneg.reproduce.methods.filtering import Filtering
+from pyserini_compneg.reproduce.methods.fusion import ScaledScoreFusion, ScoreFusion
 from pyserini_compneg.reproduce.methods.method import ComposingMethod, Context, Method
+from pyserini_compneg.reproduce.methods.two_step import TwoStep
 
-METHODS = {"operators": Composed}
+DENSE = "dense"
+"""The method that has an encoder of its own."""
 
-__all__ = ["METHODS", "ComposingMethod", "Context", "Method", "make_method"]
+METHODS: Mapping[str, Callable[[Context, Mapping[str, Any]], Method]] = {
+    "operators": Composed,
+    "score-fusion": ScoreFusion,
+    "score-fusion-scaled": ScaledScoreFusion,
+    "filtering": Filtering,
+    "two-step": TwoStep,
+    DENSE: Dense,
+}
+
+__all__ = ["DENSE", "METHODS", "ComposingMethod", "Context", "Method", "make_method"]
 
 
 def make_method(name: str, settings: Mapping[str, Any], context: Context) -> Method:

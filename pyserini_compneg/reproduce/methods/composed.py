@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 from pyserini_compneg.compose import Operators, ScoringNode
 from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.datasets.topics import Topic
-from pyserini_compneg.errors import ProtocolError
-from pyserini_compneg.reproduce.methods.method import Context
+from pyserini_compneg.reproduce.methods.method import Context, check_settings, search_composed
 from pyserini_compneg.search import Hit
 
 SETTINGS = tuple(field.name for field in fields(Operators))
@@ -29,21 +28,15 @@ class Composed:
     """
 
     def __init__(self, context: Context, settings: Mapping[str, Any]) -> None:
-        unknown = sorted(settings.keys() - set(SETTINGS))
-        if unknown:
-            raise ProtocolError(
-                f"method operators: unknown setting {unknown[0]!r}; expected one of {', '.join(SETTINGS)}"
-            )
+        check_settings("operators", settings, SETTINGS)
         self._context = context
-        self._operators = replace(Operators(), **settings)
+        self._operators = Operators(**settings)
 
     def search(self, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
         """Composes and searches."""
-        searcher, threads = self._context
-        searcher.operators = self._operators
-        return searcher.batch_search([topic_query(topic) for topic in topics], [t.qid for t in topics], k, threads)
+        nodes = self._context.searcher.compose([topic_query(topic) for topic in topics], self._operators)
+        return search_composed(self._context, topics, nodes, k)
 
     def compose(self, topic: Topic) -> ScoringNode:
         """The composed query."""
-        self._context.searcher.operators = self._operators
-        return self._context.searcher.compose([topic_query(topic)])[0]
+        return self._context.searcher.compose([topic_query(topic)], self._operators)[0]

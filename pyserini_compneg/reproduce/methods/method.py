@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from pyserini_compneg.compose import ScoringNode
+from pyserini_compneg.compose import ScoringNode, query_line
 from pyserini_compneg.datasets.topics import Topic
+from pyserini_compneg.errors import CompositionError, ProtocolError
+from pyserini_compneg.expression import Expression
 from pyserini_compneg.search import Hit, SignedImpactSearcher
+
+if TYPE_CHECKING:
+    from pyserini_compneg.compose.dense import DenseQueryEncoder
+    from pyserini_compneg.lucene.dense import DenseReader
+
+
+class DenseEngine(NamedTuple):
+    """A dense encoder, and the open index of its vectors of the documents."""
+
+    encoder: DenseQueryEncoder
+    reader: DenseReader
 
 
 class Context(NamedTuple):
@@ -16,10 +30,12 @@ class Context(NamedTuple):
     Attributes:
         searcher: The index of the documents, open, with the encoder of the queries.
         threads: Queries searched at once.
+        dense: Opens the dense index, which is built first if need be; None where there is no dense encoder.
     """
 
     searcher: SignedImpactSearcher
     threads: int = 1
+    dense: Callable[[], DenseEngine] | None = None
 
 
 class Method(Protocol):
@@ -37,3 +53,68 @@ class ComposingMethod(Method, Protocol):
     def compose(self, topic: Topic) -> ScoringNode:
         """The query that is run for a topic."""
         ...
+
+
+def check_settings(method: str, settings: Mapping[str, Any], known: Collection[str]) -> None:
+    """Refuses settings that a method does not have.
+
+    Raises:
+        ProtocolError: There is one.
+    """
+    if unknown := sorted(settings.keys() - set(known)):
+        expected = f"expected one of {', '.join(known)}" if known else "it has none"
+        raise ProtocolError(f"method {method}: unknown setting {unknown[0]!r}; {expected}")
+
+
+def whole_number(method: str, setting: str, value: object) -> int:
+    """A setting that is a whole number from 1.
+
+    Raises:
+        ProtocolError: It is not.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ProtocolError(f"method {method}: {setting} must be a whole number from 1, got {value!r}")
+    return value
+
+
+def topic_expression(topic: Topic) -> Expression:
+    """The expression of a topic, for methods that need its atoms.
+
+    Raises:
+        ProtocolError: The topic is a composed query.
+    """
+    if topic.expression is None:
+        raise ProtocolError(f"query {topic.qid} is composed already; only the method operators runs it")
+    return topic.expression
+
+
+@contextmanager
+def naming(topic: Topic) -> Iterator[None]:
+    """Lets errors of composition say which query they are about."""
+    try:
+        yield
+    except CompositionError as error:
+        raise CompositionError(f"query {topic.qid}: {error}") from None
+
+
+def check_unsigned(method: str, searcher: SignedImpactSearcher) -> None:
+    """Refuses an index of signed documents, where no score has 0 as its lower end.
+
+    Raises:
+        ProtocolError: It is one.
+    """
+    if searcher.reader.manifest is not None and searcher.reader.manifest.signed:
+        raise ProtocolError(f"method {method}: {searcher.reader.folder} holds negative weights of documents")
+
+
+def best_scores(context: Context, nodes: Sequence[ScoringNode]) -> list[float]:
+    """The best score that each query has in the index; 0 where nothing matches."""
+    rankings = context.searcher.reader.search([query_line(node) for node in nodes], 1, context.threads)
+    return [ranking.scores[0] if ranking.scores else 0.0 for ranking in rankings]
+
+
+def search_composed(
+    context: Context, topics: Sequence[Topic], nodes: Sequence[ScoringNode], k: int
+) -> dict[str, list[Hit]]:
+    """The first k documents of each topic's composed query."""
+    return context.searcher.batch_search(nodes, [topic.qid for topic in topics], k, context.threads)

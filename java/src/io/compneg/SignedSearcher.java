@@ -7,10 +7,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.FieldInfo;
 import org.apache.lucene.index.FieldInfos;
@@ -73,9 +69,9 @@ public final class SignedSearcher implements Closeable {
    *     UTF-8, each followed by a NUL
    */
   public byte[] search(byte[] queries, int k, int threads) throws IOException {
-    List<Task<TopHits.Ranking>> searches = new ArrayList<>();
+    List<Tasks.Task<TopHits.Ranking>> searches = new ArrayList<>();
     for (String line : lines(queries)) searches.add(() -> searchOne(line, k));
-    return Packed.rankings(runAll(searches, threads));
+    return Packed.rankings(Tasks.runAll(searches, threads));
   }
 
   /**
@@ -90,40 +86,13 @@ public final class SignedSearcher implements Closeable {
   public byte[] score(byte[] queries, byte[] documents, int threads) throws IOException {
     String[] lines = lines(queries);
     List<BytesRef[]> ids = Packed.ids(documents, lines.length);
-    List<Task<float[]>> tasks = new ArrayList<>();
+    List<Tasks.Task<float[]>> tasks = new ArrayList<>();
     for (int i = 0; i < lines.length; i++) {
       String line = lines[i];
       BytesRef[] own = ids.get(i);
       tasks.add(() -> new DocumentScorer(reader, field, ScoringTree.parse(line)).score(ExternalIds.find(reader, own)));
     }
-    return Packed.scores(runAll(tasks, threads));
-  }
-
-  private interface Task<T> {
-    T run() throws IOException;
-  }
-
-  private static <T> List<T> runAll(List<Task<T>> tasks, int threads) throws IOException {
-    List<T> results = new ArrayList<>();
-    if (threads <= 1 || tasks.size() == 1) {
-      for (Task<T> task : tasks) results.add(task.run());
-      return results;
-    }
-    ExecutorService pool = Executors.newFixedThreadPool(Math.min(threads, tasks.size()));
-    try {
-      List<Future<T>> pending = new ArrayList<>();
-      for (Task<T> task : tasks) pending.add(pool.submit(task::run));
-      for (Future<T> task : pending) results.add(task.get());
-      return results;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new IOException("interrupted", e);
-    } catch (ExecutionException e) {
-      if (e.getCause() instanceof RuntimeException cause) throw cause;
-      throw new IOException(e.getCause().getMessage(), e.getCause());
-    } finally {
-      pool.shutdownNow();
-    }
+    return Packed.scores(Tasks.runAll(tasks, threads));
   }
 
   private TopHits.Ranking searchOne(String line, int k) throws IOException {

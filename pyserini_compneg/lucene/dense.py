@@ -1,0 +1,134 @@
+"""Flat indexes of dense vectors: built by Anserini, searched exactly."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_compneg.errors import EncodingError, IndexFormatError, OutputError
+from pyserini_compneg.lucene.gate import is_java, java_class, message_of
+from pyserini_compneg.lucene.reader import Ranking, unpack_rankings
+
+_MEMORY_BUFFER_MB = 256
+
+
+def write_dense_index(vectors: Path, index: Path, documents: int) -> None:
+    """Builds a flat index as ``io.anserini.index.IndexFlatDenseVectors`` does, of vectors as they are.
+
+    Args:
+        vectors: A folder of ``JsonDenseVectorCollection``: lines of ``{"docid", "vector": [...]}``, each of length 1.
+        index: The folder to make.
+        documents: How many lines there are; Anserini itself goes on where it cannot read one.
+
+    Raises:
+        OutputError: The folder cannot be written, or some lines could not be indexed.
+    """
+    settings = java_class("io.anserini.index.IndexFlatDenseVectors$Args")()
+    settings.collectionClass, settings.input = "JsonDenseVectorCollection", os.path.abspath(vectors)
+    settings.index, settings.threads = os.path.abspath(index), 1
+    settings.memoryBuffer, settings.quiet = _MEMORY_BUFFER_MB, True
+    try:
+        indexer = java_class("io.anserini.index.IndexFlatDenseVectors")(settings)
+        indexer.run()
+    except Exception as cause:
+        if not is_java(cause):
+            raise
+        raise OutputError(f"{index}: the index cannot be written: {message_of(cause)}") from None
+    with DenseReader(index) as reader:
+        if reader.document_count != documents:
+            raise OutputError(
+                f"{index}: Anserini indexed {reader.document_count:,} of {documents:,} vectors; look for what it said, "
+                f"and whether the lines of {vectors} are whole"
+            )
+
+
+class DenseReader:
+    """Reads a flat dense index of Anserini. Close it, or use it as a context manager.
+
+    Args:
+        folder: The folder.
+
+    Raises:
+        IndexFormatError: No Lucene index, or one without vectors to be compared by their dot product.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        if not any(folder.glob("segments_*")):
+            raise IndexFormatError(f"{folder}: not a Lucene index (it has no segments file)")
+        searcher = java_class("io.compneg.DenseSearcher")
+        try:
+            self._searcher = searcher(os.path.abspath(folder))
+        except Exception as cause:
+            if not is_java(cause):
+                raise
+            raise IndexFormatError(f"{folder}: cannot be opened: {message_of(cause)}") from None
+
+    def __enter__(self) -> DenseReader:
+        """Returns the reader itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Closes the index."""
+        self.close()
+
+    def close(self) -> None:
+        """Closes the index; may be called twice."""
+        self._call(self._searcher.close)
+
+    @property
+    def document_count(self) -> int:
+        """Documents that are not deleted."""
+        return int(self._call(self._searcher.documentCount))
+
+    @property
+    def dimensions(self) -> int:
+        """The numbers of a vector."""
+        return int(self._call(self._searcher.dimensions))
+
+    def search(self, queries: Sequence[NDArray[np.floating]], hits: int, threads: int = 1) -> list[Ranking]:
+        """Scores all documents for each query, and ranks the best.
+
+        A query is a subspace: the rows of an orthonormal basis, (rows, dimensions). A document, of length 1, scores
+        (1 + c) / 2 from 0 to 1, as in Lucene. For one row c is its dot product with the document, and the score that
+        of Anserini's ``FlatDenseSearcher``; for more, c is the length of the document's projection on the subspace.
+
+        Args:
+            queries: The subspaces; one without rows finds nothing.
+            hits: The most documents to return for each.
+            threads: Queries searched at once.
+
+        Returns:
+            A ranking a query, in their order: higher scores first, equal ones by ascending docid.
+
+        Raises:
+            EncodingError: Vectors of another model.
+            IndexFormatError: An index that is not flat.
+        """
+        if not queries:
+            return []
+        for query in queries:
+            if query.shape[1:] != (self.dimensions,):
+                raise EncodingError(
+                    f"{self.folder}: holds vectors of {self.dimensions} numbers, the query has shape {query.shape}; "
+                    "use the index's model"
+                )
+        rows = array("i", map(len, queries)).tobytes()
+        packed = rows + np.concatenate(queries).astype("<f4").tobytes()
+        hits = min(hits, self.document_count)
+        answer = self._call(self._searcher.search, packed, len(queries), hits, min(threads, len(queries)))
+        return unpack_rankings(bytes(answer.tostring()), len(queries))
+
+    def _call(self, function: Callable[..., Any], *arguments: object) -> Any:
+        try:
+            return function(*arguments)
+        except Exception as cause:
+            if not is_java(cause):
+                raise
+            raise IndexFormatError(f"{self.folder}: cannot be searched: {message_of(cause)}") from None
