@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1] / PACKAGE
 FLOORS = (
     ("errors", "vectors", "files", "json_objects", "progress"),
     ("algebra", "expression"),
+    ("decompose",),
     ("lucene", "models"),
     ("export",),
     ("compose", "encode", "datasets"),
