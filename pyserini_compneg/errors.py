@@ -39,6 +39,10 @@ class RunFormatError(CompNegError, ValueError):
     """A run or a qrels file that cannot be read."""
 
 
+class TrainingError(CompNegError, ValueError):
+    """A configuration that cannot be trained, or a training that cannot go on."""
+
+
 class MeasureError(CompNegError, ValueError):
     """A measure that is unknown, or that is no mean over queries."""
 
