@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-import platform
 from collections.abc import Callable, Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from pyserini_compneg import __version__
 from pyserini_compneg.datasets.dataset import Dataset
 from pyserini_compneg.datasets.opening import TITLES
 from pyserini_compneg.errors import ProtocolError
@@ -19,6 +16,7 @@ from pyserini_compneg.reproduce.experiment import Engine, Ran, run_protocol
 from pyserini_compneg.reproduce.protocol import Protocol
 from pyserini_compneg.reproduce.results import Curve, Example, Results
 from pyserini_compneg.reproduce.term_measures import LOWER_IS_BETTER
+from pyserini_compneg.reproduce.versions import versions
 from pyserini_compneg.reproduce.workplace import ALL_MINILM, Workplace
 
 _logger = logging.getLogger(__name__)
@@ -73,7 +71,7 @@ def reproduce(
                 "documents": searcher.num_docs,
                 "queries": len(place.topics),
             },
-            settings={"encoder": ", ".join(engine.encoder for engine in engines), "hits": protocol.hits, **_versions()},
+            settings={"encoder": ", ".join(engine.encoder for engine in engines), "hits": protocol.hits, **versions()},
             command=command,
             measures=protocol.measures,
             is_papers=dataset.kind in protocol.papers,
@@ -118,14 +116,3 @@ def _examples(protocol: Protocol, ran: Ran, place: Workplace, title: Callable[[s
 def _title(document: object, docid: str) -> str:
     title = document.get("title") if isinstance(document, dict) else None
     return title if isinstance(title, str) and title.strip() else docid
-
-
-def _versions() -> dict[str, str]:
-    """The versions that results may depend on; of packages that are not installed, nothing."""
-    found = {"pyserini_compneg": __version__, "Python": platform.python_version()}
-    for package in ("pyserini", "onnxruntime", "torch", "sentence-transformers"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
