@@ -10,6 +10,9 @@ from pyserini_compneg.lucene.gate import java_class
 def analyze(texts: Sequence[str]) -> list[list[str]]:
     """The terms of each text, in order and with repetitions, as ``IndexCollection`` would index them.
 
+    But for one thing: Lucene's tokenizer keeps words together that a narrow no-break space joins, as in Mongolian. No
+    term here holds white space, so these are terms of their own.
+
     Args:
         texts: Any texts, empty ones included; a NUL character counts as a blank.
 
@@ -21,4 +24,4 @@ def analyze(texts: Sequence[str]) -> list[list[str]]:
     joined = "\0".join(text.replace("\0", " ") for text in texts)
     # half of a surrogate pair is no text and has no term
     packed = java_class("io.compneg.EnglishAnalysis").analyze(joined.encode("utf-8", "replace"))
-    return [terms.split(" ")[:-1] for terms in bytes(packed.tostring()).decode().split("\0")[:-1]]
+    return [terms.split() for terms in bytes(packed.tostring()).decode().split("\0")[:-1]]

@@ -102,6 +102,7 @@ def test_analysis_is_that_of_anserini():
         ["naïv", "😀", "中", "文", "b"],
         ["drive", "2007", "film"],
     ]
+    assert analyze(["ᠬᠠᠶ\u202fᠤᠨ", "12\u202f000"]) == [["ᠬᠠᠶ", "ᠤᠨ"], ["12", "000"]]
     assert analyze(["broken \ud800 half"]) == [["broken", "half"]]
 
 
