@@ -15,6 +15,10 @@ class QuerySyntaxError(CompNegError, ValueError):
     """An expression that cannot be parsed; the message ends with the text and a caret under the fault."""
 
 
+class DecompositionError(CompNegError, ValueError):
+    """A text that asks for nothing, only excludes, or data of a language that cannot be read."""
+
+
 class CompositionError(CompNegError, ValueError):
     """An expression that cannot become a query, for example one without a positive part."""
 
@@ -33,6 +37,10 @@ class IndexFormatError(CompNegError, ValueError):
 
 class RunFormatError(CompNegError, ValueError):
     """A run or a qrels file that cannot be read."""
+
+
+class TrainingError(CompNegError, ValueError):
+    """A configuration that cannot be trained, or a training that cannot go on."""
 
 
 class MeasureError(CompNegError, ValueError):

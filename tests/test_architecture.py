@@ -15,14 +15,16 @@ ROOT = Path(__file__).parents[1] / PACKAGE
 FLOORS = (
     ("errors", "vectors", "files", "json_objects", "progress"),
     ("algebra", "expression"),
+    ("decompose",),
     ("lucene", "models"),
     ("export",),
     ("compose", "encode", "datasets"),
     ("index", "search", "eval"),
+    ("train",),
     ("reproduce", "explain"),
 )
 COMMAND_LINE = {"cli", "query_options", "model_options"}
-TORCH = {"export", "models.pooling", "models.torch_model"}
+TORCH = {"export", "train", "models.pooling", "models.torch_model"}
 MODEL_PACKAGES = {
     *("torch", "transformers", "onnxruntime", "onnx", "tokenizers", "safetensors", "huggingface_hub", "numpy"),
     *("sentence_transformers",),
@@ -149,8 +151,10 @@ def loaded(statement):
         "import pyserini_compneg.index",
         "import pyserini_compneg.eval",
         "import pyserini_compneg.encode",
+        "import pyserini_compneg.train",
         "import pyserini_compneg.models",
         "import pyserini_compneg.model_options",
+        "import pyserini_compneg.reproduce.report",
         "import pyserini_compneg.explain",
         "from pyserini_compneg import *",
         "import pyserini_compneg; [getattr(pyserini_compneg, name) for name in dir(pyserini_compneg)]",
@@ -159,7 +163,7 @@ def loaded(statement):
 def test_importing_starts_no_machine_and_loads_nothing_heavy(statement):
     modules = loaded(statement)
     assert "pyserini_compneg" in modules
-    heavy = {"jnius", "jnius_config", "sklearn", "scipy", "pyserini", *MODEL_PACKAGES}
+    heavy = {"jnius", "jnius_config", "sklearn", "scipy", "pyserini", "matplotlib", "jinja2", *MODEL_PACKAGES}
     assert modules & heavy == set()
 
 

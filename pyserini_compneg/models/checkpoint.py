@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.models.heads import Head
-from pyserini_compneg.models.model_sides import NeuralSide, Side, StaticSide
+from pyserini_compneg.models.model_sides import OWN_LOGITS_FILE, NeuralSide, Side, StaticSide
 
 IDF_FILE = "idf.json"
 LONGEST_INPUT = 512
@@ -153,7 +153,10 @@ def _side(modules: Sequence[tuple[str, Path]], prompt: str, name: str) -> Side:
         if kinds[2] != "SparseStaticEmbedding":
             raise EncodingError(f"{name}: a model with {kinds[2]} after SpladePooling gives no weights of terms")
         own_terms = _static(places[2], "", name)
-    side = NeuralSide(places[0], head, *_lengths(places[0], name), prompt, lowercase, own_terms)
+    own_logits = places[1] / OWN_LOGITS_FILE if config.get("own_logits") else None
+    if own_logits and not own_logits.is_file():
+        raise EncodingError(f"{name}: {places[1].name} has no {OWN_LOGITS_FILE}, which its config.json tells of")
+    side = NeuralSide(places[0], head, *_lengths(places[0], name), prompt, lowercase, own_terms, own_logits)
     _check_masked_lm(side, name)
     return side
 

@@ -9,6 +9,9 @@ from typing import TypeAlias
 from pyserini_compneg.models.heads import Head
 
 WEIGHT_FILES = ("model*.safetensors", "pytorch_model*.bin")
+OWN_LOGITS_FILE = "own_logits.safetensors"
+"""Beside SpladePooling's configuration, which then says ``"own_logits": true``."""
+
 TEXT_FILES = (
     "config.json",
     "tokenizer.json",
@@ -55,6 +58,8 @@ class NeuralSide:
         prompt: What is put before each text.
         lowercase: Whether sentence-transformers puts texts into lower case before the tokenizer sees them.
         own_terms: If the vector is confined to the text's own tokens, and multiplied by their weights: those weights.
+        own_logits: A safetensors file with a tensor ``logits``: what each of a text's own tokens has as its logit if
+            the network says less; None if the network alone decides.
     """
 
     folder: Path
@@ -64,11 +69,13 @@ class NeuralSide:
     prompt: str = ""
     lowercase: bool = False
     own_terms: StaticSide | None = None
+    own_logits: Path | None = None
 
     @property
     def files(self) -> list[Path]:
         """What the model is made of: its configuration, tokenizer and weights."""
         others = [self.own_terms.weights] if self.own_terms and self.own_terms.weights else []
+        others += [self.own_logits] if self.own_logits else []
         places = {self.folder, self.own_terms.folder} if self.own_terms else {self.folder}
         texts = [place / name for place in sorted(places) for name in TEXT_FILES]
         return [file for file in texts if file.is_file()] + self.weights + others

@@ -19,14 +19,17 @@ SLICE = 4096
 """Terms whose logits are computed together."""
 
 
-def pooled(hidden: Tensor, mask: Tensor, slices: Sequence[tuple[Tensor, Tensor]], head: Head) -> Tensor:
+def pooled(
+    hidden: Tensor, mask: Tensor, slices: Sequence[tuple[Tensor, Tensor]], head: Head, own: Tensor | None = None
+) -> Tensor:
     """The vectors of a batch.
 
     Args:
         hidden: The states that the decoder takes, (batch, tokens, width); the first token of each text is a real one.
         mask: 1 for tokens, 0 for padding, (batch, tokens).
         slices: The decoder's weights, (terms, width), and biases, (terms,), in parts.
-        head: Activation and pooling.
+        head: Activation and pooling; by maximum if there are logits of the texts' own tokens.
+        own: These, (batch, vocabulary); see :func:`own_logits`.
 
     Returns:
         The weights, (batch, vocabulary).
@@ -38,7 +41,28 @@ def pooled(hidden: Tensor, mask: Tensor, slices: Sequence[tuple[Tensor, Tensor]]
     # A copy of the first token in place of padding changes no maximum and no minimum. Masking the hidden states is
     # cheaper than masking logits, and multiplying by 0 would make padding win over negative logits.
     real = torch.where(mask[:, :, None] > 0, hidden, hidden[:, :1])
-    return torch.cat([_extreme(functional.linear(real, weight), bias, head) for weight, bias in slices], -1)
+    owns = [None] * len(slices) if own is None else own.split([len(bias) for _, bias in slices], -1)
+    parts = [
+        _extreme(functional.linear(real, weight), bias, head, more)
+        for (weight, bias), more in zip(slices, owns, strict=True)
+    ]
+    return torch.cat(parts, -1)
+
+
+def own_logits(ids: Tensor, mask: Tensor, logits: Tensor) -> Tensor:
+    """The logits that a text's own tokens have at least, whatever the network says of them.
+
+    Args:
+        ids: The tokens, (batch, tokens).
+        mask: 1 for tokens, 0 for padding, (batch, tokens).
+        logits: A logit for each term, (vocabulary,).
+
+    Returns:
+        (batch, vocabulary), −∞ for the terms that are none of the text's.
+    """
+    count = torch.zeros(ids.shape[0], logits.shape[0], dtype=logits.dtype, device=ids.device)
+    count = count.scatter_add(1, ids, mask.to(logits.dtype))
+    return torch.where(count > 0, logits, -torch.inf)
 
 
 def activated(logits: Tensor, head: Head) -> Tensor:
@@ -47,9 +71,10 @@ def activated(logits: Tensor, head: Head) -> Tensor:
     return torch.log1p(value) if head.activation == "log1p_relu" else value
 
 
-def _extreme(products: Tensor, bias: Tensor, head: Head) -> Tensor:
+def _extreme(products: Tensor, bias: Tensor, head: Head, own: Tensor | None) -> Tensor:
     """Maximum over the tokens, or what Eq. 12 and 13 make of maximum and minimum; all tokens have the same bias."""
-    positive = activated(products.amax(1) + bias, head)
+    highest = products.amax(1) + bias
+    positive = activated(highest if own is None else torch.maximum(highest, own), head)
     if not head.signed:
         return positive
     negative = activated(-(products.amin(1) + bias), head)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.models.batching import Entries
 from pyserini_compneg.models.model_sides import NeuralSide
-from pyserini_compneg.models.pooling import SLICE, pooled
+from pyserini_compneg.models.pooling import SLICE, own_logits, pooled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,6 +48,7 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told noth
         ):
             self.register_buffer(f"weight_{number}", weight.clone())
             self.register_buffer(f"bias_{number}", offset.clone())
+        self.register_buffer("own", _own_logits(side, self.width))
         self._slices = range(-(-self.width // SLICE))
         self._takes_types = "token_type_ids" in signature(model.forward).parameters
         self.model = model
@@ -73,7 +74,8 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told noth
         """The vectors of token ids, (batch, tokens), as (batch, terms)."""
         types = {"token_type_ids": token_type_ids} if self._takes_types else {}
         hidden = self.model(input_ids=input_ids, attention_mask=attention_mask, **types).logits
-        return pooled(hidden, attention_mask, self._decoder(), self.head)
+        own = None if self.own is None else own_logits(input_ids, attention_mask, self.own)
+        return pooled(hidden, attention_mask, self._decoder(), self.head, own)
 
     def _decoder(self) -> list[tuple[Tensor, Tensor]]:
         """Its weights and biases, in slices; as buffers of their own they stay constants in an export."""
@@ -115,6 +117,24 @@ class TorchModel:
             raise EncodingError(f"the model failed on texts of {ids.shape[1]} tokens: {line[:200]}") from None
         rows, columns = vectors.nonzero(as_tuple=True)
         return Entries(rows.numpy(), columns.numpy(), vectors[rows, columns].numpy())
+
+
+def _own_logits(side: NeuralSide, width: int) -> Tensor | None:
+    if side.own_logits is None:
+        return None
+    try:
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        logits = load_file(side.own_logits)["logits"].float()
+    except (SafetensorError, KeyError, OSError) as cause:
+        raise EncodingError(f"{side.own_logits}: cannot be read: {cause}") from None
+    if logits.shape != (width,) or (side.head.pooling == "sum" and not side.head.signed):
+        raise EncodingError(
+            f"{side.own_logits}: expected {width} logits, for a head that takes maxima, got {tuple(logits.shape)} for "
+            f"{side.head}"
+        )
+    return logits
 
 
 def _masked_lm(side: NeuralSide) -> Any:

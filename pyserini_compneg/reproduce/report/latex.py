@@ -83,7 +83,7 @@ def render_tables(tables: Sequence[Table]) -> str:
 
 def _table(table: Table) -> str:
     columns = "ll" + "".join("rr" if column.has_paper else "r" for column in table.columns)
-    legend = [table.legend[kind] for kind in ("letters", "best", "paper") if kind in table.legend]
+    legend = [table.legend[kind] for kind in ("letters", "best", "lower", "paper") if kind in table.legend]
     caption = " ".join([f"{escape(table.title)} ({table.queries}).", *map(escape, legend)])
     lines = [
         r"\begin{table}",
@@ -124,7 +124,8 @@ def _header(table: Table) -> list[str]:
 def _line(line: Line, table: Table) -> list[str]:
     note = f"\\textsuperscript{{{line.note}}}" if line.note else ""
     cells = [line.letter] if table.has_letters else []
-    cells += [escape(line.name) + note, escape(line.formula)]
+    formula = (f"\\textsubscript{{{escape(text)}}}" if is_index else escape(text) for text, is_index in line.formula)
+    cells += [escape(line.name) + note, "".join(formula)]
     for entry, column in zip(line.entries, table.columns, strict=True):
         cells += [_entry(entry), escape(entry.published or "–")] if column.has_paper else [_entry(entry)]
     return cells

@@ -1,0 +1,235 @@
+"""What a training is told: a YAML file, read strictly."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import types
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from pyserini_compneg.errors import EncodingError, TrainingError
+from pyserini_compneg.models.heads import Head
+
+NEGATIVES = ("none", "judged", "bm25", "compositional", "mixed")
+"""Where the hard negatives of a source come from, beside the other documents of a batch, which always count."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """The model.
+
+    Attributes:
+        base: The checkpoint to start from: a folder, or a name of the Hugging Face hub.
+        head: ``activation:pooling[:epsilon]``, see :class:`~pyserini_compneg.models.Head`; by default the base's own.
+        shared: One encoder for queries and documents.
+        max_length: Tokens that are read of a text.
+        vocabulary: The terms of vectors: ``all``, or those of the training's texts alone.
+    """
+
+    base: str
+    head: str | None = None
+    shared: bool = True
+    max_length: int = 256
+    vocabulary: str = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceConfig:
+    """Something to learn from.
+
+    Attributes:
+        dataset: The folder of a dataset, or a JSON Lines file of ``query``, ``positive`` and perhaps ``negative``.
+        split: The split of a dataset.
+        negatives: One of ``NEGATIVES``; a file has its own.
+        positives: Relevant documents of a query, at most; each makes an example.
+    """
+
+    dataset: str
+    split: str | None = None
+    negatives: str = "none"
+    positives: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TeacherConfig:
+    """Whose margins are learnt (margin-MSE), instead of which document is relevant.
+
+    Attributes:
+        model: A bi-encoder or cross-encoder that sentence-transformers loads.
+        scale: What its scores are multiplied by; cosines need some 20 to be scores of sparse vectors.
+    """
+
+    model: str
+    scale: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class DevConfig:
+    """What is evaluated on while training; the first measure chooses the model.
+
+    Attributes:
+        dataset: The folder of a dataset.
+        split: Its split.
+        measures: As ``eval`` has them.
+        documents: The judged documents, and others drawn at random up to this number; None for all.
+    """
+
+    dataset: str
+    split: str
+    measures: tuple[str, ...] = ("ndcg_cut.10", "recall.100")
+    documents: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingConfig:
+    """How it is trained.
+
+    Attributes:
+        steps: Batches.
+        batch_size: Queries in a batch.
+        seed: Of everything that is drawn.
+        learning_rate: Of the trunk: AdamW, with linear warm-up and decay.
+        head_learning_rate: Of what follows the trunk; by default the same.
+        warmup: Share of the steps until the learning rate is reached.
+        query_flops: Weight of the regulariser for queries.
+        document_flops: The same for documents.
+        flops_warmup: Share of the steps until these weights are reached, quadratically.
+        evaluate_every: Steps between evaluations, and between checkpoints.
+        patience: Evaluations without a better result after which training ends early; None for never.
+    """
+
+    steps: int
+    batch_size: int = 16
+    seed: int = 42
+    learning_rate: float = 2e-5
+    head_learning_rate: float | None = None
+    warmup: float = 0.1
+    query_flops: float = 1e-3
+    document_flops: float = 1e-3
+    flops_warmup: float = 0.33
+    evaluate_every: int = 100
+    patience: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainConfig:
+    """A training.
+
+    Attributes:
+        model: The model.
+        data: What it learns from.
+        training: How.
+        dev: What it is evaluated on, if on anything.
+        teacher: Whose scores it learns, if anyone's.
+        about: What it is for, and what results are expected; goes into the model card.
+
+    Raises:
+        TrainingError: A value that is out of range.
+    """
+
+    model: ModelConfig
+    data: tuple[SourceConfig, ...]
+    training: TrainingConfig
+    dev: DevConfig | None = None
+    teacher: TeacherConfig | None = None
+    about: str = ""
+
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        _choice("model.vocabulary", self.model.vocabulary, ("all", "training"))
+        for source in self.data:
+            _choice("data.negatives", source.negatives, NEGATIVES)
+            _at_least("data.positives", source.positives, 1)
+        training = self.training
+        for name in ("steps", "batch_size", "evaluate_every"):
+            _at_least(f"training.{name}", getattr(training, name), 1)
+        for name in ("learning_rate", "query_flops", "document_flops", "warmup", "flops_warmup"):
+            _at_least(f"training.{name}", getattr(training, name), 0)
+        for name in ("warmup", "flops_warmup"):
+            if getattr(training, name) > 1:
+                raise TrainingError(
+                    f"training.{name} must be a share of the steps, 0 to 1, got {getattr(training, name)}"
+                )
+        if self.model.head is not None:
+            try:
+                Head.parse(self.model.head)
+            except EncodingError as cause:
+                raise TrainingError(f"model.head: {cause}") from None
+        if training.patience is not None and self.dev is None:
+            raise TrainingError("training.patience needs a dev section to tell what is better")
+
+
+def read_config(path: str | Path) -> TrainConfig:
+    """Reads a configuration.
+
+    Raises:
+        TrainingError: A file that cannot be read, a key that is unknown or missing, or a value of the wrong kind; the
+            message starts with the path.
+    """
+    import yaml
+
+    try:
+        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as cause:
+        raise TrainingError(f"{path}: cannot be read: {(cause.strerror or str(cause)).lower()}") from None
+    except (UnicodeDecodeError, yaml.YAMLError) as cause:
+        raise TrainingError(f"{path}: no YAML: {' '.join(str(cause).split())[:200]}") from None
+    try:
+        config: TrainConfig = _value(TrainConfig, content, "")
+        return config
+    except TrainingError as cause:
+        raise TrainingError(f"{path}: {cause}") from None
+
+
+def _value(kind: Any, value: Any, key: str) -> Any:
+    """A value of YAML as what the configuration has in its place."""
+    if get_origin(kind) in (Union, types.UnionType):
+        options = [option for option in get_args(kind) if option is not type(None)]
+        return None if value is None else _value(options[0], value, key)
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list) or not value:
+            raise TrainingError(f"{key} must be a list that is not empty, got {value!r:.60}")
+        return tuple(_value(get_args(kind)[0], item, key) for item in value)
+    if is_dataclass(kind):
+        return _section(kind, value, key)
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind or (kind is float and not math.isfinite(value)):
+        hint = ""
+        if kind is float and isinstance(value, str) and "e" in value.lower():
+            hint = "; YAML wants a point in it, such as 2.0e-5"
+        names = {str: "a text", int: "a whole number", float: "a finite number", bool: "true or false"}
+        raise TrainingError(f"{key} must be {names[kind]}, got {value!r:.60}{hint}")
+    return value
+
+
+def _section(kind: Any, value: Any, key: str) -> Any:
+    if not isinstance(value, Mapping):
+        raise TrainingError(f"{key or 'the file'} must be a mapping, got {value!r:.60}")
+    prefix = f"{key}." if key else ""
+    known = {field.name: field for field in fields(kind)}
+    for name in value:
+        if name not in known:
+            close = difflib.get_close_matches(str(name), known, 1)
+            raise TrainingError(
+                f"unknown key {prefix}{name}; "
+                + (f"did you mean {close[0]}?" if close else f"there are: {', '.join(known)}")
+            )
+    hints = get_type_hints(kind)
+    for name, field in known.items():
+        if name not in value and field.default is MISSING:
+            raise TrainingError(f"{prefix}{name} is missing")
+    return kind(**{name: _value(hints[name], item, f"{prefix}{name}") for name, item in value.items()})
+
+
+def _choice(key: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise TrainingError(f"{key} must be one of {', '.join(choices)}, got {value!r}")
+
+
+def _at_least(key: str, value: float, least: float) -> None:
+    if value < least:
+        raise TrainingError(f"{key} must be {least} or more, got {value}")

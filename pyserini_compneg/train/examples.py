@@ -1,0 +1,139 @@
+"""From datasets to what is learnt: queries, each with a relevant document and documents to tell it from."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.datasets import Dataset, open_dataset
+from pyserini_compneg.datasets.topics import Topic
+from pyserini_compneg.errors import TrainingError
+from pyserini_compneg.expression import verbalise
+from pyserini_compneg.files import iter_jsonl
+from pyserini_compneg.train.config import SourceConfig
+from pyserini_compneg.train.negatives import bm25_negatives, compositional_negatives
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A query with documents.
+
+    Attributes:
+        query: Its text; a set expression in the words of QUEST's templates.
+        positive: A relevant document.
+        negatives: Hard negatives, none of them relevant.
+    """
+
+    query: str
+    positive: str
+    negatives: tuple[str, ...] = ()
+
+
+def read_examples(source: SourceConfig, seed: int) -> list[Example]:
+    """Reads the examples of a source, in the order of its queries.
+
+    Args:
+        source: The dataset or the file.
+        seed: Of the draw of positives and negatives.
+
+    Raises:
+        CompNegError: A file that is empty or broken, a query without a relevant document, or a document that there is
+            not.
+    """
+    if not Path(source.dataset).is_dir():
+        return _of_file(source)
+    dataset = open_dataset(source.dataset)
+    split = source.split
+    if split is None:
+        raise TrainingError(f"{source.dataset}: name the split; there are: {', '.join(dataset.splits)}")
+    topics, qrels = dataset.topics(split), dataset.qrels(split)
+    texts = query_texts(topics)
+    relevant = {qid: [docid for docid, relevance in qrels.get(qid, {}).items() if relevance > 0] for qid in texts}
+    if lacking := next((qid for qid, docids in relevant.items() if not docids), None):
+        raise TrainingError(f"{source.dataset}: query {lacking!r} of {split} has no relevant document; leave it out")
+    candidates = _candidates(source.negatives, dataset, split, topics, texts, relevant)
+    draw = random.Random(seed)
+    chosen = []
+    for qid in texts:
+        for docid in draw.sample(relevant[qid], min(source.positives, len(relevant[qid]))):
+            chosen.append((qid, docid, [draw.choice(pool[qid]) for pool in candidates if pool.get(qid)]))
+    documents = _texts_of(dataset, split, {docid for _, docid, others in chosen for docid in [docid, *others]})
+    return [
+        Example(texts[qid], documents[docid], tuple(documents[other] for other in dict.fromkeys(others)))
+        for qid, docid, others in chosen
+    ]
+
+
+def query_texts(topics: Iterable[Topic]) -> dict[str, str]:
+    """The text of each query, by its id: QUEST's templates put into words, so that a paraphrase plays no part.
+
+    Raises:
+        TrainingError: A query that is composed already.
+    """
+    texts = {}
+    for topic in topics:
+        if topic.expression is None:
+            raise TrainingError(
+                f"{topic.source}: query {topic.qid!r} is composed already, so there is no text to encode"
+            )
+        texts[topic.qid] = verbalise(topic.expression)
+    return texts
+
+
+def _candidates(
+    kind: str,
+    dataset: Dataset,
+    split: str,
+    topics: list[Topic],
+    texts: Mapping[str, str],
+    relevant: Mapping[str, list[str]],
+) -> list[Mapping[str, list[str]]]:
+    """Where negatives are drawn from, one of each: docids by query, which may lack some."""
+    pools: list[Mapping[str, list[str]]] = []
+    if kind == "judged":
+        qrels = dataset.qrels(split)
+        pools.append({qid: [docid for docid, rel in qrels[qid].items() if rel <= 0] for qid in texts})
+    if kind in ("bm25", "mixed"):
+        pools.append(bm25_negatives(dataset.documents(split), texts, relevant))
+    if kind in ("compositional", "mixed"):
+        pools.append(compositional_negatives(topics, relevant))
+    if pools and not any(pool.get(qid) for pool in pools for qid in texts):
+        raise TrainingError(f"{dataset.folder}: {split} has no negatives of the kind {kind!r}; choose another")
+    return pools
+
+
+def _texts_of(dataset: Dataset, split: str, wanted: set[str]) -> dict[str, str]:
+    found = {document.docid: document.text or "" for document in dataset.documents(split) if document.docid in wanted}
+    if missing := sorted(docid for docid in wanted if not found.get(docid, "").strip()):
+        raise TrainingError(f"{dataset.folder}: document {missing[0]!r} of {split} is judged, but has no text")
+    return found
+
+
+def _of_file(source: SourceConfig) -> list[Example]:
+    examples = []
+    for line, record in iter_jsonl(source.dataset, TrainingError):
+        query, positive = (_text(record, field, f"{source.dataset}:{line}") for field in ("query", "positive"))
+        examples.append(Example(query, positive, _negatives(record, f"{source.dataset}:{line}")))
+    if not examples:
+        raise TrainingError(f"{source.dataset}: no pairs; expected lines of `query`, `positive` and perhaps `negative`")
+    return examples
+
+
+def _text(record: Mapping[str, Any], field: str, source: str) -> str:
+    value = record.get(field)
+    if not isinstance(value, str) or not value.strip():
+        raise TrainingError(f"{source}: `{field}` must be a text that is not blank, got {value!r:.60}")
+    return value
+
+
+def _negatives(record: Mapping[str, Any], source: str) -> tuple[str, ...]:
+    value = record.get("negative")
+    texts = value if isinstance(value, list) else [] if value is None else [value]
+    if not all(isinstance(text, str) and text.strip() for text in texts):
+        raise TrainingError(
+            f"{source}: `negative` must be a text or a list of texts that are not blank, got {value!r:.60}"
+        )
+    return tuple(texts)

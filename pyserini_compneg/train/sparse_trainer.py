@@ -1,0 +1,97 @@
+"""sentence-transformers' trainer, made to stop at what is no number and to go on after a kill."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from sentence_transformers import SparseEncoderTrainer
+from transformers import TrainerCallback
+
+from pyserini_compneg.errors import OutputError, TrainingError
+from pyserini_compneg.progress import progress
+
+_STATE = "state.pt"
+_WHOLE = "whole"
+"""A file that is written last, so that what a kill left of a checkpoint is not taken for one."""
+
+
+class SparseTrainer(SparseEncoderTrainer):  # type: ignore[misc]  # mypy is told nothing of sentence-transformers
+    """Trains a SparseEncoder; its checkpoints are in ``args.output_dir``."""
+
+    def add_model_card_callback(self, *_: Any) -> None:
+        """Leaves it out: the card is written by this package."""
+
+    def compute_loss(self, model: Any, inputs: dict[str, Any], *arguments: Any, **more: Any) -> Any:
+        """The loss of a batch.
+
+        Raises:
+            TrainingError: It is no finite number.
+        """
+        ids = inputs["query_input_ids"][0]
+        loss = super().compute_loss(model, inputs, *arguments, **more)
+        value = loss[0] if isinstance(loss, tuple) else loss
+        if not torch.isfinite(value):
+            tokenizer = next(module.tokenizer for module in self.model.modules() if hasattr(module, "decoder"))
+            query = tokenizer.decode(ids, skip_special_tokens=True)
+            raise TrainingError(
+                f"the loss of step {self.state.global_step + 1} is {value.item()}, in the batch whose first query is "
+                f"{query!r:.80}; {self._last_good()}; lower training.learning_rate"
+            )
+        return loss
+
+    def _last_good(self) -> str:
+        found = last_checkpoint(Path(self.args.output_dir))
+        return f"the last good checkpoint is {found}" if found else "there is no checkpoint yet"
+
+    def _save_checkpoint(self, *arguments: Any, **more: Any) -> None:
+        place = Path(self.args.output_dir, f"checkpoint-{self.state.global_step}")
+        if not all(torch.isfinite(weight).all() for weight in self.model.parameters()):
+            raise TrainingError(
+                f"weights of the model are no finite numbers after step {self.state.global_step}; {self._last_good()}; "
+                "lower training.learning_rate"
+            )
+        try:
+            super()._save_checkpoint(*arguments, **more)
+            (place / _WHOLE).touch()
+        except (OSError, RuntimeError) as cause:  # torch says of a full disk that a write failed
+            reason = (str(cause).strip().splitlines() or ["unknown"])[0][:200]
+            raise OutputError(
+                f"{place}: cannot be written: {reason}; free some space, and go on with --resume"
+            ) from None
+
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        place = Path(output_dir or self.args.output_dir)
+        place.mkdir(parents=True, exist_ok=True)
+        torch.save(self.model.state_dict(), place / _STATE)
+
+    def _load_from_checkpoint(self, checkpoint_path: str) -> None:
+        state = torch.load(Path(checkpoint_path, _STATE), map_location="cpu", weights_only=True)
+        self.model.load_state_dict(state)
+
+    def _load_best_model(self) -> None:
+        self._load_from_checkpoint(self.state.best_model_checkpoint)
+
+
+class ProgressBar(TrainerCallback):  # type: ignore[misc]  # mypy is told nothing of transformers
+    """The package's own bar in place of transformers', which prints to standard output where there is no terminal."""
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Opens the bar."""
+        self._bar = progress(None, state.max_steps, " steps", "training")
+        self._bar.update(state.global_step)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Moves it."""
+        self._bar.update(1)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Closes it."""
+        self._bar.close()
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """The latest checkpoint that is whole, if there is one."""
+    whole = [mark.parent for mark in folder.glob(f"checkpoint-*/{_WHOLE}")]
+    return max(whole, key=lambda place: int(place.name.rsplit("-", 1)[1]), default=None)

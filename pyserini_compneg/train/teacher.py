@@ -1,0 +1,65 @@
+"""Distillation: by how much a teacher prefers the relevant document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyserini_compneg.errors import TrainingError
+from pyserini_compneg.models import model_folder
+from pyserini_compneg.train.config import TeacherConfig
+from pyserini_compneg.train.examples import Example
+
+_BATCH = 64
+
+
+def margins(config: TeacherConfig, examples: Sequence[Example]) -> list[list[float]]:
+    """score(query, positive) − score(query, negative) by the teacher, for each example and each of its negatives.
+
+    Args:
+        config: The teacher: a cross-encoder if its checkpoint classifies sequences, else a bi-encoder.
+        examples: With as many negatives each, at least one.
+
+    Raises:
+        TrainingError: Examples without negatives, or a teacher that cannot be loaded.
+
+    Source: Hofstätter et al. 2020, margin-MSE.
+    """
+    if not examples[0].negatives:
+        raise TrainingError(
+            f"a teacher compares two documents, and query {examples[0].query!r:.60} has no negative; give its source "
+            "data.negatives, or leave the teacher out"
+        )
+    queries = [one.query for one in examples]
+    score = _scorer(config.model)
+    columns = [[one.positive for one in examples]]
+    columns += [[one.negatives[number] for one in examples] for number in range(len(examples[0].negatives))]
+    positive, *negatives = ([config.scale * value for value in score(queries, column)] for column in columns)
+    return [
+        [own - other for other in others] for own, others in zip(positive, zip(*negatives, strict=True), strict=True)
+    ]
+
+
+def _scorer(name: str) -> Any:
+    from sentence_transformers import CrossEncoder, SentenceTransformer
+    from transformers import AutoConfig
+
+    folder = str(model_folder(name))
+    try:
+        kinds = AutoConfig.from_pretrained(folder).architectures or []
+        if any(kind.endswith("ForSequenceClassification") for kind in kinds):
+            cross = CrossEncoder(folder, local_files_only=True)
+            return lambda queries, texts: cross.predict(
+                list(zip(queries, texts, strict=True)), batch_size=_BATCH
+            ).tolist()
+        model = SentenceTransformer(folder, local_files_only=True)
+    except Exception as cause:  # of torch, safetensors, transformers: without a common class
+        line = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
+        raise TrainingError(f"{name}: cannot be loaded as a teacher: {line[:200]}") from None
+
+    def similarity(queries: Sequence[str], texts: Sequence[str]) -> list[float]:
+        sides = (model.encode(list(side), batch_size=_BATCH, show_progress_bar=False) for side in (queries, texts))
+        values: list[float] = model.similarity_pairwise(*sides).tolist()
+        return values
+
+    return similarity

@@ -1,0 +1,121 @@
+"""The folder of a trained model: what ``--encoder`` takes, with a model card, a log and a learning curve."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.datasets import open_dataset
+from pyserini_compneg.files import atomic_writer
+from pyserini_compneg.search import Hit, write_run
+from pyserini_compneg.train.config import SourceConfig, TrainConfig
+from pyserini_compneg.train.dev import DevEvaluator
+from pyserini_compneg.train.encoder_module import write_layout
+from pyserini_compneg.train.run import Trained
+
+LOG_FILE, CURVE_FILE, RUN_FILE, CARD_FILE = "training_log.json", "learning_curve.png", "dev_run.txt", "README.md"
+_DEPTH = 100
+
+
+def write_trained(folder: Path, config: TrainConfig, trained: Trained) -> None:
+    """Writes a trained model.
+
+    Args:
+        folder: The folder to make; it is removed first, if it is there.
+        config: What was trained.
+        trained: The model and how it came about.
+    """
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    write_layout(folder, trained.query, trained.document)
+    log = {"config": asdict(config), "results": trained.results, "log": trained.log}
+    (folder / LOG_FILE).write_text(json.dumps(log, indent=2) + "\n", encoding="utf-8")
+    (folder / CARD_FILE).write_text(model_card(config, trained.results), encoding="utf-8")
+    if trained.dev:
+        write_dev_run(folder / RUN_FILE, trained.dev)
+    plot_curve(folder / CURVE_FILE, trained.log, trained.dev.primary_metric if trained.dev else None)
+
+
+def write_dev_run(path: Path, dev: DevEvaluator) -> None:
+    """Writes the last evaluation as a TREC run: the 100 best documents of each query, and those that are judged."""
+    with atomic_writer(path) as handle:
+        for qid, scores in dev.run.items():
+            hits = sorted(
+                (Hit(docid, score) for docid, score in scores.items()), key=lambda hit: (-hit.score, hit.docid)
+            )
+            judged = dev.qrels.get(qid, {})
+            kept = [hit for rank, hit in enumerate(hits) if rank < _DEPTH or hit.docid in judged]
+            write_run(handle, qid, kept)
+
+
+def model_card(config: TrainConfig, results: dict[str, float]) -> str:
+    """The card: what it is, what it was made of, under which licences, and how it does."""
+    import yaml
+
+    settings = yaml.safe_dump(json.loads(json.dumps(asdict(config))), sort_keys=False, allow_unicode=True)
+    sources = "\n".join(f"- {_provenance(source)}" for source in config.data)
+    rows = "\n".join(f"| {name} | {value:.4f} |" for name, value in results.items())
+    evaluated = ""
+    if config.dev:
+        part = f", {config.dev.documents} documents" if config.dev.documents else ""
+        evaluated = (
+            f"\n## Results\n\nOn {config.dev.dataset}, split {config.dev.split}{part}:\n\n| | |\n|---|---|\n{rows}\n"
+        )
+    return f"""---
+library_name: sentence-transformers
+pipeline_tag: feature-extraction
+tags: [sparse-encoder, splade, pyserini_compneg]
+---
+
+# A sparse encoder
+
+{config.about or "Trained with pyserini_compneg."}
+
+    python -m pyserini_compneg.index --collection documents.jsonl --index indexes/name --encoder THIS_FOLDER
+
+## Made of
+
+- the weights of {config.model.base}, whose licence applies
+{sources}
+{evaluated}
+## Settings
+
+```yaml
+{settings}```
+"""
+
+
+def _provenance(source: SourceConfig) -> str:
+    if not Path(source.dataset).is_dir():
+        return f"{source.dataset}, a file of pairs, whose licence is that of whoever made it"
+    return f"{source.dataset}, split {source.split}: {open_dataset(source.dataset).provenance}"
+
+
+def plot_curve(path: Path, log: list[dict[str, Any]], measure: str | None) -> None:
+    """Draws the loss, and the first dev measure, by steps.
+
+    Args:
+        path: The PNG file.
+        log: The trainer's log.
+        measure: The measure's name, if there is one.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.set_xlabel("step")
+    axes.set_ylabel("loss")
+    losses = [(entry["step"], entry["loss"]) for entry in log if "loss" in entry]
+    axes.plot(*zip(*losses, strict=True) if losses else ([], []), color="tab:blue", label="loss")
+    values = [(entry["step"], entry[f"eval_{measure}"]) for entry in log if f"eval_{measure}" in entry]
+    if values:
+        other = axes.twinx()
+        other.set_ylabel(f"{measure} on dev")
+        other.plot(*zip(*values, strict=True), color="tab:orange", marker="o", label=measure)
+    figure.savefig(path, dpi=120)
