@@ -15,6 +15,10 @@ class QuerySyntaxError(CompNegError, ValueError):
     """An expression that cannot be parsed; the message ends with the text and a caret under the fault."""
 
 
+class DecompositionError(CompNegError, ValueError):
+    """A text that asks for nothing, only excludes, or data of a language that cannot be read."""
+
+
 class CompositionError(CompNegError, ValueError):
     """An expression that cannot become a query, for example one without a positive part."""
 

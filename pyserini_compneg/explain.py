@@ -13,10 +13,18 @@ from typing import TYPE_CHECKING, TextIO
 from pyserini_compneg.cli import count, run_main
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.files import atomic_writer, keep_inputs
-from pyserini_compneg.query_options import SYNTAX, add_query_options, chosen_encoder, chosen_operators, chosen_query
+from pyserini_compneg.query_options import (
+    SYNTAX,
+    add_query_options,
+    chosen_decomposer,
+    chosen_encoder,
+    chosen_operators,
+    chosen_query,
+)
 
 if TYPE_CHECKING:
-    from pyserini_compneg.compose import Query
+    from pyserini_compneg.datasets.topics import Topic
+    from pyserini_compneg.decompose import Decomposition
     from pyserini_compneg.search.query_explanation import ExplainedQuery
 
 _EXAMPLE = f"""examples:
@@ -43,46 +51,51 @@ def _main(argv: Sequence[str] | None) -> None:
     args = parser.parse_args(argv)
     if (args.topics is None) != (args.qid is None):
         parser.error("--topics needs --qid, the topic to explain" if args.qid is None else "--qid needs --topics")
+    from pyserini_compneg.compose.batch import topic_query
+    from pyserini_compneg.decompose import to_object as decomposition_object
     from pyserini_compneg.search.query_explanation import explain_query, to_object
     from pyserini_compneg.search.searcher import SignedImpactSearcher
 
-    query, text = _query(args)
+    topic = _topic(args)
     keep_inputs(args.output, args.index, *filter(None, [args.topics, args.encoder]))
     settings = {"cpt": args.cpt, "weight_scale": args.weight_scale, **chosen_encoder(args)}
     with (
         SignedImpactSearcher(args.index, args.encoder, chosen_operators(args), **settings) as searcher,
         atomic_writer(args.output) as handle,
     ):
-        explained = explain_query(searcher, query, args.docid, text)
+        explained = explain_query(searcher, topic_query(topic), args.docid, topic.text)
         if args.output_format == "json":
-            handle.write(json.dumps(to_object(explained), ensure_ascii=False, indent=2) + "\n")
+            read = {"decomposition": decomposition_object(topic.decomposition)} if topic.decomposition else {}
+            handle.write(json.dumps({**to_object(explained), **read}, ensure_ascii=False, indent=2) + "\n")
         else:
-            _show(handle, explained, args.terms)
+            _show(handle, explained, topic.decomposition, args.terms)
 
 
-def _query(args: argparse.Namespace) -> tuple[Query, str]:
-    """What is asked, and its text."""
-    expression = chosen_query(args)
-    if expression is not None:
-        return expression, args.query
-    from pyserini_compneg.compose.batch import topic_query
-    from pyserini_compneg.datasets.topics import read_topics
+def _topic(args: argparse.Namespace) -> Topic:
+    """What is asked."""
+    query = chosen_query(args)
+    if query is not None:
+        return query
+    from pyserini_compneg.datasets.topics import decompose_topics, read_topics
 
     topics = {topic.qid: topic for topic in read_topics(args.topics, args.plain)}
     if args.qid not in topics:
         known = ", ".join(list(topics)[:3]) + (", ..." if len(topics) > 3 else "")
         raise CollectionError(f"{args.topics}: no query {args.qid!r} among its {len(topics)}: {known}")
-    return topic_query(topics[args.qid]), topics[args.qid].text
+    decompose = chosen_decomposer(args)
+    return topics[args.qid] if decompose is None else decompose_topics([topics[args.qid]], decompose)[0]
 
 
-def _show(handle: TextIO, explained: ExplainedQuery, most: int) -> None:
+def _show(handle: TextIO, explained: ExplainedQuery, decomposition: Decomposition | None, most: int) -> None:
     from pyserini_compneg.search.columns import printable
     from pyserini_compneg.search.contribution_table import document_lines
+    from pyserini_compneg.search.display import decomposition_lines
     from pyserini_compneg.search.explanation_text import query_lines
 
     on_terminal = handle.isatty()
     columns = shutil.get_terminal_size((_COLUMNS, 0)).columns if on_terminal else _COLUMNS
-    lines = [printable(explained.text), ""]
+    read = decomposition_lines(decomposition) if decomposition else ()
+    lines = [printable(explained.text), *(f"  {line}" for line in read), ""]
     if explained.documents:
         lines += document_lines(explained.documents, columns, most, _painter(on_terminal))
     else:

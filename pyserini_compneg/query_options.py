@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import logging
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from pyserini_compneg.cli import count, positive
 from pyserini_compneg.compose import CPT_FORMS, DIFFERENCES, INTERSECTIONS, UNIONS, WEIGHT_SCALE, Operators
-from pyserini_compneg.expression import Atom, Expression, parse
+from pyserini_compneg.errors import DecompositionError
+from pyserini_compneg.expression import Atom, parse
 from pyserini_compneg.model_options import add_model_options, chosen_model_options
 from pyserini_compneg.models import ABLATIONS
+
+if TYPE_CHECKING:
+    from pyserini_compneg.datasets.topics import Topic
+    from pyserini_compneg.decompose import Decomposition
+
+_logger = logging.getLogger(__name__)
 
 SYNTAX = """\
 Expressions use AND, OR, NOT in capitals, parentheses, and "quotes" around phrases that hold these. AND and NOT bind
@@ -56,6 +66,20 @@ def add_query_options(parser: argparse.ArgumentParser, many: bool = True) -> Non
         help=f"query weight = round(weight * X), unless composed already (default {WEIGHT_SCALE:g})",
     )
     parser.add_argument("--plain", action="store_true", help="queries are plain text; nothing in them is an operator")
+    parser.add_argument(
+        "--decompose",
+        choices=("off", "cues", "llm"),
+        default="off",
+        help="read plain texts as expressions: not at all (default), by cue phrases, or with a language model whose "
+        "OpenAI-compatible API the environment names (OPENAI_BASE_URL, COMPNEG_LLM_MODEL, OPENAI_API_KEY); --query is "
+        "plain text then",
+    )
+    parser.add_argument(
+        "--fallback",
+        choices=("none", "vanilla"),
+        default="none",
+        help="what a text becomes that only says what it does not ask for: an error (default), or one atom",
+    )
     models = add_model_options(parser, "queries")
     models.add_argument(
         "--ablation",
@@ -78,12 +102,62 @@ def chosen_encoder(args: argparse.Namespace) -> dict[str, Any]:
     return {"model_options": chosen_model_options(args), "ablation": args.ablation}
 
 
-def chosen_query(args: argparse.Namespace) -> Expression | None:
-    """The tree of ``--query``; None where there are topics.
+def chosen_decomposer(args: argparse.Namespace) -> Callable[[str], Decomposition] | None:
+    """What reads plain texts as expressions; None where they stay atoms.
+
+    Raises:
+        DecompositionError: There is no language model in the environment.
+    """
+    if args.decompose == "off":
+        return None
+    from pyserini_compneg.decompose import decompose, llm_reader, undivided
+    from pyserini_compneg.models.cache import cache_home
+
+    read = decompose if args.decompose == "cues" else llm_reader(os.environ, cache_home() / "decompositions")
+    if args.fallback != "vanilla":
+        return read
+
+    def read_or_keep(text: str) -> Decomposition:
+        try:
+            return read(text)
+        except DecompositionError as error:
+            _logger.warning("%s; searched as it is", str(error).partition(";")[0])
+            return undivided(text)
+
+    return read_or_keep
+
+
+def chosen_query(args: argparse.Namespace) -> Topic | None:
+    """The topic of ``--query``, whose text is plain with ``--plain`` or ``--decompose``; None where there are topics.
 
     Raises:
         QuerySyntaxError: It is no expression.
+        DecompositionError: It is plain, and only says what it does not ask for.
     """
     if args.query is None:
         return None
-    return Atom(args.query) if args.plain else parse(args.query)
+    from pyserini_compneg.datasets.topics import Topic
+
+    decompose = chosen_decomposer(args)
+    if decompose is None:
+        return Topic("1", args.query, Atom(args.query) if args.plain else parse(args.query), plain=args.plain)
+    decomposition = decompose(args.query)
+    return Topic("1", args.query, decomposition.expression, plain=True, decomposition=decomposition)
+
+
+def chosen_topics(args: argparse.Namespace) -> list[Topic]:
+    """The topics of ``--topics``, or the one of ``--query``.
+
+    Raises:
+        CollectionError: A file without topics, or a line that is none.
+        QuerySyntaxError: An expression that cannot be parsed.
+        DecompositionError: A plain text that only says what it does not ask for.
+    """
+    query = chosen_query(args)
+    if query is not None:
+        return [query]
+    from pyserini_compneg.datasets.topics import decompose_topics, read_topics
+
+    topics = read_topics(args.topics, args.plain)
+    decompose = chosen_decomposer(args)
+    return topics if decompose is None else decompose_topics(topics, decompose)

@@ -10,7 +10,7 @@ from functools import partial
 
 from pyserini_compneg.cli import run_main
 from pyserini_compneg.compose.batch import OUTPUT_FORMATS, Compose, compose_topics
-from pyserini_compneg.query_options import SYNTAX, add_query_options, chosen_encoder, chosen_operators, chosen_query
+from pyserini_compneg.query_options import SYNTAX, add_query_options, chosen_encoder, chosen_operators, chosen_topics
 
 _EXAMPLE = f"""examples:
   python -m pyserini_compneg.compose --index indexes/films --topics topics.tsv --output composed.jsonl
@@ -36,14 +36,21 @@ def _main(argv: Sequence[str] | None) -> None:
     args = parser.parse_args(argv)
     if args.index is None and args.encoder is None:
         parser.error("name the --index, whose encoder is used, or an --encoder")
-    from pyserini_compneg.datasets.topics import Topic, read_topics
+    if args.explain and args.output_format != "jsonl":
+        parser.error("--explain needs --output-format jsonl")
     from pyserini_compneg.files import keep_inputs
 
-    query = chosen_query(args)
-    topics = read_topics(args.topics, args.plain) if query is None else [Topic("1", args.query, query)]
+    topics = chosen_topics(args)
     keep_inputs(args.output, *filter(None, (args.index, args.encoder)))
     with _composer(args) as compose:
-        compose_topics(topics, compose, args.output, batch_size=args.batch_size, output_format=args.output_format)
+        compose_topics(
+            topics,
+            compose,
+            args.output,
+            batch_size=args.batch_size,
+            output_format=args.output_format,
+            explain=args.explain,
+        )
 
 
 @contextmanager
@@ -82,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
         default="jsonl",
         help="jsonl for search (default), or tsv of repeated tokens for stock Anserini",
     )
+    parser.add_argument("--explain", action="store_true", help="add to each line how --decompose reads the text")
     return parser
 
 

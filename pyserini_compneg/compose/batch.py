@@ -12,6 +12,7 @@ from pyserini_compneg.compose.queries import Query, query_text
 from pyserini_compneg.compose.scoring import ScoringNode, is_empty
 from pyserini_compneg.compose.token_form import token_line
 from pyserini_compneg.datasets.topics import Topic
+from pyserini_compneg.decompose import to_object
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.expression import Expression
 from pyserini_compneg.files import atomic_writer
@@ -32,6 +33,7 @@ def compose_topics(
     *,
     batch_size: int = 64,
     output_format: str = "jsonl",
+    explain: bool = False,
 ) -> None:
     """Writes the composed query of each topic to a file, which appears complete or not at all.
 
@@ -44,12 +46,14 @@ def compose_topics(
         output: The file, or None for standard output.
         batch_size: Queries encoded together.
         output_format: ``jsonl`` or ``tsv``.
+        explain: Add to the lines of ``jsonl`` how plain texts were decomposed.
 
     Raises:
         CompNegError: A topic that cannot be composed or that the format cannot hold, or an unwritable output.
     """
     queries = {topic.qid: topic_query(topic) for topic in topics}
     contents = {topic.qid: query_text(topic.expression) if topic.expression else topic.text for topic in topics}
+    read = {t.qid: {"decomposition": to_object(t.decomposition)} for t in topics if explain and t.decomposition}
     qids = list(queries)
     with atomic_writer(output) as handle, progress(None, len(qids), " queries", "composing") as bar:
         for start in range(0, len(qids), batch_size):
@@ -58,7 +62,7 @@ def compose_topics(
                 if is_empty(node):
                     _logger.warning("query %s finds nothing: none of its terms is known", qid)
                 if output_format == "jsonl":
-                    handle.write(composed_line(qid, contents[qid], node) + "\n")
+                    handle.write(composed_line(qid, contents[qid], node, read.get(qid)) + "\n")
                 elif not is_empty(node):
                     handle.write(token_line(qid, node) + "\n")
             bar.update(len(batch))

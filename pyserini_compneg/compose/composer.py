@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyserini_compneg import algebra
-from pyserini_compneg.algebra.difference import constant, nrf
+from pyserini_compneg.algebra.difference import constant, nrf, proportional
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.protocol import QueryEncoder
 from pyserini_compneg.compose.rewrite import alternatives, conjunction, holds_difference, positive_atoms, verbalised
@@ -93,8 +93,8 @@ class _Composer:
         kept = [self.compose(member) for member in parts.kept]
         positive = self._intersection(kept) if len(kept) > 1 else kept[0]
         negatives = [self._negative(member) for member in parts.excluded]
-        support = {term for text in positive_atoms(parts.kept) for term in self.vectors[text]}
-        return self._difference(positive, negatives, support) if negatives else positive
+        wanted = max_pool([self.vectors[text] for text in positive_atoms(parts.kept)])
+        return self._difference(positive, negatives, wanted) if negatives else positive
 
     def _union(self, children: list[ScoringNode]) -> ScoringNode:
         unite = algebra.UNIONS.get(self.operators.union)
@@ -125,21 +125,23 @@ class _Composer:
             return node.weights
         return positive_weights(node)
 
-    def _difference(self, left: ScoringNode, negatives: list[SparseVector], support: set[str]) -> ScoringNode:
+    def _difference(self, left: ScoringNode, negatives: list[SparseVector], wanted: SparseVector) -> ScoringNode:
         if isinstance(left, Linear):
             return Linear(self._subtract(left.weights, negatives))
-        return _sum(left, Linear(self._change(left, negatives, support)))
+        return _sum(left, Linear(self._change(left, negatives, wanted)))
 
-    def _change(self, left: ScoringNode, negatives: list[SparseVector], support: set[str]) -> dict[str, float]:
+    def _change(self, left: ScoringNode, negatives: list[SparseVector], wanted: SparseVector) -> dict[str, float]:
         """What the operator would add to a vector that stands for the tree.
 
         ``disentangled`` asks it only which terms the left side's atoms have, those that a conjunction did not take
-        included, and ``orthogonal`` projects the tree's positive weights; what the others subtract does not depend on
-        it.
+        included, and ``proportional`` also what they weigh; ``orthogonal`` projects the tree's positive weights; what
+        the others subtract does not depend on it.
         """
         match self.operators.difference:
             case "disentangled":
-                vector = dict.fromkeys(support, 1.0)
+                vector = dict.fromkeys(wanted, 1.0)
+            case "proportional":
+                vector = dict(wanted)
             case "orthogonal":
                 vector = positive_weights(left)
             case _:
@@ -152,6 +154,8 @@ class _Composer:
                 return nrf(a, negatives, self.operators.nrf_weight)
             case "constant":
                 return constant(a, negatives, self.operators.constant_weight)
+            case "proportional":
+                return proportional(a, negatives, self.operators.proportional_weight)
             case name:
                 return algebra.DIFFERENCES[name](a, negatives)
 

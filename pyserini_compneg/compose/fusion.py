@@ -1,13 +1,14 @@
 r"""Score fusion: the scores that a document has under each atom, added for ∪, multiplied for ∩, subtracted for \.
 
-The scoring tree has the exact scores of all documents, where the paper seems to fuse ranked lists. Set identities come
-first, as with the operators: (A \ B) ∩ C becomes (A ∩ C) \ B, which is s(A)·s(C) − s(B). Where only + and − are left,
-fused scores are those of the vectors' addition and subtraction; what differs is which documents are found, here those
-that have a term of a positive atom, be it one that another atom lowers.
+The scoring tree has the exact scores of all documents, where the paper seems to fuse ranked lists. They are those that
+the index gives to the atoms alone, whose weights are whole. Set identities come first, as with the operators: (A \ B) ∩
+C becomes (A ∩ C) \ B, which is s(A)·s(C) − s(B). Where only + and − are left, fused scores are those of the vectors'
+addition and subtraction; what differs is which documents are found, here those that have a term of a positive atom, be
+it one that another atom lowers.
 
-Units. Impacts are I times a document's weights, and query weights are rounded at the scale S; so a sum over impacts is
-U = S·I times the model's score, and a product of m sums is Uᵐ times the product of scores. To be added up as the
-model's scores would be, a product of m sums gets the factor Uᴹ⁻ᵐ, where M is the most that are multiplied anywhere.
+Units. Impacts are I times a document's weights, and query weights are rounded at the scale S; so an atom's score in the
+index is U = S·I times the model's score, and a product of m of them is Uᵐ times the model's. To be added up as the
+model's scores would be, it gets the factor Uᴹ⁻ᵐ, where M is the most scores that are multiplied anywhere.
 
 Source: Krasakis, Yates, Kanoulas, Section 4.2.2.
 """
@@ -16,10 +17,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from pyserini_compneg import algebra
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, checked_scale, whole
 from pyserini_compneg.compose.rewrite import alternatives, conjunction
 from pyserini_compneg.compose.scoring import LARGEST_DEGREE, LARGEST_WEIGHT, Linear, Product, ScoringNode, Sum
@@ -29,14 +29,14 @@ from pyserini_compneg.vectors import SparseVector, scale
 
 MOST_PRODUCTS = 1000
 
-_Factors: TypeAlias = tuple[tuple[str, ...], ...]
-"""A product of sums: the texts of the atoms whose scores are added up in each factor."""
+_FINENESS = 1024.0
+"""What scaled weights are multiplied by, so that rounding them costs less than a thousandth of a whole weight."""
 
 
 class _Polynomial(NamedTuple):
-    """An expression's score: products that are added up, and the scores of atoms that are subtracted."""
+    """What an expression's score is made of, by the texts of atoms: products that are added, and what is subtracted."""
 
-    added: list[_Factors]
+    products: list[tuple[str, ...]]
     subtracted: list[str]
 
 
@@ -49,7 +49,7 @@ def fused(
 ) -> ScoringNode:
     """The scoring tree that ranks documents by the fused scores of an expression's atoms.
 
-    A document is found if it has a term of every factor of some product, of some positive atom where there is but one.
+    A document is found if it has a term of every factor of some product, or of some positive atom that stands alone.
 
     Args:
         expression: What is searched for.
@@ -60,7 +60,7 @@ def fused(
             every atom's scores are divided by its best one before they are fused (score-fusion-scaled), and I is not
             needed. That is min-max scaling with the score of a document without the atom's terms, 0, as the minimum,
             in a collection without such a document, too. An atom whose best score is 0 scores 0 everywhere.
-        weight_scale: S. Weights are multiplied by more where units or divisors ask for it, never by less.
+        weight_scale: S.
 
     Returns:
         A tree of whole weights. Beside products they may be larger than 2³¹ − 1. It ``is_empty`` if it finds nothing.
@@ -79,39 +79,38 @@ def fused(
     """
     checked_scale(weight_scale)
     polynomial = _polynomial(expression)
-    texts = {text for factors in polynomial.added for factor in factors for text in factor} | {*polynomial.subtracted}
-    known = {text: vectors[text] for text in texts if vectors[text]}
+    texts = {*itertools.chain.from_iterable(polynomial.products), *polynomial.subtracted}
+    rounded = {text: whole(vectors[text], weight_scale) for text in texts}
     if best_scores is None:
         unit = None if impact_scale is None else weight_scale * impact_scale
-    else:
-        unit = max((best_scores[text] for text in known), default=0.0)
-        known = {text: scale(known[text], unit / best_scores[text]) for text in known if best_scores[text] > 0}
-    return _tree(polynomial, known, unit, weight_scale)
+        return _tree(polynomial, rounded, unit, dict.fromkeys(texts, 1.0), fineness=1.0)
+    known = {text: weights for text, weights in rounded.items() if best_scores[text] > 0}
+    return _tree(polynomial, known, 1.0, {text: 1 / best_scores[text] for text in known}, _FINENESS)
 
 
 def _tree(
-    polynomial: _Polynomial, vectors: Mapping[str, SparseVector], unit: float | None, weight_scale: float
+    polynomial: _Polynomial,
+    vectors: Mapping[str, SparseVector],
+    unit: float | None,
+    factors: Mapping[str, float],
+    fineness: float,
 ) -> ScoringNode:
-    products = [
-        [algebra.UNIONS["addition"](vectors[text] for text in factor if text in vectors) for factor in factors]
-        for factors in polynomial.added
-    ]
-    products = [factors for factors in products if all(factors)]
-    taken = [vectors[text] for text in polynomial.subtracted if text in vectors]
-    degree = max(map(len, products), default=0)
-
-    def whole_at(vector: SparseVector, factors: int) -> dict[str, int]:
-        """Its weights, with the factor that makes the unit of so many factors that of all products."""
-        return whole(vector, weight_scale * _gain(unit, degree - factors), LARGEST_WEIGHT)
-
-    children: list[ScoringNode] = []
-    for first, *others in products:
-        heavy = whole_at(first, 1 + len(others))
-        rest = [whole(vector, weight_scale) for vector in others]
-        children.append(Product((heavy, *rest), power=1.0) if rest else Linear(heavy))
-    if not children:
+    """The tree in which the score of an atom counts by its factor, and is so many units of a model's score."""
+    products = [product for product in polynomial.products if all(vectors.get(text) for text in product)]
+    if not products:
         return Linear({})
-    children += [Linear(scale(whole_at(vector, 1), -1)) for vector in taken]
+    subtracted = [(text,) for text in polynomial.subtracted if vectors.get(text)]
+    degree = max(map(len, products))
+    members = products + subtracted
+    shares = [math.prod(factors[text] for text in member) * _gain(unit, degree - len(member)) for member in members]
+    children: list[ScoringNode] = []
+    for member, share in zip(members, shares, strict=True):
+        first, *others = (vectors[text] for text in member)
+        weights = whole(first, fineness * share / min(shares), LARGEST_WEIGHT)
+        if len(children) >= len(products):
+            children.append(Linear(scale(weights, -1)))
+        else:
+            children.append(Product((weights, *others), power=1.0) if others else Linear(weights))
     return children[0] if len(children) == 1 else Sum(tuple(children))
 
 
@@ -129,22 +128,22 @@ def _gain(unit: float | None, missing_factors: int) -> float:
 def _polynomial(expression: Expression) -> _Polynomial:
     match expression:
         case Atom(text):
-            return _Polynomial([((text,),)], [])
+            return _Polynomial([(text,)], [])
         case Union():
             members = [_polynomial(member) for member in alternatives(expression)]
             return _Polynomial(
-                [factors for member in members for factors in member.added],
+                [product for member in members for product in member.products],
                 [text for member in members for text in member.subtracted],
             )
     parts = conjunction(expression)
-    taken = [_subtrahend(member) for member in parts.excluded]
+    subtracted = [_subtrahend(member) for member in parts.excluded]
     kept = [_polynomial(member) for member in parts.kept]
     if len(kept) == 1:
-        return _Polynomial(kept[0].added, kept[0].subtracted + taken)
+        return _Polynomial(kept[0].products, kept[0].subtracted + subtracted)
     for member, score in zip(parts.kept, kept, strict=True):
         if score.subtracted:
             raise _refusal(f"multiply {format_expression(member)!r}, from which something is subtracted")
-    return _Polynomial(_multiplied([_sums_merged(score.added) for score in kept]), taken)
+    return _Polynomial(_multiplied([score.products for score in kept]), subtracted)
 
 
 def _subtrahend(expression: Expression) -> str:
@@ -153,20 +152,14 @@ def _subtrahend(expression: Expression) -> str:
     raise _refusal(f"subtract {format_expression(expression)!r}, only atoms and unions of atoms")
 
 
-def _sums_merged(added: Iterable[_Factors]) -> list[_Factors]:
-    """The sum of scores as one factor, beside the products that are added to it."""
-    sums = tuple(text for factors in added if len(factors) == 1 for text in factors[0])
-    products = [factors for factors in added if len(factors) > 1]
-    return [(sums,), *products] if sums else products
-
-
-def _multiplied(parts: Sequence[Sequence[_Factors]]) -> list[_Factors]:
-    if (count := math.prod(map(len, parts))) > MOST_PRODUCTS:
+def _multiplied(sums: Sequence[Sequence[tuple[str, ...]]]) -> list[tuple[str, ...]]:
+    """A product of sums as a sum of products."""
+    if (count := math.prod(map(len, sums))) > MOST_PRODUCTS:
         raise _refusal(f"add up {count} products (the limit is {MOST_PRODUCTS})")
-    multiplied = [tuple(itertools.chain(*choice)) for choice in itertools.product(*parts)]
-    if (most := max(map(len, multiplied))) > LARGEST_DEGREE:
+    products = [tuple(itertools.chain.from_iterable(choice)) for choice in itertools.product(*sums)]
+    if (most := max(map(len, products))) > LARGEST_DEGREE:
         raise _refusal(f"multiply {most} scores (the limit is {LARGEST_DEGREE})")
-    return multiplied
+    return products
 
 
 def _refusal(what: str) -> CompositionError:

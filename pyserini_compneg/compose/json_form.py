@@ -46,18 +46,19 @@ def query_line(node: ScoringNode) -> str:
     return json.dumps(to_json(node), ensure_ascii=False)
 
 
-def composed_line(qid: str, contents: str, node: ScoringNode) -> str:
+def composed_line(qid: str, contents: str, node: ScoringNode, extra: Mapping[str, Any] | None = None) -> str:
     """A composed query as one line of JSON, without the line's end.
 
     Args:
         qid: The query's id.
         contents: The expression, for people.
         node: What it became.
+        extra: Further fields.
 
     >>> composed_line("7", "birds NOT parrots", Linear({"birds": 2.0, "parrots": -1.0}))
     '{"id": "7", "contents": "birds NOT parrots", "vector": {"birds": 2, "parrots": -1}}'
     """
-    return json.dumps({"id": qid, "contents": contents, **to_json(node)}, ensure_ascii=False)
+    return json.dumps({"id": qid, "contents": contents, **to_json(node), **(extra or {})}, ensure_ascii=False)
 
 
 def from_json(value: object, source: str) -> ScoringNode:

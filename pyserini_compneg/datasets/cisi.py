@@ -58,7 +58,7 @@ def _topics(path: Path) -> list[Topic]:
         if not text:
             raise CollectionError(f"{source}: query {identifier} has no text, neither .T nor .W")
         text = " ".join(text.split())
-        topics.append(Topic(identifier, text, Atom(text), source=source))
+        topics.append(Topic(identifier, text, Atom(text), source=source, plain=True))
     return topics
 
 

@@ -96,7 +96,7 @@ def _topics(path: Path) -> list[Topic]:
         text = next((record[field] for field in _QUERY_FIELDS if field in record), None)
         if not isinstance(text, str) or not text.strip():
             raise CollectionError(f"{source}: no query; expected a text as {' or '.join(_QUERY_FIELDS)}")
-        topics.append(Topic(qid, text.strip(), Atom(text), source=source))
+        topics.append(Topic(qid, text.strip(), Atom(text), source=source, plain=True))
     return topics
 
 

@@ -74,7 +74,7 @@ def _documents(path: Path) -> Iterator[SourceDocument]:
 
 def _topics(path: Path) -> list[Topic]:
     return [
-        Topic(f"{pair.identifier}-{name}", text, Atom(text), source=pair.source, metadata=pair.metadata)
+        Topic(f"{pair.identifier}-{name}", text, Atom(text), source=pair.source, metadata=pair.metadata, plain=True)
         for pair in _pairs(path)
         for name, text in (("q1", pair.q1), ("q2", pair.q2))
     ]

@@ -16,22 +16,26 @@ from pyserini_compneg.errors import CollectionError
 
 
 class _Kind(NamedTuple):
+    title: str
     files: str
     is_one: Callable[[Path], bool]
     open: Callable[[Path], Dataset]
 
 
 _KINDS = {
-    "quest": _Kind("documents.jsonl with train, val or test.jsonl", is_quest, open_quest),
-    "filmsets": _Kind("the same with query ids", is_filmsets, open_filmsets),
-    "nevir": _Kind("train, validation or test.csv, or .jsonl of pairs", is_nevir, open_nevir),
-    "excluir": _Kind("corpus.json with test_manual_final.json, or a sample", is_excluir, open_excluir),
-    "beir": _Kind("corpus.jsonl with queries.jsonl and qrels/SPLIT.tsv or qrels.SPLIT.tsv", is_beir, open_beir),
-    "cisi": _Kind("CISI.ALL with CISI.QRY and CISI.REL", is_cisi, open_cisi),
+    "quest": _Kind("QUEST", "documents.jsonl with train, val or test.jsonl", is_quest, open_quest),
+    "filmsets": _Kind("FilmSets", "the same with query ids", is_filmsets, open_filmsets),
+    "nevir": _Kind("NevIR", "train, validation or test.csv, or .jsonl of pairs", is_nevir, open_nevir),
+    "excluir": _Kind("ExcluIR", "corpus.json with test_manual_final.json, or a sample", is_excluir, open_excluir),
+    "beir": _Kind("BEIR", "corpus.jsonl with queries.jsonl and qrels/SPLIT.tsv or qrels.SPLIT.tsv", is_beir, open_beir),
+    "cisi": _Kind("CISI", "CISI.ALL with CISI.QRY and CISI.REL", is_cisi, open_cisi),
 }
 
 KINDS = tuple(_KINDS)
 """The kinds of datasets, in the order in which they are looked for."""
+
+TITLES = {name: kind.title for name, kind in _KINDS.items()}
+"""What kinds are called where people read of them: ``{kind: title}``."""
 
 
 def open_dataset(folder: str | Path, kind: str | None = None) -> Dataset:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.datasets.records import checked_id, query_id
-from pyserini_compneg.errors import CollectionError, QuerySyntaxError
+from pyserini_compneg.decompose import Decomposition
+from pyserini_compneg.errors import CollectionError, DecompositionError, QuerySyntaxError
 from pyserini_compneg.expression import Atom, Expression, format_expression, from_json, from_marks, parse
 from pyserini_compneg.files import iter_lines, source_name
 from pyserini_compneg.json_objects import parse_json_object
@@ -33,6 +34,8 @@ class Topic:
         group: The query's class, QUEST's ``metadata.template``, where the file gives one.
         source: ``path:line``, for messages, where the topic comes from a file.
         metadata: What else the file says in a word or a text, such as QUEST's ``domain``.
+        plain: Whether the text is plain: nothing in it was read as an operator.
+        decomposition: How a plain text became the expression, if it was decomposed.
     """
 
     qid: str
@@ -42,6 +45,8 @@ class Topic:
     group: str | None = None
     source: str | None = dataclass_field(default=None, compare=False)
     metadata: Mapping[str, str] = dataclass_field(default_factory=dict, hash=False)
+    plain: bool = dataclass_field(default=False, compare=False)
+    decomposition: Decomposition | None = dataclass_field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Makes sure that there is one way to answer the topic.
@@ -83,6 +88,27 @@ def read_topics(path: str | Path, plain: bool = False) -> list[Topic]:
     return topics
 
 
+def decompose_topics(topics: Sequence[Topic], decompose: Callable[[str], Decomposition]) -> list[Topic]:
+    """Replaces the atom of every plain topic by what its text means; expressions stay as they are.
+
+    Args:
+        topics: The topics.
+        decompose: Reads a text, as ``pyserini_compneg.decompose.decompose`` does.
+
+    Raises:
+        DecompositionError: A text that only says what it does not ask for; the message starts with its place.
+    """
+    return [_decomposed(topic, decompose) if topic.plain else topic for topic in topics]
+
+
+def _decomposed(topic: Topic, decompose: Callable[[str], Decomposition]) -> Topic:
+    try:
+        decomposition = decompose(topic.text)
+    except DecompositionError as error:
+        raise DecompositionError(f"{topic.source or f'topic {topic.qid}'}: {error}") from None
+    return replace(topic, expression=decomposition.expression, decomposition=decomposition)
+
+
 def _iter_topics(path: str | Path, plain: bool) -> Iterator[tuple[int, Topic]]:
     is_json: bool | None = None
     for line, content in iter_lines(path):
@@ -105,7 +131,7 @@ def _from_tsv(content: str, source: str, plain: bool) -> Topic:
         raise CollectionError(f"{source}: expected qid<TAB>expression, found {tabs}")
     qid = checked_id(columns[0], "query id", source, CollectionError)
     text = _text(columns[1], "expression", source)
-    return Topic(qid, text, Atom(text) if plain else parse(text), source=source)
+    return Topic(qid, text, Atom(text) if plain else parse(text), source=source, plain=plain)
 
 
 def _from_record(record: Mapping[str, Any], line: int, source: str, plain: bool) -> Topic:
@@ -114,31 +140,31 @@ def _from_record(record: Mapping[str, Any], line: int, source: str, plain: bool)
     group = metadata.pop("template", None)
     if plain:
         text = _plain_text(record, source)
-        return Topic(qid, text, Atom(text), group=group, source=source, metadata=metadata)
+        return Topic(qid, text, Atom(text), group=group, source=source, metadata=metadata, plain=True)
     composed = _composed(record, source)
     if composed is not None:
         text = _display_text(record)
         return Topic(qid, text, composed=composed, group=group, source=source, metadata=metadata)
-    expression, text = _expression(record, source)
-    return Topic(qid, text, expression, group=group, source=source, metadata=metadata)
+    expression, text, is_plain = _expression(record, source)
+    return Topic(qid, text, expression, group=group, source=source, metadata=metadata, plain=is_plain)
 
 
-def _expression(record: Mapping[str, Any], source: str) -> tuple[Expression, str]:
-    """The tree of a JSON line, and its text to display."""
+def _expression(record: Mapping[str, Any], source: str) -> tuple[Expression, str, bool]:
+    """The tree of a JSON line, its text to display, and whether that is plain text."""
     if "expression" in record:
         value = record["expression"]
         if isinstance(value, str):
             text = _text(value, "expression", source)
-            return parse(text), text
+            return parse(text), text, False
         tree = from_json(value, "`expression`")
-        return tree, _display_text(record) or format_expression(tree)
+        return tree, _display_text(record) or format_expression(tree), False
     marked = record.get("original_query")
     if isinstance(marked, str) and "<mark>" in marked:
-        return from_marks(marked), _display_text(record) or _MARK.sub("", marked)
+        return from_marks(marked), _display_text(record) or _MARK.sub("", marked), False
     for field in ("query", "text"):
         if field in record:
             text = _text(record[field], field, source)
-            return Atom(text), text
+            return Atom(text), text, True
     raise CollectionError(f"{source}: no query; expected one of the fields {_FIELDS}")
 
 

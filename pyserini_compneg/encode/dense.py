@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from pyserini_compneg.models.model_sides import TEXT_FILES, WEIGHT_FILES
 MOST_DIMENSIONS = 4096
 """Of a vector in Anserini's dense indexes."""
 
+_NEEDED = "dense models need sentence-transformers; pip install 'pyserini_compneg[dense]'"
 _BATCH_SIZE = 32
 _FORMAT = 1
 """Counted up when a change here makes other vectors of the same model."""
@@ -36,7 +38,8 @@ class DenseEncoder:
 
     Attributes:
         name: The same.
-        settings: What the vectors depend on: ``model``, a hash of the files, and ``max_length`` in tokens.
+        model_hash: A hash of all files that its vectors depend on.
+        dimensions: The numbers of a vector.
 
     Raises:
         EncodingError: No model, one that cannot be loaded, or one whose vectors no dense index holds.
@@ -47,16 +50,13 @@ class DenseEncoder:
         folder = model_folder(name)
         self.name = name
         self._model = _load(folder)
-        self.dimensions = int(self._model.get_embedding_dimension())
+        self.model_hash = dense_model_hash(name)
+        self.dimensions = self._encoded(self._model.encode_query, ["a"]).shape[1]
         if self.dimensions > MOST_DIMENSIONS:
             raise EncodingError(
                 f"{name}: gives vectors of {self.dimensions:,} numbers, and dense indexes hold {MOST_DIMENSIONS:,}; if "
                 "it is a sparse model, name it as such"
             )
-        self.settings = {
-            "model": dense_model_hash(name),
-            "max_length": int(self._model.max_seq_length),
-        }
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of queries, (texts, dimensions); every distinct text is encoded once."""
@@ -87,6 +87,18 @@ def dense_model_hash(name: str) -> str:
         DownloadError: A model that cannot be had from the hub.
     """
     return content_hash(_files(model_folder(name)), {"format": _FORMAT})
+
+
+def check_dense_model(name: str) -> None:
+    """Makes sure, without loading it, that a model is there and what it runs on is installed.
+
+    Raises:
+        EncodingError: No model, or no sentence-transformers.
+        DownloadError: A model that cannot be had from the hub.
+    """
+    if find_spec("sentence_transformers") is None:
+        raise EncodingError(_NEEDED)
+    dense_model_hash(name)
 
 
 def similarities(name: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -130,7 +142,7 @@ def _load(folder: Path) -> Any:
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging as reports
     except ImportError:
-        raise EncodingError("dense models need sentence-transformers; pip install 'pyserini_compneg[dense]'") from None
+        raise EncodingError(_NEEDED) from None
     reports.disable_progress_bar()
     try:
         return SentenceTransformer(str(folder), local_files_only=True).eval()

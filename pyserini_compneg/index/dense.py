@@ -38,8 +38,7 @@ def dense_index(documents: Documents, encoder: DenseEncoder, home: Path | None =
         OutputError: The cache cannot be written, or another process makes the same vectors.
     """
     contents = contents_of(documents)
-    name = f"{encoder.settings['model']}-{encoder.settings['max_length']}-{contents.digest}"
-    folder = (home or cache_home() / "dense") / name
+    folder = (home or cache_home() / "dense") / f"{encoder.model_hash}-{contents.digest}"
     index = folder / "index"
     if index.is_dir():
         return index

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from pyserini_compneg import __version__
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.eval.runs import read_run
@@ -18,6 +17,7 @@ from pyserini_compneg.reproduce.methods.method import Method
 from pyserini_compneg.reproduce.protocol import Protocol, RowPlan, SectionPlan
 from pyserini_compneg.reproduce.results import Section
 from pyserini_compneg.reproduce.scoring import RanRow, Scorer
+from pyserini_compneg.reproduce.versions import versions
 from pyserini_compneg.reproduce.workplace import Workplace, index_fingerprint
 
 
@@ -123,7 +123,7 @@ def _jobs(section: SectionPlan, engines: Sequence[Engine], skip: frozenset[str],
             searcher = place.searcher(engine.encoder, engine.index, row.ablation)
             method = make_method(row.method, row.settings, Context(searcher, place.threads, place.dense))
             depends_on = {
-                "version": __version__,
+                "version": versions().get("pyserini_compneg"),
                 "method": row.method,
                 "settings": dict(row.settings),
                 "ablation": row.ablation,

@@ -161,7 +161,7 @@ class Results:
         examples: The best and the worst queries.
         seconds: How long the runs took, cached ones not counted.
         lower_is_better: The measures of which this holds.
-        papers_dataset: The name of the paper's dataset, such as ``QUEST``; shown where the dataset is another.
+        papers_dataset: The dataset of the paper, such as ``QUEST``; empty where there are no figures of a paper.
     """
 
     protocol: str

@@ -8,12 +8,20 @@ from collections.abc import Sequence
 
 from pyserini_compneg.cli import count, run_main
 from pyserini_compneg.files import atomic_writer, keep_inputs
-from pyserini_compneg.query_options import SYNTAX, add_query_options, chosen_encoder, chosen_operators, chosen_query
+from pyserini_compneg.query_options import (
+    SYNTAX,
+    add_query_options,
+    chosen_decomposer,
+    chosen_encoder,
+    chosen_operators,
+    chosen_query,
+)
 from pyserini_compneg.search.run_writer import OUTPUT_FORMATS
 
 _EXAMPLE = f"""examples:
   python -m pyserini_compneg.search --index indexes/films --query 'spy films AND comedies NOT animated films'
   python -m pyserini_compneg.search --index indexes/films --topics topics.tsv --output runs/films.txt --threads 2
+  python -m pyserini_compneg.search --index indexes/films --decompose cues --query 'spy films other than comedies'
 
 {SYNTAX}"""
 
@@ -28,23 +36,30 @@ def _main(argv: Sequence[str] | None) -> None:
     args = parser.parse_args(argv)
     if args.query is not None and args.output is not None:
         parser.error("--output takes the run of --topics; the list of --query goes to standard output")
+    if args.explain and args.query is None and args.output_format != "json":
+        parser.error("--explain needs --query or --output-format json")
+    from pyserini_compneg.compose.batch import topic_query
     from pyserini_compneg.search.batch import search_topics
     from pyserini_compneg.search.display import show_hits
     from pyserini_compneg.search.searcher import SignedImpactSearcher
 
     query = chosen_query(args)
+    decompose = chosen_decomposer(args) if query is None else None
     keep_inputs(args.output, *filter(None, [args.encoder]))
     settings = {"cpt": args.cpt, "weight_scale": args.weight_scale, **chosen_encoder(args)}
     with SignedImpactSearcher(args.index, args.encoder, chosen_operators(args), **settings) as searcher:
         if query is not None:
             with atomic_writer(None) as handle:
-                show_hits(handle, searcher, query, args.hits or 10)
+                read = query.decomposition if args.explain else None
+                show_hits(handle, searcher, topic_query(query), args.hits or 10, read)
         else:
             search_topics(
                 searcher,
                 args.topics,
                 args.output,
                 plain=args.plain,
+                decompose=decompose,
+                explain=args.explain,
                 hits=args.hits or 1000,
                 threads=args.threads,
                 batch_size=args.batch_size,
@@ -73,6 +88,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=count, default=1, metavar="N", help="queries at once (default 1)")
     parser.add_argument(
         "--output-format", choices=OUTPUT_FORMATS, default="trec", help="format of the run (default trec)"
+    )
+    parser.add_argument(
+        "--explain", action="store_true", help="say how --decompose reads each text; of topics in the json format"
     )
     parser.add_argument("--tag", default="compneg", help="name of the run, its last column (default compneg)")
     return parser

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from pyserini_compneg.compose.batch import topic_query
-from pyserini_compneg.datasets.topics import read_topics
+from pyserini_compneg.datasets.topics import decompose_topics, read_topics
+from pyserini_compneg.decompose import Decomposition, to_object
 from pyserini_compneg.files import atomic_writer, keep_inputs
 from pyserini_compneg.progress import progress
 from pyserini_compneg.search.run_writer import write_run
@@ -18,6 +20,8 @@ def search_topics(
     output: str | Path | None,
     *,
     plain: bool = False,
+    decompose: Callable[[str], Decomposition] | None = None,
+    explain: bool = False,
     hits: int = 1000,
     threads: int = 1,
     batch_size: int = 64,
@@ -31,6 +35,8 @@ def search_topics(
         topics: The file of topics, or ``-``.
         output: The run, or None for standard output.
         plain: Read every query as plain text.
+        decompose: Reads plain texts as expressions; None leaves them whole.
+        explain: Add to the ``json`` format how they were read.
         hits: Hits a query.
         threads: Queries searched at once.
         batch_size: Queries encoded and searched together.
@@ -40,7 +46,10 @@ def search_topics(
     Raises:
         CompNegError: Bad topics, an atom that cannot be encoded, or an output that cannot be written.
     """
-    queries = {topic.qid: topic_query(topic) for topic in read_topics(topics, plain)}
+    read = read_topics(topics, plain)
+    read = read if decompose is None else decompose_topics(read, decompose)
+    queries = {topic.qid: topic_query(topic) for topic in read}
+    notes = {t.qid: {"decomposition": to_object(t.decomposition)} for t in read if explain and t.decomposition}
     qids = list(queries)
     keep_inputs(output, searcher.reader.folder, topics)
     with atomic_writer(output) as handle, progress(None, len(qids), " queries", "searching") as bar:
@@ -48,5 +57,5 @@ def search_topics(
             batch = qids[start : start + batch_size]
             results = searcher.batch_search([queries[qid] for qid in batch], batch, hits, threads)
             for qid, ranked in results.items():
-                write_run(handle, qid, ranked, output_format, tag)
+                write_run(handle, qid, ranked, output_format, tag, notes.get(qid))
             bar.update(len(batch))

@@ -28,7 +28,14 @@ class Hit(NamedTuple):
     extra: Mapping[str, Any] | None = None
 
 
-def write_run(handle: TextIO, qid: str, hits: Sequence[Hit], output_format: str = "trec", tag: str = "compneg") -> None:
+def write_run(
+    handle: TextIO,
+    qid: str,
+    hits: Sequence[Hit],
+    output_format: str = "trec",
+    tag: str = "compneg",
+    extra: Mapping[str, Any] | None = None,
+) -> None:
     """Writes the ranking of one query.
 
     ``trec`` lines are ``qid Q0 docid rank score tag`` and ``msmarco`` lines ``qid<TAB>docid<TAB>rank``, with ranks
@@ -41,13 +48,14 @@ def write_run(handle: TextIO, qid: str, hits: Sequence[Hit], output_format: str 
         hits: The ranking, best first.
         output_format: One of ``OUTPUT_FORMATS``.
         tag: The name of the run, the last column of ``trec``.
+        extra: Further fields about the query for the JSON format.
 
     Raises:
         OutputError: An id that the format cannot hold, or a score that is no finite number.
         ValueError: An unknown format, or hits that are not in the order of their scores.
     """
     if output_format == "json":
-        handle.write(_json_line(qid, hits))
+        handle.write(_json_line(qid, hits, extra or {}))
         return
     if output_format not in OUTPUT_FORMATS:
         raise ValueError(f"unknown output format {output_format!r}; expected one of {', '.join(OUTPUT_FORMATS)}")
@@ -125,14 +133,14 @@ def _check_score(hit: Hit) -> None:
         raise OutputError(f"the score of document {hit.docid!r} must be a finite 32-bit number, got {hit.score}")
 
 
-def _json_line(qid: str, hits: Sequence[Hit]) -> str:
+def _json_line(qid: str, hits: Sequence[Hit], extra: Mapping[str, Any]) -> str:
     for hit in hits:
         _check_score(hit)
     ranked = [
         {"docid": hit.docid, "rank": rank, "score": hit.score + 0.0, **(hit.extra or {})}
         for rank, hit in enumerate(hits, 1)
     ]
-    return json.dumps({"id": qid, "hits": ranked}, ensure_ascii=False) + "\n"
+    return json.dumps({"id": qid, **extra, "hits": ranked}, ensure_ascii=False) + "\n"
 
 
 def _check_column(what: str, text: str) -> None:

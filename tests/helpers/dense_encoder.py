@@ -11,7 +11,7 @@ class StandInDenseEncoder:
     dimensions = 8
 
     def __init__(self, **vectors):
-        self.settings = {"model": "0123456789abcdef", "max_length": 16}
+        self.model_hash = "0123456789abcdef"
         self.vectors = {text: np.asarray(vector, np.float32) for text, vector in vectors.items()}
         self.batches = []
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pyserini_compneg.reproduce.report.drawing import INK, MUTED, PAPER, Look, Plot, finished, new_figure
+from pyserini_compneg.reproduce.report.drawing import INK, LINE, MUTED, PAPER, Look, Plot, finished, label, new_figure
 from pyserini_compneg.reproduce.report.numbers import scaled, shown, unit
 from pyserini_compneg.reproduce.results import Cell, Results, Row, Section
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
 
 _ROW_HEIGHT, _FRAME_HEIGHT = 0.34, 1.1
 _LABEL_LENGTH = 28
+_BASELINE: dict[str, Any] = {"color": MUTED, "linewidth": 0.9, "linestyle": (0, (2, 2))}
 _GAP = 6
 """Points between the end of a bar, or its whisker, and the number behind it."""
 
@@ -25,13 +25,14 @@ def draw_bars(section: Section, results: Results, looks: Mapping[str, Look], nam
     rows = [row for row in section.rows if _ends(row.cells.get(measure, Cell()))]
     if not rows:
         return None
-    labels = [textwrap.fill(row.name, _LABEL_LENGTH) for row in rows]
-    height = _FRAME_HEIGHT + _ROW_HEIGHT * sum(max(1, 0.55 * (1 + label.count("\n"))) for label in labels)
+    labels = [label(row.name, _LABEL_LENGTH, 3) for row in rows]
+    height = _FRAME_HEIGHT + _ROW_HEIGHT * sum(max(1, 0.55 * (1 + text.count("\n"))) for text in labels)
     with new_figure(height) as figure:
         axis = figure.add_subplot()
         for place, row in enumerate(rows):
             _draw_row(axis, place, row, measure, looks[row.name])
-        _draw_baseline(axis, section, measure)
+        if (baseline := _baseline(section, measure)) is not None:
+            axis.axvline(scaled(baseline, measure), zorder=0.9, **_BASELINE)
         axis.set_yticks(range(len(rows)), labels)
         axis.set_ylim(len(rows) - 0.4, -0.6)
         axis.tick_params(axis="y", length=0)
@@ -39,7 +40,7 @@ def draw_bars(section: Section, results: Results, looks: Mapping[str, Look], nam
         axis.grid(axis="x")
         axis.margins(x=0.1)
         axis.set_xlabel(f"{measure}{unit(measure)}")
-        axis.set_title(section.title)
+        axis.set_title(label(section.title, LINE))
         _legend(axis, rows, measure, section, results)
         caption = f"{measure} of each method: means over the queries."
         return finished(figure, name, caption, _alt(section, rows, measure))
@@ -71,11 +72,11 @@ def _draw_row(axis: Axes, place: int, row: Row, measure: str, look: Look) -> Non
     axis.annotate(text, (end, place), (_GAP, 0), textcoords="offset points", va="center", color=colour)
 
 
-def _draw_baseline(axis: Axes, section: Section, measure: str) -> None:
-    for row in section.rows:
-        value = row.cells.get(measure, Cell()).value
-        if row.name == section.baseline and value is not None:
-            axis.axvline(scaled(value, measure), color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)), zorder=0.9)
+def _baseline(section: Section, measure: str) -> float | None:
+    """The value that the other rows are compared with; None where there is none."""
+    values = {row.name: row.cells[measure].value for row in section.rows if measure in row.cells}
+    others = [value for name, value in values.items() if value is not None and name != section.baseline]
+    return values.get(section.baseline) if others else None
 
 
 def _legend(axis: Axes, rows: list[Row], measure: str, section: Section, results: Results) -> None:
@@ -88,8 +89,8 @@ def _legend(axis: Axes, rows: list[Row], measure: str, section: Section, results
     signs: list[Line2D | Patch] = []
     if any(cell.interval for cell in cells):
         signs.append(Line2D([], [], color=INK, linewidth=1.1, marker="|", label="95 % interval"))
-    if any(row.name == section.baseline and row.cells[measure].value is not None for row in rows):
-        signs.append(Line2D([], [], color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)), label=section.baseline))
+    if _baseline(section, measure) is not None:
+        signs.append(Line2D([], [], label=label(section.baseline, _LABEL_LENGTH), **_BASELINE))
     if any(cell.value is not None and cell.published is not None for cell in cells):
         signs.append(Line2D([], [], color="none", marker="D", mfc=PAPER, mec=INK, markersize=5, label=paper))
     if any(cell.value is None for cell in cells):

@@ -9,7 +9,7 @@ from pyserini_compneg.reproduce.report.bars import draw_bars
 from pyserini_compneg.reproduce.report.curves import draw_curve
 from pyserini_compneg.reproduce.report.differences import draw_differences
 from pyserini_compneg.reproduce.report.drawing import Plot, looks
-from pyserini_compneg.reproduce.report.examples import Card, make_cards
+from pyserini_compneg.reproduce.report.examples import Group, make_groups
 from pyserini_compneg.reproduce.report.numbers import shown_seconds, shown_setting
 from pyserini_compneg.reproduce.report.tables import Table, make_table, provenance_warning
 from pyserini_compneg.reproduce.results import Results
@@ -35,7 +35,7 @@ class Contents:
         command: What made it.
         parts: The sections.
         curves: The plots of curves.
-        cards: The examples, by the title of their section.
+        examples: Cards of queries, by the title of their section.
         settings: How it was made: name to text.
         seconds: How long the runs took, in words.
     """
@@ -47,7 +47,7 @@ class Contents:
     command: str
     parts: tuple[Part, ...]
     curves: tuple[Plot, ...]
-    cards: Mapping[str, tuple[Card, ...]]
+    examples: Mapping[str, tuple[Group, ...]]
     settings: Mapping[str, str]
     seconds: str
 
@@ -67,19 +67,19 @@ def make_contents(results: Results) -> Contents:
         command=results.command,
         parts=_parts(results),
         curves=_curves(results),
-        cards=make_cards(results.examples),
+        examples=make_groups(results),
         settings={name: shown_setting(value) for name, value in results.settings.items()},
         seconds=shown_seconds(results.seconds),
     )
 
 
 def _parts(results: Results) -> tuple[Part, ...]:
-    styles, measure = looks(results), results.measures[0]
+    styles = looks(results)
     found = []
     for number, section in enumerate(results.sections, 1):
         plots = (
             draw_bars(section, results, styles, f"section-{number}-bars"),
-            draw_differences(section, measure, styles, f"section-{number}-differences"),
+            draw_differences(section, results, styles, f"section-{number}-differences"),
         )
         found.append(Part(make_table(section, results), tuple(plot for plot in plots if plot)))
     return tuple(found)

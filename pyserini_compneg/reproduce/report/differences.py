@@ -8,9 +8,9 @@ from itertools import groupby
 from math import ceil
 from typing import TYPE_CHECKING
 
-from pyserini_compneg.reproduce.report.drawing import INK, MUTED, Look, Plot, finished, new_figure
+from pyserini_compneg.reproduce.report.drawing import INK, LINE, MUTED, Look, Plot, finished, label, new_figure
 from pyserini_compneg.reproduce.report.numbers import scaled, unit
-from pyserini_compneg.reproduce.results import Section
+from pyserini_compneg.reproduce.results import Results, Section
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,9 +29,9 @@ class Differences:
 
     Attributes:
         values: The method's value minus the baseline's for each query, in falling order, 0 for equals.
-        better: How many are above 0.
-        equal: How many are 0.
-        worse: How many are below.
+        better: For how many queries the method is better.
+        equal: For how many it is as good.
+        worse: For how many it is worse.
     """
 
     values: tuple[float, ...]
@@ -40,18 +40,19 @@ class Differences:
     worse: int
 
 
-def differences(section: Section, measure: str) -> dict[str, Differences]:
+def differences(section: Section, measure: str, lower_is_better: bool = False) -> dict[str, Differences]:
     """The differences of each row that has values by query, in the order of the rows; none without a baseline."""
     baseline = section.per_query.get(section.baseline)
     if baseline is None:
         return {}
     names = [row.name for row in section.rows if row.name in section.per_query and row.name != section.baseline]
-    return {name: _differences(section.per_query[name], baseline, measure) for name in names}
+    return {name: _differences(section.per_query[name], baseline, measure, lower_is_better) for name in names}
 
 
-def draw_differences(section: Section, measure: str, looks: Mapping[str, Look], name: str) -> Plot | None:
+def draw_differences(section: Section, results: Results, looks: Mapping[str, Look], name: str) -> Plot | None:
     """A panel for each method, with its counts of better, equal and worse queries; None if there is no method."""
-    found = differences(section, measure)
+    measure = results.measures[0]
+    found = differences(section, measure, measure in results.lower_is_better)
     if not found:
         return None
     columns = min(len(found), min(_COLUMNS, key=lambda count: -len(found) % count))
@@ -62,10 +63,10 @@ def draw_differences(section: Section, measure: str, looks: Mapping[str, Look], 
         for panel in panels.flat[len(found) :]:
             panel.set_visible(False)
         for panel, (method, one) in zip(panels.flat, found.items(), strict=False):
-            _draw_panel(panel, method, one, measure, looks[method].colour)
+            _draw_panel(panel, label(method, LINE // columns - 1, 2), one, measure, looks[method].colour)
         panels[0, 0].set_ylim(-scaled(limit, measure), scaled(limit, measure))
         figure.supylabel(f"difference in {measure}{unit(measure)}", fontsize=9)
-        figure.supxlabel(f"queries, by difference to {section.baseline}", fontsize=9)
+        figure.supxlabel(label(f"queries, by difference to {section.baseline}", LINE), fontsize=9)
         counts = "; ".join(f"{method}: {counted(one)}" for method, one in found.items())
         caption = f"{measure} of each query minus that of {section.baseline}, sorted."
         return finished(figure, name, caption, f"Differences to {section.baseline} in {section.title}. {counts}.")
@@ -77,19 +78,23 @@ def counted(one: Differences) -> str:
 
 
 def _differences(
-    values: Mapping[str, Mapping[str, float]], baseline: Mapping[str, Mapping[str, float]], measure: str
+    values: Mapping[str, Mapping[str, float]],
+    baseline: Mapping[str, Mapping[str, float]],
+    measure: str,
+    lower_is_better: bool,
 ) -> Differences:
     found = [values[qid][measure] - base[measure] for qid, base in baseline.items() if qid in values]
     ordered = tuple(sorted((0.0 if abs(value) < _EQUAL else value for value in found), reverse=True))
-    better, worse = sum(value > 0 for value in ordered), sum(value < 0 for value in ordered)
-    return Differences(ordered, better, len(ordered) - better - worse, worse)
+    above, below = sum(value > 0 for value in ordered), sum(value < 0 for value in ordered)
+    better, worse = (below, above) if lower_is_better else (above, below)
+    return Differences(ordered, better, len(ordered) - above - below, worse)
 
 
-def _draw_panel(panel: Axes, method: str, one: Differences, measure: str, colour: str) -> None:
+def _draw_panel(panel: Axes, title: str, one: Differences, measure: str, colour: str) -> None:
     heights, edges = _steps(one.values)
     panel.stairs([scaled(height, measure) for height in heights], edges, fill=True, color=colour)
     panel.axhline(0, color=MUTED, linewidth=0.8)
-    panel.set_title(method, fontsize=9)
+    panel.set_title(title, fontsize=9)
     panel.set_xticks([])
     panel.spines["bottom"].set_visible(False)
     panel.grid(axis="y")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +23,9 @@ _THEME = {INK: "var(--ink)", MUTED: "var(--muted)", RULE: "var(--rule)", PAPER: 
 
 WIDTH = 9.0
 """Of all plots, in inches: the width of the page's column."""
+
+LINE = 100
+"""Characters of a title, or of the label of an axis, in a plot of that width."""
 
 _BASELINE = "#7d8790"
 _COLOURS = (
@@ -95,17 +100,20 @@ class Plot:
 
 
 def looks(results: Results) -> Mapping[str, Look]:
-    """A look for each method; those of curves, where colour matters most, get the colours that differ most."""
-    curves = chain.from_iterable(curve.series for curve in results.curves)
-    rows = (row.name for section in results.sections for row in section.rows)
+    """A look for each method; those of curves, where colour matters most, get the colours that differ most.
+
+    Rows that a curve has as the points of one line, ``NRF, λ = 0.1`` of ``NRF``, look like the line.
+    """
+    lines = list(chain.from_iterable(curve.series for curve in results.curves))
+    rows = [row.name for section in results.sections for row in section.rows]
+    line_of = {name: next((line for line in lines if name.startswith(f"{line}, ")), name) for name in rows}
     baselines = {section.baseline for section in results.sections}
-    names = list(dict.fromkeys(chain(curves, rows)))
-    others = [name for name in names if name not in baselines]
-    found = {
-        name: Look(_COLOURS[place % len(_COLOURS)], _MARKERS[place % len(_MARKERS)], _LINES[place % len(_LINES)])
-        for place, name in enumerate(others)
-    }
-    return found | {name: Look(_BASELINE, "o", "-") for name in names if name in baselines}
+    others = [name for name in dict.fromkeys(chain(lines, line_of.values())) if name not in baselines]
+    found = {name: Look(_BASELINE, "o", "-") for name in baselines}
+    for place, name in enumerate(others):
+        colour, marker, line = (signs[place % len(signs)] for signs in (_COLOURS, _MARKERS, _LINES))
+        found[name] = Look(colour, marker, line)
+    return found | {name: found[line] for name, line in line_of.items() if name not in found}
 
 
 @contextmanager
@@ -124,9 +132,25 @@ def new_figure(height: float) -> Iterator[Figure]:
         yield Figure(figsize=(WIDTH, height), layout="constrained")
 
 
+def label(text: str, width: int, lines: int = 1) -> str:
+    r"""A text as far as there is room for it in a plot; the page has it whole.
+
+    Args:
+        text: Any text.
+        width: Characters a line.
+        lines: The most lines.
+
+    >>> label("films and books on film", 10, 2)
+    'films and\nbooks on …'
+    """
+    return "\n".join(textwrap.wrap(text, width, max_lines=lines, placeholder=" …"))
+
+
 def finished(figure: Figure, name: str, caption: str, alt: str) -> Plot:
     """The figure as PNG and SVG; to be called while the figure's context is open."""
-    return Plot(name, caption, alt, _png(figure), _svg(figure, name))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a box then stands for the character
+        return Plot(name, caption, alt, _png(figure), _svg(figure, name))
 
 
 def _png(figure: Figure) -> bytes:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyserini_compneg.reproduce.report.numbers import shown, shown_difference, shown_weight, unit
-from pyserini_compneg.reproduce.results import Example, Weight
+from pyserini_compneg.reproduce.report.tables import best_row
+from pyserini_compneg.reproduce.results import Example, Results, Weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Card:
         value: The method's value.
         baseline_value: The baseline's.
         difference: The one minus the other, with its sign.
-        is_gain: Whether the method is better.
+        gain: How much better the method is, below 0 if it is worse.
         positive: The terms that raise a score.
         negative: Those that lower it.
     """
@@ -44,31 +45,55 @@ class Card:
     value: str
     baseline_value: str
     difference: str
-    is_gain: bool
+    gain: float
     positive: tuple[Chip, ...]
     negative: tuple[Chip, ...]
 
 
-def make_cards(examples: Sequence[Example]) -> dict[str, tuple[Card, ...]]:
-    """Cards by section, and there from the largest gain to the largest loss."""
-    sections: dict[str, list[Example]] = {}
-    for example in examples:
-        sections.setdefault(example.section, []).append(example)
-    return {
-        title: tuple(_card(example) for example in sorted(found, key=lambda one: one.baseline_value - one.value))
-        for title, found in sections.items()
-    }
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The cards of one method in one section.
+
+    Attributes:
+        method: The method.
+        cards: From the largest gain to the largest loss.
+        is_open: Whether they are shown at once: those of the section's best method.
+    """
+
+    method: str
+    cards: tuple[Card, ...]
+    is_open: bool
 
 
-def _card(example: Example) -> Card:
+def make_groups(results: Results) -> dict[str, tuple[Group, ...]]:
+    """The examples by section and method, in the order in which they come."""
+    found: dict[str, dict[str, list[Card]]] = {}
+    for example in results.examples:
+        card = _card(example, example.measure in results.lower_is_better)
+        found.setdefault(example.section, {}).setdefault(example.method, []).append(card)
+    return {title: _groups(title, cards, results) for title, cards in found.items()}
+
+
+def _groups(title: str, cards: dict[str, list[Card]], results: Results) -> tuple[Group, ...]:
+    section = next((section for section in results.sections if section.title == title), None)
+    best = None if section is None else best_row(section, results, results.measures[0])
+    shown_first = best.name if best is not None and best.name in cards else next(iter(cards))
+    return tuple(
+        Group(method, tuple(sorted(found, key=lambda card: -card.gain)), method == shown_first)
+        for method, found in cards.items()
+    )
+
+
+def _card(example: Example, lower_is_better: bool) -> Card:
     heaviest = max((abs(weight) for _, weight in (*example.positive, *example.negative)), default=0.0)
+    difference = example.value - example.baseline_value
     return Card(
         example=example,
         measure=f"{example.measure}{unit(example.measure)}",
         value=shown(example.value, example.measure),
         baseline_value=shown(example.baseline_value, example.measure),
-        difference=shown_difference(example.value - example.baseline_value, example.measure),
-        is_gain=example.value >= example.baseline_value,
+        difference=shown_difference(difference, example.measure),
+        gain=-difference if lower_is_better else difference,
         positive=_chips(example.positive, heaviest),
         negative=_chips(example.negative, heaviest),
     )

@@ -10,6 +10,7 @@ from pyserini_compneg.reproduce.report.tables import Entry, Line, Table
 
 _HEAD = """\
 % Tables of a report of pyserini_compneg. In the preamble: \\usepackage{booktabs}
+% They need the width of a page of two columns (table*); on a narrower one leave out the formulas.
 % Confidence intervals and the commands that compute the figures again are in report.html.
 """
 _TEXT = {
@@ -83,10 +84,10 @@ def render_tables(tables: Sequence[Table]) -> str:
 
 def _table(table: Table) -> str:
     columns = "ll" + "".join("rr" if column.has_paper else "r" for column in table.columns)
-    legend = [table.legend[kind] for kind in ("letters", "best", "paper") if kind in table.legend]
+    legend = [table.legend[kind] for kind in ("letters", "best", "lower", "paper") if kind in table.legend]
     caption = " ".join([f"{escape(table.title)} ({table.queries}).", *map(escape, legend)])
     lines = [
-        r"\begin{table}",
+        r"\begin{table*}",
         r"\centering\small",
         f"\\caption{{{caption}}}",
         f"\\begin{{tabular}}{{{'l' if table.has_letters else ''}{columns}}}",
@@ -100,7 +101,7 @@ def _table(table: Table) -> str:
             f"\\par\\smallskip{{\\footnotesize\\textsuperscript{{{number}}} {escape(note)}}}"
             for number, note in enumerate(table.notes, 1)
         ),
-        r"\end{table}",
+        r"\end{table*}",
     ]
     return "\n".join(lines) + "\n"
 
@@ -124,7 +125,8 @@ def _header(table: Table) -> list[str]:
 def _line(line: Line, table: Table) -> list[str]:
     note = f"\\textsuperscript{{{line.note}}}" if line.note else ""
     cells = [line.letter] if table.has_letters else []
-    cells += [escape(line.name) + note, escape(line.formula)]
+    formula = (f"\\textsubscript{{{escape(text)}}}" if is_index else escape(text) for text, is_index in line.formula)
+    cells += [escape(line.name) + note, "".join(formula)]
     for entry, column in zip(line.entries, table.columns, strict=True):
         cells += [_entry(entry), escape(entry.published or "–")] if column.has_paper else [_entry(entry)]
     return cells

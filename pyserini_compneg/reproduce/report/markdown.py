@@ -46,6 +46,8 @@ def _blocks(contents: Contents, figures: str) -> Iterator[str]:
     for part in contents.parts:
         yield from _table_blocks(part.table)
         yield from (_plot(plot, figures) for plot in part.plots)
+        if part.table.uncomputed:
+            yield f"{escape(part.table.uncomputed)}\n"
         if part.table.command:
             yield "Compute these figures again, in the folder of this report, from the run files; all at once:\n"
             yield _code(part.table.command)
@@ -54,12 +56,15 @@ def _blocks(contents: Contents, figures: str) -> Iterator[str]:
     if contents.curves:
         yield "## Curves\n"
         yield from (_plot(plot, figures) for plot in contents.curves)
-    if contents.cards:
+    if contents.examples:
         yield "## Examples\n"
-    for title, cards in contents.cards.items():
+    for title, groups in contents.examples.items():
         yield f"### {escape(title)}\n"
-        for card in cards:
-            yield from _card(card)
+        for group in groups:
+            yield f"<details{' open' if group.is_open else ''}>\n<summary>{escape(group.method)}</summary>\n"
+            for card in group.cards:
+                yield from _card(card)
+            yield "</details>\n"
     yield "## Settings\n"
     yield _pairs(contents.settings)
     yield f"The runs took {contents.seconds}; runs that were there already are not counted."
@@ -90,7 +95,8 @@ def _results(table: Table) -> str:
 def _line(line: Line, table: Table) -> list[str]:
     name = escape(line.name) + (f"<sup>{line.note}</sup>" if line.note else "")
     cells = [line.letter] if table.has_letters else []
-    cells += [f"{name} (published)" if line.is_published_only else name, escape(line.formula)]
+    formula = (f"<sub>{escape(text)}</sub>" if is_index else escape(text) for text, is_index in line.formula)
+    cells += [f"{name} (published)" if line.is_published_only else name, "".join(formula)]
     for entry, column in zip(line.entries, table.columns, strict=True):
         cells.append(_entry(entry))
         if column.has_paper:

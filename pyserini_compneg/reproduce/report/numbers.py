@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-_PERCENT = ("right_rank", "paired_accuracy", "delta_")
-"""The beginnings of the names of measures that the papers print in percent."""
+import re
+
+from pyserini_compneg.reproduce.term_measures import TERM_MEASURES
+
+_PERCENT = ("right_rank", "paired_accuracy", "delta_", *TERM_MEASURES)
+"""The beginnings of the names of measures that the papers print in percent, and shares of words, which are small."""
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -53,6 +57,16 @@ def shown_interval(interval: tuple[float, float], measure: str) -> str:
     '0.200 to 0.300'
     """
     return " to ".join(shown(end, measure) for end in interval)
+
+
+def formula_parts(formula: str) -> list[tuple[str, bool]]:
+    """The parts of a formula, each with whether it is an index, which follows an underscore.
+
+    >>> formula_parts("A − π_B(A)")
+    [('A − π', False), ('B', True), ('(A)', False)]
+    """
+    pieces = re.split(r"_(\w+)", formula)
+    return [(piece, place % 2 == 1) for place, piece in enumerate(pieces) if piece]
 
 
 def shown_weight(weight: float) -> str:

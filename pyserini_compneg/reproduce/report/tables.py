@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_letters
 
+from pyserini_compneg.datasets.opening import TITLES
 from pyserini_compneg.eval.significance import LEVEL
-from pyserini_compneg.reproduce.report.numbers import shown, shown_difference, shown_interval, unit
+from pyserini_compneg.reproduce.report.commands import eval_command, uncomputed
+from pyserini_compneg.reproduce.report.numbers import formula_parts, shown, shown_difference, shown_interval, unit
 from pyserini_compneg.reproduce.results import Cell, Results, Row, Section
 
 
@@ -20,7 +21,7 @@ class Entry:
         value: Our value.
         letters: The letters of the rows that it is significantly better than.
         interval: Its 95 % confidence interval.
-        is_best: Whether no row of the table is shown with a higher value of ours.
+        is_best: Whether no row of the table is shown with a better value of ours.
         published: The paper's figure.
     """
 
@@ -51,7 +52,7 @@ class Line:
     Attributes:
         letter: What names it in superscripts; empty where nothing was compared with it.
         name: The method.
-        formula: What it computes.
+        formula: What it computes, in parts, each with whether it is an index.
         entries: In the order of the columns.
         note: The number of its footnote, from 1; 0 is none.
         is_published_only: Whether it was not run here.
@@ -60,7 +61,7 @@ class Line:
 
     letter: str
     name: str
-    formula: str
+    formula: tuple[tuple[str, bool], ...]
     entries: tuple[Entry, ...]
     note: int
     is_published_only: bool
@@ -78,8 +79,10 @@ class Table:
         columns: One for each measure.
         lines: In the order of the protocol.
         notes: The footnotes, the first is number 1.
-        legend: What there is to explain, in sentences: ``letters``, ``best``, ``interval``, ``paper``, ``published``.
+        legend: What there is to explain, in sentences: ``letters``, ``best``, ``lower`` (is better), ``interval``,
+            ``paper``, ``published``.
         command: What recomputes the whole table from its run files, letters included; empty where nothing was run.
+        uncomputed: What this command leaves out, and why, in a sentence; empty where it leaves out nothing.
     """
 
     title: str
@@ -90,6 +93,7 @@ class Table:
     notes: tuple[str, ...]
     legend: Mapping[str, str]
     command: str
+    uncomputed: str
 
     @property
     def has_paper(self) -> bool:
@@ -116,53 +120,51 @@ def make_table(section: Section, results: Results) -> Table:
     )
     run = [row for row in section.rows if not _is_published_only(row)]
     letters = dict(zip((row.name for row in run), ascii_letters, strict=False)) if _is_compared(section, run) else {}
-    best = {measure: _best(run, measure) for measure in measures}
+    best = {measure: _best(section, results, measure) for measure in measures}
     notes = tuple(dict.fromkeys(row.note for row in section.rows if row.note))
     lines = tuple(
         Line(
             letter=letters.get(row.name, ""),
             name=row.name,
-            formula=row.formula,
+            formula=tuple(formula_parts(row.formula)),
             entries=tuple(_entry(_cell(row, measure), measure, letters, best[measure]) for measure in measures),
             note=notes.index(row.note) + 1 if row.note else 0,
             is_published_only=_is_published_only(row),
-            command=_eval_command(section, [row], measures),
+            command=eval_command(section, [row], measures),
         )
         for row in section.rows
     )
     return Table(
         title=section.title,
         queries=f"{section.queries:,} {'query' if section.queries == 1 else 'queries'}",
-        finding=_finding(section, run, measures[0]),
+        finding=_finding(section, results),
         columns=columns,
         lines=lines,
         notes=notes,
         legend=_legend(lines, columns, results),
-        command=_eval_command(section, run, measures),
+        command=eval_command(section, run, measures),
+        uncomputed=uncomputed(run, measures),
     )
 
 
 def provenance_warning(results: Results) -> str:
-    """Says that the dataset is not the paper's; empty where it is."""
-    if results.is_papers:
+    """Says that the dataset is not the paper's; empty where it is, and where there are no figures of a paper."""
+    if results.is_papers or not results.papers_dataset:
         return ""
-    name = results.dataset.get("name", "This dataset")
-    other = results.papers_dataset or "the paper's dataset"
+    kind = str(results.dataset.get("kind", ""))
+    other = results.papers_dataset
     return (
-        f"{name}, which is not {other}. The paper's figures are for {other}: beside ours, only their order can be "
-        "compared, not their size."
+        f"{TITLES.get(kind, 'This dataset')}, which is not {other}. The paper's figures are for {other}: beside ours, "
+        "only their order can be compared, not their size."
     )
 
 
-def baseline_row(section: Section) -> Row | None:
-    """The row that differences are shown against, if it was run here."""
-    return next((row for row in section.rows if row.name == section.baseline and not _is_published_only(row)), None)
-
-
-def best_row(section: Section, measure: str) -> Row | None:
-    """The row with the highest value of ours, the first of equals."""
-    run = [row for row in section.rows if _cell(row, measure).value is not None]
-    return max(run, key=lambda row: _cell(row, measure).value or 0.0, default=None)
+def best_row(section: Section, results: Results, measure: str) -> Row | None:
+    """The row with the best value of ours, the first of equals."""
+    values = {row.name: value for row in section.rows if (value := _cell(row, measure).value) is not None}
+    choose = min if measure in results.lower_is_better else max
+    name = choose(values, key=values.__getitem__, default=None)
+    return next((row for row in section.rows if row.name == name), None)
 
 
 def _cell(row: Row, measure: str) -> Cell:
@@ -177,10 +179,12 @@ def _is_compared(section: Section, run: Sequence[Row]) -> bool:
     return len(run) > 1 and section.queries > 1
 
 
-def _best(run: Sequence[Row], measure: str) -> str | None:
-    """The highest value as it is shown, so that what looks equal is equal; None where there is no choice."""
-    values = [value for row in run if (value := _cell(row, measure).value) is not None]
-    return shown(max(values), measure) if len(values) > 1 else None
+def _best(section: Section, results: Results, measure: str) -> str | None:
+    """The best value as it is shown, so that what looks equal is equal; None where there is no choice."""
+    if sum(_cell(row, measure).value is not None for row in section.rows) < 2:
+        return None
+    row = best_row(section, results, measure)
+    return None if row is None else _entry(_cell(row, measure), measure, {}, None).value
 
 
 def _entry(cell: Cell, measure: str, letters: Mapping[str, str], best: str | None) -> Entry:
@@ -194,17 +198,17 @@ def _entry(cell: Cell, measure: str, letters: Mapping[str, str], best: str | Non
     )
 
 
-def _finding(section: Section, run: Sequence[Row], measure: str) -> str:
-    best, baseline = best_row(section, measure), baseline_row(section)
-    if best is None or len(run) < 2:
+def _finding(section: Section, results: Results) -> str:
+    measure = results.measures[0]
+    values = {row.name: value for row in section.rows if (value := _cell(row, measure).value) is not None}
+    best = best_row(section, results, measure)
+    if best is None or len(values) < 2:
         return ""
-    value = _cell(best, measure).value
-    assert value is not None
-    sentence = f"Best {measure}{unit(measure)}: {best.name}, {shown(value, measure)}"
-    base = None if baseline is None or baseline is best else _cell(baseline, measure).value
-    if base is None:
+    sentence = f"Best {measure}{unit(measure)}: {best.name}, {shown(values[best.name], measure)}"
+    if best.name == section.baseline or section.baseline not in values:
         return f"{sentence}."
-    return f"{sentence} ({shown_difference(value - base, measure)} over {section.baseline})."
+    difference = shown_difference(values[best.name] - values[section.baseline], measure)
+    return f"{sentence} ({difference} to {section.baseline})."
 
 
 def _legend(lines: Sequence[Line], columns: Sequence[Column], results: Results) -> dict[str, str]:
@@ -217,6 +221,8 @@ def _legend(lines: Sequence[Line], columns: Sequence[Column], results: Results) 
         found["letters"] = f"{named if marked else 'No value is significantly better than another'} ({test})."
     if any(entry.is_best for entry in entries):
         found["best"] = "Bold: the best value of ours."
+    if results.lower_is_better:
+        found["lower"] = f"Lower is better for {' and '.join(results.lower_is_better)}."
     if any(entry.interval for entry in entries):
         found["interval"] = "Small print: the 95 % confidence interval of the mean."
     if any(column.has_paper for column in columns):
@@ -226,15 +232,3 @@ def _legend(lines: Sequence[Line], columns: Sequence[Column], results: Results) 
     if any(line.is_published_only for line in lines):
         found["published"] = "Grey: published, not run here."
     return found
-
-
-def _eval_command(section: Section, rows: Sequence[Row], measures: Sequence[str]) -> str:
-    """What recomputes rows, in the folder of the report; of several runs a line for each."""
-    runs = [row.run for row in rows if row.run is not None]
-    if not runs:
-        return ""
-    options = ["--qrels", section.qrels, *(word for measure in measures for word in ("-m", measure))]
-    command = shlex.join(["python", "-m", "pyserini_compneg.eval", *options])
-    first, *others = map(shlex.quote, runs)
-    separator = " \\\n    " if others else " "
-    return separator.join([command, f"--run {first}", *others])

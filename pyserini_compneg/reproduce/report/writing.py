@@ -14,6 +14,7 @@ from pyserini_compneg.reproduce.report.page import render_page
 from pyserini_compneg.reproduce.results import Results
 
 FIGURES = "figures"
+_REMEDY = "choose another place with --report"
 
 
 def check_packages() -> None:
@@ -47,10 +48,15 @@ def write_report(results: Results, folder: Path) -> None:
         "tables.tex": render_tables([part.table for part in contents.parts]),
     }
     figures = folder / FIGURES
-    figures.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        figures.mkdir(exist_ok=True)
+    except OSError as cause:
+        reason = (cause.strerror or str(cause)).lower()
+        raise OutputError(f"{cause.filename}: cannot be made: {reason}; {_REMEDY}") from None
     for plot in contents.plots:
-        with atomic_writer(figures / f"{plot.name}.png") as handle:
+        with atomic_writer(figures / f"{plot.name}.png", _REMEDY) as handle:
             handle.buffer.write(plot.png)
     for name, text in texts.items():
-        with atomic_writer(folder / name) as handle:
+        with atomic_writer(folder / name, _REMEDY) as handle:
             handle.write(text)

@@ -1,0 +1,135 @@
+"""What it gives to decompose plain queries, by the operator for NOT; and how many are taken apart, by which cues.
+
+    python benchmarks/decomposition.py --dataset FOLDER [--split dev] [--index indexes/FOLDER-bm25] [--wrong]
+
+FOLDER is a dataset as `open_dataset` knows them. Measures are those of ExcluIR and R@10 where each query has an
+excluded document, else nDCG@10 and R@100. Of QUEST's templates it also says how many readings equal the marks, and what
+the marked expressions give. The index (BM25 impacts) is built on the first call. Prints Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyserini_compneg.compose import Operators, Query
+from pyserini_compneg.datasets import open_dataset
+from pyserini_compneg.datasets.topics import Topic
+from pyserini_compneg.decompose import Decomposition, decompose, undivided
+from pyserini_compneg.errors import DecompositionError
+from pyserini_compneg.eval.measures import evaluate, mean, parse_measures
+from pyserini_compneg.expression import Atom, Difference, Expression, format_expression
+from pyserini_compneg.index import build_index
+from pyserini_compneg.search import SignedImpactSearcher
+
+CONTRAST = ("right_rank", "delta_recall@1", "delta_mrr@10", "R@10")
+RANKING = ("nDCG@10", "R@100")
+PENALTIES = (0.1, 0.4)
+
+
+def main() -> int:
+    """Prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dataset", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--split", default="dev")
+    parser.add_argument("--index", type=Path, metavar="DIR")
+    parser.add_argument("--wrong", action="store_true", help="list the queries whose excluded document comes first")
+    args = parser.parse_args()
+    dataset = open_dataset(args.dataset)
+    index = args.index or Path("indexes") / f"{dataset.name}-bm25"
+    if not index.exists():
+        build_index(dataset.collection, index)
+    qrels = dataset.qrels(args.split)
+    topics = [topic for topic in dataset.topics(args.split) if topic.qid in qrels]
+    start = time.perf_counter()
+    readings = {topic.qid: read(topic.text) for topic in topics}
+    print(f"{len(topics)} queries, decomposed in {time.perf_counter() - start:.2f} s\n")
+    describe(topics, readings)
+    wrong = compare(index, topics, readings, qrels)
+    if args.wrong:
+        for qid in wrong:
+            print(f"- {qid}: {format_expression(readings[qid].expression)}")
+    return 0
+
+
+def read(text: str) -> Decomposition:
+    """As `--decompose cues --fallback vanilla`."""
+    try:
+        return decompose(text)
+    except DecompositionError:
+        return undivided(text)
+
+
+def describe(topics: Sequence[Topic], readings: Mapping[str, Decomposition]) -> None:
+    """Prints how many queries are taken apart, and why."""
+    kinds = Counter(", ".join(sorted({r.kind for r in reading.reasons})) or "(whole)" for reading in readings.values())
+    print("| reasons | queries |\n|---|---|")
+    for kind, count in kinds.most_common():
+        print(f"| {kind} | {count} |")
+    print()
+    groups = Counter(topic.group for topic in topics if topic.group)
+    equal = Counter(
+        topic.group
+        for topic in topics
+        if topic.group and operands(readings[topic.qid].expression) == operands(topic.expression)
+    )
+    if groups:
+        print("| template | readings equal to the marks | queries |\n|---|---|---|")
+        for group, count in groups.items():
+            print(f"| `{group}` | {equal[group]} | {count} |")
+        print()
+
+
+def operands(expression: Expression | None) -> object:
+    """The expression with the operands of unions and intersections in a fixed order."""
+    match expression:
+        case None:
+            return None
+        case Atom(text):
+            return text
+        case Difference(left, right):
+            return "NOT", operands(left), operands(right)
+    return type(expression).__name__, *sorted(map(repr, map(operands, expression.operands)))
+
+
+def compare(
+    index: Path,
+    topics: Sequence[Topic],
+    readings: Mapping[str, Decomposition],
+    qrels: Mapping[str, Mapping[str, int]],
+) -> list[str]:
+    """Prints the measures of each operator; returns the queries that are wrong with `proportional`."""
+    contrast = all(sorted(judged.values()) == [0, 1] for judged in qrels.values())
+    measures = parse_measures(CONTRAST if contrast else RANKING)
+    whole = {topic.qid: Atom(topic.text) for topic in topics}
+    read_as = {qid: reading.expression for qid, reading in readings.items()}
+    rows: list[tuple[str, Mapping[str, Query], Operators]] = [("whole text", whole, Operators())]
+    if any(topic.group for topic in topics):
+        rows.append(("marked expressions", {topic.qid: topic.expression for topic in topics}, Operators()))
+    differences = ("ignore", "disentangled", "subtraction", "nrf", "constant", "orthogonal", "proportional")
+    rows += [(f"`{name}`", read_as, Operators(difference=name)) for name in differences]
+    rows += [
+        (f"`proportional`, λ = {weight}", read_as, Operators(difference="proportional", proportional_weight=weight))
+        for weight in PENALTIES
+    ]
+    print(f"| | {' | '.join(measure.name for measure in measures)} |\n|---|{'---|' * len(measures)}")
+    wrong: list[str] = []
+    for name, queries, operators in rows:
+        with SignedImpactSearcher(index, operators=operators) as searcher:
+            hits = searcher.batch_search(list(queries.values()), list(queries), searcher.num_docs, threads=2)
+        run = {qid: {hit.docid: hit.score for hit in ranked} for qid, ranked in hits.items()}
+        values = evaluate(qrels, run, measures)
+        means = [mean(values, measure, list(qrels)) for measure in measures]
+        print(f"| {name} | {' | '.join(f'{value:.4f}' for value in means)} |")
+        if contrast and name == "`proportional`":
+            wrong = [qid for qid, value in values["right_rank"].items() if not value]
+    print()
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,20 @@
+"""Plain texts as expressions: what is wanted, what is excluded, and which words say so."""
+
+from pyserini_compneg.decompose.decomposing import decompose
+from pyserini_compneg.decompose.decomposition import Decomposition, Part, Reason, Span, to_object, undivided
+from pyserini_compneg.decompose.language import Language, load_language
+from pyserini_compneg.decompose.llm import LlmReader, llm_reader
+
+__all__ = [
+    "Decomposition",
+    "Language",
+    "LlmReader",
+    "Part",
+    "Reason",
+    "Span",
+    "decompose",
+    "llm_reader",
+    "load_language",
+    "to_object",
+    "undivided",
+]

@@ -1,0 +1,134 @@
+"""From a text to the expression that it means. Each stage is a module of its own, and this one puts them together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pyserini_compneg.decompose.coordination import Joined, Run, join
+from pyserini_compneg.decompose.cues import find_cues
+from pyserini_compneg.decompose.decomposition import Decomposition, Part, Reason, Span, undivided
+from pyserini_compneg.decompose.exclusions import Exclusion, find_exclusions
+from pyserini_compneg.decompose.language import Language, load_language
+from pyserini_compneg.decompose.protection import protect
+from pyserini_compneg.decompose.sentences import Sentence, split_sentences
+from pyserini_compneg.decompose.tokens import Tokens, tokenise
+from pyserini_compneg.decompose.trimming import trim_wanted
+from pyserini_compneg.decompose.wanted import find_wanted
+from pyserini_compneg.errors import DecompositionError
+from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union
+
+
+def decompose(text: str, language: Language | None = None) -> Decomposition:
+    """Reads a plain text as an expression, by the cues that say what is excluded, and what is joined how.
+
+    A text that holds none stays one atom, as it is.
+
+    Args:
+        text: What someone typed. Nothing in it is an operator.
+        language: The data of its language; English by default.
+
+    Raises:
+        DecompositionError: The text is blank, or only says what it does not ask for.
+
+    >>> result = decompose("What films did Jodie Foster make, besides Contact?")
+    >>> result.expression
+    Difference(left=Atom(text='films did Jodie Foster make'), right=Atom(text='Contact'))
+    >>> decompose("To be or not to be").expression
+    Atom(text='To be or not to be')
+    """
+    if not text.strip():
+        raise DecompositionError(f"the text is blank, got {text!r}; give words to search for")
+    language = language or load_language()
+    tokens = tokenise(text)
+    if not tokens:
+        return undivided(text)
+    protected = protect(tokens, language)
+    sentences = split_sentences(tokens, protected, language)
+    cues = find_cues(tokens, protected, sentences, language)
+    exclusions = find_exclusions(tokens, protected, sentences, cues, language)
+    runs = find_wanted(tokens, protected, sentences, exclusions, language)
+    if exclusions and not runs:
+        first = exclusions[0]
+        if _may_be_title(tokens, first):
+            return undivided(text)
+        cue = text[slice(*first.cue)]
+        raise DecompositionError(
+            f"{_shown(text)} says only what it does not ask for, after {cue!r}; say what is wanted too, or search the "
+            "text as it is"
+        )
+    joined = _joined(tokens, runs, protected, sentences, language)
+    if not exclusions and not isinstance(joined, Joined):
+        return undivided(text)
+    return _assembled(tokens, joined, exclusions)
+
+
+def _may_be_title(tokens: Tokens, exclusion: Exclusion) -> bool:
+    """Whether a text that only excludes is rather a name: "Without Remorse", "without a trace"."""
+    start = exclusion.items[0][0]
+    return exclusion.kind == "absence" or (
+        tokens.cased and tokens.text[start].isupper() and tokens.text.lstrip()[0].isupper()
+    )
+
+
+def _joined(
+    tokens: Tokens, runs: Sequence[Run], protected: bytearray, sentences: Sequence[Sentence], language: Language
+) -> Joined | tuple[Run, ...]:
+    """Coordination is looked for in one run only: what stands around an exclusion is one thing."""
+    if len(runs) > 1 or len(sentences) > 1:
+        return tuple(runs)
+    kind = sentences[0].kind
+    trimmed = trim_wanted(tokens, *runs[0], True, protected, language)
+    return join(tokens, trimmed if trimmed[0] < trimmed[1] else runs[0], protected, kind, language)
+
+
+def _assembled(tokens: Tokens, joined: Joined | tuple[Run, ...], exclusions: Sequence[Exclusion]) -> Decomposition:
+    parts: list[Part] = []
+    reasons: list[Reason] = []
+    confidences: list[float] = []
+    expression = _wanted(tokens, joined, parts, reasons, confidences)
+    excluded: list[Expression] = []
+    for exclusion in exclusions:
+        reasons.append(Reason(exclusion.kind, tokens.text[slice(*exclusion.cue)], exclusion.cue))
+        confidences.append(exclusion.confidence)
+        for item in exclusion.items:
+            part = _part(tokens.text, (item,), excluded=True)
+            if Atom(part.text) not in excluded:
+                parts.append(part)
+                excluded.append(Atom(part.text))
+    if excluded:
+        right = excluded[0] if len(excluded) == 1 else Union(tuple(excluded))
+        expression = Difference(expression, right)
+    reasons.sort(key=lambda reason: reason.span)
+    return Decomposition(tokens.text, expression, tuple(parts), tuple(reasons), min(confidences))
+
+
+def _wanted(
+    tokens: Tokens,
+    joined: Joined | tuple[Run, ...],
+    parts: list[Part],
+    reasons: list[Reason],
+    confidences: list[float],
+) -> Expression:
+    if not isinstance(joined, Joined):
+        part = _part(tokens.text, _spans(tokens, joined), excluded=False)
+        parts.append(part)
+        return Atom(part.text)
+    span = tokens.starts[joined.cue[0]], tokens.ends[joined.cue[1] - 1]
+    reasons.append(Reason(joined.kind, tokens.text[slice(*span)], span))
+    confidences.append(joined.confidence)
+    operands = tuple(_wanted(tokens, operand, parts, reasons, confidences) for operand in joined.operands)
+    return Union(operands) if joined.kind == "union" else Intersection(operands)
+
+
+def _spans(tokens: Tokens, runs: Iterable[Run]) -> tuple[Span, ...]:
+    return tuple((tokens.starts[start], tokens.ends[end - 1]) for start, end in runs)
+
+
+def _part(text: str, spans: tuple[Span, ...], *, excluded: bool) -> Part:
+    words = " ".join(" ".join(text[start:end].split()) for start, end in spans)
+    return Part(words, spans, excluded)
+
+
+def _shown(text: str) -> str:
+    shown = repr(text)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."

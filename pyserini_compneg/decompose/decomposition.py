@@ -1,0 +1,89 @@
+"""What decomposing a text gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pyserini_compneg.expression import Atom, Expression, format_expression
+
+Span = tuple[int, int]
+"""From a character up to, and without, another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One atom of the expression, and the words it is made of.
+
+    Attributes:
+        text: The atom's text: what stands in the spans, with single blanks.
+        spans: Where these words stand, in order. A head that operands share belongs to each of them.
+        excluded: Whether the atom is excluded.
+    """
+
+    text: str
+    spans: tuple[Span, ...]
+    excluded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a text was taken apart.
+
+    Attributes:
+        kind: ``exception``, ``silence``, ``union`` and so on; for exclusions the name in the language's data.
+        cue: The words that say so, as they stand there.
+        span: Where.
+    """
+
+    kind: str
+    cue: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposition:
+    """How a text is read.
+
+    Attributes:
+        text: The text.
+        expression: What it asks for.
+        parts: The atoms of the expression, from left to right.
+        reasons: What it was taken apart for, in the order of the text; nothing for a text that stays whole.
+        confidence: How sure this is, 0 to 1: the least of the cues' confidences, which are estimates, and 1 for a text
+            that stays whole.
+    """
+
+    text: str
+    expression: Expression
+    parts: tuple[Part, ...]
+    reasons: tuple[Reason, ...]
+    confidence: float
+
+
+def undivided(text: str, confidence: float = 1.0) -> Decomposition:
+    """A text as one atom.
+
+    >>> undivided(" not bad ").parts
+    (Part(text='not bad', spans=((1, 8),), excluded=False),)
+    """
+    atom = Atom(text)
+    start = len(text) - len(text.lstrip())
+    part = Part(atom.text, ((start, start + len(atom.text)),), excluded=False)
+    return Decomposition(text, atom, (part,), (), confidence)
+
+
+def to_object(decomposition: Decomposition) -> dict[str, Any]:
+    """A decomposition for JSON, with the expression as text."""
+    return {
+        "text": decomposition.text,
+        "expression": format_expression(decomposition.expression),
+        "parts": [
+            {"text": part.text, "spans": [list(span) for span in part.spans], "excluded": part.excluded}
+            for part in decomposition.parts
+        ],
+        "reasons": [
+            {"kind": reason.kind, "cue": reason.cue, "span": list(reason.span)} for reason in decomposition.reasons
+        ],
+        "confidence": decomposition.confidence,
+    }

@@ -1,0 +1,124 @@
+"""Sentences, and what kind of text each is: whether a "not" excludes depends on it.
+
+- A *request* asks to be told: "Can you list ...", "Describe ...". What it does not want, it excludes.
+- A *question* asks about an event. "Who did not vote?" has a negation that belongs to the event.
+- A *phrase* has no verb: "films about war but not comedies".
+- A *statement* says something, as claims and abstracts do: nothing in it is excluded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyserini_compneg.decompose.language import Language
+from pyserini_compneg.decompose.tokens import Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Tokens from ``start`` up to ``end``, the sign at the end included.
+
+    Attributes:
+        start: The first token.
+        end: The token after the last.
+        kind: ``question``, ``request``, ``phrase`` or ``statement``.
+    """
+
+    start: int
+    end: int
+    kind: str
+
+
+def split_sentences(tokens: Tokens, protected: bytearray, language: Language) -> list[Sentence]:
+    """Cuts a text into sentences.
+
+    >>> from pyserini_compneg.decompose.language import load_language
+    >>> from pyserini_compneg.decompose.tokens import tokenise
+    >>> tokens = tokenise("Who is J. Smith? Do not mention art.")
+    >>> [(s.end, s.kind) for s in split_sentences(tokens, bytearray(len(tokens)), load_language())]
+    [(6, 'question'), (11, 'statement')]
+    """
+    sentences = []
+    start = 0
+    for token, word in enumerate(tokens.words):
+        if word in ("?", "!", ".") and _ends_sentence(tokens, token, protected, language):
+            sentences.append(Sentence(start, token + 1, _kind(tokens, start, token + 1, protected, language)))
+            start = token + 1
+    if start < len(tokens):
+        sentences.append(Sentence(start, len(tokens), _kind(tokens, start, len(tokens), protected, language)))
+    return sentences
+
+
+def _ends_sentence(tokens: Tokens, token: int, protected: bytearray, language: Language) -> bool:
+    if protected[token]:
+        return False
+    after = token + 1
+    if after == len(tokens):
+        return True
+    if tokens.words[after] in ("?", "!", ".", ",", ")", '"', ";", ":"):
+        return False
+    if tokens.words[token] != ".":
+        return True
+    if token == 0 or tokens.starts[after] == tokens.ends[token]:
+        return False
+    if is_abbreviation(tokens.words[token - 1], language):
+        return False
+    return not tokens.text[tokens.starts[after]].islower()
+
+
+def is_abbreviation(word: str, language: Language) -> bool:
+    """Whether a full stop after a word belongs to it: "J.", "F.C.", "Jr.".
+
+    >>> from pyserini_compneg.decompose.language import load_language
+    >>> [is_abbreviation(word, load_language()) for word in ("j", "f.c", "jr", "it")]
+    [True, True, True, False]
+    """
+    return (len(word) == 1 and word.isalpha()) or "." in word or word in language.words["abbreviation"]
+
+
+def _kind(tokens: Tokens, start: int, end: int, protected: bytearray, language: Language) -> str:
+    words, lists = tokens.words, language.words
+    first = next((token for token in range(start, end) if tokens.is_word(token)), start)
+    if _is_request(words, first, lists):
+        return "request"
+    opens = words[first] in lists["question"] or words[first] in lists["auxiliary"]
+    if words[end - 1] == "?" or (opens and words[first + 1 : first + 2] != ["not"]):
+        return "question"
+    for token in range(first + 1, end):
+        if not protected[token] and (kind := _kind_from(words, token, lists)):
+            return kind
+    return "statement" if _has_verb(tokens, first, end, protected, language) else "phrase"
+
+
+def _kind_from(words: list[str], token: int, lists: Mapping[str, frozenset[str]]) -> str | None:
+    """What opens within a sentence: "Besides X, can you tell me", "the place where or who else"."""
+    word = words[token]
+    if word in lists["question"] and words[token + 1 : token + 2] == ["else"]:
+        return "question"
+    if words[token - 1] not in (",", '"'):
+        return None
+    if word in lists["question"] and word not in lists["relative_after_comma"]:
+        return "question"
+    return "request" if word in lists["auxiliary"] and _is_request(words, token, lists) else None
+
+
+def _is_request(words: list[str], first: int, lists: Mapping[str, frozenset[str]]) -> bool:
+    word = words[first]
+    second = words[first + 1] if first + 1 < len(words) else ""
+    if word in ("can", "could", "would", "will"):
+        return second in ("you", "anyone", "someone", "we", "i")
+    return word in lists["request"] and second not in ("of", "for") or (word == "looking" and second == "for")
+
+
+def _has_verb(tokens: Tokens, first: int, end: int, protected: bytearray, language: Language) -> bool:
+    """Whether there is an auxiliary that belongs to no relative clause; a full stop makes up for one."""
+    words, lists = tokens.words, language.words
+    if words[end - 1] == "." and end - first > 8 and not is_abbreviation(words[end - 2], language):
+        return True
+    for token in range(first, end):
+        if words[token] in lists["auxiliary"] and not protected[token]:
+            before = words[token - 1] if token > first else ""
+            if before not in lists["relative"] and before not in ("but", "and", "or", ",", "to"):
+                return True
+    return False

@@ -1,0 +1,194 @@
+"""Plain texts of topics and of --query, decomposed by the commands."""
+
+import json
+
+import pytest
+from chat_server import body, chat_server, expression
+from film_index import build
+
+from pyserini_compneg.compose.__main__ import main as compose
+from pyserini_compneg.explain import main as explain
+from pyserini_compneg.search.__main__ import main as search
+
+TEXT = "Can you list spy films other than comedies?"
+EXPRESSION = "spy films NOT comedies"
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    return str(build(tmp_path_factory.mktemp("films"), store_raw=True))
+
+
+@pytest.fixture
+def run(index, capfd):
+    def run(command, *arguments, code=0):
+        assert command(["--index", index, *map(str, arguments)]) == code
+        return capfd.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def topics(tmp_path):
+    path = tmp_path / "topics.jsonl"
+    records = [
+        {"id": "plain", "text": TEXT},
+        {"id": "expression", "expression": "spy films other than comedies"},
+        {"id": "marked", "original_query": "<mark>spy except comedies</mark>", "query": "spy except comedies"},
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+@pytest.mark.parametrize("command", [search, compose, explain])
+def test_a_query_is_plain_text_then(run, command):
+    assert (
+        run(command, "--query", TEXT, "--decompose", "cues").out.replace(TEXT, EXPRESSION).splitlines()[-3:]
+        == (run(command, "--query", EXPRESSION).out.splitlines()[-3:])
+    )
+    assert "NOT" not in run(command, "--query", "spy NOT comedy", "--decompose", "cues").out.replace("NOT comedy", "")
+
+
+def test_only_plain_texts_of_topics_are_decomposed(run, topics):
+    lines = [json.loads(line) for line in run(compose, "--topics", topics, "--decompose", "cues").out.splitlines()]
+    assert {line["id"]: line["contents"] for line in lines} == {
+        "plain": EXPRESSION,
+        "expression": "spy films other than comedies",
+        "marked": "spy except comedies",
+    }
+    (plain,) = (line["vector"] for line in lines if line["id"] == "plain")
+    assert plain == json.loads(run(compose, "--query", EXPRESSION).out)["vector"]
+    off = [json.loads(line)["contents"] for line in run(compose, "--topics", topics).out.splitlines()]
+    assert off == [TEXT, "spy films other than comedies", "spy except comedies"]
+    all_plain = run(compose, "--topics", topics, "--decompose", "cues", "--plain").out.splitlines()
+    assert [json.loads(line)["contents"] for line in all_plain] == [EXPRESSION, EXPRESSION, "spy NOT comedies"]
+
+
+def test_tsv_topics_are_expressions(run, tmp_path):
+    path = tmp_path / "topics.tsv"
+    path.write_text("1\tspy films other than comedies\n")
+    (line,) = run(compose, "--topics", path, "--decompose", "cues").out.splitlines()
+    assert json.loads(line)["contents"] == "spy films other than comedies"
+
+
+def test_the_run_is_that_of_the_expression(run, topics, tmp_path):
+    decomposed = run(search, "--topics", topics, "--decompose", "cues").out.splitlines()
+    path = tmp_path / "expressions.tsv"
+    path.write_text(f"plain\t{EXPRESSION}\n")
+    assert [line for line in decomposed if line.startswith("plain ")] == run(search, "--topics", path).out.splitlines()
+
+
+DECOMPOSITION = {
+    "text": TEXT,
+    "expression": EXPRESSION,
+    "parts": [
+        {"text": "spy films", "spans": [[13, 22]], "excluded": False},
+        {"text": "comedies", "spans": [[34, 42]], "excluded": True},
+    ],
+    "reasons": [{"kind": "exception", "cue": "other than", "span": [23, 33]}],
+    "confidence": 0.97,
+}
+
+
+def test_json_carries_the_decomposition(run, topics):
+    options = ["--topics", topics, "--decompose", "cues", "--explain"]
+    for lines in (
+        run(compose, *options).out.splitlines(),
+        run(search, *options, "--output-format", "json").out.splitlines(),
+    ):
+        records = {record["id"]: record for record in map(json.loads, lines)}
+        assert records["plain"]["decomposition"] == DECOMPOSITION
+        assert "decomposition" not in records["expression"]
+        assert "decomposition" not in records["marked"]
+    answer = run(explain, "--query", TEXT, "--decompose", "cues", "--output-format", "json").out
+    assert json.loads(answer)["decomposition"] == DECOMPOSITION
+    assert "decomposition" not in run(compose, *options[:-1]).out
+
+
+def test_what_is_composed_with_an_explanation_is_a_topic_again(run, topics, tmp_path):
+    composed = tmp_path / "composed.jsonl"
+    run(compose, "--topics", topics, "--decompose", "cues", "--explain", "--output", composed)
+    assert run(search, "--topics", composed).out == run(search, "--topics", topics, "--decompose", "cues").out
+
+
+SHOWN = """\
+  wanted    spy films  [13-22]
+  excluded  comedies  [34-42]
+  because   other than  [23-33] exception
+  confidence 0.97
+"""
+
+
+def test_a_reading_is_shown(run, topics):
+    assert run(search, "--query", TEXT, "--decompose", "cues", "--explain").out.startswith(f"{EXPRESSION}\n{SHOWN}")
+    assert SHOWN not in run(search, "--query", TEXT, "--decompose", "cues").out
+    expected = f"{TEXT}\n{SHOWN}\nNOT (disentangled)\n"
+    assert run(explain, "--query", TEXT, "--decompose", "cues").out.startswith(expected)
+    assert run(explain, "--topics", topics, "--qid", "plain", "--decompose", "cues").out.startswith(expected)
+    whole = run(search, "--query", "spy films", "--decompose", "cues", "--explain").out
+    assert whole.startswith("spy films\n  wanted    spy films  [0-9]\n  nothing is excluded or joined\n")
+
+
+def test_what_asks_for_nothing(run, tmp_path, caplog):
+    message = (
+        "'not comedies' says only what it does not ask for, after 'not'; say what is wanted too, or search the text as "
+        "it is\n"
+    )
+    assert run(search, "--query", "not comedies", "--decompose", "cues", code=1).err == f"error: {message}"
+    path = tmp_path / "topics.jsonl"
+    path.write_text('{"id": "1", "query": "spy"}\n{"id": "2", "query": "not comedies"}\n')
+    assert run(search, "--topics", path, "--decompose", "cues", code=1).err == f"error: {path}:2: {message}"
+    kept = run(compose, "--topics", path, "--decompose", "cues", "--fallback", "vanilla")
+    assert [json.loads(line)["contents"] for line in kept.out.splitlines()] == ["spy", "not comedies"]
+    assert caplog.messages == ["'not comedies' says only what it does not ask for, after 'not'; searched as it is"]
+    other = ["--topics", path, "--qid", "1", "--decompose", "cues"]
+    assert run(explain, *other).out.startswith("spy\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "message"),
+    [
+        (search, ["--topics", "t"], "--explain needs --query or --output-format json"),
+        (compose, ["--query", "a", "--output-format", "tsv"], "--explain needs --output-format jsonl"),
+    ],
+)
+def test_explanations_need_a_place(run, command, options, message):
+    assert run(command, *options, "--explain", code=2).err.endswith(f"error: {message}\n")
+
+
+@pytest.fixture
+def environment(monkeypatch, tmp_path):
+    def point_to(server):
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("COMPNEG_LLM_MODEL", "some-model")
+        monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
+
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    return point_to
+
+
+def test_a_language_model_reads_and_is_asked_once(run, topics, environment, tmp_path):
+    with chat_server(expression("spy films NOT comedies")) as server:
+        environment(server)
+        first = run(compose, "--topics", topics, "--decompose", "llm")
+        assert run(compose, "--topics", topics, "--decompose", "llm") == first
+    assert first.err == ""
+    assert len(server.requests) == 1
+    assert json.loads(first.out.splitlines()[0])["contents"] == EXPRESSION
+    assert len(list((tmp_path / "cache" / "decompositions").iterdir())) == 1
+
+
+def test_without_an_answer_the_cues_decide(run, topics, environment, caplog):
+    with chat_server(body("no", 403)) as server:
+        environment(server)
+        answer = run(compose, "--topics", topics, "--decompose", "llm")
+    assert answer.out == run(compose, "--topics", topics, "--decompose", "cues").out
+    assert caplog.messages == [f"query {TEXT!r}: HTTP status 403; decomposed by cues"]
+
+
+def test_a_language_model_has_to_be_named(run, topics, monkeypatch):
+    for name in ("OPENAI_BASE_URL", "COMPNEG_LLM_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    assert run(compose, "--topics", topics, "--decompose", "llm", code=1).err.startswith(
+        "error: a language model needs OPENAI_BASE_URL and COMPNEG_LLM_MODEL in the environment"
+    )
