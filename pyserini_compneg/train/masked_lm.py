@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from pyserini_compneg.errors import EncodingError, TrainingError
-from pyserini_compneg.models.checkpoint import read_checkpoint
+from pyserini_compneg.models.checkpoint import Checkpoint, read_checkpoint
 from pyserini_compneg.models.heads import Head
 from pyserini_compneg.models.model_sides import NeuralSide
 
@@ -38,7 +38,7 @@ class MaskedLanguageModel(NamedTuple):
     head: Head | None
 
 
-def load_base(folder: Path, name: str, signed: bool) -> MaskedLanguageModel:
+def load_base(folder: Path, name: str, signed: bool, which: str = "document") -> MaskedLanguageModel:
     """Loads a checkpoint to start from.
 
     A trunk without a masked-language-model head gets one that is tied to its input embeddings, whose hidden layer
@@ -49,11 +49,12 @@ def load_base(folder: Path, name: str, signed: bool) -> MaskedLanguageModel:
         folder: Where it is.
         name: Its name, for messages.
         signed: Whether negative weights are to be learnt; then a new head's bias starts at 0, far from either sign.
+        which: ``query`` or ``document``: which of its encoders, where the checkpoint has two.
 
     Raises:
-        TrainingError: No BERT-like checkpoint.
+        TrainingError: No BERT-like checkpoint, or one that does more to texts than is trained here.
     """
-    side = _side(folder, name)
+    side = _side(folder, name, which)
     model, tokenizer, missing = _loaded(side.folder if side else folder, name)
     decoder = model.get_output_embeddings()
     if not isinstance(decoder, nn.Linear) or decoder.bias is None:
@@ -97,15 +98,35 @@ def _loaded(folder: Path, name: str) -> tuple[Any, Any, set[str]]:
         raise TrainingError(f"{name}: no masked language model can be made of it: {line[:200]}") from None
 
 
-def _side(folder: Path, name: str) -> NeuralSide | None:
-    """The documents' side of a sparse checkpoint; None for a trunk."""
+def has_two_encoders(folder: Path, name: str) -> bool:
+    """Whether a checkpoint encodes queries and documents differently."""
+    checkpoint = _checkpoint(folder, name)
+    return checkpoint is not None and checkpoint.query != checkpoint.document
+
+
+def _checkpoint(folder: Path, name: str) -> Checkpoint | None:
+    """What a sparse checkpoint is; None for a trunk."""
     try:
-        side = read_checkpoint(folder, name).document
+        return read_checkpoint(folder, name)
     except EncodingError:
         if not (folder / "config.json").is_file():
             raise
         return None
-    return side if isinstance(side, NeuralSide) else None
+
+
+def _side(folder: Path, name: str, which: str) -> NeuralSide | None:
+    checkpoint = _checkpoint(folder, name)
+    if checkpoint is None:
+        return None
+    side = checkpoint.query if which == "query" else checkpoint.document
+    if not isinstance(side, NeuralSide):
+        raise TrainingError(f"{name}: encodes a {which} without a network, which cannot be trained here")
+    if side.prompt or side.lowercase or side.own_terms:
+        raise TrainingError(
+            f"{name}: has a prompt, puts texts into lower case, or weighs a text's own tokens only, which would be lost; "
+            "name another model.base"
+        )
+    return side
 
 
 def _own_logits(side: NeuralSide | None) -> Tensor | None:

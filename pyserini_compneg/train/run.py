@@ -18,12 +18,13 @@ from sentence_transformers.sparse_encoder.losses import (
 )
 from transformers import EarlyStoppingCallback, PrinterCallback, ProgressCallback
 
+from pyserini_compneg.errors import TrainingError
 from pyserini_compneg.models import Head, model_folder
 from pyserini_compneg.train.config import TrainConfig, TrainingConfig
 from pyserini_compneg.train.dev import DevEvaluator
 from pyserini_compneg.train.encoder_module import EncoderModule
 from pyserini_compneg.train.examples import Example
-from pyserini_compneg.train.masked_lm import load_base, quiet_transformers
+from pyserini_compneg.train.masked_lm import has_two_encoders, load_base, quiet_transformers
 from pyserini_compneg.train.regularisation import AbsoluteFlops
 from pyserini_compneg.train.sparse_trainer import Reporting, SparseTrainer, last_checkpoint
 from pyserini_compneg.train.teacher import margins
@@ -97,8 +98,12 @@ def build_modules(config: TrainConfig, sources: Sequence[Sequence[Example]]) -> 
         vocabulary = _vocabulary(base.tokenizer, sources)
     document = EncoderModule(base, head, config.model.max_length, vocabulary)
     if config.model.shared:
+        if has_two_encoders(folder, config.model.base):
+            raise TrainingError(
+                f"{config.model.base}: has an encoder of its own for queries; set model.shared to false"
+            )
         return document, document
-    again = load_base(folder, config.model.base, head.signed)
+    again = load_base(folder, config.model.base, head.signed, "query")
     return EncoderModule(again, head, config.model.max_length, vocabulary), document
 
 

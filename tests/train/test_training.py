@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 from tiny_training import tiny_config, write_dataset
@@ -225,6 +226,45 @@ def test_other_architectures_are_refused(tmp_path):
         load_base(tmp_path, "owner/gpt", signed=False)
     assert str(error.value).startswith("owner/gpt: no masked language model can be made of it: ")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("bert", {"max_length": 65}, "model.max_length must be 64 or less for this model, got 65"),
+        ("opensearch", {}, "{}: has an encoder of its own for queries; set model.shared to false"),
+        ("opensearch", {"shared": False}, "{}: encodes a query without a network, which cannot be trained here"),
+        (
+            "legacy",
+            {},
+            "{}: has a prompt, puts texts into lower case, or weighs a text's own tokens only, which would be lost; "
+            "name another model.base",
+        ),
+        (
+            "bert",
+            {"head": "relu:sum"},
+            "head relu:sum: sums over all tokens, which the sliced head cannot; choose relu:max",
+        ),
+    ],
+)
+def test_models_that_cannot_be_trained(tmp_path, checkpoints, dataset, name, settings, message):
+    base = getattr(checkpoints, name)
+    with pytest.raises(TrainingError) as error:
+        train(tiny_config(base, dataset, steps=2, model=settings), tmp_path / "m")
+    assert str(error.value) == message.format(base)
+
+
+def test_training_goes_on_from_what_was_trained(tmp_path, checkpoints, dataset):
+    """Of two encoders each from its own."""
+    model = {"shared": False, "head": "snrelu:sum:0.1"}
+    train(tiny_config(checkpoints.bert, dataset, dev=False, steps=2, model=model), tmp_path / "first")
+    config = tiny_config(tmp_path / "first", dataset, dev=False, steps=1, learning_rate=0.0, model={"shared": False})
+    train(replace(config, model=replace(config.model, head=None)), tmp_path / "second")
+    first, second = (read_checkpoint(tmp_path / name) for name in ("first", "second"))
+    assert second.query.head == Head.parse("snrelu:sum:0.1")
+    assert not torch.equal(vectors(first.query), vectors(first.document))
+    for one, other in ((first.query, second.query), (first.document, second.document)):
+        torch.testing.assert_close(vectors(one), vectors(other))
 
 
 def test_a_trunk_that_lacks_weights_is_refused(tmp_path, checkpoints):
