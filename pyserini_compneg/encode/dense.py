@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from pyserini_compneg.models.model_sides import TEXT_FILES, WEIGHT_FILES
 MOST_DIMENSIONS = 4096
 """Of a vector in Anserini's dense indexes."""
 
+_NEEDED = "dense models need sentence-transformers; pip install 'pyserini_compneg[dense]'"
 _BATCH_SIZE = 32
 _FORMAT = 1
 """Counted up when a change here makes other vectors of the same model."""
@@ -87,6 +89,18 @@ def dense_model_hash(name: str) -> str:
     return content_hash(_files(model_folder(name)), {"format": _FORMAT})
 
 
+def check_dense_model(name: str) -> None:
+    """Makes sure, without loading it, that a model is there and what it runs on is installed.
+
+    Raises:
+        EncodingError: No model, or no sentence-transformers.
+        DownloadError: A model that cannot be had from the hub.
+    """
+    if find_spec("sentence_transformers") is None:
+        raise EncodingError(_NEEDED)
+    dense_model_hash(name)
+
+
 def similarities(name: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
     """How alike a model finds the two texts of each pair, as queries: their cosine, from -1 to 1.
 
@@ -128,7 +142,7 @@ def _load(folder: Path) -> Any:
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging as reports
     except ImportError:
-        raise EncodingError("dense models need sentence-transformers; pip install 'pyserini_compneg[dense]'") from None
+        raise EncodingError(_NEEDED) from None
     reports.disable_progress_bar()
     try:
         return SentenceTransformer(str(folder), local_files_only=True).eval()

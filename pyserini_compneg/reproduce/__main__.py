@@ -40,10 +40,11 @@ def _main(argv: Sequence[str] | None) -> None:
     from pyserini_compneg.datasets import open_dataset
     from pyserini_compneg.reproduce.experiment import Engine
     from pyserini_compneg.reproduce.protocol_file import read_protocol
-    from pyserini_compneg.reproduce.report import write_report
+    from pyserini_compneg.reproduce.report import check_packages, write_report
     from pyserini_compneg.reproduce.reproduction import reproduce
     from pyserini_compneg.reproduce.results import write_results
 
+    check_packages()
     several = len(args.encoder) > 1
     engines = [
         Engine(encoder, index, Path(encoder).name if several else "")

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from pyserini_compneg.datasets.dataset import Dataset
 from pyserini_compneg.datasets.opening import TITLES
-from pyserini_compneg.errors import ProtocolError
+from pyserini_compneg.errors import DownloadError, EncodingError, ProtocolError
 from pyserini_compneg.models import ModelOptions
 from pyserini_compneg.reproduce.curves import interference_curve, sweep_curve
 from pyserini_compneg.reproduce.examples import examples
 from pyserini_compneg.reproduce.experiment import Engine, Ran, run_protocol
+from pyserini_compneg.reproduce.methods import DENSE
 from pyserini_compneg.reproduce.protocol import Protocol
 from pyserini_compneg.reproduce.results import Curve, Example, Results
 from pyserini_compneg.reproduce.term_measures import LOWER_IS_BETTER
@@ -57,7 +58,7 @@ def reproduce(
     chosen = split or _split(protocol, dataset)
     dataset.part(chosen)
     with Workplace(folder, dataset, chosen, threads, model_options, dense_encoder) as place:
-        ran = run_protocol(protocol, place, engines, frozenset())
+        ran = run_protocol(protocol, place, engines, _without_dense(protocol, dense_encoder))
         searcher = place.searcher(engines[0].encoder, engines[0].index)
         return Results(
             protocol=protocol.name,
@@ -82,6 +83,23 @@ def reproduce(
             lower_is_better=tuple(name for name in protocol.measures if name in LOWER_IS_BETTER),
             papers_dataset=" or ".join(TITLES[kind] for kind in protocol.papers),
         )
+
+
+def _without_dense(protocol: Protocol, dense_encoder: str) -> frozenset[str]:
+    """The methods to leave out: the dense one, where its encoder cannot be had and there are others."""
+    methods = {row.method for section in protocol.sections for row in section.rows if row.method}
+    if DENSE not in methods:
+        return frozenset()
+    from pyserini_compneg.encode.dense import check_dense_model
+
+    try:
+        check_dense_model(dense_encoder)
+    except (DownloadError, EncodingError) as error:
+        if methods == {DENSE}:
+            raise
+        _logger.warning("rows of dense vectors are left out: %s", error)
+        return frozenset({DENSE})
+    return frozenset()
 
 
 def _split(protocol: Protocol, dataset: Dataset) -> str:

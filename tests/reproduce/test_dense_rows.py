@@ -5,6 +5,7 @@ from dense_encoder import StandInDenseEncoder
 from film_set import write_film_set
 
 from pyserini_compneg.datasets import open_dataset
+from pyserini_compneg.errors import DownloadError
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.reproduce.experiment import Engine
 from pyserini_compneg.reproduce.protocol_file import read_protocol
@@ -32,10 +33,10 @@ def run(tmp_path, monkeypatch):
     """Reproduces with stand-ins; gives the results and the stand-ins that were made."""
     monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
     dataset = open_dataset(write_film_set(tmp_path / "films"))
-    (tmp_path / "dense.yaml").write_text(PROTOCOL)
 
-    def run(name="a/model", labels=("",)):
+    def run(name="a/model", labels=("",), check=lambda model: None, text=PROTOCOL):
         made = []
+        (tmp_path / "dense.yaml").write_text(text)
 
         def encoder(model):
             assert model == name
@@ -44,6 +45,7 @@ def run(tmp_path, monkeypatch):
 
         monkeypatch.setattr("pyserini_compneg.encode.dense.DenseEncoder", encoder)
         monkeypatch.setattr("pyserini_compneg.encode.dense.dense_model_hash", lambda model: f"hash of {model}")
+        monkeypatch.setattr("pyserini_compneg.encode.dense.check_dense_model", check)
         engines = [Engine("bm25", label=label) for label in labels]
         protocol = read_protocol(str(tmp_path / "dense.yaml"))
         return reproduce(protocol, dataset, engines, tmp_path / "report", dense_encoder=name), made
@@ -80,3 +82,21 @@ def test_dense_rows_are_run_once_whatever_the_sparse_encoders(run):
     results, made = run(labels=("one", "two"))
     assert [row.name for row in results.sections[0].rows] == ["sparse [one]", "sparse [two]", "dense"]
     assert len(made) == 1
+
+
+def without(model):
+    raise DownloadError(f"{model}: not here")
+
+
+def test_dense_rows_are_left_out_where_there_is_no_model(run, caplog):
+    results, made = run(check=without)
+    assert made == []
+    assert [row.name for row in results.sections[0].rows] == ["sparse"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "rows of dense vectors are left out: a/model: not here"
+    ]
+
+
+def test_without_any_other_row_there_is_nothing_left(run):
+    with pytest.raises(DownloadError, match="^a/model: not here$"):
+        run(check=without, text=PROTOCOL.replace("method: operators", "method: dense"))

@@ -120,7 +120,7 @@ def test_markdown_escapes_every_sign_that_means_something(text):
 
 def test_latex_tables_are_of_booktabs_and_one_for_each_section(tables):
     assert tables.startswith("% Tables of a report of pyserini_compneg. In the preamble: \\usepackage{booktabs}\n")
-    for command in (r"\begin{table}", r"\toprule", r"\midrule", r"\bottomrule", r"\end{tabular}", r"\end{table}"):
+    for command in (r"\begin{table*}", r"\toprule", r"\midrule", r"\bottomrule", r"\end{tabular}", r"\end{table*}"):
         assert tables.count(command) == 3
     assert re.findall(r"\\caption\{(.*?) \(", tables) == ["Set difference", "Union", "Intersection"]
 
@@ -145,7 +145,7 @@ def test_latex_of_one_table():
     section = Section("A \\ B", 1200, tuple(rows), "vanilla", {})
     results = Results("p", "T", "A.", {}, {}, "true", ("R@100", "delta_mrr@10"), True, (section,))
     assert latex.render_tables([make_table(section, results)]).partition("\n\n")[2] == (
-        r"""\begin{table}
+        r"""\begin{table*}
 \centering\small
 \caption{A \textbackslash{} B (1,200 queries). A superscript names the methods that a value is significantly better """
         r"""than (paired t-test, p \ensuremath{<} 0.05, Holm's correction). Bold: the best value of ours. Paper: """
@@ -163,7 +163,7 @@ b & NRF\_2\textsuperscript{1} & A \ensuremath{-} \ensuremath{\pi}\textsubscript{
 \bottomrule
 \end{tabular}
 \par\smallskip{\footnotesize\textsuperscript{1} 90 \%}
-\end{table}
+\end{table*}
 """
     )
 

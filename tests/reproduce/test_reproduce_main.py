@@ -1,3 +1,4 @@
+import importlib.util
 import json
 import re
 
@@ -87,3 +88,12 @@ def test_one_line_for_what_is_wrong(films, tmp_path, capsys, monkeypatch, argume
 def test_an_index_for_each_encoder(films, capsys):
     assert main(["p.yaml", "--dataset", "x", "--encoder", "a", "b", "--index", "i", "--report", "r"]) == 2
     assert "--index must name one index for each --encoder, got 1 for 2" in capsys.readouterr().err
+
+
+def test_a_package_that_the_report_needs_is_missed_before_anything_is_run(films, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert main(["p.yaml", "--dataset", "films", "--report", "out"]) == 1
+    line = "error: a report needs the package jinja2; pip install 'pyserini_compneg[report]'\n"
+    assert capsys.readouterr().err == line
+    assert not (tmp_path / "out").exists()

@@ -29,6 +29,8 @@ SETTINGS = ("top_terms", "union", "intersection")
 class Filtering:
     """Ranks by what is wanted, without the documents that hold a negated term.
 
+    The weights that drop these say nothing of the terms, so its queries are not shown as weights.
+
     Args:
         context: The searcher.
         settings: ``top_terms``, how many terms of each negated atom leave documents out, 5 if it is not given;
@@ -50,10 +52,6 @@ class Filtering:
         """Ranks and filters."""
         rankings = search_composed(self._context, topics, self._filter(topics), k)
         return {qid: [hit for hit in hits if hit.score > 0] for qid, hits in rankings.items()}
-
-    def compose(self, topic: Topic) -> ScoringNode:
-        """The composed query."""
-        return self._filter([topic])[0]
 
     def _filter(self, topics: Sequence[Topic]) -> list[ScoringNode]:
         searcher = self._context.searcher

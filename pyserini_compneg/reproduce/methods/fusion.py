@@ -25,6 +25,8 @@ from pyserini_compneg.search import Hit
 class ScoreFusion:
     """Ranks by the exact scores of the atoms, fused.
 
+    Its queries hold factors between units, so they are not shown as weights of terms.
+
     Args:
         context: The searcher.
         settings: There are none.
@@ -44,10 +46,6 @@ class ScoreFusion:
     def search(self, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
         """Fuses and searches."""
         return search_composed(self._context, topics, self._fuse(topics), k)
-
-    def compose(self, topic: Topic) -> ScoringNode:
-        """The composed query."""
-        return self._fuse([topic])[0]
 
     def _fuse(self, topics: Sequence[Topic]) -> list[ScoringNode]:
         searcher = self._context.searcher

@@ -10,6 +10,7 @@ from pyserini_compneg.reproduce.report.tables import Entry, Line, Table
 
 _HEAD = """\
 % Tables of a report of pyserini_compneg. In the preamble: \\usepackage{booktabs}
+% They need the width of a page of two columns (table*); on a narrower one leave out the formulas.
 % Confidence intervals and the commands that compute the figures again are in report.html.
 """
 _TEXT = {
@@ -86,7 +87,7 @@ def _table(table: Table) -> str:
     legend = [table.legend[kind] for kind in ("letters", "best", "lower", "paper") if kind in table.legend]
     caption = " ".join([f"{escape(table.title)} ({table.queries}).", *map(escape, legend)])
     lines = [
-        r"\begin{table}",
+        r"\begin{table*}",
         r"\centering\small",
         f"\\caption{{{caption}}}",
         f"\\begin{{tabular}}{{{'l' if table.has_letters else ''}{columns}}}",
@@ -100,7 +101,7 @@ def _table(table: Table) -> str:
             f"\\par\\smallskip{{\\footnotesize\\textsuperscript{{{number}}} {escape(note)}}}"
             for number, note in enumerate(table.notes, 1)
         ),
-        r"\end{table}",
+        r"\end{table*}",
     ]
     return "\n".join(lines) + "\n"
 

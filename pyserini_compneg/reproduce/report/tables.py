@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_letters
 
 from pyserini_compneg.datasets.opening import TITLES
 from pyserini_compneg.eval.significance import LEVEL
+from pyserini_compneg.reproduce.report.commands import eval_command, uncomputed
 from pyserini_compneg.reproduce.report.numbers import formula_parts, shown, shown_difference, shown_interval, unit
 from pyserini_compneg.reproduce.results import Cell, Results, Row, Section
-from pyserini_compneg.reproduce.term_measures import TERM_MEASURES
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +130,7 @@ def make_table(section: Section, results: Results) -> Table:
             entries=tuple(_entry(_cell(row, measure), measure, letters, best[measure]) for measure in measures),
             note=notes.index(row.note) + 1 if row.note else 0,
             is_published_only=_is_published_only(row),
-            command=_eval_command(section, [row], measures),
+            command=eval_command(section, [row], measures),
         )
         for row in section.rows
     )
@@ -143,8 +142,8 @@ def make_table(section: Section, results: Results) -> Table:
         lines=lines,
         notes=notes,
         legend=_legend(lines, columns, results),
-        command=_eval_command(section, run, measures),
-        uncomputed=_uncomputed(run, measures),
+        command=eval_command(section, run, measures),
+        uncomputed=uncomputed(run, measures),
     )
 
 
@@ -233,23 +232,3 @@ def _legend(lines: Sequence[Line], columns: Sequence[Column], results: Results) 
     if any(line.is_published_only for line in lines):
         found["published"] = "Grey: published, not run here."
     return found
-
-
-def _eval_command(section: Section, rows: Sequence[Row], measures: Sequence[str]) -> str:
-    """What recomputes rows, in the folder of the report; of several runs a line for each."""
-    runs = [row.run for row in rows if row.run is not None]
-    options = [word for measure in measures if measure not in TERM_MEASURES for word in ("-m", measure)]
-    if not runs or not options:
-        return ""
-    command = shlex.join(["python", "-m", "pyserini_compneg.eval", "--qrels", section.qrels, *options])
-    first, *others = map(shlex.quote, runs)
-    separator = " \\\n    " if others else " "
-    return separator.join([command, f"--run {first}", *others])
-
-
-def _uncomputed(rows: Sequence[Row], measures: Sequence[str]) -> str:
-    names = [measure for measure in measures if rows and measure in TERM_MEASURES]
-    if not names:
-        return ""
-    reason = "count words in the texts of documents; the command that made this report computes them from the run files"
-    return f"{', '.join(names)} {reason}, which are kept."
