@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from pyserini_compneg.errors import EncodingError, TrainingError
-from pyserini_compneg.models.checkpoint import read_checkpoint
+from pyserini_compneg.models.checkpoint import Checkpoint, read_checkpoint
 from pyserini_compneg.models.heads import Head
 from pyserini_compneg.models.model_sides import NeuralSide
 
@@ -37,7 +38,7 @@ class MaskedLanguageModel(NamedTuple):
     head: Head | None
 
 
-def load_base(folder: Path, name: str, signed: bool) -> MaskedLanguageModel:
+def load_base(folder: Path, name: str, signed: bool, which: str = "document") -> MaskedLanguageModel:
     """Loads a checkpoint to start from.
 
     A trunk without a masked-language-model head gets one that is tied to its input embeddings, whose hidden layer
@@ -48,49 +49,84 @@ def load_base(folder: Path, name: str, signed: bool) -> MaskedLanguageModel:
         folder: Where it is.
         name: Its name, for messages.
         signed: Whether negative weights are to be learnt; then a new head's bias starts at 0, far from either sign.
+        which: ``query`` or ``document``: which of its encoders, where the checkpoint has two.
 
     Raises:
-        TrainingError: No BERT-like checkpoint.
+        TrainingError: No BERT-like checkpoint, or one that does more to texts than is trained here.
     """
-    from transformers import AutoModelForMaskedLM, AutoTokenizer
-    from transformers.utils import logging as reports
-
-    side = _side(folder, name)
-    place = side.folder if side else folder
-    reports.disable_progress_bar()
-    before = reports.get_verbosity()
-    reports.set_verbosity_error()
-    try:
-        model, report = AutoModelForMaskedLM.from_pretrained(place, local_files_only=True, output_loading_info=True)
-        tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True)
-    except Exception as cause:  # of torch, safetensors, transformers: without a common class
-        line = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
-        raise TrainingError(f"{name}: no masked language model can be made of it: {line[:200]}") from None
-    finally:
-        reports.set_verbosity(before)
+    side = _side(folder, name, which)
+    model, tokenizer, missing = _loaded(side.folder if side else folder, name)
     decoder = model.get_output_embeddings()
     if not isinstance(decoder, nn.Linear) or decoder.bias is None:
         raise TrainingError(f"{name}: {type(model).__name__} has no linear decoder with a bias; name a BERT-like model")
-    missing = set(report["missing_keys"])
     if not missing:
         return MaskedLanguageModel(model, tokenizer, _own_logits(side), side.head if side else None)
-    if place != folder or not _is_head(model, missing):
-        raise TrainingError(f"{name}: its weights lack {sorted(missing)[0]}, which is no part of a head")
+    if inside := sorted(weight for weight in missing if weight.startswith(f"{model.base_model_prefix}.")):
+        raise TrainingError(f"{name}: its weights lack {inside[0]}, which is no part of a head")
     _start_head(model, missing, 0.0 if signed else RARE_BIAS)
     own = torch.full((decoder.out_features,), OWN_LOGIT)
     own[tokenizer.all_special_ids] = 0.0
     return MaskedLanguageModel(model, tokenizer, own, None)
 
 
-def _side(folder: Path, name: str) -> NeuralSide | None:
-    """The documents' side of a sparse checkpoint; None for a trunk."""
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Keeps back what transformers tells of itself; what is wrong is said in this package's words."""
+    from transformers.utils import logging as reports
+
+    reports.disable_progress_bar()
+    before = reports.get_verbosity()
+    reports.set_verbosity_error()
     try:
-        side = read_checkpoint(folder, name).document
+        yield
+    finally:
+        reports.set_verbosity(before)
+
+
+def _loaded(folder: Path, name: str) -> tuple[Any, Any, set[str]]:
+    """The model, its tokenizer, and the names of the weights that the checkpoint lacks."""
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    try:
+        with quiet_transformers():
+            model, report = AutoModelForMaskedLM.from_pretrained(
+                folder, local_files_only=True, output_loading_info=True, dtype=torch.float32
+            )
+            return model, AutoTokenizer.from_pretrained(folder, local_files_only=True), set(report["missing_keys"])
+    except Exception as cause:  # of torch, safetensors, transformers: without a common class
+        line = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
+        raise TrainingError(f"{name}: no masked language model can be made of it: {line[:200]}") from None
+
+
+def has_two_encoders(folder: Path, name: str) -> bool:
+    """Whether a checkpoint encodes queries and documents differently."""
+    checkpoint = _checkpoint(folder, name)
+    return checkpoint is not None and checkpoint.query != checkpoint.document
+
+
+def _checkpoint(folder: Path, name: str) -> Checkpoint | None:
+    """What a sparse checkpoint is; None for a trunk."""
+    try:
+        return read_checkpoint(folder, name)
     except EncodingError:
         if not (folder / "config.json").is_file():
             raise
         return None
-    return side if isinstance(side, NeuralSide) else None
+
+
+def _side(folder: Path, name: str, which: str) -> NeuralSide | None:
+    checkpoint = _checkpoint(folder, name)
+    if checkpoint is None:
+        return None
+    side = checkpoint.query if which == "query" else checkpoint.document
+    if not isinstance(side, NeuralSide):
+        raise TrainingError(f"{name}: encodes a {which} without a network, which cannot be trained here")
+    if side.prompt or side.lowercase or side.own_terms:
+        raise TrainingError(
+            f"{name}: has a prompt, puts texts into lower case, or weighs a text's own tokens only, which would be lost; "
+            "name another model.base"
+        )
+    return side
 
 
 def _own_logits(side: NeuralSide | None) -> Tensor | None:
@@ -101,14 +137,10 @@ def _own_logits(side: NeuralSide | None) -> Tensor | None:
     return torch.nan_to_num(load_file(side.own_logits)["logits"], neginf=0.0)
 
 
-def _is_head(model: Any, missing: Iterable[str]) -> bool:
-    """Whether all that is missing is outside the trunk."""
-    return not any(name.startswith(f"{model.base_model_prefix}.") for name in missing)
-
-
 def _start_head(model: Any, missing: Iterable[str], bias: float) -> None:
-    """The layer before the decoder becomes the identity, the decoder's bias the one given."""
+    """The layer before the decoder becomes the identity, the decoder that of the embeddings, its bias the one given."""
     decoder = model.get_output_embeddings()
+    decoder.weight = model.get_input_embeddings().weight
     with torch.no_grad():
         for name, weight in model.named_parameters(remove_duplicate=False):
             if name not in missing or weight is decoder.weight:

@@ -17,16 +17,16 @@ from sentence_transformers.sparse_encoder.losses import (
     SpladeLoss,
 )
 from transformers import EarlyStoppingCallback, PrinterCallback, ProgressCallback
-from transformers.utils import logging as reports
 
+from pyserini_compneg.errors import TrainingError
 from pyserini_compneg.models import Head, model_folder
 from pyserini_compneg.train.config import TrainConfig, TrainingConfig
 from pyserini_compneg.train.dev import DevEvaluator
 from pyserini_compneg.train.encoder_module import EncoderModule
 from pyserini_compneg.train.examples import Example
-from pyserini_compneg.train.masked_lm import load_base
+from pyserini_compneg.train.masked_lm import has_two_encoders, load_base, quiet_transformers
 from pyserini_compneg.train.regularisation import AbsoluteFlops
-from pyserini_compneg.train.sparse_trainer import ProgressBar, SparseTrainer, last_checkpoint
+from pyserini_compneg.train.sparse_trainer import Reporting, SparseTrainer, last_checkpoint
 from pyserini_compneg.train.teacher import margins
 
 _NEGATIVE = "negative_{}"
@@ -61,7 +61,6 @@ def run_training(config: TrainConfig, sources: Sequence[Sequence[Example]], chec
     Raises:
         CompNegError: See :func:`~pyserini_compneg.train.train`.
     """
-    reports.disable_progress_bar()
     dev = DevEvaluator(config.dev, config.training.seed) if config.dev else None
     query, document = build_modules(config, sources)
     router = None if query is document else Router.for_query_document([query], [document])
@@ -81,7 +80,8 @@ def run_training(config: TrainConfig, sources: Sequence[Sequence[Example]], chec
     for printer in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(printer)
     found = last_checkpoint(checkpoints)
-    trainer.train(resume_from_checkpoint=str(found) if found else None)
+    with quiet_transformers():
+        trainer.train(resume_from_checkpoint=str(found) if found else None)
     if dev and dev.step != trainer.state.best_global_step:  # what is kept is not what was evaluated last
         dev(model, steps=trainer.state.best_global_step)
     return Trained(query, document, dev.results if dev else {}, trainer.state.log_history, dev)
@@ -89,7 +89,6 @@ def run_training(config: TrainConfig, sources: Sequence[Sequence[Example]], chec
 
 def build_modules(config: TrainConfig, sources: Sequence[Sequence[Example]]) -> tuple[EncoderModule, EncoderModule]:
     """The encoders of queries and documents as they are before training."""
-    torch.manual_seed(config.training.seed)
     folder, given = model_folder(config.model.base), config.model.head
     head = Head.parse(given) if given else None
     base = load_base(folder, config.model.base, head is not None and head.signed)
@@ -99,8 +98,12 @@ def build_modules(config: TrainConfig, sources: Sequence[Sequence[Example]]) -> 
         vocabulary = _vocabulary(base.tokenizer, sources)
     document = EncoderModule(base, head, config.model.max_length, vocabulary)
     if config.model.shared:
+        if has_two_encoders(folder, config.model.base):
+            raise TrainingError(
+                f"{config.model.base}: has an encoder of its own for queries; set model.shared to false"
+            )
         return document, document
-    again = load_base(folder, config.model.base, head.signed)
+    again = load_base(folder, config.model.base, head.signed, "query")
     return EncoderModule(again, head, config.model.max_length, vocabulary), document
 
 
@@ -145,7 +148,7 @@ def _loss(model: SparseEncoder, config: TrainConfig) -> SpladeLoss:
 
 
 def _callbacks(training: TrainingConfig, loss: SpladeLoss) -> list[Any]:
-    callbacks: list[Any] = [ProgressBar()]
+    callbacks: list[Any] = [Reporting()]
     if training.flops_warmup:
         callbacks.append(SpladeRegularizerWeightSchedulerCallback(loss, "quadratic", training.flops_warmup))
     if training.patience is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ from transformers import TrainerCallback
 
 from pyserini_compneg.errors import OutputError, TrainingError
 from pyserini_compneg.progress import progress
+from pyserini_compneg.train.encoder_module import EncoderModule
 
+_logger = logging.getLogger(__name__)
+_UNSAID = ("runtime", "samples_per_second", "steps_per_second", "epoch")
 _STATE = "state.pt"
 _WHOLE = "whole"
 """A file that is written last, so that what a kill left of a checkpoint is not taken for one."""
@@ -33,8 +37,8 @@ class SparseTrainer(SparseEncoderTrainer):  # type: ignore[misc]  # mypy is told
         loss = super().compute_loss(model, inputs, *arguments, **more)
         value = loss[0] if isinstance(loss, tuple) else loss
         if not torch.isfinite(value):
-            tokenizer = next(module.tokenizer for module in self.model.modules() if hasattr(module, "decoder"))
-            query = tokenizer.decode(ids, skip_special_tokens=True)
+            module = next(part for part in self.model.modules() if isinstance(part, EncoderModule))
+            query = module.tokenizer.decode(ids, skip_special_tokens=True)
             raise TrainingError(
                 f"the loss of step {self.state.global_step + 1} is {value.item()}, in the batch whose first query is "
                 f"{query!r:.80}; {self._last_good()}; lower training.learning_rate"
@@ -74,8 +78,11 @@ class SparseTrainer(SparseEncoderTrainer):  # type: ignore[misc]  # mypy is told
         self._load_from_checkpoint(self.state.best_model_checkpoint)
 
 
-class ProgressBar(TrainerCallback):  # type: ignore[misc]  # mypy is told nothing of transformers
-    """The package's own bar in place of transformers', which prints to standard output where there is no terminal."""
+class Reporting(TrainerCallback):  # type: ignore[misc]  # mypy is told nothing of transformers
+    """The package's own bar and lines, in place of transformers', which print to standard output; a last evaluation.
+
+    Without it the steps after the last multiple of ``eval_steps`` would be trained for nothing.
+    """
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Opens the bar."""
@@ -85,6 +92,14 @@ class ProgressBar(TrainerCallback):  # type: ignore[misc]  # mypy is told nothin
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Moves it."""
         self._bar.update(1)
+        if state.global_step >= state.max_steps and args.eval_strategy != "no":
+            control.should_evaluate = True
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, metrics: dict[str, float], **_: Any) -> None:
+        """Says how good the model is."""
+        values = {name.removeprefix("eval_"): value for name, value in metrics.items()}
+        shown = (f"{name} {value:.4g}" for name, value in values.items() if name not in _UNSAID)
+        _logger.info("step %d of %d: %s", state.global_step, state.max_steps, ", ".join(shown))
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Closes it."""

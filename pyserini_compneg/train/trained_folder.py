@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ from pyserini_compneg.train.config import SourceConfig, TrainConfig
 from pyserini_compneg.train.dev import DevEvaluator
 from pyserini_compneg.train.encoder_module import write_layout
 from pyserini_compneg.train.run import Trained
+from pyserini_compneg.train.training import LOG_FILE
 
-LOG_FILE, CURVE_FILE, RUN_FILE, CARD_FILE = "training_log.json", "learning_curve.png", "dev_run.txt", "README.md"
+CURVE_FILE, RUN_FILE, CARD_FILE = "learning_curve.png", "dev_run.txt", "README.md"
 _DEPTH = 100
 
 
@@ -27,8 +29,6 @@ def write_trained(folder: Path, config: TrainConfig, trained: Trained) -> None:
         config: What was trained.
         trained: The model and how it came about.
     """
-    import shutil
-
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     write_layout(folder, trained.query, trained.document)

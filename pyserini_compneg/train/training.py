@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import shutil
 from dataclasses import asdict
@@ -13,9 +12,11 @@ from pyserini_compneg.errors import OutputError, TrainingError
 from pyserini_compneg.train.config import TrainConfig
 from pyserini_compneg.train.examples import read_examples
 
-CONFIG_FILE = "training.json"
+LOG_FILE = "training_log.json"
+"""In the folder of a trained model: the configuration, the results, and what was logged."""
+
+_CONFIG_FILE = "training.json"
 _CHECKPOINTS = "checkpoints"
-_logger = logging.getLogger(__name__)
 
 
 def train(config: TrainConfig, output: str | Path, resume: bool = False, overwrite: bool = False) -> dict[str, float]:
@@ -38,10 +39,11 @@ def train(config: TrainConfig, output: str | Path, resume: bool = False, overwri
     """
     output = Path(os.path.realpath(output))
     place = output.with_name(f"{output.name}.training")
-    if output.exists() and not overwrite:
-        raise OutputError(f"{output}: exists already; choose another --output, or replace it with --overwrite")
+    _check_output(output, overwrite)
     examples = [read_examples(source, config.training.seed + number) for number, source in enumerate(config.data)]
-    _prepare(place, config, resume)
+    _prepare(place, config, resume, overwrite)
+    from safetensors import SafetensorError
+
     from pyserini_compneg.train.run import run_training
     from pyserini_compneg.train.trained_folder import write_trained
 
@@ -51,25 +53,37 @@ def train(config: TrainConfig, output: str | Path, resume: bool = False, overwri
         if output.exists():
             shutil.rmtree(output)
         os.replace(place / "model", output)
-    except OSError as cause:
-        reason = (cause.strerror or str(cause)).lower()
+    except (OSError, SafetensorError) as cause:
+        reason = (getattr(cause, "strerror", None) or str(cause)).lower()
         raise OutputError(f"{output}: cannot be written: {reason}; free some space, and go on with --resume") from None
     shutil.rmtree(place)
     return trained.results
 
 
-def _prepare(place: Path, config: TrainConfig, resume: bool) -> None:
+def _check_output(output: Path, overwrite: bool) -> None:
+    """Makes sure that nothing is replaced but a model, and that only if asked."""
+    if not output.exists():
+        return
+    if not overwrite:
+        raise OutputError(f"{output}: exists already; choose another --output, or replace it with --overwrite")
+    if not (output / LOG_FILE).is_file():
+        raise OutputError(f"{output}: is no model that was trained here (no {LOG_FILE}); choose another --output")
+
+
+def _prepare(place: Path, config: TrainConfig, resume: bool, overwrite: bool) -> None:
     """Makes the folder of what is unfinished, or checks that it is of the same training."""
     settings = json.loads(json.dumps(asdict(config)))
-    file = place / CONFIG_FILE
+    file = place / _CONFIG_FILE
     if resume and file.is_file():
         former = json.loads(file.read_text(encoding="utf-8"))
         if changed := [name for name in settings if settings[name] != former.get(name)]:
             raise TrainingError(
-                f"{place}: was begun with other settings ({', '.join(changed)}); take them back, or start anew without "
-                "--resume"
+                f"{place}: was begun with other settings ({', '.join(changed)}); take them back, or start anew with "
+                "--overwrite alone"
             )
         return
+    if place.exists() and not overwrite:
+        raise OutputError(f"{place}: has an unfinished training; go on with --resume, or start anew with --overwrite")
     try:
         if place.exists():
             shutil.rmtree(place)

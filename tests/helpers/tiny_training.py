@@ -1,7 +1,6 @@
 """Tiny datasets and settings for tests of training."""
 
 import json
-from dataclasses import replace
 
 from checkpoints import sample_texts
 
@@ -29,9 +28,9 @@ def tiny_config(base, dataset, dev=True, **changes):
     """A training on such a folder, evaluated on what it learns."""
     model = {"head": "relu:max", "max_length": 32, **changes.pop("model", {})}
     defaults = {"batch_size": 4, "learning_rate": 1e-3, "evaluate_every": 2, "warmup": 0.0}
-    config = TrainConfig(
+    return TrainConfig(
         ModelConfig(str(base), **model),
         (SourceConfig(str(dataset), "train"),),
         TrainingConfig(**{**defaults, **changes}),
+        DevConfig(str(dataset), "train", ("recip_rank", "P.1")) if dev else None,
     )
-    return replace(config, dev=DevConfig(str(dataset), "train", ("recip_rank", "P.1"))) if dev else config

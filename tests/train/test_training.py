@@ -1,5 +1,10 @@
 """Whole trainings of tiny models."""
 
+import json
+import re
+import shutil
+from dataclasses import replace
+
 import pytest
 from tiny_training import tiny_config, write_dataset
 
@@ -8,13 +13,14 @@ from pyserini_compneg.errors import OutputError, TrainingError
 torch = pytest.importorskip("torch", reason="training runs on torch")
 pytest.importorskip("sentence_transformers", reason="training builds on sentence-transformers")
 
-from safetensors.torch import load_file  # noqa: E402
+from safetensors.torch import load_file, save_file  # noqa: E402
 
 from pyserini_compneg.models import Head, read_checkpoint  # noqa: E402
 from pyserini_compneg.models.torch_model import TorchModel  # noqa: E402
 from pyserini_compneg.train import train  # noqa: E402
 from pyserini_compneg.train.encoder_module import EncoderModule  # noqa: E402
 from pyserini_compneg.train.masked_lm import load_base  # noqa: E402
+from pyserini_compneg.train.run import _outside  # noqa: E402
 from pyserini_compneg.train.sparse_trainer import SparseTrainer  # noqa: E402
 
 
@@ -88,8 +94,26 @@ def test_other_settings_are_no_resumption(tmp_path, checkpoints, dataset, monkey
     with pytest.raises(TrainingError) as error:
         train(tiny_config(checkpoints.bert, dataset, steps=3), tmp_path / "m", resume=True)
     assert str(error.value) == (
-        f"{tmp_path}/m.training: was begun with other settings (training); take them back, or start anew without "
-        "--resume"
+        f"{tmp_path}/m.training: was begun with other settings (training); take them back, or start anew with "
+        "--overwrite alone"
+    )
+
+
+def test_an_unfinished_training_is_not_thrown_away_by_mistake(tmp_path, checkpoints, dataset):
+    (tmp_path / "m.training").mkdir()
+    with pytest.raises(OutputError) as error:
+        train(tiny_config(checkpoints.bert, dataset, steps=2), tmp_path / "m")
+    assert str(error.value) == (
+        f"{tmp_path}/m.training: has an unfinished training; go on with --resume, or start anew with --overwrite"
+    )
+
+
+def test_only_models_are_replaced(tmp_path, checkpoints, dataset):
+    (tmp_path / "m").mkdir()
+    with pytest.raises(OutputError) as error:
+        train(tiny_config(checkpoints.bert, dataset, steps=2), tmp_path / "m", overwrite=True)
+    assert str(error.value) == (
+        f"{tmp_path}/m: is no model that was trained here (no training_log.json); choose another --output"
     )
 
 
@@ -167,3 +191,99 @@ def test_the_folder_is_what_was_trained(tmp_path, checkpoints, trunk, dataset, s
     with torch.no_grad():
         torch.testing.assert_close(module(features)["sentence_embedding"], ours, atol=1e-5, rtol=1e-5)
     assert (ours != 0).any()
+
+
+def test_the_last_steps_are_evaluated_too(tmp_path, checkpoints, dataset, caplog):
+    train(tiny_config(checkpoints.bert, dataset, steps=5, evaluate_every=3), tmp_path / "m")
+    log = json.loads((tmp_path / "m" / "training_log.json").read_text())["log"]
+    assert [entry["step"] for entry in log if "eval_recip_rank" in entry] == [3, 5]
+
+
+def test_the_learning_rate_of_the_head_is_for_what_follows_the_trunk(trunk, checkpoints):
+    for base in (trunk, checkpoints.distilbert):
+        module = EncoderModule(load_base(base, "m", signed=False), Head(), 32, None)
+        pattern = _outside(module.model.base_model_prefix)
+        names = [f"model.0.{name}" for name, _ in module.named_parameters()]
+        matched = {name for name in names if re.search(pattern, name)}
+        assert matched == {name for name in names if not name.startswith("model.0.model.bert.")} - {
+            name for name in names if name.startswith("model.0.model.distilbert.")
+        }
+        assert 0 < len(matched) < len(names)
+
+
+def test_a_training_that_gets_no_better_ends_early(tmp_path, checkpoints, dataset):
+    config = tiny_config(checkpoints.bert, dataset, steps=40, learning_rate=0.0, patience=2)
+    train(config, tmp_path / "m")
+    log = json.loads((tmp_path / "m" / "training_log.json").read_text())["log"]
+    assert max(entry["step"] for entry in log) == 6
+
+
+def test_other_architectures_are_refused(tmp_path):
+    from transformers import GPT2Config
+
+    GPT2Config(n_layer=1).save_pretrained(tmp_path)
+    with pytest.raises(TrainingError) as error:
+        load_base(tmp_path, "owner/gpt", signed=False)
+    assert str(error.value).startswith("owner/gpt: no masked language model can be made of it: ")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("bert", {"max_length": 65}, "model.max_length must be 64 or less for this model, got 65"),
+        ("opensearch", {}, "{}: has an encoder of its own for queries; set model.shared to false"),
+        ("opensearch", {"shared": False}, "{}: encodes a query without a network, which cannot be trained here"),
+        (
+            "legacy",
+            {},
+            "{}: has a prompt, puts texts into lower case, or weighs a text's own tokens only, which would be lost; "
+            "name another model.base",
+        ),
+        (
+            "bert",
+            {"head": "relu:sum"},
+            "head relu:sum: sums over all tokens, which the sliced head cannot; choose relu:max",
+        ),
+    ],
+)
+def test_models_that_cannot_be_trained(tmp_path, checkpoints, dataset, name, settings, message):
+    base = getattr(checkpoints, name)
+    with pytest.raises(TrainingError) as error:
+        train(tiny_config(base, dataset, steps=2, model=settings), tmp_path / "m")
+    assert str(error.value) == message.format(base)
+
+
+def test_training_goes_on_from_what_was_trained(tmp_path, checkpoints, dataset):
+    """Of two encoders each from its own."""
+    model = {"shared": False, "head": "snrelu:sum:0.1"}
+    train(tiny_config(checkpoints.bert, dataset, dev=False, steps=2, model=model), tmp_path / "first")
+    config = tiny_config(tmp_path / "first", dataset, dev=False, steps=1, learning_rate=0.0, model={"shared": False})
+    train(replace(config, model=replace(config.model, head=None)), tmp_path / "second")
+    first, second = (read_checkpoint(tmp_path / name) for name in ("first", "second"))
+    assert second.query.head == Head.parse("snrelu:sum:0.1")
+    assert not torch.equal(vectors(first.query), vectors(first.document))
+    for one, other in ((first.query, second.query), (first.document, second.document)):
+        torch.testing.assert_close(vectors(one), vectors(other))
+
+
+def test_a_trunk_that_lacks_weights_is_refused(tmp_path, checkpoints):
+    shutil.copytree(checkpoints.bert, tmp_path / "m")
+    kept = {
+        name: weight for name, weight in load_file(tmp_path / "m" / "model.safetensors").items() if ".1." not in name
+    }
+    save_file(kept, tmp_path / "m" / "model.safetensors", {"format": "pt"})
+    with pytest.raises(
+        TrainingError, match="owner/m: its weights lack bert.encoder.layer.1.*, which is no part of a head"
+    ):
+        load_base(tmp_path / "m", "owner/m", signed=False)
+
+
+def test_a_new_head_matches_texts_by_their_words(trunk):
+    """Before anything is learnt, a text's own tokens are among its terms, and its vector is sparse."""
+    base = load_base(trunk, "trunk", signed=False)
+    module = EncoderModule(base, Head(), 32, None).eval()
+    vector = module(module.preprocess(["films about spies"]))["sentence_embedding"][0]
+    own = base.tokenizer("films about spies", add_special_tokens=False)["input_ids"]
+    assert (vector[own] > 0).all()
+    assert (vector > 0).sum() < 0.5 * len(vector)

@@ -1,0 +1,96 @@
+"""Distillation: margins of bi-encoders and cross-encoders, and what is learnt of them."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from checkpoints import sample_texts
+from tiny_training import tiny_config, write_lines
+
+from pyserini_compneg.errors import TrainingError
+from pyserini_compneg.train.config import SourceConfig, TeacherConfig
+from pyserini_compneg.train.examples import Example
+
+torch = pytest.importorskip("torch", reason="training runs on torch")
+models = pytest.importorskip("sentence_transformers", reason="training builds on sentence-transformers")
+
+from pyserini_compneg.train import train  # noqa: E402
+from pyserini_compneg.train.teacher import margins  # noqa: E402
+
+EXAMPLES = [
+    Example("spy films", "a spy in Vienna", ("a film about cats", "music")),
+    Example("cats", "a film about cats", ("music", "a spy in Vienna")),
+]
+
+
+@pytest.fixture(scope="module")
+def bi_encoder(checkpoints, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("teachers") / "bi"
+    models.SentenceTransformer(str(checkpoints.distilbert)).save_pretrained(str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cross_encoder(checkpoints, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("teachers") / "cross"
+    torch.manual_seed(0)
+    models.CrossEncoder(str(checkpoints.bert), num_labels=1).save_pretrained(str(folder))
+    return folder
+
+
+def expected(score):
+    return [[score(e.query, e.positive) - score(e.query, other) for other in e.negatives] for e in EXAMPLES]
+
+
+def test_margins_of_a_bi_encoder(bi_encoder):
+    model = models.SentenceTransformer(str(bi_encoder))
+
+    def score(query, text):
+        return 20 * model.similarity_pairwise(model.encode([query]), model.encode([text])).item()
+
+    found = margins(TeacherConfig(str(bi_encoder), 20.0), EXAMPLES)
+    assert [pytest.approx(row, abs=1e-3) for row in expected(score)] == found
+    assert any(abs(margin) > 0.01 for row in found for margin in row)
+
+
+def test_margins_of_a_cross_encoder(cross_encoder):
+    model = models.CrossEncoder(str(cross_encoder))
+    found = margins(TeacherConfig(str(cross_encoder)), EXAMPLES)
+    rows = expected(lambda query, text: float(model.predict([(query, text)])[0]))
+    assert [pytest.approx(row, abs=1e-4) for row in rows] == found
+
+
+def test_a_teacher_needs_negatives(bi_encoder):
+    with pytest.raises(TrainingError) as error:
+        margins(TeacherConfig(str(bi_encoder)), [Example("spy films", "a spy")])
+    assert str(error.value) == (
+        "a teacher compares two documents, and query 'spy films' has no negative; give its source data.negatives, or "
+        "leave the teacher out"
+    )
+
+
+def test_what_is_no_teacher(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(TrainingError) as error:
+        margins(TeacherConfig(str(tmp_path)), EXAMPLES)
+    message = str(error.value)
+    assert message.startswith(f"{tmp_path}: cannot be loaded as a teacher: ")
+    assert "\n" not in message
+
+
+def test_margins_are_learnt(tmp_path, checkpoints, bi_encoder):
+    texts = sample_texts(16)
+    lines = [
+        {"query": " ".join(own.split()[:6]), "positive": own, "negative": other}
+        for own, other in zip(texts[::2], texts[1::2], strict=True)
+    ]
+    write_lines(tmp_path / "pairs.jsonl", lines)
+    config = replace(
+        tiny_config(checkpoints.bert, tmp_path, dev=False, steps=60, batch_size=8, learning_rate=5e-3),
+        data=(SourceConfig(str(tmp_path / "pairs.jsonl")),),
+        teacher=TeacherConfig(str(bi_encoder), 5.0),
+    )
+    train(config, tmp_path / "m")
+    log = json.loads((tmp_path / "m" / "training_log.json").read_text())["log"]
+    losses = [entry["base_loss"] for entry in log if "base_loss" in entry]
+    assert losses[-1] < 0.1 * losses[0]
