@@ -123,8 +123,8 @@ def _side(folder: Path, name: str, which: str) -> NeuralSide | None:
         raise TrainingError(f"{name}: encodes a {which} without a network, which cannot be trained here")
     if side.prompt or side.lowercase or side.own_terms:
         raise TrainingError(
-            f"{name}: has a prompt, puts texts into lower case, or weighs a text's own tokens only, which would be lost; "
-            "name another model.base"
+            f"{name}: has a prompt, puts texts into lower case, or weighs a text's own tokens only, which would be "
+            "lost; name another model.base"
         )
     return side
 
