@@ -102,15 +102,13 @@ def _tree(
     subtracted = [(text,) for text in polynomial.subtracted if vectors.get(text)]
     degree = max(map(len, products))
     members = products + subtracted
+    signs = [1] * len(products) + [-1] * len(subtracted)
     shares = [math.prod(factors[text] for text in member) * _gain(unit, degree - len(member)) for member in members]
     children: list[ScoringNode] = []
-    for member, share in zip(members, shares, strict=True):
+    for member, sign, share in zip(members, signs, shares, strict=True):
         first, *others = (vectors[text] for text in member)
-        weights = whole(first, fineness * share / min(shares), LARGEST_WEIGHT)
-        if len(children) >= len(products):
-            children.append(Linear(scale(weights, -1)))
-        else:
-            children.append(Product((weights, *others), power=1.0) if others else Linear(weights))
+        weights = scale(whole(first, fineness * share / min(shares), LARGEST_WEIGHT), sign)
+        children.append(Product((weights, *others), power=1.0) if others else Linear(weights))
     return children[0] if len(children) == 1 else Sum(tuple(children))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pyserini_compneg.compose import query_terms
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.expression import format_expression
-from pyserini_compneg.reproduce.experiment import RanSection
+from pyserini_compneg.reproduce.experiment import RanSection, read_topics_as
 from pyserini_compneg.reproduce.methods.method import ComposingMethod
 from pyserini_compneg.reproduce.results import Example, Weight
 from pyserini_compneg.reproduce.scoring import RanRow
@@ -59,7 +59,8 @@ def _example(
 ) -> Example:
     relevant = {docid for docid, value in judged.items() if value > 0}
     first, other = (_first(one, topic.qid) for one in (row, baseline))
-    positive, negative = _terms(row, topic)
+    (read,) = read_topics_as(row.plan.reads, [topic])
+    positive, negative = _terms(row, read)
     values = section.section.per_query
     return Example(
         section=section.plan.title,
@@ -67,7 +68,7 @@ def _example(
         baseline=baseline.name,
         qid=topic.qid,
         text=topic.text,
-        expression=format_expression(topic.expression) if topic.expression is not None else "",
+        expression=format_expression(read.expression) if read.expression is not None else "",
         measure=measure,
         value=values[row.name][topic.qid][measure],
         baseline_value=values[baseline.name][topic.qid][measure],

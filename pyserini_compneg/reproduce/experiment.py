@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from pyserini_compneg.datasets.topics import Topic
-from pyserini_compneg.errors import ProtocolError
+from pyserini_compneg.datasets.topics import Topic, decompose_topics
+from pyserini_compneg.decompose import Decomposition, decompose, undivided
+from pyserini_compneg.errors import DecompositionError, ProtocolError
 from pyserini_compneg.eval.runs import read_run
+from pyserini_compneg.expression import Atom
 from pyserini_compneg.progress import progress
 from pyserini_compneg.reproduce.methods import DENSE, Context, make_method
 from pyserini_compneg.reproduce.methods.method import Method
@@ -96,7 +98,7 @@ def run_protocol(protocol: Protocol, place: Workplace, engines: Sequence[Engine]
             ran = []
             for job in rows:
                 before = time.monotonic()
-                path, was_there = _run(job, plan, topics, place, protocol.hits)
+                path, was_there = _run(job, plan, read_topics_as(job.plan.reads, topics), place, protocol.hits)
                 ran.append(RanRow(job.plan, job.name, job.method, path, read_run(path)))
                 idle += was_there * (time.monotonic() - before)
                 bar.update()
@@ -138,6 +140,26 @@ def _jobs(section: SectionPlan, engines: Sequence[Engine], skip: frozenset[str],
 def _run(job: _Job, section: SectionPlan, topics: Sequence[Topic], place: Workplace, hits: int) -> tuple[Path, bool]:
     name = f"{section.title}-{job.name}"
     return place.run(name, job.depends_on, topics, job.method.search, hits, tag="compneg")
+
+
+def read_topics_as(reads: str, topics: Sequence[Topic]) -> list[Topic]:
+    """The topics with what is made of their texts.
+
+    Args:
+        reads: One of ``READINGS``. A text that cues say nothing of what is wanted in stays one atom.
+        topics: The topics of a dataset.
+    """
+    if reads == "expression":
+        return list(topics)
+    plain = [replace(topic, expression=Atom(topic.text), composed=None, plain=True) for topic in topics]
+    return decompose_topics(plain, _decomposed) if reads == "cues" else plain
+
+
+def _decomposed(text: str) -> Decomposition:
+    try:
+        return decompose(text)
+    except DecompositionError:
+        return undivided(text)
 
 
 def _members(section: SectionPlan, topics: Sequence[Topic]) -> list[Topic]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+READINGS = ("expression", "text", "cues")
+
 
 @dataclass(frozen=True, slots=True)
 class RowPlan:
@@ -17,6 +19,8 @@ class RowPlan:
         method: A name in ``reproduce.methods``; None for a row that is only published.
         settings: The method's settings.
         ablation: What is left out of query vectors, one of ``ABLATIONS``; None for nothing.
+        reads: What is made of a query's text: ``expression``, what the dataset says that it means; ``text``, one atom;
+            ``cues``, what its cue phrases say that it means.
         published: The paper's figures by measure.
         note: What the reader has to know.
         swept: Where the row is a part of a sweep, the sweep's name, and the value of the setting that it varies.
@@ -27,6 +31,7 @@ class RowPlan:
     method: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     ablation: str | None = None
+    reads: str = "expression"
     published: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
     swept: tuple[str, float] | None = None

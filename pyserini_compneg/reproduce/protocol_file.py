@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.errors import ProtocolError
-from pyserini_compneg.reproduce.protocol import Interference, Protocol, RowPlan, SectionPlan
+from pyserini_compneg.reproduce.protocol import READINGS, Interference, Protocol, RowPlan, SectionPlan
 
 _FOLDER = "protocols"
 _SPECIMEN = "see the files in pyserini_compneg/reproduce/protocols"
@@ -18,7 +19,7 @@ def protocol_names() -> list[str]:
     """The protocols that come with the package.
 
     >>> protocol_names()
-    ['dense', 'excluir', 'figure3', 'nevir', 'settings', 'table1', 'table3', 'widdows']
+    ['decomposition', 'dense', 'excluir', 'exclusion', 'figure3', 'nevir', 'settings', 'table1', 'table3', 'widdows']
     """
     return sorted(
         entry.name.removesuffix(".yaml")
@@ -153,10 +154,13 @@ def _row(node: _Node, measures: tuple[str, ...]) -> RowPlan:
         method=node.get("method", str, None),
         settings=node.get("settings", dict, {}),
         ablation=node.get("ablation", str, None),
+        reads=node.get("reads", str, READINGS[0]),
         published={name: value for name, value in zip(measures, published, strict=False) if value is not None},
         note=node.get("note", str, ""),
     )
     node.done()
+    if row.reads not in READINGS:
+        raise ProtocolError(f"{node.place}: 'reads' must be one of {', '.join(READINGS)}, got {row.reads!r}")
     return row
 
 
@@ -168,13 +172,11 @@ def _sweep(node: _Node, row: RowPlan, rows: list[RowPlan]) -> str:
         raise ProtocolError(f"{node.place}: 'values' must be numbers, got {values}")
     node.done()
     rows += [
-        RowPlan(
-            f"{row.name}, {symbol} = {value:g}",
-            row.formula,
-            row.method,
-            {**row.settings, setting: value},
-            row.ablation,
-            note=row.note,
+        replace(
+            row,
+            name=f"{row.name}, {symbol} = {value:g}",
+            settings={**row.settings, setting: value},
+            published={},
             swept=(row.name, float(value)),
         )
         for value in values

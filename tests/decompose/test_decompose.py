@@ -66,6 +66,8 @@ def test_readings(text, expression):
         "Who wrote No Country for Old Men?",
         "To Be or Not to Be",
         "Doctors Without Borders",
+        "history of doctors without borders",
+        "What are the risks of not including women in trials?",
         "Who founded Doctors Without Borders?",
         "Without Remorse",
         "Girl, Interrupted",

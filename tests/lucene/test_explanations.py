@@ -11,7 +11,7 @@ from score_oracle import score
 from test_exactness import SHAPES, few
 
 from pyserini_compneg.compose import Linear, Max, Product, Sum, to_json
-from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.errors import CollectionError, IndexFormatError
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.search import SignedImpactSearcher
 
@@ -100,6 +100,14 @@ def test_a_conjunction_of_very_many_tuples_is_one_part(tmp_path):
     assert explanation.contributions == (("conjunction of 2", 140.0**2),)
     assert explanation.score == 140.0**2
     assert rooted.contributions == (("conjunction of 2", 280.0),)
+
+
+def test_a_score_beyond_floats_is_an_error_here_as_in_a_search(tmp_path):
+    index = write_index(tmp_path / "index", {"d": {"a": 1 << 20}})
+    with SignedImpactSearcher(index, NoEncoder()) as searcher, pytest.raises(IndexFormatError) as caught:
+        searcher.explain(Product(({"a": 1e18},) * 3, 1.0), "d")
+    said = "a score is beyond 3.4e38: the query has too large weights or too many conjuncts"
+    assert str(caught.value) == f"{index}: cannot be searched: {said}"
 
 
 def test_unknown_documents(tmp_path):

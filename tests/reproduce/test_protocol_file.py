@@ -97,6 +97,10 @@ def test_a_sweep_is_a_row_for_each_value():
         (("splits: [dev]", "splits: [dev]\nhits: true"), ": 'hits' must be a int, got bool"),
         (("{name: a, method: operators}", "{name: a}"), ": sections[0]: no row has a method"),
         (("{name: a,", "{name: a, methods: b,"), ": sections[0]: rows[0]: unknown key 'methods'; expected one of "),
+        (
+            ("{name: a,", "{name: a, reads: marks,"),
+            ": sections[0]: rows[0]: 'reads' must be one of expression, text, cues, got 'marks'",
+        ),
         (("{name: a,", "{name: a, published: [1, 2],"), ": sections[0]: rows[0]: 'published' must be figures in "),
         (("{name: a,", "{name: a, published: [x],"), ": sections[0]: rows[0]: 'published' must be figures in "),
         (

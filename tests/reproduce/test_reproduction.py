@@ -7,11 +7,13 @@ import pytest
 from film_set import write_film_set
 
 from pyserini_compneg.datasets import open_dataset
+from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.runs import read_run
+from pyserini_compneg.expression import Atom
 from pyserini_compneg.index import build_index
-from pyserini_compneg.reproduce.experiment import Engine
+from pyserini_compneg.reproduce.experiment import Engine, read_topics_as
 from pyserini_compneg.reproduce.protocol_file import read_protocol
 from pyserini_compneg.reproduce.reproduction import reproduce
 from pyserini_compneg.reproduce.results import as_json, write_results
@@ -185,3 +187,20 @@ def test_what_cannot_be_run(run, dataset, changes, options, message, tmp_path):
         run(*changes, **options)
     assert str(caught.value).startswith(message.format(folder=dataset.folder))
     assert not (tmp_path / "report" / "runs").exists()
+
+
+def test_what_is_read_of_a_text(run):
+    marked = "{name: disentangled, formula: A − B*, method: operators, settings: {difference: disentangled}}"
+    cues = marked.replace("{name: disentangled,", "{name: cues, reads: cues,")
+    text = "{name: text, reads: text, method: operators}"
+    results = run((marked, f"{marked}\n      - {cues}\n      - {text}"))
+    values = results.sections[0].per_query
+    assert values["cues"] == values["disentangled"]
+    assert values["text"] == values["vanilla"]
+    shown = {example.method: example.expression for example in results.examples}
+    assert " NOT " in shown["cues"]
+
+
+def test_a_text_that_wants_nothing_stays_whole(tmp_path):
+    topics = [Topic("q", "not dogs", Atom("not dogs"), plain=True)]
+    assert [topic.expression for topic in read_topics_as("cues", topics)] == [Atom("not dogs")]

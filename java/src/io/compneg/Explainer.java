@@ -45,7 +45,7 @@ final class Explainer {
     }
     plan.root.bound(channels, new double[plan.channels()], new int[1], 1);
     plan.root.score(channels, new int[1], 1);
-    explanation.put("score", (double) (float) plan.root.value[0]);
+    explanation.put("score", (double) WindowScorer.finite(plan.root.value[0]));
     explanation.put("matched", plan.root.gain[0] > 0);
     return explanation;
   }
