@@ -106,16 +106,18 @@ def plot_curve(path: Path, log: list[dict[str, Any]], measure: str | None) -> No
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7, 4), layout="constrained")
+    curves = {"loss": [(entry["step"], entry["loss"]) for entry in log if "loss" in entry]}
+    if measure:
+        name = f"eval_{measure}"
+        curves[f"{measure} on dev"] = [(entry["step"], entry[name]) for entry in log if name in entry]
+    figure = Figure(figsize=(7, 1 + 2.5 * len(curves)), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    axes.set_xlabel("step")
-    axes.set_ylabel("loss")
-    losses = [(entry["step"], entry["loss"]) for entry in log if "loss" in entry]
-    axes.plot(*zip(*losses, strict=True) if losses else ([], []), color="tab:blue", label="loss")
-    values = [(entry["step"], entry[f"eval_{measure}"]) for entry in log if f"eval_{measure}" in entry]
-    if values:
-        other = axes.twinx()
-        other.set_ylabel(f"{measure} on dev")
-        other.plot(*zip(*values, strict=True), color="tab:orange", marker="o", label=measure)
+    panels = figure.subplots(len(curves), sharex=True, squeeze=False)[:, 0]
+    for axes, (label, points) in zip(panels, curves.items(), strict=True):
+        axes.plot(
+            [step for step, _ in points], [value for _, value in points], marker="." if len(points) < 50 else None
+        )
+        axes.set_ylabel(label)
+        axes.grid(alpha=0.3)
+    panels[-1].set_xlabel("step")
     figure.savefig(path, dpi=120)
