@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 
 from pyserini_compneg.errors import OutputError, TrainingError
@@ -15,6 +16,7 @@ from pyserini_compneg.train.examples import read_examples
 LOG_FILE = "training_log.json"
 """In the folder of a trained model: the configuration, the results, and what was logged."""
 
+_PACKAGES = ("torch", "transformers", "sentence_transformers", "accelerate", "datasets", "matplotlib")
 _CONFIG_FILE = "training.json"
 _CHECKPOINTS = "checkpoints"
 
@@ -39,6 +41,7 @@ def train(config: TrainConfig, output: str | Path, resume: bool = False, overwri
     """
     output = Path(os.path.realpath(output))
     place = output.with_name(f"{output.name}.training")
+    _check_packages()
     _check_output(output, overwrite)
     examples = [read_examples(source, config.training.seed + number) for number, source in enumerate(config.data)]
     _prepare(place, config, resume, overwrite)
@@ -58,6 +61,11 @@ def train(config: TrainConfig, output: str | Path, resume: bool = False, overwri
         raise OutputError(f"{output}: cannot be written: {reason}; free some space, and go on with --resume") from None
     shutil.rmtree(place)
     return trained.results
+
+
+def _check_packages() -> None:
+    if missing := [name for name in _PACKAGES if find_spec(name) is None]:
+        raise TrainingError(f"training needs {', '.join(missing)}; pip install 'pyserini_compneg[train]'")
 
 
 def _check_output(output: Path, overwrite: bool) -> None:

@@ -9,7 +9,7 @@ from pyserini_compneg.eval.__main__ import main as evaluate
 from pyserini_compneg.index.__main__ import main as index
 from pyserini_compneg.lucene import Manifest
 from pyserini_compneg.search.__main__ import main as search
-from pyserini_compneg.train import read_config
+from pyserini_compneg.train import read_config, training
 from pyserini_compneg.train.__main__ import main
 from pyserini_compneg.train.recipe_file import located, recipe_names
 
@@ -79,7 +79,16 @@ def test_what_is_neither_a_file_nor_a_recipe(capsys):
     assert message == f"error: table9: neither a file nor a recipe; the recipes are: {', '.join(recipe_names())}\n"
 
 
-def test_what_is_there_is_not_replaced_unless_asked(place, capsys):
+def test_packages_that_are_missing(place, monkeypatch, capsys):
+    monkeypatch.setattr(training, "find_spec", lambda name: None if name in ("accelerate", "datasets") else name)
+    (place / "c.yaml").write_text(CONFIG.format(base="m", shared="true"))
+    assert main([str(place / "c.yaml"), "--output", str(place / "model")]) == 1
+    message = "error: training needs accelerate, datasets; pip install 'pyserini_compneg[train]'\n"
+    assert capsys.readouterr().err == message
+
+
+def test_what_is_there_is_not_replaced_unless_asked(place, monkeypatch, capsys):
+    monkeypatch.setattr(training, "find_spec", str)
     (place / "c.yaml").write_text(CONFIG.format(base="m", shared="true"))
     (place / "model").mkdir()
     assert main([str(place / "c.yaml"), "--output", str(place / "model")]) == 1

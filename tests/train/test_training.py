@@ -6,14 +6,17 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from tiny_training import tiny_config, write_dataset
+from checkpoints import sample_texts
+from tiny_training import tiny_config, write_dataset, write_lines
 
 from pyserini_compneg.errors import OutputError, TrainingError
+from pyserini_compneg.train.config import SourceConfig
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
 pytest.importorskip("sentence_transformers", reason="training builds on sentence-transformers")
 
 from safetensors.torch import load_file, save_file  # noqa: E402
+from sentence_transformers import SparseEncoder  # noqa: E402
 
 from pyserini_compneg.models import Head, read_checkpoint  # noqa: E402
 from pyserini_compneg.models.torch_model import TorchModel  # noqa: E402
@@ -58,10 +61,20 @@ def test_64_pairs_are_learnt_by_heart(tmp_path, checkpoints):
     assert results["P.1"] == results["recip_rank"] == 1.0
 
 
-@pytest.mark.parametrize("killed_at", [3, 5])
-def test_a_killed_training_goes_on_as_if_nothing_had_happened(tmp_path, checkpoints, dataset, monkeypatch, killed_at):
-    """Over three epochs of three batches each; checkpoints are at every second step."""
+@pytest.mark.parametrize(("killed_at", "tables"), [(3, 1), (5, 1), (5, 2)])
+def test_a_killed_training_goes_on_as_if_nothing_had_happened(
+    tmp_path, checkpoints, dataset, monkeypatch, killed_at, tables
+):
+    """Over three epochs of three batches each; checkpoints are at every second step.
+
+    Examples with and without negatives are in tables of their own, from which batches are drawn in turn.
+    """
     config = tiny_config(checkpoints.bert, dataset, steps=8, model={"head": "snrelu:sum:0.1"})
+    if tables == 2:
+        texts = sample_texts(16)
+        lines = [{"query": text[:20], "positive": text, "negative": f"not {text}"} for text in texts[10:]]
+        write_lines(tmp_path / "triples.jsonl", lines)
+        config = replace(config, data=(*config.data, SourceConfig(str(tmp_path / "triples.jsonl"))))
     expected = train(config, tmp_path / "whole")
     step = SparseTrainer.training_step
 
@@ -287,3 +300,26 @@ def test_a_new_head_matches_texts_by_their_words(trunk):
     own = base.tokenizer("films about spies", add_special_tokens=False)["input_ids"]
     assert (vector[own] > 0).all()
     assert (vector > 0).sum() < 0.5 * len(vector)
+
+
+@pytest.mark.parametrize("model", [{}, {"vocabulary": "training"}, {"shared": False}])
+def test_sentence_transformers_loads_what_has_no_sign(tmp_path, checkpoints, dataset, model):
+    train(tiny_config(checkpoints.bert, dataset, dev=False, steps=2, model=model), tmp_path / "m")
+    loaded = SparseEncoder(str(tmp_path / "m"))
+    ids = torch.tensor([[2, 30, 40, 3], [2, 50, 3, 0]])
+    checkpoint = read_checkpoint(tmp_path / "m")
+    for task, side in (("query", checkpoint.query), ("document", checkpoint.document)):
+        features = {"input_ids": ids, "attention_mask": (ids > 0).long()}
+        with torch.no_grad():
+            theirs = loaded(features, task=task)["sentence_embedding"]
+        torch.testing.assert_close(vectors(side), theirs, atol=1e-5, rtol=1e-5)
+        assert (theirs > 0).any()
+
+
+@pytest.mark.parametrize(("start", "head"), [("bert", "snrelu:sum:0.1"), ("trunk", "relu:max")])
+def test_sentence_transformers_refuses_what_it_lacks(tmp_path, checkpoints, trunk, dataset, start, head):
+    """Rather than giving other vectors."""
+    base = trunk if start == "trunk" else checkpoints.bert
+    train(tiny_config(base, dataset, dev=False, steps=1, model={"head": head}), tmp_path / "m")
+    with pytest.raises((TypeError, ValueError)):
+        SparseEncoder(str(tmp_path / "m"))

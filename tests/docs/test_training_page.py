@@ -1,0 +1,51 @@
+"""What the page on training shows is what there is."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tiny_training import write_dataset
+
+import pyserini_compneg.train
+from pyserini_compneg.train import read_config
+from pyserini_compneg.train.config import DevConfig, ModelConfig, SourceConfig, TeacherConfig, TrainingConfig
+from pyserini_compneg.train.recipe_file import recipe_names
+
+PAGE = (Path(pyserini_compneg.train.__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
+
+
+def test_the_configuration_shows_every_key(tmp_path):
+    block = re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1]
+    (tmp_path / "c.yaml").write_text(block)
+    config = read_config(tmp_path / "c.yaml")
+    assert config.teacher and config.dev and config.training.patience == 5
+    for kind in (ModelConfig, SourceConfig, TeacherConfig, DevConfig, TrainingConfig):
+        for key in kind.__dataclass_fields__:
+            assert re.search(rf"\b{key}:", block), key
+
+
+def test_every_recipe_is_in_the_table():
+    rows = [line for line in PAGE.splitlines() if line.startswith("| `") and line.count("|") == 4 and "`table" in line]
+    rows += [line for line in PAGE.splitlines() if line.startswith(("| `filmsets-", "| `nevir-split-"))]
+    named = set(re.findall(r"`((?:table\d|filmsets|nevir-split)-[\w-]+)`", "\n".join(rows)))
+    suffixes = re.findall(r"`-([\w]+)`", "\n".join(rows))
+    named |= {f"filmsets-full-{suffix}" for suffix in suffixes}
+    assert named == set(recipe_names())
+
+
+def test_the_dense_row(tmp_path, monkeypatch, request):
+    """On a tiny dataset and a tiny model."""
+    pytest.importorskip("sentence_transformers", reason="dense models are those of sentence-transformers")
+    pytest.importorskip("accelerate", reason="its trainer needs it")
+    write_dataset(tmp_path / "films", 4)
+    monkeypatch.chdir(tmp_path)
+    [code] = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    for shown, used in (
+        ("data/quest", "films"),
+        ("domain-train", "train"),
+        ("facebook/contriever-msmarco", str(request.getfixturevalue("checkpoints").distilbert)),
+    ):
+        assert shown in code
+        code = code.replace(shown, used)
+    exec(code, {})
+    assert (tmp_path / "models" / "table4-dense" / "modules.json").is_file()
