@@ -60,7 +60,7 @@ def compose_topics(
             batch = qids[start : start + batch_size]
             for qid, node in zip(batch, compose([queries[qid] for qid in batch]), strict=True):
                 if is_empty(node):
-                    _logger.warning("query %s finds nothing: none of its terms is known", qid)
+                    _logger.warning("query %s finds nothing: it wants no term that is known", qid)
                 if output_format == "jsonl":
                     handle.write(composed_line(qid, contents[qid], node, read.get(qid)) + "\n")
                 elif not is_empty(node):

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pyserini_compneg.errors import MeasureError
 
 CONTRASTS = ("paired_accuracy", "right_rank", "delta_recall@1", "delta_mrr@10")
-"""Examples of the names; ``delta_recall`` and ``delta_mrr`` take any cutoff."""
+"""Examples of the names; ``delta_recall`` and ``delta_mrr`` take any cutoff, ``right_rank`` may have one."""
 
-_NAMES = re.compile(r"(paired_accuracy|right_rank)|(delta_recall|delta_mrr)@(-?\d{1,9})", re.ASCII)
+_NAMES = re.compile(r"(paired_accuracy|right_rank)|(right_rank|delta_recall|delta_mrr)@(-?\d{1,9})", re.ASCII)
 _Qrels = Mapping[str, Mapping[str, int]]
 _Run = Mapping[str, Mapping[str, float]]
 _Pair = tuple[str, str]
@@ -28,7 +28,7 @@ class Contrast:
 
     Attributes:
         kind: ``paired_accuracy``, ``right_rank``, ``delta_recall`` or ``delta_mrr``.
-        cutoff: The rank N of the last two, from 1.
+        cutoff: The rank N of the last two, and of ``right_rank`` where it has one, from 1.
     """
 
     kind: str
@@ -53,6 +53,7 @@ def contrast_values(contrast: Contrast, qrels: _Qrels, run: _Run) -> dict[str, f
 
     - ``right_rank``: [s(q, d⁺) > s(q, d⁻)]. A document that the run lacks is below all that it has; a tie, be it of
       two missing documents, is not right.
+    - ``right_rank@N``: the same of a run of the first N documents.
     - ``paired_accuracy``: 1 where both queries of a pair are right, for both of them; their mean is that over pairs.
       A pair judges the same two documents, each query the other way round.
     - ``delta_recall@N``: R@N(d⁺) − R@N(d⁻), from −1 to 1, where R@N(d) is 1 if d is among the first N, else 0.
@@ -71,15 +72,15 @@ def contrast_values(contrast: Contrast, qrels: _Qrels, run: _Run) -> dict[str, f
     Source: Weller et al. 2024 (NevIR), Section 4.1, for ``paired_accuracy``; MTEB has R@1 = 1 for both queries, in runs
     of the two documents alone, which is the same but for ties: there trec_eval's code decides by docid. Zhang et al.
     2024 (ExcluIR), Eq. 1 and the sentence after it, for the others. Their released scorer reads 10 documents a query
-    and counts what is not among them as not retrieved, which is ``right_rank`` of a run of that length.
+    and counts what is not among them as not retrieved, which is ``right_rank@10``.
 
     >>> contrast_values(Contrast("delta_mrr", 10), {"1": {"a": 1, "b": 0}}, {"1": {"b": 2.0, "a": 1.0}})
     {'1': -0.5}
     """
     pairs = {qid: _judged_pair(contrast, qid, judged) for qid, judged in qrels.items()}
-    if contrast.cutoff is not None:
+    if contrast.cutoff is not None and contrast.kind != "right_rank":
         return {qid: _difference(contrast, run.get(qid, {}), pair) for qid, pair in pairs.items()}
-    right = {qid: _is_right(run.get(qid, {}), pair) for qid, pair in pairs.items()}
+    right = {qid: _is_right(_cut(run.get(qid, {}), contrast.cutoff), pair) for qid, pair in pairs.items()}
     if contrast.kind == "right_rank":
         return {qid: float(value) for qid, value in right.items()}
     return {qid: float(right[qid] and right[partner]) for qid, partner in partners(qrels).items()}
@@ -121,6 +122,14 @@ def _judged_pair(contrast: Contrast, qid: str, judged: Mapping[str, int]) -> _Pa
             f"query {qid!r} has {len(relevant)} and {len(excluded)}"
         )
     return relevant[0], excluded[0]
+
+
+def _cut(scores: Mapping[str, float], cutoff: int | None) -> Mapping[str, float]:
+    """The first documents only."""
+    if cutoff is None or len(scores) <= cutoff:
+        return scores
+    ranked = sorted(scores, key=lambda docid: (_single(scores[docid]), docid), reverse=True)
+    return {docid: scores[docid] for docid in ranked[:cutoff]}
 
 
 def _is_right(scores: Mapping[str, float], pair: _Pair) -> bool:

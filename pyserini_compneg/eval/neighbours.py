@@ -9,6 +9,7 @@ from typing import Any
 from pyserini_compneg.eval.term_frequencies import words_of
 
 _LEAST_DOCUMENTS = 5
+_MOST_SHARE = 0.1
 
 
 class WordNeighbours:
@@ -20,9 +21,12 @@ class WordNeighbours:
     Args:
         texts: The documents.
         least_documents: Words of fewer documents are nobody's neighbours: they would be it by chance.
+        most_share: Nor are words of a larger share of the documents, such as "the", which say nothing of a meaning.
     """
 
-    def __init__(self, texts: Iterable[str], least_documents: int = _LEAST_DOCUMENTS) -> None:
+    def __init__(
+        self, texts: Iterable[str], least_documents: int = _LEAST_DOCUMENTS, most_share: float = _MOST_SHARE
+    ) -> None:
         import numpy as np
         from scipy.sparse import csr_matrix
 
@@ -34,7 +38,12 @@ class WordNeighbours:
         self._numbers, self._words = numbers, list(numbers)
         self._documents = np.asarray(incidence.sum(axis=0)).ravel()
         self._by_word = incidence.T.tocsr()
-        self._able = self._documents >= least_documents
+        self._common = self._documents > most_share * len(rows)
+        self._able = (self._documents >= least_documents) & ~self._common
+
+    def is_common(self, word: str) -> bool:
+        """Whether a word is in too many documents to mean anything in particular."""
+        return word in self._numbers and bool(self._common[self._numbers[word]])
 
     def of(self, words: Collection[str], other_than: Collection[str] = (), count: int = 10) -> list[str]:
         """The words that are closest to one of some words, and closer to it than to any of others.
@@ -48,7 +57,7 @@ class WordNeighbours:
             The closest first, equal ones in the order of the alphabet.
 
         >>> texts = ["war soldier", "war soldier spy", "war", "spy code", "spy"] * 5
-        >>> WordNeighbours(texts).of(["war"], other_than=["spy"])
+        >>> WordNeighbours(texts, most_share=1.0).of(["war"], other_than=["spy"])
         ['soldier']
         """
         import numpy as np

@@ -163,6 +163,10 @@ class ImpactReader:
         packed = self._call(self._searcher.explain, query.encode(), docid.encode())
         return None if packed is None else json.loads(bytes(packed.tostring()))
 
+    def has(self, docid: str) -> bool:
+        """Whether there is a document of that id."""
+        return self.explain('{"vector": {"_": 1}}', docid) is not None
+
     def raw(self, docid: str) -> str | None:
         """The stored source of a document; None when it is unknown or was not stored."""
         packed = self._call(self._searcher.raw, docid.encode())

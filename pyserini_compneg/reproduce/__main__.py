@@ -38,6 +38,7 @@ def _main(argv: Sequence[str] | None) -> None:
     if len(indexes) != len(args.encoder):
         parser.error(f"--index must name one index for each --encoder, got {len(indexes)} for {len(args.encoder)}")
     from pyserini_compneg.datasets import open_dataset
+    from pyserini_compneg.eval.table import run_labels
     from pyserini_compneg.reproduce.experiment import Engine
     from pyserini_compneg.reproduce.protocol_file import read_protocol
     from pyserini_compneg.reproduce.report import check_packages, write_report
@@ -45,11 +46,8 @@ def _main(argv: Sequence[str] | None) -> None:
     from pyserini_compneg.reproduce.results import write_results
 
     check_packages()
-    several = len(args.encoder) > 1
-    engines = [
-        Engine(encoder, index, Path(encoder).name if several else "")
-        for encoder, index in zip(args.encoder, indexes, strict=True)
-    ]
+    labels = run_labels(args.encoder) if len(args.encoder) > 1 else [""]
+    engines = [Engine(*values) for values in zip(args.encoder, indexes, labels, strict=True)]
     results = reproduce(
         read_protocol(args.protocol),
         open_dataset(args.dataset),

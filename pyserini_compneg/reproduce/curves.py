@@ -56,9 +56,12 @@ def sweep_curve(section: RanSection, measure: str) -> Curve:
     ends = dict.fromkeys((xs[0], xs[-1]))
     series: dict[str, list[Point]] = {}
     for row in section.rows:
-        places = [row.plan.swept] if row.plan.swept is not None else [(row.name, x) for x in ends]
+        label = row.name.removeprefix(row.plan.name)
+        places = [row.plan.swept] if row.plan.swept is not None else [(row.plan.name, x) for x in ends]
         for name, x in places:
-            series.setdefault(name, []).append(_point(qids, per_query[row.name], measure, dict.fromkeys(qids, x)))
+            series.setdefault(f"{name}{label}", []).append(
+                _point(qids, per_query[row.name], measure, dict.fromkeys(qids, x))
+            )
     title = f"{section.plan.title}: {measure}"
     return Curve(title, section.plan.sweep, measure, {name: tuple(points) for name, points in series.items()})
 

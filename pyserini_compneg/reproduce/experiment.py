@@ -14,12 +14,12 @@ from pyserini_compneg.errors import DecompositionError, ProtocolError
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.progress import progress
-from pyserini_compneg.reproduce.methods import DENSE, Context, make_method
+from pyserini_compneg.reproduce.methods import DENSE, Context, DenseContext, make_method
 from pyserini_compneg.reproduce.methods.method import Method
 from pyserini_compneg.reproduce.protocol import Protocol, RowPlan, SectionPlan
 from pyserini_compneg.reproduce.results import Section
 from pyserini_compneg.reproduce.scoring import RanRow, Scorer
-from pyserini_compneg.reproduce.versions import versions
+from pyserini_compneg.reproduce.versions import code_fingerprint
 from pyserini_compneg.reproduce.workplace import Workplace, index_fingerprint
 
 
@@ -60,11 +60,13 @@ class Ran(NamedTuple):
 
     Attributes:
         sections: Its sections.
-        seconds: What the runs took that were not there already.
+        seconds: What making runs took.
+        made: How many were made; the others were there already.
     """
 
     sections: list[RanSection]
     seconds: float
+    made: int
 
 
 def run_protocol(protocol: Protocol, place: Workplace, engines: Sequence[Engine], skip: frozenset[str]) -> Ran:
@@ -88,7 +90,7 @@ def run_protocol(protocol: Protocol, place: Workplace, engines: Sequence[Engine]
             f"{place.dataset.folder}: split {place.split} has no query of protocol {protocol.name}: "
             f"{', '.join(repr(name) for section in protocol.sections for name in section.templates)}"
         )
-    started, idle, sections = time.monotonic(), 0.0, []
+    seconds, made, sections = 0.0, 0, []
     jobs = [_jobs(section, engines, skip, place) for section, _ in plans]
     if not any(jobs):
         raise ProtocolError(f"protocol {protocol.name}: all of its methods ({', '.join(sorted(skip))}) are left out")
@@ -97,14 +99,15 @@ def run_protocol(protocol: Protocol, place: Workplace, engines: Sequence[Engine]
         for (plan, topics), rows in zip(plans, jobs, strict=True):
             ran = []
             for job in rows:
-                before = time.monotonic()
+                started = time.monotonic()
                 path, was_there = _run(job, plan, read_topics_as(job.plan.reads, topics), place, protocol.hits)
+                if not was_there:
+                    seconds, made = seconds + time.monotonic() - started, made + 1
                 ran.append(RanRow(job.plan, job.name, job.method, path, read_run(path)))
-                idle += was_there * (time.monotonic() - before)
                 bar.update()
             if ran:
                 sections.append(RanSection(plan, topics, ran, scorer.section(plan, topics, ran)))
-    return Ran(sections, time.monotonic() - started - idle)
+    return Ran(sections, seconds, made)
 
 
 class _Job(NamedTuple):
@@ -120,21 +123,29 @@ def _jobs(section: SectionPlan, engines: Sequence[Engine], skip: frozenset[str],
     for row in section.rows:
         if row.method is None or row.method in skip:
             continue
-        is_dense = row.method == DENSE
-        for engine in engines[:1] if is_dense else engines:
+        if row.method == DENSE:
+            method = make_method(row.method, row.settings, DenseContext(place.dense, place.threads))
+            jobs.append(_Job(row, row.name, method, _depends_on(row) | {"dense": place.dense_fingerprint()}))
+            continue
+        for engine in engines:
             searcher = place.searcher(engine.encoder, engine.index, row.ablation)
-            method = make_method(row.method, row.settings, Context(searcher, place.threads, place.dense))
-            depends_on = {
-                "version": versions().get("pyserini_compneg"),
-                "method": row.method,
-                "settings": dict(row.settings),
-                "ablation": row.ablation,
-                "encoder": None if is_dense else engine.encoder,
-                "index": place.dense_fingerprint() if is_dense else index_fingerprint(searcher.reader.folder),
+            method = make_method(row.method, row.settings, Context(searcher, place.threads))
+            encoded = {
+                "encoder": place.encoder_fingerprint(engine.encoder),
+                "index": index_fingerprint(searcher.reader.folder),
             }
-            label = "" if is_dense else engine.label
-            jobs.append(_Job(row, f"{row.name} [{label}]" if label else row.name, method, depends_on))
+            name = f"{row.name} [{engine.label}]" if engine.label else row.name
+            jobs.append(_Job(row, name, method, _depends_on(row) | encoded))
     return jobs
+
+
+def _depends_on(row: RowPlan) -> dict[str, object]:
+    return {
+        "code": code_fingerprint(),
+        "method": row.method,
+        "settings": dict(row.settings),
+        "ablation": row.ablation,
+    }
 
 
 def _run(job: _Job, section: SectionPlan, topics: Sequence[Topic], place: Workplace, hits: int) -> tuple[Path, bool]:

@@ -83,7 +83,7 @@ class Protocol:
         title: The heading.
         about: What it is, for the reader of the report.
         datasets: The kinds of datasets that it can be run on.
-        papers: Those that the published figures are of.
+        papers: The splits, by kind of dataset, that the published figures are of.
         splits: The splits by preference; the first that the dataset has is taken.
         measures: The measures, the main one first.
         sections: The tables.
@@ -96,7 +96,7 @@ class Protocol:
     title: str
     about: str
     datasets: tuple[str, ...]
-    papers: tuple[str, ...]
+    papers: Mapping[str, tuple[str, ...]]
     splits: tuple[str, ...]
     measures: tuple[str, ...]
     sections: tuple[SectionPlan, ...]

@@ -93,8 +93,8 @@ class _Node:
     def done(self) -> None:
         for key in self.content:
             if key not in self._asked:
-                known = ", ".join(sorted(self._asked))
-                raise ProtocolError(f"{self.place}: unknown key {key!r}; expected one of {known}")
+                known = f"; expected one of {', '.join(sorted(self._asked))}" if self._asked else ""
+                raise ProtocolError(f"{self.place}: unknown key {key!r}{known}")
 
 
 def _kind(value: Any) -> str:
@@ -107,21 +107,31 @@ def _protocol(name: str, node: _Node) -> Protocol:
     _check_distinct([section.title for section in sections], "section", node.place)
     found = node.get("interference", dict, None)
     datasets = node.texts("datasets")
+    hits = node.get("hits", int, 1000)
+    if not measures or hits < 1:
+        raise ProtocolError(f"{node.place}: needs a measure, and 'hits' of 1 or more, got {len(measures)} and {hits}")
     protocol = Protocol(
         name=name,
         title=node.get("title", str),
         about=" ".join(node.get("about", str).split()),
         datasets=datasets,
-        papers=node.texts("papers", ()),
+        papers=_papers(node, datasets),
         splits=node.texts("splits"),
         measures=measures,
         sections=sections,
-        hits=node.get("hits", int, 1000),
+        hits=hits,
         examples=node.get("examples", int, 0),
         interference=None if found is None else _interference(_Node(found, f"{node.place}: interference"), sections),
     )
     node.done()
     return protocol
+
+
+def _papers(node: _Node, datasets: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    papers = _Node(node.get("papers", dict, {}), f"{node.place}: papers")
+    found = {kind: papers.texts(kind) for kind in datasets if kind in papers.content}
+    papers.done()
+    return found
 
 
 def _section(node: _Node, measures: tuple[str, ...]) -> SectionPlan:

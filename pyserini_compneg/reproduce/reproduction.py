@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 
+from pyserini_compneg.compose import DEFAULT_OPERATORS, WEIGHT_SCALE
 from pyserini_compneg.datasets.dataset import Dataset
 from pyserini_compneg.datasets.opening import TITLES
 from pyserini_compneg.errors import DownloadError, EncodingError, ProtocolError
@@ -57,9 +59,9 @@ def reproduce(
         raise ProtocolError(f"{dataset.folder} is of the kind {dataset.kind}; protocol {protocol.name} is for: {kinds}")
     chosen = split or _split(protocol, dataset)
     dataset.part(chosen)
+    left_out = _left_out(protocol, dense_encoder)
     with Workplace(folder, dataset, chosen, threads, model_options, dense_encoder) as place:
-        ran = run_protocol(protocol, place, engines, _without_dense(protocol, dense_encoder))
-        searcher = place.searcher(engines[0].encoder, engines[0].index)
+        ran = run_protocol(protocol, place, engines, frozenset({DENSE} if left_out else ()))
         return Results(
             protocol=protocol.name,
             title=protocol.title,
@@ -69,27 +71,63 @@ def reproduce(
                 "kind": dataset.kind,
                 "split": chosen,
                 "provenance": dataset.provenance,
-                "documents": searcher.num_docs,
+                "documents": place.document_count(),
                 "queries": len(place.topics),
             },
-            settings={"encoder": ", ".join(engine.encoder for engine in engines), "hits": protocol.hits, **versions()},
+            settings=_settings(protocol, place, engines, left_out),
             command=command,
             measures=protocol.measures,
-            is_papers=dataset.kind in protocol.papers,
+            is_papers=chosen in protocol.papers.get(dataset.kind, ()),
             sections=tuple(section.section for section in ran.sections),
-            curves=tuple(_curves(protocol, ran, dense_encoder)),
-            examples=tuple(_examples(protocol, ran, place, lambda docid: _title(searcher.doc(docid), docid))),
+            curves=() if left_out else tuple(_curves(protocol, ran, dense_encoder)),
+            examples=tuple(_examples(protocol, ran, place)),
             seconds=ran.seconds,
+            runs_made=ran.made,
             lower_is_better=tuple(name for name in protocol.measures if name in LOWER_IS_BETTER),
-            papers_dataset=" or ".join(TITLES[kind] for kind in protocol.papers),
+            papers_dataset=_papers_dataset(protocol),
         )
 
 
-def _without_dense(protocol: Protocol, dense_encoder: str) -> frozenset[str]:
-    """The methods to leave out: the dense one, where its encoder cannot be had and there are others."""
-    methods = {row.method for section in protocol.sections for row in section.rows if row.method}
-    if DENSE not in methods:
-        return frozenset()
+def _settings(
+    protocol: Protocol, place: Workplace, engines: Sequence[Engine], left_out: str
+) -> dict[str, str | int | float]:
+    """What the figures depend on, besides what the rows say."""
+    found: dict[str, str | int | float] = {"hits": protocol.hits}
+    methods = _methods(protocol)
+    if methods != {DENSE}:
+        for engine in engines:
+            manifest = place.searcher(engine.encoder, engine.index).reader.manifest
+            about = {} if manifest is None else {**manifest.settings, "impact scale": manifest.impact_scale}
+            listed = ", ".join(f"{name} {value}" for name, value in about.items())
+            name = f"encoder [{engine.label}]" if engine.label else "encoder"
+            found[name] = f"{engine.encoder} ({listed})" if listed else engine.encoder
+        if place.model_options is not None:
+            found["model options"] = repr(place.model_options)
+        found["query weights"] = f"round(weight * {WEIGHT_SCALE:g})"
+        found["operators, where a row does not say"] = ", ".join(
+            f"{field.name} {getattr(DEFAULT_OPERATORS, field.name)}" for field in fields(DEFAULT_OPERATORS)
+        )
+    if left_out:
+        found["left out"] = left_out
+    elif DENSE in methods or protocol.interference:
+        found["dense encoder"] = place.dense_encoder
+    return {**found, **versions()}
+
+
+def _papers_dataset(protocol: Protocol) -> str:
+    """Such as ``QUEST (domain-test)``."""
+    return " or ".join(f"{TITLES[kind]} ({', '.join(splits)})" for kind, splits in protocol.papers.items())
+
+
+def _methods(protocol: Protocol) -> set[str]:
+    return {row.method for section in protocol.sections for row in section.rows if row.method}
+
+
+def _left_out(protocol: Protocol, dense_encoder: str) -> str:
+    """What a dense encoder that cannot be had leaves out; empty if there is nothing, or it can be had."""
+    methods = _methods(protocol)
+    if DENSE not in methods and protocol.interference is None:
+        return ""
     from pyserini_compneg.encode.dense import check_dense_model
 
     try:
@@ -97,9 +135,13 @@ def _without_dense(protocol: Protocol, dense_encoder: str) -> frozenset[str]:
     except (DownloadError, EncodingError) as error:
         if methods == {DENSE}:
             raise
-        _logger.warning("rows of dense vectors are left out: %s", error)
-        return frozenset({DENSE})
-    return frozenset()
+        parts = (["rows of dense vectors"] if DENSE in methods else []) + (
+            ["the curve by similarity"] if protocol.interference else []
+        )
+        message = f"{' and '.join(parts)}: {error}"
+        _logger.warning("left out: %s", message)
+        return message
+    return ""
 
 
 def _split(protocol: Protocol, dataset: Dataset) -> str:
@@ -117,20 +159,15 @@ def _curves(protocol: Protocol, ran: Ran, dense_encoder: str) -> Iterator[Curve]
     if protocol.interference is not None:
         from pyserini_compneg.encode.dense import similarities
 
-        yield interference_curve(
-            protocol.interference, ran.sections, measure, lambda pairs: similarities(dense_encoder, pairs)
-        )
+        plan = protocol.interference
+        if any(section.plan.title == plan.section for section in ran.sections):
+            yield interference_curve(plan, ran.sections, measure, lambda pairs: similarities(dense_encoder, pairs))
     for section in ran.sections:
         if section.plan.sweep:
             yield sweep_curve(section, measure)
 
 
-def _examples(protocol: Protocol, ran: Ran, place: Workplace, title: Callable[[str], str]) -> Iterator[Example]:
+def _examples(protocol: Protocol, ran: Ran, place: Workplace) -> Iterator[Example]:
     if protocol.examples:
         for section in ran.sections:
-            yield from examples(section, protocol.measures[0], protocol.examples, place.qrels, title)
-
-
-def _title(document: object, docid: str) -> str:
-    title = document.get("title") if isinstance(document, dict) else None
-    return title if isinstance(title, str) and title.strip() else docid
+            yield from examples(section, protocol.measures[0], protocol.examples, place.qrels, place.title)

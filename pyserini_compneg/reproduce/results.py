@@ -159,7 +159,8 @@ class Results:
         sections: The tables.
         curves: The curves, if the protocol has any.
         examples: The best and the worst queries.
-        seconds: How long the runs took, cached ones not counted.
+        seconds: How long it took to make the runs that were not there.
+        runs_made: How many these are.
         lower_is_better: The measures of which this holds.
         papers_dataset: The dataset of the paper, such as ``QUEST``; empty where there are no figures of a paper.
     """
@@ -176,6 +177,7 @@ class Results:
     curves: tuple[Curve, ...] = ()
     examples: tuple[Example, ...] = ()
     seconds: float = 0.0
+    runs_made: int = 0
     lower_is_better: tuple[str, ...] = ()
     papers_dataset: str = ""
 

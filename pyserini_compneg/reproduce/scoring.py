@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyserini_compneg.datasets.topics import Topic
-from pyserini_compneg.errors import ProtocolError
+from pyserini_compneg.errors import MeasureError, ProtocolError
 from pyserini_compneg.eval import Measure, evaluate, parse_measures
 from pyserini_compneg.eval.rows import PerQuery, compare_rows, make_rows
 from pyserini_compneg.eval.rows import Row as EvaluatedRow
@@ -53,6 +53,9 @@ class Scorer:
         self._place = place
         self._judged = parse_measures(name for name in names if name not in TERM_MEASURES)
         by_name = {measure.name: measure for measure in self._judged}
+        for name in names:
+            if name not in by_name and name not in TERM_MEASURES:
+                raise MeasureError(f"measure {name!r} is several; name them one by one")
         self._measures = [by_name.get(name) or Measure(name, None) for name in names]
         self._counted = [name for name in names if name in TERM_MEASURES]
         self._terms: TermMeasures | None = None
@@ -63,7 +66,10 @@ class Scorer:
         Raises:
             ProtocolError: None of its queries is judged.
         """
-        qrels = {topic.qid: self._place.qrels[topic.qid] for topic in topics if topic.qid in self._place.qrels}
+        judged = [topic.qid for topic in topics if topic.qid in self._place.qrels]
+        if self._counted:
+            judged = [qid for qid in judged if self._term_measures().measured(qid)]
+        qrels = {qid: self._place.qrels[qid] for qid in judged}
         if not qrels:
             raise ProtocolError(
                 f"{self._place.dataset.folder}: no query of {plan.title!r} is judged in split {self._place.split}"
@@ -84,11 +90,14 @@ class Scorer:
         values = evaluate(qrels, run, self._judged)
         if not self._counted:
             return values
+        counted = self._term_measures().values(run, list(qrels), self._counted)
+        return {qid: values[qid] | counted[qid] for qid in qrels}
+
+    def _term_measures(self) -> TermMeasures:
         if self._terms is None:
             texts = {docid: document.text or "" for docid, document in self._place.documents().items()}
             self._terms = TermMeasures(texts, self._place.topics)
-        counted = self._terms.values(run, list(qrels), self._counted)
-        return {qid: values[qid] | counted[qid] for qid in qrels}
+        return self._terms
 
     def _rows(self, plan: SectionPlan, ran: Sequence[RanRow], compared: Mapping[str, EvaluatedRow]) -> list[Row]:
         """The rows in the order of the plan, those that are only published included."""

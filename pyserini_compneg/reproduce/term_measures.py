@@ -1,8 +1,9 @@
 """How often the first results hold what was asked for, and what was not, as Widdows 2003 measures negation.
 
 ``positive_terms`` are the words of what is wanted, ``negated_terms`` those of what is not, without words of what is
-wanted, and ``negated_neighbours`` the ten nearest neighbours of the latter, as far as they are closer to them than to
-what is wanted. Each is the share of these words among all words of the first 20 documents.
+wanted, and ``negated_neighbours`` the ten nearest neighbours of the latter among words that are closer to them than to
+what is wanted. Each is the share of these words among all words of the first 20 documents. Words of more than a tenth
+of the documents, such as "of", are neither. Queries that have no words of one of the kinds cannot be measured.
 """
 
 from __future__ import annotations
@@ -35,20 +36,28 @@ class TermMeasures:
         neighbours = WordNeighbours(texts.values())
         self._words: dict[str, dict[str, list[str]]] = {}
         for topic in topics:
-            wanted, unwanted = _sides(topic.expression)
-            self._words[topic.qid] = {
+            wanted, unwanted = (
+                [word for word in side if not neighbours.is_common(word)] for side in _sides(topic.expression)
+            )
+            words = {
                 "positive_terms": wanted,
                 "negated_terms": unwanted,
                 "negated_neighbours": neighbours.of(unwanted, wanted) if unwanted else [],
             }
+            if all(words.values()):
+                self._words[topic.qid] = words
+
+    def measured(self, qid: str) -> bool:
+        """Whether a query has words of all kinds."""
+        return qid in self._words
 
     def values(self, run: Run, qids: Sequence[str], measures: Sequence[str]) -> dict[str, dict[str, float]]:
-        """The values of some of the measures for some queries; 0 where a query has no such words, or no results."""
+        """The values of some of the measures for some queries that are measured; 0 where a query has no results."""
         return {qid: {name: self._value(run.get(qid, {}), self._words[qid][name]) for name in measures} for qid in qids}
 
     def _value(self, ranking: Mapping[str, float], words: Sequence[str]) -> float:
         first = sorted(ranking, key=lambda docid: -ranking[docid])[:_DOCUMENTS]
-        return term_frequencies([self._texts[docid] for docid in first], words).words if words else 0.0
+        return term_frequencies([self._texts[docid] for docid in first], words).words
 
 
 def _sides(expression: Expression | None) -> tuple[list[str], list[str]]:

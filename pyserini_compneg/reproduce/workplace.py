@@ -15,6 +15,8 @@ from pyserini_compneg.datasets.collection import SourceDocument
 from pyserini_compneg.datasets.dataset import Dataset
 from pyserini_compneg.datasets.qrels import Qrels
 from pyserini_compneg.datasets.topics import Topic
+from pyserini_compneg.encode import BM25
+from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME
@@ -26,13 +28,14 @@ ALL_MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 """The dense encoder by which the paper compares texts."""
 
 _KEY_DIGITS = 12
+_LOOKED_UP = 100
 
 
 class Workplace:
     """Makes and finds what an experiment needs. Close it, or use it as a context manager.
 
-    A run's name holds a hash of all that it depends on: index, queries, method, settings, version. So what is there
-    under its name is complete and right, and an experiment that was ended goes on where it was.
+    A run's name holds a hash of all that it depends on: index, encoder, queries, method, settings, this package's code.
+    So what is there under its name is complete and right, and an experiment that was ended goes on where it was.
 
     Args:
         folder: The report's folder; made if it is not there.
@@ -57,9 +60,10 @@ class Workplace:
         self._dense: DenseEngine | None = None
         self.topics: list[Topic] = dataset.topics(split)
         self.qrels: Qrels = dataset.qrels(split)
-        self._model_options = model_options
+        self.model_options = model_options
         self._open = ExitStack()
-        self._searchers: dict[tuple[str, str | None], SignedImpactSearcher] = {}
+        self._key: str | None = None
+        self._searchers: dict[tuple[str, Path | None, str | None], SignedImpactSearcher] = {}
         folder.mkdir(parents=True, exist_ok=True)
 
     def __enter__(self) -> Workplace:
@@ -79,13 +83,36 @@ class Workplace:
             encoder: As ``index --encoder`` takes it.
             index: An index of the collection that is there already.
             ablation: What is left out of query vectors.
+
+        Raises:
+            ProtocolError: An index of other documents.
         """
-        if (encoder, ablation) not in self._searchers:
-            searcher = SignedImpactSearcher(
-                index or self._built(encoder), encoder, model_options=self._options(encoder), ablation=ablation
+        key = encoder, index, ablation
+        if key not in self._searchers:
+            searcher = self._open.enter_context(
+                SignedImpactSearcher(
+                    index or self._built(encoder), encoder, model_options=self._options(encoder), ablation=ablation
+                )
             )
-            self._searchers[encoder, ablation] = self._open.enter_context(searcher)
-        return self._searchers[encoder, ablation]
+            if index is not None:
+                self._check_documents(searcher)
+            self._searchers[key] = searcher
+        return self._searchers[key]
+
+    def encoder_fingerprint(self, encoder: str) -> list[str]:
+        """What query vectors depend on, besides the index: the model's files, or the vectors' file, and options."""
+        if encoder == BM25:
+            return [BM25]
+        if Path(encoder).is_file():
+            return [hashlib.sha256(Path(encoder).read_bytes()).hexdigest()]
+        from pyserini_compneg.encode.neural import load_checkpoint
+        from pyserini_compneg.export import model_hash
+        from pyserini_compneg.models import NeuralSide
+
+        checkpoint = load_checkpoint(encoder, self.model_options)
+        sides = (checkpoint.document, checkpoint.query)
+        hashes = [model_hash(side) if isinstance(side, NeuralSide) else repr(side) for side in sides]
+        return [*hashes, repr(self.model_options)]
 
     def dense_fingerprint(self) -> str:
         """What dense rankings depend on; the model is not loaded for it."""
@@ -143,12 +170,24 @@ class Workplace:
             )
         return path.relative_to(self.folder).as_posix()
 
+    def document_count(self) -> int:
+        """How many documents there are, as the open index says, or else the dataset."""
+        opened = next(iter(self._searchers.values()), None)
+        return opened.num_docs if opened else sum(1 for _ in self.dataset.documents(self.split))
+
+    def title(self, docid: str) -> str:
+        """A document's title where an open index has it, else its id."""
+        for searcher in self._searchers.values():
+            return searcher.title(docid) or docid
+        return docid
+
     def documents(self) -> dict[str, SourceDocument]:
         """All documents by id."""
         return {document.docid: document for document in self.dataset.documents(self.split)}
 
     def _built(self, encoder: str) -> Path:
-        index = self.folder / "indexes" / f"{slug(Path(encoder).name)}-{self._collection_key()}"
+        made_of = _digest(json.dumps([self._collection_key(), self.encoder_fingerprint(encoder)]))
+        index = self.folder / "indexes" / f"{slug(Path(encoder).name)}-{made_of}"
         if not index.exists():
             index.parent.mkdir(exist_ok=True)
             build_index(
@@ -176,14 +215,28 @@ class Workplace:
         return path
 
     def _collection_key(self) -> str:
-        """What tells collections apart: the files' names, sizes and times; a changed one is indexed anew."""
-        place = self.dataset.folder.resolve()
-        files = sorted(path for path in place.iterdir() if path.is_file())
-        stats = [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in files]
-        return _digest(json.dumps([str(place), self.dataset.collection is None and self.split, stats]))
+        """What tells collections apart: the file's place, size and time, or what is in it where it is converted."""
+        if self._key is None:
+            if self.dataset.collection is not None:
+                place = self.dataset.collection.resolve()
+                stat = place.stat()
+                self._key = _digest(json.dumps([str(place), stat.st_size, stat.st_mtime_ns]))
+            else:
+                documents = self.dataset.documents(self.split)
+                self._key = _digest(json.dumps([[document.docid, document.text] for document in documents]))
+        return self._key
+
+    def _check_documents(self, searcher: SignedImpactSearcher) -> None:
+        """Makes sure that an index is of this dataset: it has documents that are judged."""
+        judged = list(dict.fromkeys(docid for found in self.qrels.values() for docid in found))[:_LOOKED_UP]
+        if not any(searcher.reader.has(docid) for docid in judged):
+            raise ProtocolError(
+                f"{searcher.reader.folder}: none of {len(judged)} judged documents of {self.dataset.folder} is in it, "
+                f"{judged[0]!r} for one; it is an index of another collection"
+            )
 
     def _options(self, encoder: str) -> ModelOptions | None:
-        return None if encoder == "bm25" else self._model_options
+        return None if encoder == BM25 else self.model_options
 
 
 def index_fingerprint(index: Path) -> str:

@@ -79,7 +79,7 @@ def explain_query(
     node, *vectors = searcher.compose([query, *map(Atom, wordings)])  # every text is encoded once
     text = text or query_text(query)
     if is_empty(node):
-        raise CompositionError(f"query {text!r}: none of its terms is known, so it finds nothing")
+        raise CompositionError(f"query {text!r}: it wants no term that is known, so it finds nothing")
     return ExplainedQuery(
         text,
         expression,

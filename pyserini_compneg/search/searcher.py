@@ -146,7 +146,7 @@ class SignedImpactSearcher:
         rankings = self.reader.search([query_line(node) for node in composed], k, threads)
         for qid, node, ranking in zip(qids, composed, rankings, strict=True):
             if not ranking.docids:
-                known = "none of its terms is known" if is_empty(node) else "no document matches"
+                known = "it wants no term that is known" if is_empty(node) else "no document matches"
                 _logger.warning("no result for query %s: %s", qid, known)
         return {
             qid: [Hit(docid, score) for docid, score in zip(ranking.docids, ranking.scores, strict=True)]

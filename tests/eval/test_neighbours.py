@@ -1,6 +1,7 @@
 import math
 
 from pyserini_compneg.eval.neighbours import WordNeighbours
+from pyserini_compneg.files import iter_jsonl
 
 TEXTS = ["war soldier gun", "war soldier", "war spy", "spy code gun", "spy", "the the war"] * 5
 
@@ -13,25 +14,40 @@ def cosine(a, b):
 
 def test_words_that_occur_in_the_same_documents():
     ranked = sorted(("soldier", "gun", "spy", "the"), key=lambda word: (-cosine("war", word), word))
-    assert WordNeighbours(TEXTS).of(["war"]) == ranked
-    assert WordNeighbours(TEXTS).of(["war"], count=2) == ranked[:2]
+    assert WordNeighbours(TEXTS, most_share=1.0).of(["war"]) == ranked
+    assert WordNeighbours(TEXTS, most_share=1.0).of(["war"], count=2) == ranked[:2]
 
 
 def test_only_what_is_closer_than_to_the_others():
     closer = [word for word in ("soldier", "gun", "the") if cosine("war", word) > cosine("spy", word)]
     assert cosine("war", "gun") < cosine("spy", "gun")
-    assert sorted(WordNeighbours(TEXTS).of(["war"], other_than=["spy"])) == sorted(closer)
+    assert sorted(WordNeighbours(TEXTS, most_share=1.0).of(["war"], other_than=["spy"])) == sorted(closer)
 
 
 def test_neighbours_of_several_words():
-    found = WordNeighbours(TEXTS).of(["soldier", "code"])
+    found = WordNeighbours(TEXTS, most_share=1.0).of(["soldier", "code"])
     best = {word: max(cosine("soldier", word), cosine("code", word)) for word in ("war", "gun", "spy")}
     assert found == sorted(best, key=lambda word: (-best[word], word))
 
 
 def test_rare_and_unknown_words():
     texts = [*TEXTS, "war tank"]
-    assert "tank" not in WordNeighbours(texts).of(["war"])
-    assert "tank" in WordNeighbours(texts, least_documents=1).of(["war"])
-    assert WordNeighbours(texts).of(["unheard"]) == []
-    assert WordNeighbours(["", "a"], least_documents=1).of(["a"], ["a"]) == []
+    assert "tank" not in WordNeighbours(texts, most_share=1.0).of(["war"])
+    assert "tank" in WordNeighbours(texts, 1, 1.0).of(["war"])
+    assert WordNeighbours(texts, most_share=1.0).of(["unheard"]) == []
+    assert WordNeighbours(["", "a"], 1, 1.0).of(["a"], ["a"]) == []
+
+
+def test_words_of_many_documents_mean_nothing():
+    texts = [f"the film of {word}" for word in ("war soldier", "war soldier", "war", "spy code", "spy")] * 5
+    texts += ["the film"] * 200
+    space = WordNeighbours(texts)
+    assert space.of(["war"]) == ["soldier"]
+    assert [word for word in ("the", "film", "war", "unheard") if space.is_common(word)] == ["the", "film"]
+
+
+def test_neighbours_in_real_text(shared_data):
+    films = [record for _, record in iter_jsonl(shared_data / "filmsets" / "documents.jsonl.gz")][:8000]
+    space = WordNeighbours(f"{film['title']} {film['text']}" for film in films)
+    assert {"army", "soldier"} & {*space.of(["war"])}
+    assert {"is", "the", "film", "starring"}.isdisjoint(space.of(["comedy"], ["western"]))

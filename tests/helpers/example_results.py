@@ -90,6 +90,7 @@ def example_results(queries=100, **changes):
         "curves": (_curve(generator),),
         "examples": _EXAMPLES,
         "seconds": 754.2,
+        "runs_made": 3,
     }
     return Results(**fields | changes)
 

@@ -65,3 +65,19 @@ def test_a_sweep_by_its_setting_beside_level_lines():
         (1, 0.5, 5),
     ]
     assert [(point.x, point.y) for point in curve.series["level"]] == [(0.5, 0.5), (1.0, 0.5)]
+
+
+def test_sweeps_of_several_encoders_are_several_lines():
+    plans = [RowPlan(f"NRF, λ = {x}", method="operators", swept=("NRF", x)) for x in (1.0, 2.0)]
+    level = RowPlan("level", method="operators")
+    names = {f"{plan.name} [{label}]": plan for plan in (*plans, level) for label in ("one", "two")}
+    rows = [RanRow(plan, name, None, None, {}) for name, plan in names.items()]
+    per_query = {name: {"q0": {"m": float(place)}} for place, name in enumerate(names)}
+    section = RanSection(SectionPlan("S", (*plans, level), (), "λ"), [], rows, Section("S", 1, (), "a", per_query))
+    series = sweep_curve(section, "m").series
+    assert {name: [(point.x, point.y) for point in points] for name, points in series.items()} == {
+        "NRF [one]": [(1.0, 0.0), (2.0, 2.0)],
+        "NRF [two]": [(1.0, 1.0), (2.0, 3.0)],
+        "level [one]": [(1.0, 4.0), (2.0, 4.0)],
+        "level [two]": [(1.0, 5.0), (2.0, 5.0)],
+    }

@@ -11,7 +11,7 @@ from pyserini_compneg.errors import CompositionError, ProtocolError
 from pyserini_compneg.expression import parse
 from pyserini_compneg.index.dense import dense_index
 from pyserini_compneg.lucene.dense import DenseReader
-from pyserini_compneg.reproduce.methods import Context, make_method
+from pyserini_compneg.reproduce.methods import DenseContext, make_method
 from pyserini_compneg.reproduce.methods.method import DenseEngine
 
 FILMS = [f"film {i}" for i in range(60)]
@@ -24,7 +24,7 @@ def context(tmp_path_factory):
     films = [SourceDocument(film, film, None, "films.jsonl") for film in FILMS]
     encoder = StandInDenseEncoder()
     with DenseReader(dense_index(lambda: films, encoder, tmp_path_factory.mktemp("cache"))) as reader:
-        yield Context(None, 2, lambda: DenseEngine(encoder, reader))
+        yield DenseContext(lambda: DenseEngine(encoder, reader), 2)
 
 
 def cosine_ranking(vector):
@@ -98,9 +98,3 @@ def test_a_topic_of_terms_has_no_dense_vector(context):
     with pytest.raises(ProtocolError) as error:
         make_method("dense", {}, context).search([Topic("q9", "", composed={"vector": {"a": 1}})], 3)
     assert str(error.value) == "query q9 is composed of terms already, which dense vectors have not"
-
-
-def test_a_context_without_a_dense_encoder_is_refused():
-    with pytest.raises(ProtocolError) as error:
-        make_method("dense", {}, Context(None)).search(TOPICS, 3)
-    assert str(error.value) == "method dense: there is no dense encoder"

@@ -15,7 +15,6 @@ PROTOCOL = """
 title: Dense
 about: Of dense and of sparse rows.
 datasets: [filmsets]
-papers: []
 splits: [dev]
 measures: [nDCG@10]
 examples: 1
@@ -92,11 +91,27 @@ def test_dense_rows_are_left_out_where_there_is_no_model(run, caplog):
     results, made = run(check=without)
     assert made == []
     assert [row.name for row in results.sections[0].rows] == ["sparse"]
-    assert [record.getMessage() for record in caplog.records] == [
-        "rows of dense vectors are left out: a/model: not here"
-    ]
+    assert [record.getMessage() for record in caplog.records] == ["left out: rows of dense vectors: a/model: not here"]
+    assert results.settings["left out"] == "rows of dense vectors: a/model: not here"
 
 
 def test_without_any_other_row_there_is_nothing_left(run):
     with pytest.raises(DownloadError, match="^a/model: not here$"):
         run(check=without, text=PROTOCOL.replace("method: operators", "method: dense"))
+
+
+def test_a_curve_without_a_model_is_left_out_and_nothing_else(run):
+    curve = "interference: {section: Set difference, bins: 1}\nsections:"
+    results, _ = run(
+        check=without, text=PROTOCOL.replace("sections:", curve).replace("method: dense", "method: operators")
+    )
+    assert results.curves == ()
+    assert len(results.sections[0].rows) == 2
+    assert results.settings["left out"] == "the curve by similarity: a/model: not here"
+
+
+def test_dense_rows_alone_build_no_sparse_index(run, tmp_path):
+    results, _ = run(text=PROTOCOL.replace("method: operators", "method: dense"))
+    assert not (tmp_path / "report" / "indexes").exists()
+    assert results.dataset["documents"] == 24
+    assert "encoder" not in results.settings and results.settings["dense encoder"] == "a/model"

@@ -61,8 +61,8 @@ def test_figures_of_the_paper():
     assert sections["Union"]["max pool"].published == {"nDCG@10": 0.254, "R@100": 0.387}
     (section,) = read_protocol("excluir").sections
     published = {row.name: row.published for row in section.rows}
-    assert published["BM25"]["right_rank"] == 0.5348
-    assert published["all-MiniLM-L6-v2"] == {"right_rank": 0.6209, "delta_recall@1": 0.2641, "delta_mrr@10": 0.1942}
+    assert published["BM25"]["right_rank@10"] == 0.5348
+    assert published["all-MiniLM-L6-v2"] == {"right_rank@10": 0.6209, "delta_recall@1": 0.2641, "delta_mrr@10": 0.1942}
 
 
 def test_the_least_protocol(tmp_path):
@@ -95,6 +95,10 @@ def test_a_sweep_is_a_row_for_each_value():
         (("[filmsets]", "filmsets"), ": 'datasets' must be a list, got str"),
         (("splits: [dev]", "splits: [dev]\nhints: 3"), ": unknown key 'hints'; expected one of about, datasets, "),
         (("splits: [dev]", "splits: [dev]\nhits: true"), ": 'hits' must be a int, got bool"),
+        (("splits: [dev]", "splits: [dev]\nhits: 0"), ": needs a measure, and 'hits' of 1 or more, got 1 and 0"),
+        (("[nDCG@10]", "[]"), ": needs a measure, and 'hits' of 1 or more, got 0 and 1000"),
+        (("splits: [dev]", "splits: [dev]\npapers: [quest]"), ": 'papers' must be a dict, got list"),
+        (("splits: [dev]", "splits: [dev]\npapers: {quest: [test]}"), ": papers: unknown key 'quest'"),
         (("{name: a, method: operators}", "{name: a}"), ": sections[0]: no row has a method"),
         (("{name: a,", "{name: a, methods: b,"), ": sections[0]: rows[0]: unknown key 'methods'; expected one of "),
         (

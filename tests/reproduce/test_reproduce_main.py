@@ -6,6 +6,7 @@ import pytest
 from film_set import write_film_set
 
 from pyserini_compneg.eval.__main__ import main as evaluate
+from pyserini_compneg.index.__main__ import main as index
 from pyserini_compneg.reproduce.__main__ import main
 
 PROTOCOL = """
@@ -53,16 +54,34 @@ def test_from_the_command_to_the_report(films, tmp_path, capsys, monkeypatch):
 
 def test_the_commands_in_the_report_give_its_figures(films, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.yaml").write_text(
+        PROTOCOL + "  - {title: Atoms, templates: [_], rows: [{name: a, method: operators}]}\n"
+    )
     assert main(["p.yaml", "--dataset", "films", "--report", "out"]) == 0
-    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    sections = json.loads((tmp_path / "out" / "results.json").read_text())["sections"]
     text = (tmp_path / "out" / "report.md").read_text().replace("\\\n", "")
-    commands = re.findall(r"python -m pyserini_compneg\.eval ([^\n]+)", text)
-    assert commands
+    commands = dict.fromkeys(re.findall(r"python -m pyserini_compneg\.eval ([^\n]+)", text))
     monkeypatch.chdir(tmp_path / "out")
     capsys.readouterr()
-    assert evaluate(commands[0].split()) == 0
-    table = capsys.readouterr().out
-    assert f"{results['sections'][0]['rows'][1]['cells']['nDCG@10']['value']:.4f}" in table
+    rows = {row["run"]: row for section in sections for row in section["rows"]}
+    seen = set()
+    for command in commands:
+        assert evaluate([*command.split(), "--output-format", "json"]) == 0
+        for found in json.loads(capsys.readouterr().out):
+            (row,) = (row for run, row in rows.items() if run.endswith(found["run"]))
+            seen.add(row["name"])
+            assert found["measures"] == {name: cell["value"] for name, cell in row["cells"].items()}
+    assert seen == {"vanilla", "disentangled", "a"}
+
+
+def test_encoders_of_one_name_are_told_apart_by_their_folders(films, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "two"):
+        assert index(["--collection", "films/documents.jsonl", "--index", f"{name}/index"]) == 0
+    command = ["p.yaml", "--dataset", "films", "--encoder", "bm25", "bm25", "--index", "one/index", "two/index"]
+    assert main([*command, "--report", "out"]) == 0
+    (section,) = json.loads((tmp_path / "out" / "results.json").read_text())["sections"]
+    assert [row["name"] for row in section["rows"]][:2] == ["vanilla [bm25]", "vanilla [bm25 (2)]"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from film_set import write_film_set
 
 from pyserini_compneg.datasets import open_dataset
 from pyserini_compneg.datasets.topics import Topic
-from pyserini_compneg.errors import ProtocolError
+from pyserini_compneg.errors import MeasureError, ProtocolError
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.expression import Atom
@@ -22,7 +22,6 @@ PROTOCOL = """
 title: Two sections
 about: Of differences and of atoms.
 datasets: [filmsets]
-papers: []
 splits: [test, dev]
 measures: [nDCG@10, R@100]
 hits: 20
@@ -142,6 +141,48 @@ def test_several_encoders_are_told_apart(run):
     assert names[-1] == "elsewhere"
 
 
+def test_each_engine_has_its_own_index(run, dataset, tmp_path):
+    """Of one encoder, too: the second index lacks half of the documents."""
+    lines = dataset.collection.read_text().splitlines(keepends=True)
+    (tmp_path / "half.jsonl").write_text("".join(lines[:12]))
+    build_index(dataset.collection, tmp_path / "all")
+    build_index(tmp_path / "half.jsonl", tmp_path / "half")
+    engines = [Engine("bm25", tmp_path / name, name) for name in ("all", "half")]
+    atoms = run(engines=engines).sections[1]
+    both = [row.cells["R@100"].value for row in atoms.rows]
+    alone = [run(engines=[one], folder=tmp_path / f"alone-{one.label}") for one in engines]
+    assert both == [results.sections[1].rows[0].cells["R@100"].value for results in alone]
+    assert both[0] > both[1]
+
+
+def test_an_index_of_other_documents(run, tmp_path):
+    (tmp_path / "other.jsonl").write_text('{"id": "elsewhere", "contents": "a spy film"}\n')
+    build_index(tmp_path / "other.jsonl", tmp_path / "index")
+    with pytest.raises(ProtocolError) as caught:
+        run(engines=[Engine("bm25", tmp_path / "index")])
+    assert str(caught.value).startswith(f"{tmp_path / 'index'}: none of ")
+    assert str(caught.value).endswith(" for one; it is an index of another collection")
+
+
+def test_encoded_atoms_that_have_changed_are_searched_anew(run, dataset, tmp_path):
+    build_index(dataset.collection, tmp_path / "index")
+    texts = [topic.text for topic in dataset.topics("dev")] + [f"{word} films" for word in ("spy", "war", "western")]
+    values = []
+    for term in ("spy", "red"):
+        lines = (json.dumps({"text": text, "vector": {term: 1.0}, "encoder": "bm25"}) + "\n" for text in set(texts))
+        (tmp_path / "atoms.jsonl").write_text("".join(sorted(lines)))
+        results = run(engines=[Engine(str(tmp_path / "atoms.jsonl"), tmp_path / "index")])
+        values.append(results.sections[1].per_query)
+    assert values[0] != values[1]
+
+
+def test_what_no_longer_holds_is_not_taken_from_the_folder(run, monkeypatch, tmp_path):
+    run()
+    monkeypatch.setattr("pyserini_compneg.reproduce.experiment.code_fingerprint", lambda: "changed")
+    assert run().runs_made == 4
+    assert run().runs_made == 0
+
+
 def test_a_changed_collection_is_indexed_anew(protocol, tmp_path):
     folder = write_film_set(tmp_path / "films")
     before = reproduce(protocol(), open_dataset(folder), [Engine("bm25")], tmp_path / "report")
@@ -175,6 +216,7 @@ def test_results_as_json(run, tmp_path):
             {},
             "method operators: unknown setting 'differense'; expected one of union, intersection, difference, ",
         ),
+        ([("[nDCG@10, R@100]", '["P.5,10", R@100]')], {}, "measure 'P.5,10' is several; name them one by one"),
         (
             [("templates: [_]", "templates: [x]"), ("[_ that are not _]", "[y]")],
             {},
@@ -183,7 +225,7 @@ def test_results_as_json(run, tmp_path):
     ],
 )
 def test_what_cannot_be_run(run, dataset, changes, options, message, tmp_path):
-    with pytest.raises(ProtocolError) as caught:
+    with pytest.raises((ProtocolError, MeasureError)) as caught:
         run(*changes, **options)
     assert str(caught.value).startswith(message.format(folder=dataset.folder))
     assert not (tmp_path / "report" / "runs").exists()

@@ -2,7 +2,8 @@ from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.expression import parse
 from pyserini_compneg.reproduce.term_measures import TERM_MEASURES, TermMeasures
 
-TEXTS = {f"d{n}": text for n, text in enumerate(["spy film", "spy comedy film", "comedy joke joke", "joke comedy"] * 5)}
+KINDS = ["a spy film", "a spy comedy film", "a comedy joke joke", "a joke comedy"]
+TEXTS = {f"d{n}": text for n, text in enumerate(KINDS * 5)} | {f"e{n}": "a western" for n in range(200)}
 
 
 def measures(*queries):
@@ -11,24 +12,21 @@ def measures(*queries):
 
 def test_shares_of_words_in_the_first_documents():
     run = {"q0": {"d0": 3.0, "d1": 2.0, "d2": 1.0}}
-    found = measures("spy films NOT (comedy films OR spy)").values(run, ["q0"], TERM_MEASURES)
-    # 8 words; spy twice (films is another word than film); comedy twice; jokes are closer to comedies than to spies.
-    assert found == {"q0": {"positive_terms": 2 / 8, "negated_terms": 2 / 8, "negated_neighbours": 2 / 8}}
+    found = measures("a spy NOT (a comedy OR spy)").values(run, ["q0"], TERM_MEASURES)
+    # 11 words. "a" is in all documents; comedy, which is a joke's neighbour, twice; spy twice.
+    assert found == {"q0": {"positive_terms": 2 / 11, "negated_terms": 2 / 11, "negated_neighbours": 2 / 11}}
 
 
 def test_the_documents_beyond_the_twentieth_are_left_out():
-    texts = {f"d{n:02}": "spy" if n < 20 else "comedy" for n in range(30)}
+    texts = {f"d{n:02}": "spy" if n < 20 else "comedy joke" for n in range(30)} | {f"e{n}": "x" for n in range(300)}
     found = TermMeasures(texts, [Topic("q", "q", parse("spy NOT comedy"))])
-    ranking = {docid: -float(number) for number, docid in enumerate(texts)}
+    ranking = {docid: -float(number) for number, docid in enumerate(texts) if number < 30}
     assert found.values({"q": ranking}, ["q"], ["negated_terms"]) == {"q": {"negated_terms": 0.0}}
-    assert found.values({"q": {docid: -score for docid, score in ranking.items()}}, ["q"], ["negated_terms"]) == {
-        "q": {"negated_terms": 0.5}
-    }
+    turned = {docid: -score for docid, score in ranking.items()}
+    assert found.values({"q": turned}, ["q"], ["negated_terms"]) == {"q": {"negated_terms": 10 / 30}}
 
 
-def test_queries_without_such_words_or_results():
-    found = measures("spy", "spy NOT spy", "spy AND comedy").values(
-        {"q0": {"d0": 1.0}}, ["q0", "q1", "q2"], TERM_MEASURES
-    )
-    assert found["q0"] == {"positive_terms": 0.5, "negated_terms": 0.0, "negated_neighbours": 0.0}
-    assert found["q1"] == found["q2"] == dict.fromkeys(TERM_MEASURES, 0.0)
+def test_queries_that_cannot_be_measured():
+    found = measures("spy", "spy NOT spy", "spy AND comedy", "spy NOT a", "a NOT comedy", "spy NOT comedy")
+    assert [found.measured(f"q{n}") for n in range(6)] == [False] * 5 + [True]
+    assert found.values({}, ["q5"], TERM_MEASURES) == {"q5": dict.fromkeys(TERM_MEASURES, 0.0)}

@@ -8,7 +8,7 @@ from typing import Any
 from pyserini_compneg.compose.dense import DENSE_OPERATORS, DenseOperators, dense_queries
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.errors import ProtocolError
-from pyserini_compneg.reproduce.methods.method import Context, check_settings
+from pyserini_compneg.reproduce.methods.method import DenseContext, check_settings
 from pyserini_compneg.search import Hit
 
 
@@ -24,7 +24,7 @@ class Dense:
         CompositionError: An unknown operator.
     """
 
-    def __init__(self, context: Context, settings: Mapping[str, Any]) -> None:
+    def __init__(self, context: DenseContext, settings: Mapping[str, Any]) -> None:
         check_settings("dense", settings, DENSE_OPERATORS)
         self._context = context
         self._operators = DenseOperators(**settings)
@@ -33,7 +33,7 @@ class Dense:
         """Composes and searches; scores are from 0 to 1.
 
         Raises:
-            ProtocolError: A composed query, or a context without a dense encoder.
+            ProtocolError: A composed query.
             EncodingError: A text that cannot be encoded.
         """
         expressions = []
@@ -41,9 +41,7 @@ class Dense:
             if topic.expression is None:
                 raise ProtocolError(f"query {topic.qid} is composed of terms already, which dense vectors have not")
             expressions.append(topic.expression)
-        if self._context.dense is None:
-            raise ProtocolError("method dense: there is no dense encoder")
-        encoder, reader = self._context.dense()
+        encoder, reader = self._context.engine()
         queries = dense_queries(expressions, encoder, self._operators)
         rankings = reader.search(queries, k, self._context.threads)
         return {

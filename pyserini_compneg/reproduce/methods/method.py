@@ -30,12 +30,22 @@ class Context(NamedTuple):
     Attributes:
         searcher: The index of the documents, open, with the encoder of the queries.
         threads: Queries searched at once.
-        dense: Opens the dense index, which is built first if need be; None where there is no dense encoder.
     """
 
     searcher: SignedImpactSearcher
     threads: int = 1
-    dense: Callable[[], DenseEngine] | None = None
+
+
+class DenseContext(NamedTuple):
+    """What the method of dense vectors is made with.
+
+    Attributes:
+        engine: Opens the dense index, which is built first if need be.
+        threads: Queries searched at once.
+    """
+
+    engine: Callable[[], DenseEngine]
+    threads: int = 1
 
 
 class Method(Protocol):

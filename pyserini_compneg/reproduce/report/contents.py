@@ -37,7 +37,7 @@ class Contents:
         curves: The plots of curves.
         examples: Cards of queries, by the title of their section.
         settings: How it was made: name to text.
-        seconds: How long the runs took, in words.
+        effort: How many runs were made, and how long that took, in words.
     """
 
     title: str
@@ -49,7 +49,7 @@ class Contents:
     curves: tuple[Plot, ...]
     examples: Mapping[str, tuple[Group, ...]]
     settings: Mapping[str, str]
-    seconds: str
+    effort: str
 
     @property
     def plots(self) -> tuple[Plot, ...]:
@@ -69,7 +69,7 @@ def make_contents(results: Results) -> Contents:
         curves=_curves(results),
         examples=make_groups(results),
         settings={name: shown_setting(value) for name, value in results.settings.items()},
-        seconds=shown_seconds(results.seconds),
+        effort=_effort(results),
     )
 
 
@@ -89,3 +89,11 @@ def _curves(results: Results) -> tuple[Plot, ...]:
     styles = looks(results)
     plots = (draw_curve(curve, styles, f"curve-{number}") for number, curve in enumerate(results.curves, 1))
     return tuple(plot for plot in plots if plot)
+
+
+def _effort(results: Results) -> str:
+    runs = sum(row.run is not None for section in results.sections for row in section.rows)
+    if results.runs_made == 0:
+        return f"All {runs} runs were there already."
+    took = f"{results.runs_made} of {runs} runs were made, in {shown_seconds(results.seconds)}"
+    return f"{took}; the others were there already." if results.runs_made < runs else f"{took}."

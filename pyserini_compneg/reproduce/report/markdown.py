@@ -67,7 +67,7 @@ def _blocks(contents: Contents, figures: str) -> Iterator[str]:
             yield "</details>\n"
     yield "## Settings\n"
     yield _pairs(contents.settings)
-    yield f"The runs took {contents.seconds}; runs that were there already are not counted."
+    yield contents.effort
 
 
 def _table_blocks(table: Table) -> Iterator[str]:
