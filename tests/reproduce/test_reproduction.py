@@ -8,7 +8,7 @@ from film_set import write_film_set
 
 from pyserini_compneg.datasets import open_dataset
 from pyserini_compneg.datasets.topics import Topic
-from pyserini_compneg.errors import MeasureError, ProtocolError
+from pyserini_compneg.errors import DecompositionError, MeasureError, ProtocolError
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.expression import Atom
@@ -246,3 +246,9 @@ def test_what_is_read_of_a_text(run):
 def test_a_text_that_wants_nothing_stays_whole(tmp_path):
     topics = [Topic("q", "not dogs", Atom("not dogs"), plain=True)]
     assert [topic.expression for topic in read_topics_as("cues", topics)] == [Atom("not dogs")]
+
+
+def test_a_language_model_must_be_named(monkeypatch):
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(DecompositionError):
+        read_topics_as("llm", [Topic("q", "films", Atom("films"), plain=True)])
