@@ -1,0 +1,40 @@
+"""The page about decomposition shows what the code does."""
+
+import re
+from pathlib import Path
+
+from pyserini_compneg.compose import DIFFERENCES
+from pyserini_compneg.decompose import decompose, load_language
+from pyserini_compneg.decompose.language import ENGLISH
+from pyserini_compneg.expression import format_expression
+from pyserini_compneg.search.display import decomposition_lines
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "decomposition.md").read_text(encoding="utf-8")
+
+
+def test_the_example_is_read_as_shown():
+    text = re.search(r"--query '(.*?)' --explain", PAGE)[1]
+    result = decompose(text)
+    shown = [format_expression(result.expression), *(f"  {line}" for line in decomposition_lines(result))]
+    assert "".join(f"    {line}\n" for line in shown) in PAGE
+    assert format_expression(result.expression) in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_every_operator_has_been_compared():
+    named = set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
+    assert named == set(DIFFERENCES) - {"vanilla"}
+
+
+def test_the_stages_are_the_modules():
+    stages = re.findall(r"^\d\. `(\w+)`:", PAGE, re.MULTILINE)
+    assert len(stages) == 7
+    assert all((ROOT / "pyserini_compneg" / "decompose" / f"{stage}.py").is_file() for stage in stages)
+
+
+def test_a_language_of_ones_own(tmp_path):
+    path = tmp_path / "my.toml"
+    path.write_text(ENGLISH.read_text(encoding="utf-8").replace('"save for"', '"save for", "sauf"'), encoding="utf-8")
+    assert decompose("films sauf Ran").reasons == ()
+    result = decompose("films sauf Ran", load_language(path))
+    assert format_expression(result.expression) == "films NOT Ran"
