@@ -81,7 +81,7 @@ def _explain(node: ScoringNode, channels: Iterator[Sequence[Any]]) -> _Node:
     if isinstance(node, Linear):
         return _explain_linear(node, channels)
     if isinstance(node, Product):
-        return _explain_product([next(channels) for _ in node.operands], node.root)
+        return _explain_product(node, _of_operands(node, channels))
     children = [_explain(child, channels) for child in node.children]
     matched = [child for child in children if child.matched]
     if isinstance(node, Max):
@@ -97,7 +97,14 @@ def _explain_linear(node: Linear, channels: Iterator[Sequence[Any]]) -> _Node:
     return _Node(bool(gains), gains + losses)
 
 
-def _explain_product(operands: Sequence[Sequence[Any]], root: int) -> _Node:
+def _of_operands(node: Product, channels: Iterator[Sequence[Any]]) -> list[Sequence[Any]]:
+    """The contributions to each operand; equal operands have one channel in common."""
+    firsts = [node.operands.index(operand) for operand in node.operands]
+    distinct = {first: next(channels) for first in dict.fromkeys(firsts)}
+    return [distinct[first] for first in firsts]
+
+
+def _explain_product(node: Product, operands: Sequence[Sequence[Any]]) -> _Node:
     """Π of sums = Σ of products: one part for each tuple of terms, as if the pairs were in the index.
 
     A root of the sum is shared out in proportion to the parts.
@@ -105,11 +112,12 @@ def _explain_product(operands: Sequence[Sequence[Any]], root: int) -> _Node:
     if not all(operands):
         return _Node(False, [])
     total = math.prod(math.fsum(amount for _, _, amount in operand) for operand in operands)
-    share = total ** (1 / root - 1)
+    share = node.weight * total ** (1 / node.root - 1)
+    matched = node.weight > 0
     if math.prod(len(operand) for operand in operands) > _MOST_TUPLES:
-        return _Node(True, [Contribution(f"conjunction of {len(operands)}", share * total)])
+        return _Node(matched, [Contribution(f"conjunction of {len(operands)}", share * total)])
     parts = []
     for combination in product(*operands):
         term = pair_term(*(term for term, _, _ in combination))
         parts.append(Contribution(term, share * math.prod(amount for _, _, amount in combination)))
-    return _Node(True, parts)
+    return _Node(matched, parts)
