@@ -4,9 +4,7 @@
 
 FOLDER is a dataset as `open_dataset` knows them. Measures are those of ExcluIR and R@10 where each query has an
 excluded document, else nDCG@10 and R@100. Of QUEST's templates it also says how many readings equal the marks, and what
-the marked expressions give. The last rows are no operators: they lower the score s of what is wanted to
-s * (1 - λ * (b / best b) ** p), where b is the score of the excluded atoms' other terms. The index (BM25 impacts) is
-built on the first call. Prints Markdown.
+the marked expressions give. The index (BM25 impacts) is built on the first call. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -15,26 +13,25 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pyserini_compneg.compose import Linear, Operators, Query, quantised
+from pyserini_compneg.compose import Operators, Query
 from pyserini_compneg.datasets import open_dataset
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.decompose import Decomposition, decompose, undivided
 from pyserini_compneg.errors import DecompositionError
 from pyserini_compneg.eval.measures import Measure, evaluate, mean, parse_measures
-from pyserini_compneg.expression import Atom, Difference, Expression, atoms, format_expression
+from pyserini_compneg.expression import Atom, Difference, Expression, format_expression
 from pyserini_compneg.index import build_index
 from pyserini_compneg.search import SignedImpactSearcher
-from pyserini_compneg.vectors import max_pool
 
 CONTRAST = ("right_rank", "delta_recall@1", "delta_mrr@10", "R@10")
 RANKING = ("nDCG@10", "R@100")
 PENALTIES = (0.1, 0.4)
 MOST_FOR_ALL = 10_000
 """Documents of a collection up to which runs have all of them; of larger ones they have 1,000."""
-DAMPINGS = ((0.3, 4), (0.5, 2), (0.5, 4), (0.7, 4))
+DAMPINGS = (0.2, 0.3, 0.4)
 
 Run = Mapping[str, Mapping[str, float]]
 
@@ -118,11 +115,15 @@ def compare(
     rows: list[tuple[str, Mapping[str, Query], Operators]] = [("whole text", whole, Operators())]
     if any(topic.group for topic in topics):
         rows.append(("marked expressions", {topic.qid: topic.expression for topic in topics}, Operators()))
-    differences = ("ignore", "disentangled", "subtraction", "nrf", "constant", "orthogonal", "proportional")
+    differences = ("ignore", "disentangled", "subtraction", "nrf", "constant", "orthogonal", "proportional", "damped")
     rows += [(f"`{name}`", read_as, Operators(difference=name)) for name in differences]
     rows += [
         (f"`proportional`, λ = {weight}", read_as, Operators(difference="proportional", proportional_weight=weight))
         for weight in PENALTIES
+    ]
+    rows += [
+        (f"`damped`, λ = {weight}", read_as, Operators(difference="damped", damped_weight=weight))
+        for weight in DAMPINGS
     ]
     print(f"| | {' | '.join(measure.name for measure in measures)} |\n|---|{'---|' * len(measures)}")
     wrong: list[str] = []
@@ -132,8 +133,6 @@ def compare(
         values = show(name, run, qrels, measures)
         if contrast and name == "`proportional`":
             wrong = [qid for qid, value in values.items() if not value["right_rank"]]
-    for (weight, power), run in damped(index, read_as):
-        show(f"damped, λ = {weight}, p = {power}", run, qrels, measures)
     print()
     return wrong
 
@@ -151,31 +150,6 @@ def show(name: str, run: Run, qrels: Mapping[str, Mapping[str, int]], measures: 
     means = [mean(values, measure, list(qrels)) for measure in measures]
     print(f"| {name} | {' | '.join(f'{value:.4f}' for value in means)} |")
     return values
-
-
-def damped(index: Path, expressions: Mapping[str, Expression]) -> Iterator[tuple[tuple[float, int], Run]]:
-    """Runs whose scores are lowered by a power of how much a document is about what is excluded."""
-    with SignedImpactSearcher(index, operators=Operators(difference="ignore")) as searcher:
-        if searcher.num_docs > MOST_FOR_ALL:
-            return
-        wanted = search(searcher, expressions)
-        penalised: dict[str, Query] = {}
-        for qid, expression in expressions.items():
-            if isinstance(expression, Difference):
-                left, right = (
-                    max_pool(searcher.encoder.encode_batch(atoms(side))) for side in (expression.left, expression.right)
-                )
-                outside = {term: weight for term, weight in right.items() if term not in left}
-                penalised[qid] = quantised(Linear(outside), 100.0)
-        excluded = search(searcher, penalised)
-    for weight, power in DAMPINGS:
-        run = {}
-        for qid, scores in wanted.items():
-            others = excluded.get(qid, {})
-            best = max(others.values(), default=1.0)
-            shares = {docid: others.get(docid, 0.0) / best for docid in scores}
-            run[qid] = {docid: score * (1 - weight * shares[docid] ** power) for docid, score in scores.items()}
-        yield (weight, power), run
 
 
 if __name__ == "__main__":

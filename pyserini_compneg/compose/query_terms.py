@@ -28,9 +28,9 @@ def query_terms(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> list[Q
     """The signed weights of a query, largest magnitude first, equal ones by term; terms that cancel are left out.
 
     A conjunction counts as its pseudo-terms: ``a∩b`` weighs √(a·b), a tuple of n terms the n-th root of their product,
-    whatever power and root its score has, so that all weights are in one unit; of the product's own weight only the
-    sign counts then. The weights of a sum add up. Of alternatives, the children of a maximum, a term has the weight of
-    largest magnitude.
+    whatever power and root its score has, so that all weights are in one unit; an operand that is repeated counts once
+    then, and of the product's own weight only the sign. The weights of a sum add up. Of alternatives, the children of a
+    maximum, a term has the weight of largest magnitude.
 
     Args:
         node: The query.
@@ -56,8 +56,9 @@ def _weights(node: ScoringNode) -> SparseVector:
         case Linear(weights):
             return weights
         case Product(operands):
-            factor = node.weight if node.is_sum_over_tuples else math.copysign(1, node.weight)
-            return scale(_tuples(operands), factor)
+            if node.is_sum_over_tuples:
+                return scale(_tuples(operands), node.weight)
+            return scale(_tuples([operand for operand, _ in node.factors]), math.copysign(1, node.weight))
         case Sum(children):
             return reduce(add, map(_weights, children))
         case Max(children):

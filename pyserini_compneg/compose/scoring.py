@@ -85,6 +85,15 @@ class Product:
         return 1.0 if self.power is None and self.root == 1 else self.exponent * len(self.operands) / self.root
 
     @property
+    def factors(self) -> list[tuple[SparseVector, int]]:
+        """The distinct operands, each with the number of times that it is multiplied; a search sums each up once."""
+        distinct: list[SparseVector] = []
+        for operand in self.operands:
+            if operand not in distinct:
+                distinct.append(operand)
+        return [(operand, self.operands.count(operand)) for operand in distinct]
+
+    @property
     def is_sum_over_tuples(self) -> bool:
         """Whether it is what pseudo-terms score, a weighted sum over the tuples of the operands' terms."""
         return self.power is None and self.root == 1

@@ -107,7 +107,7 @@ def test_a_conjunction_of_very_many_tuples_is_one_part(tmp_path):
     index = write_index(tmp_path / "index", {"d": dict.fromkeys(terms, 4)})
     with SignedImpactSearcher(index, NoEncoder()) as searcher:
         explanation = searcher.explain(Product((operand, operand)), "d")
-        rooted = searcher.explain(Product((operand, operand), 1.0, root=2), "d")
+        rooted = searcher.explain(Product((operand, {**operand, "none": 1.0}), 1.0, root=2), "d")
     assert explanation.contributions == (("conjunction of 2", 140.0**2),)
     assert explanation.score == 140.0**2
     assert rooted.contributions == (("conjunction of 2", 280.0),)
