@@ -24,15 +24,14 @@ from pyserini_compneg.errors import DecompositionError
 from pyserini_compneg.eval.measures import Measure, evaluate, mean, parse_measures
 from pyserini_compneg.expression import Atom, Difference, Expression, format_expression
 from pyserini_compneg.index import build_index
-from pyserini_compneg.reproduce.methods import Context, make_method
-from pyserini_compneg.search import Hit, SignedImpactSearcher
+from pyserini_compneg.search import SignedImpactSearcher
 
 CONTRAST = ("right_rank", "delta_recall@1", "delta_mrr@10", "R@10")
 RANKING = ("nDCG@10", "R@100")
 PENALTIES = (0.1, 0.4)
 MOST_FOR_ALL = 10_000
 """Documents of a collection up to which runs have all of them; of larger ones they have 1,000."""
-DAMPINGS = ({"weight": 0.3}, {"weight": 0.5}, {"weight": 0.5, "power": 2}, {"weight": 0.7})
+DAMPINGS = (0.2, 0.3, 0.4)
 
 Run = Mapping[str, Mapping[str, float]]
 
@@ -116,11 +115,15 @@ def compare(
     rows: list[tuple[str, Mapping[str, Query], Operators]] = [("whole text", whole, Operators())]
     if any(topic.group for topic in topics):
         rows.append(("marked expressions", {topic.qid: topic.expression for topic in topics}, Operators()))
-    differences = ("ignore", "disentangled", "subtraction", "nrf", "constant", "orthogonal", "proportional")
+    differences = ("ignore", "disentangled", "subtraction", "nrf", "constant", "orthogonal", "proportional", "damped")
     rows += [(f"`{name}`", read_as, Operators(difference=name)) for name in differences]
     rows += [
         (f"`proportional`, λ = {weight}", read_as, Operators(difference="proportional", proportional_weight=weight))
         for weight in PENALTIES
+    ]
+    rows += [
+        (f"`damped`, λ = {weight}", read_as, Operators(difference="damped", damped_weight=weight))
+        for weight in DAMPINGS
     ]
     print(f"| | {' | '.join(measure.name for measure in measures)} |\n|---|{'---|' * len(measures)}")
     wrong: list[str] = []
@@ -130,28 +133,14 @@ def compare(
         values = show(name, run, qrels, measures)
         if contrast and name == "`proportional`":
             wrong = [qid for qid, value in values.items() if not value["right_rank"]]
-    decomposed = [Topic(qid, "", expression) for qid, expression in read_as.items()]
-    with SignedImpactSearcher(index) as searcher:
-        for settings in DAMPINGS:
-            hits = make_method("damping", settings, Context(searcher, threads=2)).search(decomposed, depth(searcher))
-            listed = ", ".join(f"{name} {value}" for name, value in settings.items())
-            show(f"`damping`, {listed}", scores(hits), qrels, measures)
     print()
     return wrong
 
 
 def search(searcher: SignedImpactSearcher, queries: Mapping[str, Query]) -> Run:
     """The scores of the documents; of all of them in a small collection."""
-    return scores(searcher.batch_search(list(queries.values()), list(queries), depth(searcher), threads=2))
-
-
-def depth(searcher: SignedImpactSearcher) -> int:
-    """How many documents a run has."""
-    return searcher.num_docs if searcher.num_docs <= MOST_FOR_ALL else 1000
-
-
-def scores(hits: Mapping[str, Sequence[Hit]]) -> Run:
-    """The rankings as evaluation takes them."""
+    hits_a_query = searcher.num_docs if searcher.num_docs <= MOST_FOR_ALL else 1000
+    hits = searcher.batch_search(list(queries.values()), list(queries), hits_a_query, threads=2)
     return {qid: {hit.docid: hit.score for hit in ranked} for qid, ranked in hits.items()}
 
 

@@ -6,7 +6,7 @@ is a tree, and these are the approximations:
 - ∪: ``maxpool`` of anything but vectors is the maximum of the scores, as with ``dismax``; ``addition`` adds the scores.
 - ∩: an operand that is a tree takes part with its positive weights.
 - \: what is excluded takes part with its positive weights if it is a tree or holds a difference. A left side that is a
-  tree stays as it is, and a linear part is added to it: see ``_Composer._change``.
+  tree stays as it is, and a linear part is added to it: see ``_Composer._change``. Only ``damped`` is exact.
 
 An atom without terms, all of them unknown to the model, is an empty vector. In ``cpt`` it empties the conjunction; in
 ``cpt+maxpool`` it leaves the share of maxpool, so documents about the other operands are still found.
@@ -19,17 +19,21 @@ from dataclasses import dataclass
 
 from pyserini_compneg import algebra
 from pyserini_compneg.algebra.difference import constant, nrf, proportional
+from pyserini_compneg.compose.damping import BestScore, damped
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.protocol import QueryEncoder
 from pyserini_compneg.compose.rewrite import alternatives, conjunction, holds_difference, positive_atoms, verbalised
 from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum, is_empty, positive_weights
-from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.errors import CompositionError, EncodingError
 from pyserini_compneg.expression import Atom, Expression, Union, atoms
-from pyserini_compneg.vectors import SparseVector, add, checked, max_pool, scale
+from pyserini_compneg.vectors import SparseVector, add, checked, max_pool, positive_part, scale
 
 
 def scoring_trees(
-    expressions: Sequence[Expression], encoder: QueryEncoder, operators: Operators = DEFAULT_OPERATORS
+    expressions: Sequence[Expression],
+    encoder: QueryEncoder,
+    operators: Operators = DEFAULT_OPERATORS,
+    best_score: BestScore | None = None,
 ) -> list[ScoringNode]:
     """The scoring tree of each expression, with the weights as the encoder and the operators have them.
 
@@ -39,14 +43,15 @@ def scoring_trees(
         expressions: What is searched for.
         encoder: Gives the vectors of texts.
         operators: What stands for union, intersection and difference.
+        best_score: Gives the best score of a query in the index that will be searched; ``damped`` needs it.
 
     Raises:
         EncodingError: A vector with a weight that is no finite number or with a reserved term, or vectors missing.
-        CompositionError: Weights beyond the limits of exact arithmetic.
+        CompositionError: Weights beyond the limits of exact arithmetic, or ``damped`` without an index.
     """
     rewritten = [verbalised(expression, operators) for expression in expressions]
     texts = list(dict.fromkeys(text for expression in rewritten for text in atoms(expression)))
-    composer = _Composer(operators, atom_vectors(texts, encoder))
+    composer = _Composer(operators, atom_vectors(texts, encoder), best_score)
     return [composer.compose(expression) for expression in rewritten]
 
 
@@ -78,10 +83,12 @@ class _Composer:
     Attributes:
         operators: What stands for the nodes.
         vectors: The vector of each atom's text.
+        best_score: What asks the index, if there is one.
     """
 
     operators: Operators
     vectors: Mapping[str, SparseVector]
+    best_score: BestScore | None
 
     def compose(self, expression: Expression) -> ScoringNode:
         match expression:
@@ -126,9 +133,17 @@ class _Composer:
         return positive_weights(node)
 
     def _difference(self, left: ScoringNode, negatives: list[SparseVector], wanted: SparseVector) -> ScoringNode:
+        if self.operators.difference == "damped":
+            return self._damped(left, negatives, wanted)
         if isinstance(left, Linear):
             return Linear(self._subtract(left.weights, negatives))
         return _sum(left, Linear(self._change(left, negatives, wanted)))
+
+    def _damped(self, left: ScoringNode, negatives: list[SparseVector], wanted: SparseVector) -> ScoringNode:
+        if self.best_score is None:
+            raise CompositionError("damped needs an index, for the best score of what is excluded; name one (--index)")
+        excluded = {term: weight for term, weight in positive_part(max_pool(negatives)).items() if term not in wanted}
+        return damped(left, excluded, self.best_score, self.operators.damped_weight) if excluded else left
 
     def _change(self, left: ScoringNode, negatives: list[SparseVector], wanted: SparseVector) -> dict[str, float]:
         """What the operator would add to a vector that stands for the tree.

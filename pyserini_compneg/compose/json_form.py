@@ -1,6 +1,6 @@
 """Composed queries as JSON: ``{"vector": …}`` for one linear leaf, else ``{"score": tree}``.
 
-A product says its ``power`` and its ``root`` where they are not 1/n, of n operands, and 1.
+A product says its ``power`` where it is not 1/n, of n operands, and its ``root`` and ``weight`` where they are not 1.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pyserini_compneg.compose.scoring import (
     Sum,
     checked_operand,
     checked_power,
+    checked_product_weight,
     checked_root,
     checked_weights,
 )
@@ -81,13 +82,19 @@ def _tree(node: ScoringNode) -> dict[str, Any]:
     match node:
         case Linear(weights):
             return _vector(weights)
-        case Product(operands, power, root):
-            tree: dict[str, Any] = {"product": [_vector(operand) for operand in operands]}
-            return tree | ({} if power is None else {"power": _number(power)}) | ({} if root == 1 else {"root": root})
+        case Product(operands):
+            return {"product": [_vector(operand) for operand in operands], **_settings(node)}
         case Max(children):
             return {"max": [_tree(child) for child in children]}
         case Sum(children):
             return {"sum": [_tree(child) for child in children]}
+
+
+def _settings(product: Product) -> dict[str, float]:
+    """What is not the default."""
+    settings: dict[str, float] = {} if product.power is None else {"power": _number(product.power)}
+    settings |= {} if product.root == 1 else {"root": product.root}
+    return settings | ({} if product.weight == 1 else {"weight": _number(product.weight)})
 
 
 def _vector(weights: SparseVector) -> dict[str, Any]:
@@ -113,13 +120,14 @@ def _read(value: object, source: str, path: str, level: int) -> ScoringNode:
 
 
 def _product(value: Mapping[str, Any], source: str, path: str) -> Product:
-    if unknown := [key for key in value if key not in ("product", "power", "root")]:
-        raise CompositionError(f"{source}: {path}: a product has no {unknown[0]!r}, only product, power, root")
+    if unknown := [key for key in value if key not in ("product", "power", "root", "weight")]:
+        raise CompositionError(f"{source}: {path}: a product has no {unknown[0]!r}, only product, power, root, weight")
     members = _members(value["product"], source, f"{path}.product", 2)
     operands = tuple(_operand(member, source, place) for place, member in members)
     place = f"{source}: {path}"
     power = checked_power(value["power"], len(operands), f"{place}.power") if "power" in value else None
-    return Product(operands, power, checked_root(value.get("root", 1), f"{place}.root"))
+    root = checked_root(value.get("root", 1), f"{place}.root")
+    return Product(operands, power, root, checked_product_weight(value.get("weight", 1), f"{place}.weight"))
 
 
 def _operand(value: object, source: str, path: str) -> dict[str, float]:

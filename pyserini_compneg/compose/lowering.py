@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pyserini_compneg import algebra
 from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.errors import CompositionError
-from pyserini_compneg.vectors import positive_part
+from pyserini_compneg.vectors import positive_part, scale
 
 FACTORED, MATERIALISED = CPT_FORMS = ("factored", "materialised")
 """Conjunctions as products of sums over plain terms, which any index has, or as sums over pairs."""
@@ -73,7 +73,7 @@ def _materialised(node: ScoringNode) -> ScoringNode:
                     f"a product of power {node.exponent:g} and root {node.root} is no sum over pairs; use the factored "
                     "form (--cpt factored), or --intersection cpt"
                 )
-            return Linear(algebra.cpt_pairs(operands, top=max(map(len, operands))))
+            return Linear(scale(algebra.cpt_pairs(operands, top=max(map(len, operands))), node.weight))
         case Max(children):
             return Max(tuple(map(_materialised, children)))
         case Sum(children):

@@ -1,8 +1,8 @@
 """Whole query weights, so that whatever runs a query, stock Anserini included, reports the same scores.
 
-An n-th root of n operands makes a product grow with the scale as a linear leaf does, and so does any product whose
-power · n is its root; so one scale for all leaves keeps them in proportion. Score fusion, which has other products,
-gives every leaf a scale of its own.
+An n-th root of n operands makes a product grow with the scale S as a linear leaf does, and so does any product whose
+power · n is its root; so one scale for all leaves keeps them in proportion. A product that grows with another power g
+of the scale has its weight multiplied by S¹⁻ᵍ. Score fusion gives every leaf a scale of its own.
 
 The scale is small because stock Anserini takes a whole weight as that many repeated tokens. On the dev split of
 FilmSets, with BM25 impacts and the default operators, 100 is the smallest of 5, 10, 20, 32, 51.2, 64 and 100 to keep
@@ -47,8 +47,10 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
     match node:
         case Linear(weights):
             return Linear(whole(weights, weight_scale))
-        case Product(operands, power, root):
-            return Product(tuple(whole(operand, weight_scale) for operand in operands), power, root)
+        case Product(operands, power, root, weight):
+            scaled = tuple(whole(operand, weight_scale) for operand in operands)
+            proportion = 1.0 if math.isclose(node.degree, 1) else weight_scale ** (1 - node.degree)
+            return Product(scaled, power, root, weight * proportion)
         case Max(children):
             return Max(tuple(quantised(child, weight_scale) for child in children))
         case Sum(children):

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from pyserini_compneg.compose.composer import scoring_trees
+from pyserini_compneg.compose.damping import BestScore
 from pyserini_compneg.compose.json_form import to_json
 from pyserini_compneg.compose.lowering import FACTORED, lowered
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.protocol import QueryEncoder
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
-from pyserini_compneg.compose.scoring import ScoringNode, positive_weights
+from pyserini_compneg.compose.scoring import Product, ScoringNode, positive_weights
 from pyserini_compneg.errors import CompositionError, EncodingError
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, format_expression, parse
 
@@ -31,6 +33,7 @@ def compose_query(
     cpt: str = FACTORED,
     signed: bool = False,
     weight_scale: float = WEIGHT_SCALE,
+    best_score: BestScore | None = None,
 ) -> ScoringNode:
     """Turns an expression into the query that is run, whose weights are whole numbers.
 
@@ -41,6 +44,7 @@ def compose_query(
         cpt: ``factored``, for any index, or ``materialised``, for one that holds pairs.
         signed: Whether the index keeps negative weights of documents.
         weight_scale: Weights are round(w · weight_scale).
+        best_score: Gives the best score of a query in the index that will be searched; ``damped`` needs it.
 
     Returns:
         The scoring tree. It ``is_empty`` if the encoder knows no term of what is wanted.
@@ -50,7 +54,9 @@ def compose_query(
         EncodingError: A text that cannot be encoded, or a vector with a weight or a term that cannot be.
         CompositionError: A wrong setting, weights out of range, or a conjunction that cannot be materialised.
     """
-    return compose_queries([query], encoder, operators, cpt=cpt, signed=signed, weight_scale=weight_scale)[0]
+    return compose_queries(
+        [query], encoder, operators, cpt=cpt, signed=signed, weight_scale=weight_scale, best_score=best_score
+    )[0]
 
 
 def compose_queries(
@@ -61,6 +67,7 @@ def compose_queries(
     cpt: str = FACTORED,
     signed: bool = False,
     weight_scale: float = WEIGHT_SCALE,
+    best_score: BestScore | None = None,
 ) -> list[ScoringNode]:
     """As ``compose_query``, for many queries; every distinct text is encoded once, all in one batch."""
     parsed = [parse(query) if isinstance(query, str) else query for query in queries]
@@ -70,7 +77,7 @@ def compose_queries(
     elif encoder is None:
         raise EncodingError(f"no encoder for {query_text(expressions[0])!r}; name one")
     else:
-        trees = iter(scoring_trees(expressions, encoder, operators))
+        trees = iter(scoring_trees(expressions, encoder, operators, best_score and _as_run(best_score, weight_scale)))
     return [
         query if isinstance(query, ScoringNode) else _runnable(query, next(trees), cpt, signed, weight_scale)
         for query in parsed
@@ -82,6 +89,16 @@ def query_text(query: Query) -> str:
     if isinstance(query, (Atom, Union, Intersection, Difference)):
         return format_expression(query)
     return query if isinstance(query, str) else json.dumps(to_json(query), ensure_ascii=False)
+
+
+def _as_run(best_score: BestScore, weight_scale: float) -> BestScore:
+    """Asks for the queries as they are run, rounded, and gives the scores of unscaled weights."""
+
+    def best(node: ScoringNode) -> float:
+        degree = node.degree if isinstance(node, Product) else 1.0
+        return best_score(quantised(node, weight_scale)) / math.pow(weight_scale, degree)
+
+    return best
 
 
 def _runnable(query: Expression, tree: ScoringNode, cpt: str, signed: bool, weight_scale: float) -> ScoringNode:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import reduce
@@ -11,7 +12,7 @@ from typing import NamedTuple
 from pyserini_compneg.algebra import pair_term
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, checked_scale
 from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum
-from pyserini_compneg.vectors import SparseVector, add
+from pyserini_compneg.vectors import SparseVector, add, scale
 
 _MOST_TUPLES = 4096
 
@@ -27,8 +28,9 @@ def query_terms(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> list[Q
     """The signed weights of a query, largest magnitude first, equal ones by term; terms that cancel are left out.
 
     A conjunction counts as its pseudo-terms: ``a∩b`` weighs √(a·b), a tuple of n terms the n-th root of their product,
-    whatever power and root its score has, so that all weights are in one unit. The weights of a sum add up. Of
-    alternatives, the children of a maximum, a term has the weight of largest magnitude.
+    whatever power and root its score has, so that all weights are in one unit; an operand that is repeated counts once
+    then, and of the product's own weight only the sign. The weights of a sum add up. Of alternatives, the children of a
+    maximum, a term has the weight of largest magnitude.
 
     Args:
         node: The query.
@@ -54,7 +56,9 @@ def _weights(node: ScoringNode) -> SparseVector:
         case Linear(weights):
             return weights
         case Product(operands):
-            return _tuples(operands)
+            if node.is_sum_over_tuples:
+                return scale(_tuples(operands), node.weight)
+            return scale(_tuples([operand for operand, _ in node.factors]), math.copysign(1, node.weight))
         case Sum(children):
             return reduce(add, map(_weights, children))
         case Max(children):

@@ -15,6 +15,9 @@ from pyserini_compneg.vectors import SparseVector, checked, max_pool, positive_p
 
 SMALLEST_WEIGHT = 1e-18
 LARGEST_WEIGHT = 1e18
+SMALLEST_PRODUCT_WEIGHT = 1e-288
+"""As small as products of weights may be large, for what is divided by one."""
+
 LARGEST_DEGREE = 16
 """The most for power · operands of a product, and for its root."""
 
@@ -36,24 +39,29 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """(Π over the n operands of Σ (w·d)^power)^(1/root). A document matches when all operands do.
+    """weight · (Π over the n operands of Σ (w·d)^power)^(1/root). A document matches when all operands do.
 
     Combined Pseudo-Terms, factored, are the power 1/n and the root 1, or in the L2 reading of Eq. 8 the power 2/n and
     the root 2; a product of plain scores is the power 1 and the root 1.
+
+    A product of negative weight only lowers the scores of a sum, as the negative terms of a linear leaf do: no document
+    matches it, so alone or in a maximum it finds nothing.
 
     Attributes:
         operands: Vectors of positive weights.
         power: Above 0, at most 1 and at most ``LARGEST_DEGREE`` / n; None for 1/n, which is always kept as None.
         root: A whole number from 1 to ``LARGEST_DEGREE``.
+        weight: What the root is multiplied by; in magnitude from ``SMALLEST_PRODUCT_WEIGHT`` to ``LARGEST_WEIGHT``.
 
     Raises:
-        CompositionError: Fewer than two operands, one without a term, a weight that is not positive, or a power or a
-            root out of its range.
+        CompositionError: Fewer than two operands, one without a term, a weight in an operand that is not positive, or a
+            power, a root or a weight out of its range.
     """
 
     operands: tuple[SparseVector, ...]
     power: float | None = None
     root: int = 1
+    weight: float = 1.0
 
     def __post_init__(self) -> None:
         """Checks everything and drops zeros."""
@@ -64,6 +72,7 @@ class Product:
         if self.power is not None:
             object.__setattr__(self, "power", checked_power(self.power, len(operands), "Product"))
         checked_root(self.root, "Product")
+        object.__setattr__(self, "weight", checked_product_weight(self.weight, "Product"))
 
     @property
     def exponent(self) -> float:
@@ -71,8 +80,22 @@ class Product:
         return 1 / len(self.operands) if self.power is None else self.power
 
     @property
+    def degree(self) -> float:
+        """What power of a factor that all weights of the operands have the score has."""
+        return 1.0 if self.power is None and self.root == 1 else self.exponent * len(self.operands) / self.root
+
+    @property
+    def factors(self) -> list[tuple[SparseVector, int]]:
+        """The distinct operands, each with the number of times that it is multiplied; a search sums each up once."""
+        distinct: list[SparseVector] = []
+        for operand in self.operands:
+            if operand not in distinct:
+                distinct.append(operand)
+        return [(operand, self.operands.count(operand)) for operand in distinct]
+
+    @property
     def is_sum_over_tuples(self) -> bool:
-        """Whether it is what pseudo-terms score, a sum over the tuples of the operands' terms."""
+        """Whether it is what pseudo-terms score, a weighted sum over the tuples of the operands' terms."""
         return self.power is None and self.root == 1
 
 
@@ -95,7 +118,7 @@ class Max:
 class Sum:
     """The sum of the children's values. A document matches when it matches any of them.
 
-    The negative terms of a linear child count whatever else the document matches.
+    The negative terms of a linear child, and a product of negative weight, count whatever else the document matches.
 
     Raises:
         CompositionError: No children, or one that is no node.
@@ -132,7 +155,7 @@ def matches(node: ScoringNode, impacts: SparseVector) -> bool:
         case Linear(weights):
             return any(weight > 0 and term in impacts for term, weight in weights.items())
         case Product(operands):
-            return all(not impacts.keys().isdisjoint(operand) for operand in operands)
+            return node.weight > 0 and all(not impacts.keys().isdisjoint(operand) for operand in operands)
         case Max(children) | Sum(children):
             return any(matches(child, impacts) for child in children)
 
@@ -143,7 +166,7 @@ def _value(node: ScoringNode, impacts: SparseVector) -> float:
             return math.fsum(weight * impacts[term] for term, weight in weights.items() if term in impacts)
         case Product(operands, _, root):
             product = math.prod(_sum_of_powers(operand, impacts, node.exponent) for operand in operands)
-            return product if root == 1 else product ** (1 / root)
+            return node.weight * (product if root == 1 else product ** (1 / root))
         case Max(children):
             return max((_value(child, impacts) for child in children if matches(child, impacts)), default=0.0)
         case Sum(children):
@@ -174,10 +197,18 @@ def terms(node: ScoringNode) -> list[str]:
 def positive_weights(node: ScoringNode) -> dict[str, float]:
     """One positive vector for a whole tree, where an operator needs one: the largest weight that a leaf gives a term.
 
+    Products of negative weight have no part in it.
+
     >>> positive_weights(Sum((Product(({"a": 1.0}, {"b": 2.0})), Linear({"a": 0.5, "c": -1.0}))))
     {'a': 1.0, 'b': 2.0}
     """
-    return max_pool(positive_part(weights) for weights in leaf_vectors(node))
+    match node:
+        case Linear(weights):
+            return positive_part(weights)
+        case Product(operands):
+            return max_pool(operands) if node.weight > 0 else {}
+        case Max(children) | Sum(children):
+            return max_pool(map(positive_weights, children))
 
 
 def is_empty(node: ScoringNode) -> bool:
@@ -232,6 +263,15 @@ def checked_root(root: object, source: str) -> int:
     if isinstance(root, bool) or not isinstance(root, int) or not 1 <= root <= LARGEST_DEGREE:
         raise CompositionError(f"{source}: the root must be a whole number from 1 to {LARGEST_DEGREE}, got {root!r}")
     return root
+
+
+def checked_product_weight(weight: object, source: str) -> float:
+    """The weight of a product."""
+    number = float(weight) if isinstance(weight, (int, float)) and not isinstance(weight, bool) else math.nan
+    if SMALLEST_PRODUCT_WEIGHT <= abs(number) <= LARGEST_WEIGHT:
+        return number
+    limits = f"between {SMALLEST_PRODUCT_WEIGHT:g} and {LARGEST_WEIGHT:g} in magnitude"
+    raise CompositionError(f"{source}: the weight of a product must be {limits}, got {weight!r}")
 
 
 def _checked_children(children: Sequence[object], name: str) -> tuple[ScoringNode, ...]:

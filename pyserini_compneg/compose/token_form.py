@@ -52,7 +52,10 @@ def stock_obstacle(node: ScoringNode) -> tuple[str, str] | None:
     for term, weight in weights:
         if weight < 0:
             return "negative", f"a negative weight, {weight:g} of {term!r}"
-    if any(isinstance(part, Product) and not part.is_sum_over_tuples for part in _nodes(node)):
+    products = [part for part in _nodes(node) if isinstance(part, Product)]
+    if any(product.weight < 0 for product in products):
+        return "negative", "a product of negative weight"
+    if any(not product.is_sum_over_tuples for product in products):
         return "power", "a product with powers or a root of its own"
     kinds = {type(part) for part in _nodes(node)}
     for kind, name, what in (

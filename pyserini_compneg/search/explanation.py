@@ -33,7 +33,8 @@ class Explanation:
         matched: Whether the query retrieves the document at all.
         contributions: The parts, largest amount first. Their exact sum, rounded to a 32-bit float, is the score; where
             conjunctions take part, up to the rounding of their products in 64 bits. Of a conjunction with a root, such
-            as cpt-l2, each tuple of terms has a part in proportion to what it adds below the root.
+            as cpt-l2, each tuple of terms has a part in proportion to what it adds below the root; likewise where
+            operands are repeated, as in damped.
     """
 
     docid: str
@@ -81,7 +82,7 @@ def _explain(node: ScoringNode, channels: Iterator[Sequence[Any]]) -> _Node:
     if isinstance(node, Linear):
         return _explain_linear(node, channels)
     if isinstance(node, Product):
-        return _explain_product([next(channels) for _ in node.operands], node.root)
+        return _explain_product(node, [next(channels) for _ in node.factors])
     children = [_explain(child, channels) for child in node.children]
     matched = [child for child in children if child.matched]
     if isinstance(node, Max):
@@ -97,19 +98,26 @@ def _explain_linear(node: Linear, channels: Iterator[Sequence[Any]]) -> _Node:
     return _Node(bool(gains), gains + losses)
 
 
-def _explain_product(operands: Sequence[Sequence[Any]], root: int) -> _Node:
+def _explain_product(node: Product, factors: Sequence[Sequence[Any]]) -> _Node:
     """Π of sums = Σ of products: one part for each tuple of terms, as if the pairs were in the index.
 
-    A root of the sum is shared out in proportion to the parts.
+    A root of the sum is shared out in proportion to the parts, and so is what repeated operands make of it.
     """
-    if not all(operands):
+    if not all(factors):
         return _Node(False, [])
-    total = math.prod(math.fsum(amount for _, _, amount in operand) for operand in operands)
-    share = total ** (1 / root - 1)
-    if math.prod(len(operand) for operand in operands) > _MOST_TUPLES:
-        return _Node(True, [Contribution(f"conjunction of {len(operands)}", share * total)])
+    counts = [count for _, count in node.factors]
+    sums = [math.fsum(amount for _, _, amount in factor) for factor in factors]
+    total = math.prod(math.prod([value] * count) for value, count in zip(sums, counts, strict=True))
+    score = node.weight * total ** (1 / node.root)
+    matched = node.weight > 0
+    if node.is_sum_over_tuples:
+        factors = [factor for factor, count in zip(factors, counts, strict=True) for _ in range(count)]
+    else:
+        total = math.prod(sums)
+    if math.prod(len(factor) for factor in factors) > _MOST_TUPLES:
+        return _Node(matched, [Contribution(f"conjunction of {len(node.operands)}", score)])
     parts = []
-    for combination in product(*operands):
+    for combination in product(*factors):
         term = pair_term(*(term for term, _, _ in combination))
-        parts.append(Contribution(term, share * math.prod(amount for _, _, amount in combination)))
-    return _Node(True, parts)
+        parts.append(Contribution(term, score / total * math.prod(amount for _, _, amount in combination)))
+    return _Node(matched, parts)

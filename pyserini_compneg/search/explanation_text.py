@@ -103,9 +103,11 @@ def _summands(node: ScoringNode) -> Iterator[ScoringNode]:
 
 def _conjunction(node: Product, scale: float, columns: int, most: int) -> Iterator[str]:
     scored = "" if node.is_sum_over_tuples else f", power {node.exponent:g}, root {node.root}"
+    scored += "" if node.weight == 1 else f", weight {node.weight:.3g}"
     yield f"conjunction of {len(node.operands)}{scored}"
-    for number, operand in enumerate(node.operands, 1):
-        yield from _labelled("  ", f"operand {number}", _weighted(_terms(Linear(operand), scale), most), columns)
+    for number, (operand, count) in enumerate(node.factors, 1):
+        times = "" if count == 1 else f" × {count}"
+        yield from _labelled("  ", f"operand {number}{times}", _weighted(_terms(Linear(operand), scale), most), columns)
     tuples = "pairs" if len(node.operands) == 2 else "tuples"
     yield from _labelled("  ", tuples, _weighted(_terms(node, scale), most), columns)
 

@@ -191,7 +191,13 @@ class SignedImpactSearcher:
             cpt=self._cpt,
             signed=self.reader.manifest is not None and self.reader.manifest.signed,
             weight_scale=self.weight_scale,
+            best_score=lambda node: self.best_scores([node])[0],
         )
+
+    def best_scores(self, nodes: Sequence[ScoringNode], threads: int = 1) -> list[float]:
+        """The best score that each composed query has in the index; 0 where nothing matches."""
+        rankings = self.reader.search([query_line(node) for node in nodes], 1, threads)
+        return [ranking.scores[0] if ranking.scores else 0.0 for ranking in rankings]
 
     def explain(self, query: Query, docid: str) -> Explanation:
         """Takes the score of a document apart into signed contributions of terms and pairs that add up to it.

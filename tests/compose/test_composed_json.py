@@ -40,7 +40,9 @@ def test_powers_and_roots_are_written_where_they_are_not_those_of_pseudo_terms()
     assert to_json(Product(operands, 0.5)) == {"score": written}
     assert to_json(Product(operands, 1.0)) == {"score": {**written, "power": 1}}
     assert to_json(Product(operands, 0.7, 2)) == {"score": {**written, "power": 0.7, "root": 2}}
-    assert from_json({**written, "power": 0.5, "root": 1}, "here") == Product(operands)
+    assert to_json(Product(operands, weight=-2.5)) == {"score": {**written, "weight": -2.5}}
+    assert from_json({**written, "power": 0.5, "root": 1, "weight": 1}, "here") == Product(operands)
+    assert from_json({**written, "weight": -1e-40}, "here") == Product(operands, weight=-1e-40)
 
 
 def test_a_line_keeps_its_text_readable():
@@ -80,8 +82,8 @@ POWER = "$.power: the power of 2 operands must be above 0 and at most 1"
             {"product": [A, {"vector": {"b": -1}}]},
             "$.product[1].vector: the weight of 'b' in a product must be positive, got -1.0",
         ),
-        ({"product": [A, A], "p": 1}, "$: a product has no 'p', only product, power, root"),
-        ({"product": [A, A], "max": [A]}, "$: a product has no 'max', only product, power, root"),
+        ({"product": [A, A], "p": 1}, "$: a product has no 'p', only product, power, root, weight"),
+        ({"product": [A, A], "max": [A]}, "$: a product has no 'max', only product, power, root, weight"),
         ({"product": [A, A], "power": 2}, f"{POWER}, got 2"),
         (
             {"product": [A, A], "power": None},
@@ -90,6 +92,10 @@ POWER = "$.power: the power of 2 operands must be above 0 and at most 1"
         (
             {"sum": [{"product": [A, A], "root": 0.5}]},
             "$.sum[0].root: the root must be a whole number from 1 to 16, got 0.5",
+        ),
+        (
+            {"product": [A, A], "weight": 0},
+            "$.weight: the weight of a product must be between 1e-288 and 1e+18 in magnitude, got 0",
         ),
         ({"max": []}, "$.max: expected a list of one or more children, got []"),
         ({"sum": [A, {"max": {}}]}, "$.sum[1].max: expected a list of one or more children, got {}"),

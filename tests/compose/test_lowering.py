@@ -36,6 +36,7 @@ def test_the_materialised_form_finds_and_scores_alike(node, document):
 
 
 def test_a_conjunction_is_a_vector_over_pairs():
+    assert lowered(Product(AB.operands, weight=-3.0), "materialised") == Linear({"a∩b": -6.0})
     node = Product(({"a": 4.0, "b": 9.0}, {"b": 1.0, "c": 0.25}))
     assert lowered(node, "materialised") == Linear({"a∩b": 2.0, "a∩c": 1.0, "b": 3.0, "b∩c": 1.5})
 
@@ -102,12 +103,12 @@ def signed_score(node, document):
         case Linear(weights):
             parts = [weight * document.get(term, 0.0) for term, weight in weights.items()]
             return any(part > 0 for part in parts), math.fsum(parts)
-        case Product(operands, power, root):
+        case Product(operands, power, root, weight):
             p = power or 1 / len(operands)
             sums = [
                 math.fsum((w * max(document.get(t, 0.0), 0.0)) ** p for t, w in operand.items()) for operand in operands
             ]
-            return all(sums), math.prod(sums) ** (1 / root)
+            return weight > 0 and all(sums), weight * math.prod(sums) ** (1 / root)
         case Max(children):
             found = [score for matched, score in (signed_score(child, document) for child in children) if matched]
             return bool(found), max(found, default=0.0)

@@ -17,12 +17,13 @@ def test_choices():
         "orthogonal",
         "proportional",
         "ignore",
+        "damped",
         "vanilla",
     )
 
 
 def test_defaults():
-    assert Operators() == Operators("dismax", "cpt+maxpool", "disentangled", 5, 1.0, 0.25, 0.75, 0.2)
+    assert Operators() == Operators("dismax", "cpt+maxpool", "disentangled", 5, 1.0, 0.25, 0.75, 0.2, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ def test_defaults():
         (
             {"difference": None},
             "difference must be one of disentangled, subtraction, nrf, constant, orthogonal, proportional, ignore, "
-            "vanilla, got None",
+            "damped, vanilla, got None",
         ),
         ({"top_terms": 0}, "top_terms must be a whole number from 1, got 0"),
         ({"top_terms": 2.0}, "top_terms must be a whole number from 1, got 2.0"),
@@ -44,6 +45,7 @@ def test_defaults():
         ({"maxpool_weight": -0.1}, "maxpool_weight must be a finite number from 0, got -0.1"),
         ({"nrf_weight": math.nan}, "nrf_weight must be a finite number from 0, got nan"),
         ({"constant_weight": math.inf}, "constant_weight must be a finite number from 0, got inf"),
+        ({"damped_weight": -1}, "damped_weight must be a finite number from 0, got -1"),
         ({"proportional_weight": "1"}, "proportional_weight must be a finite number from 0, got '1'"),
     ],
 )

@@ -71,6 +71,14 @@ def test_products_keep_their_powers_and_those_of_the_conjunction_operators_stay_
     assert evaluate(whole, document) == pytest.approx(100 * evaluate(node, document))
 
 
+def test_products_of_another_degree_stay_in_proportion_by_their_weight():
+    penalty = Product(({"a": 1.0}, {"x": 2.0}, {"x": 2.0}), 1.0, weight=-0.25)
+    assert quantised(penalty) == Product(({"a": 100.0}, {"x": 200.0}, {"x": 200.0}), 1.0, weight=-0.25 / 100**2)
+    document = {"a": 3.0, "x": 5.0}
+    node = Sum((Linear({"a": 1.0}), penalty))
+    assert evaluate(quantised(node), document) == pytest.approx(100 * evaluate(node, document))
+
+
 @pytest.mark.parametrize("weight", [2.2e7, -2.2e7, 1e18])
 def test_too_large_weights(weight):
     with pytest.raises(CompositionError) as error:

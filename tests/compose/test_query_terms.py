@@ -31,6 +31,9 @@ def test_heaviest_first_and_without_zeros(node):
 
 
 def test_a_sum_adds_up():
+    pair = {"a": 400.0}, {"x": 100.0}
+    assert query_terms(Product(pair, weight=-0.5)) == [("a∩x", -1.0)]
+    assert query_terms(Product((*pair, pair[1], pair[1]), 1.0, weight=-1e-9)) == [("a∩x", -2.0)]
     node = Sum((Product(({"a": 400.0, "b": 900.0}, {"b": 100.0})), Linear({"b": 50.0, "x": -1000.0})))
     assert query_terms(node) == [("x", -10.0), ("b", 3.5), ("a∩b", 2.0)]
 

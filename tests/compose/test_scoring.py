@@ -25,10 +25,11 @@ def columns(node, document):
         case Linear(weights):
             parts = [weight * document.get(term, 0.0) for term, weight in weights.items()]
             return sum(part for part in parts if part > 0), sum(parts)
-        case Product(operands, power, root):
+        case Product(operands, power, root, weight):
             p = power or 1 / len(operands)
             sums = [sum(w**p * document.get(t, 0.0) ** p for t, w in part.items()) for part in operands]
-            return math.prod(sums) ** (1 / root), math.prod(sums) ** (1 / root)
+            value = weight * math.prod(sums) ** (1 / root)
+            return max(value, 0), value
         case Max(children):
             pairs = [columns(child, document) for child in children]
             return max(gain for gain, _ in pairs), max((value for gain, value in pairs if gain > 0), default=0.0)
@@ -40,6 +41,24 @@ def columns(node, document):
 def test_evaluate_agrees_with_the_columns_of_the_search(node, document):
     gain, value = columns(node, document)
     assert evaluate(node, document) == (pytest.approx(value, abs=1e-9) if gain > 0 else None)
+
+
+def test_products_of_negative_weight_only_lower_a_sum():
+    penalty = Product(({"a": 1.0}, {"x": 2.0}), 1.0, weight=-0.5)
+    assert evaluate(Sum((Linear({"a": 3.0}), penalty)), {"a": 2.0, "x": 5.0}) == 6.0 - 10.0
+    assert evaluate(Sum((Linear({"a": 3.0}), penalty)), {"a": 2.0}) == 6.0
+    for node in (penalty, Max((penalty,)), Sum((penalty, Linear({"a": -1.0})))):
+        assert evaluate(node, {"a": 1.0, "x": 1.0}) is None
+        assert is_empty(node)
+    assert evaluate(Max((penalty, Linear({"a": -1.0, "x": 0.5}))), {"a": 2.0, "x": 2.0}) == -1.0
+
+
+@pytest.mark.parametrize("weight", [0, 0.0, 1e19, -1e-289, float("nan"), float("inf"), "1", True, None])
+def test_weights_of_products_are_checked(weight):
+    with pytest.raises(CompositionError) as error:
+        Product(PAIR, weight=weight)
+    limits = "between 1e-288 and 1e+18 in magnitude"
+    assert str(error.value) == f"Product: the weight of a product must be {limits}, got {weight!r}"
 
 
 def test_linear_scores_by_hand():

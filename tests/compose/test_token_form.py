@@ -32,6 +32,7 @@ def test_weights_are_repetitions():
         ),
         (AB, f"a product; use --cpt materialised, or {OURS}"),
         (Max((A, Sum((AB, B)))), f"a product; use --cpt materialised, or {OURS}"),
+        (Sum((Linear({"a": 1.0}), Product(AB.operands, weight=-1.0))), f"a product of negative weight; use {OURS}"),
         (Sum((AB, Product(AB.operands, 1.0, 2))), f"a product with powers or a root of its own; use {OURS}"),
         (Max((A, B)), f"a maximum; use --union maxpool or addition, or {OURS}"),
         (Sum((A, B)), f"a sum of vectors; use {OURS}"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hypothesis import strategies as st
-from scoring_strategies import POWERS, ROOTS
+from scoring_strategies import POWERS, PRODUCT_WEIGHTS, ROOTS
 
 from pyserini_compneg.compose import Linear, Max, Product, ScoringNode, Sum
 
@@ -54,5 +54,5 @@ def trees() -> st.SearchStrategy[ScoringNode]:
     linear = st.dictionaries(TERM, SIGNED_WEIGHT, max_size=6).map(Linear)
     operand = st.dictionaries(TERM, WEIGHT, min_size=1, max_size=4)
     operands = st.lists(operand, min_size=2, max_size=4).map(tuple)
-    products = operands.map(Product) | st.builds(Product, operands, POWERS, ROOTS)
+    products = operands.map(Product) | st.builds(Product, operands, POWERS, ROOTS, PRODUCT_WEIGHTS)
     return st.recursive(linear | products, above, max_leaves=8)

@@ -58,7 +58,8 @@ def _product(node: Product, impacts: Mapping[str, int]) -> Score:
         magnitude *= sum((max(operand.values()) * impacts[term]) ** power for term in shared)
     rooted = value ** (1 / node.root)
     error = (value + 4 * ROUNDING * magnitude) ** (1 / node.root) - rooted if node.power else 0.0
-    return Score(value > 0, rooted, rooted + error / ROUNDING)
+    magnitude = abs(node.weight) * (rooted + error / ROUNDING)
+    return Score(node.weight > 0 and value > 0, node.weight * rooted, magnitude)
 
 
 def check_ranking(node: ScoringNode, documents: Mapping[str, Mapping[str, int]], ranking: Ranking, hits: int) -> None:

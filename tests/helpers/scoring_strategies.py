@@ -12,6 +12,7 @@ SIGNED = st.dictionaries(TERMS, st.integers(-9, 9).map(float), max_size=4)
 DOCUMENTS = st.dictionaries(TERMS, st.integers(1, 50).map(float))
 POWERS = st.sampled_from([None, 0.5, 2 / 3, 0.7, 1.0])
 ROOTS = st.sampled_from([1, 2, 2, 3])
+PRODUCT_WEIGHTS = st.sampled_from([1.0, 1.0, 0.3, -0.5, -1.0, -4.0])
 
 
 def nodes() -> st.SearchStrategy[ScoringNode]:
@@ -22,5 +23,5 @@ def nodes() -> st.SearchStrategy[ScoringNode]:
         return several.map(Max) | several.map(Sum)
 
     operands = st.lists(POSITIVE, min_size=2, max_size=3).map(tuple)
-    products = operands.map(Product) | st.builds(Product, operands, POWERS, ROOTS)
+    products = operands.map(Product) | st.builds(Product, operands, POWERS, ROOTS, PRODUCT_WEIGHTS)
     return st.recursive(SIGNED.map(Linear) | products, above, max_leaves=8)

@@ -55,6 +55,12 @@ SHAPES = [
     Max((Linear({"a": 1.0, "b": -9.0}), Linear({"b": 1.0}), Linear({"c": -1.0}))),
     Max((Linear({"a": -1.0}),)),
     Sum((Max((Product(({"a": 1.0}, {"b": 1.0}, {"c": 1.0})), Linear({"c": 2.0}))), Linear({"b": -1.0}))),
+    Product(({"a": 1.0}, {"b": 1.0}), weight=-1.0),
+    Max((Product(({"a": 1.0}, {"b": 1.0}), weight=-1.0), Linear({"b": 1.0}))),
+    Sum((Linear({"a": 2.0}), Product(({"a": 2.0}, {"b": 1.0}, {"b": 1.0}), 1.0, weight=-0.1))),
+    Sum((Linear({"a": 2.0}), Product(({"a": 1.0},) * 2, weight=-2.0))),
+    Sum((Linear({"a": 2.0, "b": 1.0}), Product(({"a": 1e18}, {"b": 1e18}) * 8, 1.0, weight=-1e-288))),
+    Product(({"a": 1e-18},) * 16, 1.0, weight=1e-288),
 ]
 
 

@@ -76,6 +76,17 @@ def test_a_sum_of_a_conjunction_and_an_exclusion(tmp_path):
     assert (unmatched.score, unmatched.matched) == (-5.0, False)
 
 
+def test_a_product_that_is_taken_away(tmp_path):
+    index = write_index(tmp_path / "index", {"d": {"a": 3, "b": 1, "x": 2}})
+    penalty = Product(({"a": 1.0, "b": 1.0}, {"x": 1.0}, {"x": 1.0}), 1.0, weight=-0.25)
+    with SignedImpactSearcher(index, NoEncoder()) as searcher:
+        explanation = searcher.explain(Sum((Linear({"a": 1.0, "b": 1.0}), penalty)), "d")
+        alone = searcher.explain(penalty, "d")
+    assert explanation.contributions == (("a", 3.0), ("b", 1.0), ("b∩x", -1.0), ("a∩x", -3.0))
+    assert (explanation.score, explanation.matched) == (0.0, True)
+    assert (alone.score, alone.matched) == (-4.0, False)
+
+
 def test_below_a_root_the_tuples_share_in_proportion(tmp_path):
     index = write_index(tmp_path / "index", {"d": {"a": 9, "b": 7, "c": 16}})
     with SignedImpactSearcher(index, NoEncoder()) as searcher:
@@ -96,7 +107,7 @@ def test_a_conjunction_of_very_many_tuples_is_one_part(tmp_path):
     index = write_index(tmp_path / "index", {"d": dict.fromkeys(terms, 4)})
     with SignedImpactSearcher(index, NoEncoder()) as searcher:
         explanation = searcher.explain(Product((operand, operand)), "d")
-        rooted = searcher.explain(Product((operand, operand), 1.0, root=2), "d")
+        rooted = searcher.explain(Product((operand, {**operand, "none": 1.0}), 1.0, root=2), "d")
     assert explanation.contributions == (("conjunction of 2", 140.0**2),)
     assert explanation.score == 140.0**2
     assert rooted.contributions == (("conjunction of 2", 280.0),)

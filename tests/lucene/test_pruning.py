@@ -70,7 +70,8 @@ def random_node(rng, depth=0):
     if kind == "product":
         operands = tuple(random_vector(rng, 1, 5, whole=whole) for _ in range(rng.integers(2, 5)))
         power, root = [(None, 1), (1.0, 1), (2 / len(operands), 2), (0.7, 3)][rng.choice(4, p=[0.4, 0.2, 0.2, 0.2])]
-        return Product(operands, power, root)
+        weight = rng.choice([1.0, 0.3, -0.2, -1.0], p=[0.6, 0.1, 0.2, 0.1]) if depth else 1.0
+        return Product(operands, power, root, float(weight))
     children = tuple(random_node(rng, depth + 1) for _ in range(rng.integers(1, 4)))
     return Max(children) if kind == "max" else Sum(children)
 
@@ -132,7 +133,8 @@ def scores(node, impacts):
             magnitude *= ((weights.max() * columns) ** node.exponent).sum(axis=1)
         rooted = value ** (1 / node.root)
         error = (value + 2.0**-20 * magnitude) ** (1 / node.root) - rooted if node.power else 0.0
-        return rooted, rooted, rooted + 2.0**22 * error
+        magnitude = abs(node.weight) * (rooted + 2.0**22 * error)
+        return max(node.weight, 0) * rooted, node.weight * rooted, magnitude
     gains, values, magnitudes = map(np.array, zip(*(scores(child, impacts) for child in node.children), strict=True))
     if isinstance(node, Sum):
         return gains.sum(axis=0), values.sum(axis=0), magnitudes.sum(axis=0)

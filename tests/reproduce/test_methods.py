@@ -11,7 +11,7 @@ from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.errors import CompositionError, ProtocolError
 from pyserini_compneg.expression import parse
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME
-from pyserini_compneg.reproduce.methods import DENSE, METHODS, ComposingMethod, Context, damping, make_method
+from pyserini_compneg.reproduce.methods import DENSE, METHODS, ComposingMethod, Context, make_method
 from pyserini_compneg.search import SignedImpactSearcher
 
 TERMS = "pqrstuvwxyz"
@@ -65,7 +65,7 @@ def search(context, name, k=HITS, topics=TOPICS, **settings):
 
 def test_the_registry(context):
     sparse = {name: make_method(name, {}, context) for name in METHODS if name != DENSE}
-    assert [*sparse] == ["operators", "score-fusion", "score-fusion-scaled", "filtering", "two-step", "damping"]
+    assert [*sparse] == ["operators", "score-fusion", "score-fusion-scaled", "filtering", "two-step"]
     shown = [name for name, method in sparse.items() if isinstance(method, ComposingMethod)]
     assert shown == ["operators", "two-step"]
 
@@ -185,33 +185,6 @@ def test_two_steps_rank_the_subset_anew(context):
     assert 0 < len(found["three"]) < 20
 
 
-@pytest.mark.parametrize("settings", [{}, {"weight": 0.9, "power": 1}, {"weight": 1}, {"weight": 0}])
-def test_damping(context, settings):
-    weight, power = settings.get("weight", 0.5), settings.get("power", 4)
-    plain = search(context, "operators", difference="ignore")
-    negated = {"difference": "B", "both": "C", "nested": "D"}
-    support = {"difference": "A", "both": "AB", "nested": "ABC"}
-    found = search(context, "damping", **settings)
-    for qid, hits in plain.items():
-        outside = ATOMS.get(negated.get(qid), {})
-        outside = {t: round(w * 100) for t, w in outside.items() if not any(t in ATOMS[a] for a in support[qid])}
-        others = {d: sum(w * impacts.get(t, 0) for t, w in outside.items()) for d, impacts in IMPACTS.items()}
-        best = max(others.values()) or 1
-        expected = ranked({d: s * (1 - weight * (others[d] / best) ** power) for d, s in hits})
-        assert [d for d, _ in found[qid]] == [d for d, _ in expected]
-        assert [s for _, s in found[qid]] == pytest.approx([s for _, s in expected], rel=1e-6)
-    assert search(context, "damping", k=3, **settings) == {qid: hits[:3] for qid, hits in found.items()}
-
-
-@pytest.mark.parametrize("fewest", [1, 3, 10])
-def test_damping_looks_as_deep_as_it_has_to(context, monkeypatch, fewest):
-    settings = {"weight": 1, "power": 1}
-    whole = search(context, "damping", **settings)
-    monkeypatch.setattr(damping, "_FEWEST", fewest)
-    for k in (1, 2, 5):
-        assert search(context, "damping", k=k, **settings) == {qid: hits[:k] for qid, hits in whole.items()}
-
-
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
@@ -225,10 +198,6 @@ def test_damping_looks_as_deep_as_it_has_to(context, monkeypatch, fewest):
         ),
         ("filtering", {"top_terms": 0}, "method filtering: top_terms must be a whole number from 1, got 0"),
         ("two-step", {"subset": True}, "method two-step: subset must be a whole number from 1, got True"),
-        ("damping", {"weight": 2}, "method damping: weight must be a number from 0 to 1, got 2"),
-        ("damping", {"weight": True}, "method damping: weight must be a number from 0 to 1, got True"),
-        ("damping", {"power": 0}, "method damping: power must be a whole number from 1, got 0"),
-        ("damping", {"difference": "nrf"}, "method damping: unknown setting 'difference'; expected one of weight, "),
         ("two-step", {"hits": 9}, "method two-step: unknown setting 'hits'; expected one of subset, union, "),
     ],
 )
@@ -243,13 +212,13 @@ def test_unknown_methods_and_operators(context):
     with pytest.raises(ProtocolError) as error:
         make_method("fusion", {}, context)
     assert str(error.value) == f"no method 'fusion'; expected one of {', '.join(METHODS)}"
-    for name in ("filtering", "two-step", "damping"):
+    for name in ("filtering", "two-step"):
         with pytest.raises(CompositionError) as wrong:
             make_method(name, {"union": "max"}, context)
         assert str(wrong.value) == "union must be one of maxpool, addition, dismax, vanilla, got 'max'"
 
 
-@pytest.mark.parametrize("name", ["score-fusion", "score-fusion-scaled", "filtering", "two-step", "damping"])
+@pytest.mark.parametrize("name", ["score-fusion", "score-fusion-scaled", "filtering", "two-step"])
 def test_composed_queries_have_no_atoms(context, name):
     with pytest.raises(ProtocolError) as error:
         make_method(name, {}, context).search([Topic("7", "", composed={"vector": {"p": 1}})], 10)

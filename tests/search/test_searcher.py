@@ -45,6 +45,20 @@ def test_a_query_as_text_tree_and_composed_query(searcher):
     assert all(isinstance(hit, Hit) for hit in searcher.search(text))
 
 
+def test_damped_takes_a_share_of_the_score(searcher):
+    operators = Operators(difference="damped")
+    (wanted,), (excluded,) = searcher.compose(["comedy"]), searcher.compose(["spy"])
+    wanted, excluded = ({hit.docid: hit.score for hit in searcher.search(node)} for node in (wanted, excluded))
+    (node,) = searcher.compose(["comedy NOT spy"], operators)
+    found = {hit.docid: hit.score for hit in searcher.search(node)}
+    best = max(excluded.values())
+    assert wanted.keys() & excluded.keys()
+    assert found == {
+        docid: pytest.approx(score * (1 - 0.5 * (excluded.get(docid, 0.0) / best) ** 4), rel=1e-6)
+        for docid, score in wanted.items()
+    }
+
+
 def test_k(searcher):
     ranked = searcher.search("spy OR western", k=10)
     for k in range(1, 8):

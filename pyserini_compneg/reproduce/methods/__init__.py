@@ -7,7 +7,6 @@ from typing import Any
 
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.reproduce.methods.composed import Composed
-from pyserini_compneg.reproduce.methods.damping import Damping
 from pyserini_compneg.reproduce.methods.dense import Dense
 from pyserini_compneg.reproduce.methods.filtering import Filtering
 from pyserini_compneg.reproduce.methods.fusion import ScaledScoreFusion, ScoreFusion
@@ -23,7 +22,6 @@ METHODS: Mapping[str, Callable[[Any, Mapping[str, Any]], Method]] = {
     "score-fusion-scaled": ScaledScoreFusion,
     "filtering": Filtering,
     "two-step": TwoStep,
-    "damping": Damping,
     DENSE: Dense,
 }
 

@@ -13,7 +13,6 @@ from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.expression import atoms
 from pyserini_compneg.reproduce.methods.method import (
     Context,
-    best_scores,
     check_settings,
     check_unsigned,
     naming,
@@ -64,7 +63,7 @@ class Filtering:
         queries = searcher.compose([wanted for wanted, _ in parts], self._operators)
         nodes = []
         for topic, (wanted, negated), query, best in zip(
-            topics, parts, queries, best_scores(self._context, queries), strict=True
+            topics, parts, queries, self._context.searcher.best_scores(queries, self._context.threads), strict=True
         ):
             terms = negated_terms(map(vectors.__getitem__, atoms(wanted)), map(vectors.__getitem__, negated), self._top)
             with naming(topic):

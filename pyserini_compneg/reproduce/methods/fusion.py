@@ -12,7 +12,6 @@ from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.expression import atoms
 from pyserini_compneg.reproduce.methods.method import (
     Context,
-    best_scores,
     check_settings,
     check_unsigned,
     naming,
@@ -55,7 +54,7 @@ class ScoreFusion:
         scores = None
         if self.scaled:
             queries = [quantised(Linear(vectors[text]), searcher.weight_scale) for text in texts]
-            scores = dict(zip(texts, best_scores(self._context, queries), strict=True))
+            scores = dict(zip(texts, self._context.searcher.best_scores(queries, self._context.threads), strict=True))
         manifest = searcher.reader.manifest
         impact_scale = manifest.impact_scale if manifest else None
         nodes = []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from pyserini_compneg.compose import ScoringNode, query_line
+from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.errors import CompositionError, ProtocolError
 from pyserini_compneg.expression import Expression
@@ -115,12 +115,6 @@ def check_unsigned(method: str, searcher: SignedImpactSearcher) -> None:
     """
     if searcher.reader.manifest is not None and searcher.reader.manifest.signed:
         raise ProtocolError(f"method {method}: {searcher.reader.folder} holds negative weights of documents")
-
-
-def best_scores(context: Context, nodes: Sequence[ScoringNode]) -> list[float]:
-    """The best score that each query has in the index; 0 where nothing matches."""
-    rankings = context.searcher.reader.search([query_line(node) for node in nodes], 1, context.threads)
-    return [ranking.scores[0] if ranking.scores else 0.0 for ranking in rankings]
 
 
 def search_composed(

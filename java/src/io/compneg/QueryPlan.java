@@ -9,7 +9,7 @@ import java.util.Map;
  * A scoring tree laid out for column-wise evaluation.
  *
  * <p>Every leaf owns <em>channels</em>: a linear leaf one for its positive and one for its negative terms, a
- * product one for each operand. A channel holds non-negative sums, one per document. A term that occurs in
+ * product one for each distinct operand. A channel holds non-negative sums, one per document. A term that occurs in
  * several leaves is one {@link PlannedTerm} with several {@link Slot}s, so its postings are read once.
  */
 final class QueryPlan {
@@ -62,7 +62,7 @@ final class QueryPlan {
     }
   }
 
-  /** A distinct term of the query; {@code positive} when one of its slots is. */
+  /** A distinct term of the query; {@code positive} when one of its slots is, and may raise a score. */
   record PlannedTerm(String text, List<Slot> slots, boolean positive) {}
 
   /** Impacts beyond this still score right; only the last bits of their powers are then rounded. */
@@ -83,7 +83,7 @@ final class QueryPlan {
     return channels;
   }
 
-  /** The channels of all products' operands. */
+  /** The channels of the operands of all products that documents can match. */
   List<Integer> operandChannels() {
     return operandChannels;
   }
@@ -113,23 +113,29 @@ final class QueryPlan {
   }
 
   private ScoreColumn planProduct(ScoringTree.Product product) {
-    double power = product.power();
+    boolean positive = product.weight() > 0;
+    Map<Map<String, Double>, Integer> known = new LinkedHashMap<>();
     int[] channels = new int[product.operands().size()];
     for (int i = 0; i < channels.length; i++) {
-      int channel = channels[i] = addChannel();
-      operandChannels.add(channel);
-      Map<String, Double> operand = product.operands().get(i);
-      double largest = operand.values().stream().mapToDouble(Double::doubleValue).max().orElse(1);
-      double largestPower = Powers.of(largest, power) * Powers.of(LARGEST_IMPACT, power);
-      double magic = FixedPoint.roundingMagic(largestPower);
-      double least = FixedPoint.leastPower(largestPower);
-      operand.forEach(
-          (term, weight) -> {
-            double factor = power == 1 ? FixedPoint.weight(weight, largest) : Math.max(Powers.of(weight, power), least);
-            addSlot(term, new Slot(channel, true, factor, power, magic));
-          });
+      channels[i] = known.computeIfAbsent(product.operands().get(i), o -> planOperand(o, product.power(), positive));
     }
-    return new ScoreColumn.Product(channels, product.root());
+    if (positive) operandChannels.addAll(known.values());
+    ScoreColumn.Product column = new ScoreColumn.Product(channels, product.root(), Math.abs(product.weight()));
+    return positive ? column : new ScoreColumn.Penalty(column);
+  }
+
+  private int planOperand(Map<String, Double> operand, double power, boolean positive) {
+    int channel = addChannel();
+    double largest = operand.values().stream().mapToDouble(Double::doubleValue).max().orElse(1);
+    double largestPower = Powers.of(largest, power) * Powers.of(LARGEST_IMPACT, power);
+    double magic = FixedPoint.roundingMagic(largestPower);
+    double least = FixedPoint.leastPower(largestPower);
+    operand.forEach(
+        (term, weight) -> {
+          double factor = power == 1 ? FixedPoint.weight(weight, largest) : Math.max(Powers.of(weight, power), least);
+          addSlot(term, new Slot(channel, positive, factor, power, magic));
+        });
+    return channel;
   }
 
   private int addChannel() {

@@ -10,8 +10,8 @@ import java.util.Arrays;
  * channels and negative terms only lower it, so the gain of a document, taken with all that its channels may
  * still grow by ({@code rest}), bounds its score from above.
  *
- * <p>An unmatched document has value 0, but for the negative part of a linear leaf, which counts inside a
- * {@link Sum} whatever else the document matches.
+ * <p>An unmatched document has value 0, but for the negative part of a linear leaf and for a {@link Penalty},
+ * which count inside a {@link Sum} whatever else the document matches.
  */
 abstract class ScoreColumn {
   final double[] gain = new double[WindowScorer.WINDOW];
@@ -76,38 +76,40 @@ abstract class ScoreColumn {
   static final class Product extends ScoreColumn {
     private final int[] operands;
     private final int root;
+    private final double weight;
 
-    Product(int[] operands, int root) {
+    Product(int[] operands, int root, double weight) {
       this.operands = operands;
       this.root = root;
+      this.weight = weight;
     }
 
     @Override
     void boundAll(double[][] channels, double[] rest, int count) {
-      for (int operand : operands) {
-        double[] sums = channels[operand];
-        double more = rest[operand];
-        if (operand == operands[0]) {
+      for (int n = 0; n < operands.length; n++) {
+        double[] sums = channels[operands[n]];
+        double more = rest[operands[n]];
+        if (n == 0) {
           for (int i = 0; i < count; i++) gain[i] = sums[i] + more;
         } else {
           for (int i = 0; i < count; i++) gain[i] *= sums[i] + more;
         }
       }
-      takeRoots(count);
+      finish(count);
     }
 
     @Override
     void bound(double[][] channels, double[] rest, int[] documents, int count) {
-      for (int operand : operands) {
-        double[] sums = channels[operand];
-        double more = rest[operand];
-        if (operand == operands[0]) {
+      for (int n = 0; n < operands.length; n++) {
+        double[] sums = channels[operands[n]];
+        double more = rest[operands[n]];
+        if (n == 0) {
           for (int i = 0; i < count; i++) gain[i] = sums[documents[i]] + more;
         } else {
           for (int i = 0; i < count; i++) gain[i] *= sums[documents[i]] + more;
         }
       }
-      takeRoots(count);
+      finish(count);
     }
 
     @Override
@@ -117,16 +119,49 @@ abstract class ScoreColumn {
     double gain(double[] sums) {
       double product = 1;
       for (int operand : operands) product *= sums[operand];
-      return root == 1 ? product : rootOf(product);
+      if (root != 1) product = rootOf(product);
+      return weight == 1 ? product : weighted(product);
     }
 
-    private void takeRoots(int count) {
-      if (root == 1) return;
-      for (int i = 0; i < count; i++) gain[i] = rootOf(gain[i]);
+    private void finish(int count) {
+      if (root != 1) for (int i = 0; i < count; i++) gain[i] = rootOf(gain[i]);
+      if (weight != 1) for (int i = 0; i < count; i++) gain[i] = weighted(gain[i]);
+    }
+
+    /** Never rounded to 0, because what is above 0 matches. */
+    private double weighted(double product) {
+      return product > 0 ? Math.max(weight * product, Double.MIN_VALUE) : 0;
     }
 
     private double rootOf(double product) {
       return root == 2 ? Math.sqrt(product) : StrictMath.pow(product, 1.0 / root);
+    }
+  }
+
+  /** A product that is taken away. It has no gain, as negative terms have none. */
+  static final class Penalty extends ScoreColumn {
+    private final Product product;
+
+    Penalty(Product product) {
+      this.product = product;
+      value = new double[WindowScorer.WINDOW];
+    }
+
+    @Override
+    void boundAll(double[][] channels, double[] rest, int count) {}
+
+    @Override
+    void bound(double[][] channels, double[] rest, int[] documents, int count) {}
+
+    @Override
+    void score(double[][] channels, int[] documents, int count) {
+      product.bound(channels, new double[channels.length], documents, count);
+      for (int i = 0; i < count; i++) value[i] = -product.gain[i];
+    }
+
+    @Override
+    double gain(double[] sums) {
+      return 0;
     }
   }
 

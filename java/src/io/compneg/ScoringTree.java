@@ -22,10 +22,11 @@ sealed interface ScoringTree {
   record Linear(Map<String, Double> weights) implements ScoringTree {}
 
   /**
-   * (Π over the n operands of Σ (weight · impact)^power)^(1/root). Power 1/n and root 1 are Combined
-   * Pseudo-Terms in their factored form.
+   * weight · (Π over the n operands of Σ (weight · impact)^power)^(1/root). Power 1/n and root 1 are Combined
+   * Pseudo-Terms in their factored form. One of negative weight only lowers the scores of a sum, as negative
+   * terms do: no document matches it.
    */
-  record Product(List<Map<String, Double>> operands, double power, int root) implements ScoringTree {}
+  record Product(List<Map<String, Double>> operands, double power, int root, double weight) implements ScoringTree {}
 
   /** The best of the alternatives that the document matches. */
   record Max(List<ScoringTree> children) implements ScoringTree {}
@@ -50,10 +51,13 @@ sealed interface ScoringTree {
               .build())
           .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
 
-  Set<String> PRODUCT_FIELDS = Set.of("product", "power", "root");
+  Set<String> PRODUCT_FIELDS = Set.of("product", "power", "root", "weight");
 
   /** Scores of larger weights could leave the range of a float. */
   double LARGEST_WEIGHT = 1e18;
+
+  /** As small as products of weights may be large: what is divided by one has such a weight. */
+  double SMALLEST_PRODUCT_WEIGHT = 1e-288;
 
   /** The most for power · operands, and for a root: higher powers of weights could leave the range of a double. */
   int LARGEST_DEGREE = 16;
@@ -89,7 +93,7 @@ sealed interface ScoringTree {
   private static Product product(JsonNode node) {
     for (var field : node.properties()) {
       if (!PRODUCT_FIELDS.contains(field.getKey())) {
-        throw new IllegalArgumentException("a product has no '" + field.getKey() + "', only product, power, root");
+        throw new IllegalArgumentException("a product has no '" + field.getKey() + "', only product, power, root, weight");
       }
     }
     List<Map<String, Double>> operands = new ArrayList<>();
@@ -100,7 +104,16 @@ sealed interface ScoringTree {
       operands.add(vector(operand.path("vector"), true));
     }
     if (operands.size() < 2) throw new IllegalArgumentException("a product needs two operands or more");
-    return new Product(operands, power(node.path("power"), operands.size()), root(node.path("root")));
+    double power = power(node.path("power"), operands.size());
+    return new Product(operands, power, root(node.path("root")), productWeight(node.path("weight")));
+  }
+
+  private static double productWeight(JsonNode weight) {
+    if (weight.isMissingNode()) return 1;
+    double size = weight.isNumber() ? Math.abs(weight.doubleValue()) : Double.NaN;
+    if (size >= SMALLEST_PRODUCT_WEIGHT && size <= LARGEST_WEIGHT) return weight.doubleValue();
+    throw new IllegalArgumentException(
+        "the weight of a product must be between 1e-288 and 1e18 in magnitude, got " + abbreviate(weight));
   }
 
   private static double power(JsonNode power, int operands) {
