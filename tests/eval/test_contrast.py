@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pyserini_compneg.errors import MeasureError
 from pyserini_compneg.eval import evaluate, parse_measures
-from pyserini_compneg.eval.contrast import partners
+from pyserini_compneg.eval.contrast import Contrast, contrast_values, parse_contrast, partners
 
 QRELS = {"1": {"a": 1, "b": 0}, "2": {"a": 0, "b": 1}}
 MEASURES = ["paired_accuracy", "right_rank", "delta_recall@1", "delta_recall@3", "delta_mrr@1", "delta_mrr@3"]
@@ -143,3 +143,13 @@ def test_trec_evals_code_is_loaded_for_its_own_measures_only():
         "sys.exit('ir_measures' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_right_rank_among_the_first_documents_only():
+    """As the released scorer of ExcluIR has it: what it does not read is not retrieved."""
+    qrels = {"1": {"a": 1, "b": 0}}
+    run = {"1": {"x": 9.0, "y": 8.0, "a": 7.0, "b": 6.0}}
+    found = {n: contrast_values(Contrast("right_rank", n), qrels, run)["1"] for n in (1, 2, 3, 4)}
+    assert found == {1: 0.0, 2: 0.0, 3: 1.0, 4: 1.0}
+    assert contrast_values(Contrast("right_rank", 3), qrels, {"1": {"b": 7.0, "a": 6.0}}) == {"1": 0.0}
+    assert parse_contrast("right_rank@10") == Contrast("right_rank", 10)

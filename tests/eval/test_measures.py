@@ -50,7 +50,7 @@ def test_several_cutoffs_and_repeated_names():
         "import os",
         "nDCG@ten",
         "delta_mrr",
-        "right_rank@1",
+        "paired_accuracy@1",
     ],
 )
 def test_unknown_measures(name):
