@@ -73,7 +73,7 @@ def fused(
     >>> from pyserini_compneg.expression import parse
     >>> vectors = {"a": {"s": 1.5}, "b": {"t": 0.2}, "c": {"u": 1.0}}
     >>> fused(parse("a AND b"), vectors)
-    Product(operands=({'s': 150.0}, {'t': 20.0}), power=1.0, root=1)
+    Product(operands=({'s': 150.0}, {'t': 20.0}), power=1.0, root=1, weight=1.0)
     >>> fused(parse("a AND b NOT c"), vectors, impact_scale=10).children[1]
     Linear(weights={'u': -100000.0})
     """

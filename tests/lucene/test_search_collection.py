@@ -117,7 +117,7 @@ B = '{"vector": {"b": 1}}'
 KINDS = "a score must be one of vector, product, max, sum"
 POWER = "a power of 2 operands must be above 0 and at most 1.0"
 ROOT = "a root must be a whole number from 1 to 16"
-NO_P = "a product has no 'p', only product, power, root"
+NO_P = "a product has no 'p', only product, power, root, weight"
 NO_ID = 'expected an "id" without white space, got '
 
 
@@ -129,7 +129,7 @@ NO_ID = 'expected an "id" without white space, got '
         ('{"id": "2", "score": {"max": [], "x": 1}}', f'{KINDS}; got {{"max":[],"x":1}}'),
         (
             f'{{"id": "2", "score": {{"product": [{B}, {B}], "p": 1}}}}',
-            "a product has no 'p', only product, power, root",
+            "a product has no 'p', only product, power, root, weight",
         ),
         (f'{{"id": "2", "score": {{"product": [{B}, {B}], "power": 0}}}}', f"{POWER}, got 0"),
         (f'{{"id": "2", "score": {{"product": [{B}, {B}], "power": 1.5}}}}', f"{POWER}, got 1.5"),

@@ -93,4 +93,4 @@ def test_margins_are_learnt(tmp_path, checkpoints, bi_encoder):
     train(config, tmp_path / "m")
     log = json.loads((tmp_path / "m" / "training_log.json").read_text())["log"]
     losses = [entry["base_loss"] for entry in log if "base_loss" in entry]
-    assert losses[-1] < 0.1 * losses[0]
+    assert losses[-1] < 0.25 * losses[0]
