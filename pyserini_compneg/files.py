@@ -225,3 +225,12 @@ def _refuse_packed(start: bytes, name: str, error: type[CompNegError]) -> None:
         if found.lastgroup == "gzip":
             raise error(f"{name}: compressed twice with gzip; unpack it once")
         raise error(f"{name}: compressed as {found.lastgroup}, which is not read; unpack it, or compress it with gzip")
+
+
+def slug(text: str) -> str:
+    """A name for files: letters, digits, dots and dashes.
+
+    >>> slug("CPT + max pool, NRF (λ = 0.25)")
+    'cpt-max-pool-nrf-λ-0.25'
+    """
+    return re.sub(r"[^\w.]+", "-", text.lower()).strip("-") or "unnamed"

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.errors import ProtocolError
+from pyserini_compneg.files import slug
 from pyserini_compneg.reproduce.protocol import READINGS, Interference, Protocol, RowPlan, SectionPlan
 
 _FOLDER = "protocols"
+_LARGEST = 1e9
 _SPECIMEN = "see the files in pyserini_compneg/reproduce/protocols"
 
 
@@ -37,8 +39,6 @@ def read_protocol(name: str) -> Protocol:
     Raises:
         ProtocolError: No such protocol, or a file that is none; the message names file and place.
     """
-    import yaml
-
     if name in protocol_names():
         place, text = name, files(__package__).joinpath(_FOLDER, f"{name}.yaml").read_text(encoding="utf-8")
     else:
@@ -50,13 +50,34 @@ def read_protocol(name: str) -> Protocol:
             place, text = name, path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as cause:
             raise ProtocolError(f"{name}: cannot be read: {getattr(cause, 'strerror', None) or 'no UTF-8'}") from None
+    return _protocol(Path(place).stem, _Node(_loaded(text, place), place))
+
+
+def _loaded(text: str, place: str) -> Any:
+    import yaml
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
+        """Refuses a key that a mapping has twice, of which YAML's own loader takes the last."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            keys = [key.value for key, _ in node.value]
+            twice = next((key for key in keys if isinstance(key, str) and keys.count(key) > 1), None)
+            if twice is not None:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {twice!r} is there twice", node.start_mark
+                )
+            return dict(super().construct_mapping(node, deep))
+
     try:
-        content = yaml.safe_load(text)
+        return yaml.load(text, Loader)  # noqa: S506  # it is a SafeLoader
     except yaml.YAMLError as cause:
         mark = getattr(cause, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
-        raise ProtocolError(f"{place}{line}: no YAML: {getattr(cause, 'problem', None) or cause}") from None
-    return _protocol(Path(place).stem, _Node(content, place))
+        problem = getattr(cause, "problem", None) or str(cause).splitlines()[0]
+        raise ProtocolError(f"{place}{line}: no YAML: {problem}") from None
+    except (ValueError, RecursionError) as cause:
+        reason = "too deeply nested" if isinstance(cause, RecursionError) else str(cause)[:200]
+        raise ProtocolError(f"{place}: no YAML: {reason}") from None
 
 
 class _Node:
@@ -104,12 +125,16 @@ def _kind(value: Any) -> str:
 def _protocol(name: str, node: _Node) -> Protocol:
     measures = node.texts("measures")
     sections = tuple(_section(child, measures) for child in node.nodes("sections"))
-    _check_distinct([section.title for section in sections], "section", node.place)
+    _check_distinct([slug(section.title) for section in sections], "section", node.place)
     found = node.get("interference", dict, None)
     datasets = node.texts("datasets")
     hits = node.get("hits", int, 1000)
-    if not measures or hits < 1:
-        raise ProtocolError(f"{node.place}: needs a measure, and 'hits' of 1 or more, got {len(measures)} and {hits}")
+    examples = node.get("examples", int, 0)
+    if not measures or hits < 1 or examples < 0:
+        raise ProtocolError(
+            f"{node.place}: needs a measure, 'hits' from 1 and 'examples' from 0, got {len(measures)}, {hits} and "
+            f"{examples}"
+        )
     protocol = Protocol(
         name=name,
         title=node.get("title", str),
@@ -120,7 +145,7 @@ def _protocol(name: str, node: _Node) -> Protocol:
         measures=measures,
         sections=sections,
         hits=hits,
-        examples=node.get("examples", int, 0),
+        examples=examples,
         interference=None if found is None else _interference(_Node(found, f"{node.place}: interference"), sections),
     )
     node.done()
@@ -154,9 +179,7 @@ def _section(node: _Node, measures: tuple[str, ...]) -> SectionPlan:
 
 def _row(node: _Node, measures: tuple[str, ...]) -> RowPlan:
     published = node.get("published", list, [])
-    if len(published) > len(measures) or not all(
-        value is None or isinstance(value, (int, float)) for value in published
-    ):
+    if len(published) > len(measures) or not all(value is None or _is_figure(value) for value in published):
         raise ProtocolError(f"{node.place}: 'published' must be figures in the order of the measures, got {published}")
     row = RowPlan(
         name=node.get("name", str),
@@ -169,16 +192,23 @@ def _row(node: _Node, measures: tuple[str, ...]) -> RowPlan:
         note=node.get("note", str, ""),
     )
     node.done()
+    if not all(isinstance(name, str) for name in row.settings):
+        raise ProtocolError(f"{node.place}: 'settings' must have texts as keys")
     if row.reads not in READINGS:
         raise ProtocolError(f"{node.place}: 'reads' must be one of {', '.join(READINGS)}, got {row.reads!r}")
     return row
+
+
+def _is_figure(value: object) -> bool:
+    """A number that is printed and drawn; YAML also has infinities, and truth values that count as 0 and 1."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= _LARGEST
 
 
 def _sweep(node: _Node, row: RowPlan, rows: list[RowPlan]) -> str:
     """Adds a row for each value of a setting."""
     setting, values = node.get("setting", str), node.get("values", list)
     symbol: str = node.get("symbol", str)
-    if not values or not all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
+    if not values or not all(map(_is_figure, values)):
         raise ProtocolError(f"{node.place}: 'values' must be numbers, got {values}")
     node.done()
     rows += [

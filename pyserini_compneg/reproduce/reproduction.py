@@ -79,7 +79,7 @@ def reproduce(
             measures=protocol.measures,
             is_papers=chosen in protocol.papers.get(dataset.kind, ()),
             sections=tuple(section.section for section in ran.sections),
-            curves=() if left_out else tuple(_curves(protocol, ran, dense_encoder)),
+            curves=tuple(_curves(protocol, ran, "" if left_out else dense_encoder)),
             examples=tuple(_examples(protocol, ran, place)),
             seconds=ran.seconds,
             runs_made=ran.made,
@@ -156,7 +156,7 @@ def _split(protocol: Protocol, dataset: Dataset) -> str:
 
 def _curves(protocol: Protocol, ran: Ran, dense_encoder: str) -> Iterator[Curve]:
     measure = protocol.measures[0]
-    if protocol.interference is not None:
+    if protocol.interference is not None and dense_encoder:
         from pyserini_compneg.encode.dense import similarities
 
         plan = protocol.interference

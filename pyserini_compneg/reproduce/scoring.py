@@ -71,8 +71,9 @@ class Scorer:
             judged = [qid for qid in judged if self._term_measures().measured(qid)]
         qrels = {qid: self._place.qrels[qid] for qid in judged}
         if not qrels:
+            able = " and has words of few documents" if self._counted else ""
             raise ProtocolError(
-                f"{self._place.dataset.folder}: no query of {plan.title!r} is judged in split {self._place.split}"
+                f"{self._place.dataset.folder}: no query of {plan.title!r} is judged{able} in split {self._place.split}"
             )
         results = {row.name: self._values(row.run, qrels) for row in ran}
         rows = make_rows(results, self._measures, {})

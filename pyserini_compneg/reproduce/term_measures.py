@@ -57,7 +57,7 @@ class TermMeasures:
 
     def _value(self, ranking: Mapping[str, float], words: Sequence[str]) -> float:
         first = sorted(ranking, key=lambda docid: -ranking[docid])[:_DOCUMENTS]
-        return term_frequencies([self._texts[docid] for docid in first], words).words
+        return term_frequencies([self._texts.get(docid, "") for docid in first], words).words
 
 
 def _sides(expression: Expression | None) -> tuple[list[str], list[str]]:

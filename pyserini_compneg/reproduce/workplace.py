@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,10 +16,10 @@ from pyserini_compneg.datasets.dataset import Dataset
 from pyserini_compneg.datasets.qrels import Qrels
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.encode import BM25
-from pyserini_compneg.errors import ProtocolError
-from pyserini_compneg.files import atomic_writer
+from pyserini_compneg.errors import OutputError, ProtocolError
+from pyserini_compneg.files import atomic_writer, keep_inputs, slug
 from pyserini_compneg.index import build_index
-from pyserini_compneg.lucene.manifest import MANIFEST_NAME
+from pyserini_compneg.lucene.manifest import MANIFEST_NAME, is_index
 from pyserini_compneg.models import ModelOptions
 from pyserini_compneg.reproduce.methods.method import DenseEngine
 from pyserini_compneg.search import Hit, SignedImpactSearcher, write_run
@@ -29,13 +29,15 @@ ALL_MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
 _KEY_DIGITS = 12
 _LOOKED_UP = 100
+_logger = logging.getLogger(__name__)
 
 
 class Workplace:
     """Makes and finds what an experiment needs. Close it, or use it as a context manager.
 
     A run's name holds a hash of all that it depends on: index, encoder, queries, method, settings, this package's code.
-    So what is there under its name is complete and right, and an experiment that was ended goes on where it was.
+    So what is there under its name is complete and right, unless somebody changed it, and an experiment that was ended
+    goes on where it was.
 
     Args:
         folder: The report's folder; made if it is not there.
@@ -64,6 +66,9 @@ class Workplace:
         self._open = ExitStack()
         self._key: str | None = None
         self._searchers: dict[tuple[str, Path | None, str | None], SignedImpactSearcher] = {}
+        keep_inputs(folder, dataset.folder)
+        if folder.exists() and (is_index(folder) or not folder.is_dir()):
+            raise OutputError(f"{folder}: is an index or no folder; choose another place with --report")
         folder.mkdir(parents=True, exist_ok=True)
 
     def __enter__(self) -> Workplace:
@@ -94,8 +99,7 @@ class Workplace:
                     index or self._built(encoder), encoder, model_options=self._options(encoder), ablation=ablation
                 )
             )
-            if index is not None:
-                self._check_documents(searcher)
+            self._check_documents(searcher)
             self._searchers[key] = searcher
         return self._searchers[key]
 
@@ -227,13 +231,17 @@ class Workplace:
         return self._key
 
     def _check_documents(self, searcher: SignedImpactSearcher) -> None:
-        """Makes sure that an index is of this dataset: it has documents that are judged."""
+        """Makes sure that an index is of this dataset: it has the documents that are judged."""
         judged = list(dict.fromkeys(docid for found in self.qrels.values() for docid in found))[:_LOOKED_UP]
-        if not any(searcher.reader.has(docid) for docid in judged):
+        missing = [docid for docid in judged if not searcher.reader.has(docid)]
+        if len(missing) == len(judged):
             raise ProtocolError(
                 f"{searcher.reader.folder}: none of {len(judged)} judged documents of {self.dataset.folder} is in it, "
-                f"{judged[0]!r} for one; it is an index of another collection"
+                f"{missing[0]!r} for one; it is an index of another collection"
             )
+        if missing:
+            share = f"{len(missing)} of {len(judged)} judged documents"
+            _logger.warning("%s: lacks %s that were looked up, %r for one", searcher.reader.folder, share, missing[0])
 
     def _options(self, encoder: str) -> ModelOptions | None:
         return None if encoder == BM25 else self.model_options
@@ -246,15 +254,6 @@ def index_fingerprint(index: Path) -> str:
         if path.is_file():
             digest.update(path.read_bytes())
     return digest.hexdigest()[:_KEY_DIGITS]
-
-
-def slug(text: str) -> str:
-    """A name for files: letters, digits, dots and dashes.
-
-    >>> slug("CPT + max pool, NRF (λ = 0.25)")
-    'cpt-max-pool-nrf-λ-0.25'
-    """
-    return re.sub(r"[^\w.]+", "-", text.lower()).strip("-") or "unnamed"
 
 
 def _digest(text: str) -> str:

@@ -9,6 +9,7 @@ from pyserini_compneg.models import ABLATIONS
 from pyserini_compneg.reproduce.protocol_file import protocol_names, read_protocol
 from pyserini_compneg.reproduce.term_measures import TERM_MEASURES
 
+LIMITS = ": needs a measure, 'hits' from 1 and 'examples' from 0"
 LEAST = """
 title: Least
 about: Nothing
@@ -95,21 +96,35 @@ def test_a_sweep_is_a_row_for_each_value():
         (("[filmsets]", "filmsets"), ": 'datasets' must be a list, got str"),
         (("splits: [dev]", "splits: [dev]\nhints: 3"), ": unknown key 'hints'; expected one of about, datasets, "),
         (("splits: [dev]", "splits: [dev]\nhits: true"), ": 'hits' must be a int, got bool"),
-        (("splits: [dev]", "splits: [dev]\nhits: 0"), ": needs a measure, and 'hits' of 1 or more, got 1 and 0"),
-        (("[nDCG@10]", "[]"), ": needs a measure, and 'hits' of 1 or more, got 0 and 1000"),
+        (
+            ("splits: [dev]", "splits: [dev]\nhits: 0"),
+            ": needs a measure, 'hits' from 1 and 'examples' from 0, got 1, 0 and 0",
+        ),
+        (("splits: [dev]", "splits: [dev]\nexamples: -1"), LIMITS),
+        (("splits: [dev]", "splits: [dev]\ntitle: Two"), ":2: no YAML: the key 'title' is there twice"),
+        (("title: Least", "title: 2020-13-45"), ": no YAML: "),
+        (("title: Least", f"title: {'[' * 5000}"), ": no YAML: too deeply nested"),
+        (("{name: a,", "{name: a, settings: {1: 2},"), ": sections[0]: rows[0]: 'settings' must have texts as keys"),
+        (("{name: a,", "{name: a, published: [.nan],"), ": sections[0]: rows[0]: 'published' must be figures in "),
+        (("{name: a,", "{name: a, published: [true],"), ": sections[0]: rows[0]: 'published' must be figures in "),
+        (("[nDCG@10]", "[]"), f"{LIMITS}, got 0, 1000 and 0"),
         (("splits: [dev]", "splits: [dev]\npapers: [quest]"), ": 'papers' must be a dict, got list"),
         (("splits: [dev]", "splits: [dev]\npapers: {quest: [test]}"), ": papers: unknown key 'quest'"),
         (("{name: a, method: operators}", "{name: a}"), ": sections[0]: no row has a method"),
         (("{name: a,", "{name: a, methods: b,"), ": sections[0]: rows[0]: unknown key 'methods'; expected one of "),
         (
             ("{name: a,", "{name: a, reads: marks,"),
-            ": sections[0]: rows[0]: 'reads' must be one of expression, text, cues, llm, got 'marks'",
+            ": sections[0]: rows[0]: 'reads' must be one of expression, text, cues, got 'marks'",
         ),
         (("{name: a,", "{name: a, published: [1, 2],"), ": sections[0]: rows[0]: 'published' must be figures in "),
         (("{name: a,", "{name: a, published: [x],"), ": sections[0]: rows[0]: 'published' must be figures in "),
         (
             ("operators}", "operators}\n      - {name: a, method: operators}"),
             ": sections[0]: the row 'a' is there twice",
+        ),
+        (
+            ("sections:", "sections:\n  - {title: ONE!, rows: [{name: a, method: operators}]}"),
+            ": the section 'one' is there twice",
         ),
         (("    rows:\n      - {name: a, method: operators}", "    rows: []"), ": sections[0]: 'rows' is empty"),
         (

@@ -8,7 +8,7 @@ from film_set import write_film_set
 
 from pyserini_compneg.datasets import open_dataset
 from pyserini_compneg.datasets.topics import Topic
-from pyserini_compneg.errors import DecompositionError, MeasureError, ProtocolError
+from pyserini_compneg.errors import MeasureError, OutputError, ProtocolError
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.expression import Atom
@@ -164,6 +164,24 @@ def test_an_index_of_other_documents(run, tmp_path):
     assert str(caught.value).endswith(" for one; it is an index of another collection")
 
 
+def test_a_part_of_the_documents_is_said_to_be_a_part(run, dataset, tmp_path, caplog):
+    lines = dataset.collection.read_text().splitlines(keepends=True)
+    (tmp_path / "half.jsonl").write_text("".join(lines[:12]))
+    build_index(tmp_path / "half.jsonl", tmp_path / "half")
+    run(engines=[Engine("bm25", tmp_path / "half")])
+    (said,) = (record.getMessage() for record in caplog.records if "lacks" in record.getMessage())
+    assert said.startswith(f"{tmp_path / 'half'}: lacks 12 of 24 judged documents that were looked up, 'D")
+
+
+def test_a_report_takes_no_place_of_data(run, dataset, tmp_path):
+    build_index(dataset.collection, tmp_path / "index")
+    before = sorted((tmp_path / "index").iterdir())
+    for place in (tmp_path / "index", dataset.folder):
+        with pytest.raises(OutputError):
+            run(folder=place)
+    assert sorted((tmp_path / "index").iterdir()) == before
+
+
 def test_encoded_atoms_that_have_changed_are_searched_anew(run, dataset, tmp_path):
     build_index(dataset.collection, tmp_path / "index")
     texts = [topic.text for topic in dataset.topics("dev")] + [f"{word} films" for word in ("spy", "war", "western")]
@@ -246,9 +264,3 @@ def test_what_is_read_of_a_text(run):
 def test_a_text_that_wants_nothing_stays_whole(tmp_path):
     topics = [Topic("q", "not dogs", Atom("not dogs"), plain=True)]
     assert [topic.expression for topic in read_topics_as("cues", topics)] == [Atom("not dogs")]
-
-
-def test_a_language_model_must_be_named(monkeypatch):
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    with pytest.raises(DecompositionError):
-        read_topics_as("llm", [Topic("q", "films", Atom("films"), plain=True)])
