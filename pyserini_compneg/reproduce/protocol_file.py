@@ -20,8 +20,8 @@ _SPECIMEN = "see the files in pyserini_compneg/reproduce/protocols"
 def protocol_names() -> list[str]:
     """The protocols that come with the package.
 
-    >>> protocol_names()
-    ['decomposition', 'dense', 'excluir', 'exclusion', 'figure3', 'nevir', 'settings', 'table1', 'table3', 'widdows']
+    >>> {"table1", "table3", "table5", "figure3"} <= {*protocol_names()}
+    True
     """
     return sorted(
         entry.name.removesuffix(".yaml")
