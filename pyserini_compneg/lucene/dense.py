@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_compneg.errors import EncodingError, IndexFormatError, OutputError
-from pyserini_compneg.lucene.gate import is_java, java_class, message_of
+from pyserini_compneg.lucene.gate import java_class, java_errors
 from pyserini_compneg.lucene.reader import Ranking, unpack_rankings
 
 _MEMORY_BUFFER_MB = 256
@@ -33,13 +33,9 @@ def write_dense_index(vectors: Path, index: Path, documents: int) -> None:
     settings.collectionClass, settings.input = "JsonDenseVectorCollection", os.path.abspath(vectors)
     settings.index, settings.threads = os.path.abspath(index), 1
     settings.memoryBuffer, settings.quiet = _MEMORY_BUFFER_MB, True
-    try:
+    with java_errors(OutputError, f"{index}: the index cannot be written"):
         indexer = java_class("io.anserini.index.IndexFlatDenseVectors")(settings)
         indexer.run()
-    except Exception as cause:
-        if not is_java(cause):
-            raise
-        raise OutputError(f"{index}: the index cannot be written: {message_of(cause)}") from None
     with DenseReader(index) as reader:
         if reader.document_count != documents:
             raise OutputError(
@@ -63,12 +59,8 @@ class DenseReader:
         if not any(folder.glob("segments_*")):
             raise IndexFormatError(f"{folder}: not a Lucene index (it has no segments file)")
         searcher = java_class("io.compneg.DenseSearcher")
-        try:
+        with java_errors(IndexFormatError, f"{folder}: cannot be opened"):
             self._searcher = searcher(os.path.abspath(folder))
-        except Exception as cause:
-            if not is_java(cause):
-                raise
-            raise IndexFormatError(f"{folder}: cannot be opened: {message_of(cause)}") from None
 
     def __enter__(self) -> DenseReader:
         """Returns the reader itself."""
@@ -126,9 +118,5 @@ class DenseReader:
         return unpack_rankings(bytes(answer.tostring()), len(queries))
 
     def _call(self, function: Callable[..., Any], *arguments: object) -> Any:
-        try:
+        with java_errors(IndexFormatError, f"{self.folder}: cannot be searched"):
             return function(*arguments)
-        except Exception as cause:
-            if not is_java(cause):
-                raise
-            raise IndexFormatError(f"{self.folder}: cannot be searched: {message_of(cause)}") from None

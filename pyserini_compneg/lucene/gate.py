@@ -19,7 +19,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.errors import JvmError
+from pyserini_compneg.errors import CompNegError, JvmError
 from pyserini_compneg.lucene.java_home import JavaRuntime, find_java
 
 _VECTOR_MODULE = "jdk.incubator.vector"
@@ -87,6 +87,22 @@ def message_of(error: Exception) -> str:
 def is_java(error: Exception) -> bool:
     """Whether an exception comes from Java, and not from a mistake in calling it."""
     return type(error).__name__ == "JavaException"
+
+
+@contextmanager
+def java_errors(error: type[CompNegError], what: str) -> Iterator[None]:
+    """Turns what Java throws into one of this package's errors; a mistake in calling it stays what it is.
+
+    Args:
+        error: What to raise.
+        what: The start of the message; Java's own words follow.
+    """
+    try:
+        yield
+    except Exception as cause:  # jnius's class can only be imported where Java runs
+        if not is_java(cause):
+            raise
+        raise error(f"{what}: {message_of(cause)}") from None
 
 
 @cache

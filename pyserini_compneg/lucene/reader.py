@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_compneg.errors import CollectionError, IndexFormatError
-from pyserini_compneg.lucene.gate import is_java, java_class, message_of
+from pyserini_compneg.lucene.gate import java_class, java_errors
 from pyserini_compneg.lucene.manifest import Manifest
 
 CONTENTS = "contents"
@@ -65,12 +65,8 @@ class ImpactReader:
             raise IndexFormatError(f"{self.folder}: not a Lucene index (it has no segments file)")
         self.manifest = Manifest.read(self.folder)
         searcher = java_class("io.compneg.SignedSearcher")
-        try:
+        with java_errors(IndexFormatError, f"{self.folder}: cannot be opened"):
             self._searcher = searcher(os.path.abspath(self.folder), CONTENTS)
-        except Exception as cause:
-            if not is_java(cause):
-                raise
-            raise IndexFormatError(f"{self.folder}: cannot be opened: {message_of(cause)}") from None
         if Manifest.read(self.folder) != self.manifest:
             self.close()
             raise IndexFormatError(f"{self.folder}: was replaced while it was opened; try again")
@@ -177,12 +173,8 @@ class ImpactReader:
         return WorkDone(*self._call(self._searcher.workDone))
 
     def _call(self, function: Callable[..., Any], *arguments: object) -> Any:
-        try:
+        with java_errors(IndexFormatError, f"{self.folder}: cannot be searched"):
             return function(*arguments)
-        except Exception as cause:
-            if not is_java(cause):
-                raise
-            raise IndexFormatError(f"{self.folder}: cannot be searched: {message_of(cause)}") from None
 
 
 def resolve_index(index: str | Path) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_compneg.errors import OutputError
-from pyserini_compneg.lucene.gate import is_java, java_class, message_of
+from pyserini_compneg.lucene.gate import java_class, java_errors
 from pyserini_compneg.lucene.reader import CONTENTS
 
 LARGEST_IMPACT = 1 << 20
@@ -142,12 +142,8 @@ class ImpactWriter:
         self._call(self._indexer.delete, "\n".join(ids).encode())
 
     def _call(self, function: Any, *arguments: object) -> Any:
-        try:
+        with java_errors(OutputError, f"{self._name}: the index cannot be written"):
             return function(*arguments)
-        except Exception as cause:
-            if not is_java(cause):
-                raise
-            raise OutputError(f"{self._name}: the index cannot be written: {message_of(cause)}") from None
 
 
 def _texts(answer: Any) -> list[str]:

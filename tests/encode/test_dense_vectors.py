@@ -19,7 +19,8 @@ from pyserini_compneg.errors import CollectionError, OutputError
 
 # Encodes with the stand-in, in small batches, and kills its own process at a step of the work, before or after it.
 MORTAL = """
-import os, signal, sys
+import os, sys
+from mortal import make_mortal
 from pathlib import Path
 from pyserini_compneg.encode import dense_vectors, shard_file
 from dense_encoder import StandInDenseEncoder
@@ -28,23 +29,7 @@ from test_dense_vectors import documents
 steps = int(sys.argv[2])
 dense_vectors._BATCH = 4
 
-def step():
-    global steps
-    steps -= 1
-    if steps == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-def mortal(function):
-    def call(*arguments, **options):
-        step()
-        result = function(*arguments, **options)
-        step()
-        return result
-    return call
-
-for place, names in ((os, ("fsync", "replace", "unlink")), (shard_file.ShardFile, ("add", "_open"))):
-    for name in names:
-        setattr(place, name, mortal(getattr(place, name)))
+make_mortal(((os, ("fsync", "replace", "unlink")), (shard_file.ShardFile, ("add", "_open"))), steps)
 contents = dense_vectors.contents_of(documents)
 dense_vectors.write_dense_vectors(documents, contents, Path(sys.argv[1]), StandInDenseEncoder())
 """

@@ -22,7 +22,8 @@ NAME = "vectors-00000-of-00001.jsonl.gz"
 
 # Runs the encoding with the stand-in, and kills its own process at a step of the work, before or after it is done.
 MORTAL = """
-import os, signal, sys
+import os, sys
+from mortal import make_mortal
 from pyserini_compneg import files
 from pyserini_compneg.encode import shard_file
 from pyserini_compneg.encode.corpus import write_vectors
@@ -31,23 +32,7 @@ from stand_in_encoder import StandInEncoder
 collection, output, steps = sys.argv[1], sys.argv[2], int(sys.argv[3])
 files._BLOCK_BYTES = 1 << 10
 
-def step():
-    global steps
-    steps -= 1
-    if steps == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-def mortal(function):
-    def call(*arguments, **options):
-        step()
-        result = function(*arguments, **options)
-        step()
-        return result
-    return call
-
-for place, names in ((os, ("fsync", "replace", "unlink")), (shard_file.ShardFile, ("add", "_open"))):
-    for name in names:
-        setattr(place, name, mortal(getattr(place, name)))
+make_mortal(((os, ("fsync", "replace", "unlink")), (shard_file.ShardFile, ("add", "_open"))), steps)
 from pyserini_compneg.cli import run_main
 sys.exit(run_main(lambda _: print(write_vectors(collection, output, StandInEncoder(), "m", resume=True))))
 """

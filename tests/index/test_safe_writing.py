@@ -22,7 +22,8 @@ KILLS = 24
 
 # Runs the command, and kills its own process at a step of the work, before or after it is done.
 MORTAL_COMMAND = """
-import os, shutil, signal, sys
+import shutil, sys
+from mortal import make_mortal
 from pyserini_compneg import files
 from pyserini_compneg.index import build, building, indexer
 from pyserini_compneg.index.__main__ import main
@@ -32,31 +33,16 @@ steps = int(sys.argv.pop())
 files._BLOCK_BYTES = 1 << 10
 build.CHECKPOINT_SECONDS = 0
 
-def step():
-    global steps
-    steps -= 1
-    if steps == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-def mortal(function):
-    def call(*arguments, **options):
-        step()
-        result = function(*arguments, **options)
-        step()
-        return result
-    return call
-
-for place, names in (
+places = (
     (ImpactWriter, ("add_lines", "commit", "optimize", "__exit__")),
     (Manifest, ("write",)),
     (indexer, ("keep",)),
     (building, ("_exchange",)),
     (shutil, ("rmtree",)),
-):
-    for name in names:
-        setattr(place, name, mortal(getattr(place, name)))
+)
+left = make_mortal(places, steps)
 code = main()
-print(f"steps left {steps}", flush=True)
+print(f"steps left {left()}", flush=True)
 sys.exit(code)
 """
 
