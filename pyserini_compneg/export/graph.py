@@ -40,7 +40,7 @@ def write_graph(module: SparseEncoderModule, precision: str, path: Path) -> None
         import onnxscript  # noqa: F401  # torch's exporter needs it, and says so at length
     except ImportError as cause:
         raise EncodingError(f"export needs the package {cause.name}; pip install 'pyserini_compneg[export]'") from None
-    with _quietly(), tempfile.TemporaryDirectory(dir=path.parent) as place:
+    with quietly(), tempfile.TemporaryDirectory(dir=path.parent) as place:
         dense = Path(place, "dense.onnx")
         try:
             _export(module, dense)
@@ -120,7 +120,7 @@ def _select(graph: Any) -> None:
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """Keeps back what the exporter and the quantiser tell of themselves."""
     before = logging.root.manager.disable
     with warnings.catch_warnings():

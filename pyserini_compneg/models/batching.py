@@ -60,7 +60,17 @@ def encode_tokens(
         batch_size: Texts in a batch, fewer where they are long.
     """
     vectors: list[dict[str, float]] = [{}] * len(ids)
-    for batch in batches([len(text) for text in ids], batch_size, MOST_TOKENS[model.device]):
+    for batch, padded, mask in padded_batches(ids, batch_size, MOST_TOKENS[model.device]):
+        for number, vector in zip(batch, _vectors(model(padded, mask), len(batch), terms), strict=True):
+            vectors[number] = vector
+    return vectors
+
+
+def padded_batches(
+    ids: Sequence[Sequence[int]], batch_size: int, most_tokens: int
+) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.int64]]]:
+    """Batches of texts with tokens: their numbers, token ids and mask, as :class:`SparseModel` takes them."""
+    for batch in batches([len(text) for text in ids], batch_size, most_tokens):
         length = len(ids[batch[0]])
         batch = [number for number in batch if ids[number]]
         if not batch:
@@ -70,9 +80,7 @@ def encode_tokens(
         for row, number in enumerate(batch):
             padded[row, : len(ids[number])] = ids[number]
             mask[row, : len(ids[number])] = 1
-        for number, vector in zip(batch, _vectors(model(padded, mask), len(batch), terms), strict=True):
-            vectors[number] = vector
-    return vectors
+        yield batch, padded, mask
 
 
 def batches(lengths: Sequence[int], batch_size: int, most_tokens: int) -> Iterator[list[int]]:

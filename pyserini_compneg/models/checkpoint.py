@@ -6,33 +6,18 @@ OpenSearch's ``idf.json`` for its queries, and a folder of sentence-transformers
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.models.configuration import optional_json, part_folder, prompt_of, required_json, text_lengths
 from pyserini_compneg.models.heads import Head
 from pyserini_compneg.models.model_sides import OWN_LOGITS_FILE, NeuralSide, Side, StaticSide
 
 IDF_FILE = "idf.json"
-LONGEST_INPUT = 512
-"""Tokens of a text, unless a checkpoint says less; what follows is cut off."""
-
-_PADDED_POSITIONS = (
-    "roberta",
-    "xlm-roberta",
-    "camembert",
-    "mpnet",
-    "longformer",
-    "data2vec-text",
-    "roberta-prelayernorm",
-)
-"""Models whose positions begin after that of padding, so that some of them are no token's."""
-
-_NO_LIMIT = 1_000_000
 _ROUTER_FILES = ("router_config.json", "config.json")
 
 
@@ -80,7 +65,7 @@ def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = N
 
 
 def _transformers(folder: Path, name: str) -> Checkpoint:
-    side = NeuralSide(folder, Head(), *_lengths(folder, name))
+    side = NeuralSide(folder, Head(), *text_lengths(folder, name))
     _check_masked_lm(side, name)
     if not (folder / IDF_FILE).is_file():
         return Checkpoint(name, side, side)
@@ -88,7 +73,7 @@ def _transformers(folder: Path, name: str) -> Checkpoint:
 
 
 def _sentence_transformers(folder: Path, name: str) -> Checkpoint:
-    modules = _json(folder / "modules.json", list, name)
+    modules = required_json(folder / "modules.json", list, name)
     try:
         chain = [(str(module["type"]).rsplit(".", 1)[-1], str(module["path"])) for module in modules]
         routes = _routes(folder, chain, name)
@@ -96,18 +81,10 @@ def _sentence_transformers(folder: Path, name: str) -> Checkpoint:
         said = f"no {cause}" if isinstance(cause, KeyError) else cause
         raise EncodingError(f"{name}: modules.json or the router's file is damaged: {said}") from None
     document, query = (
-        _side([(kind, _inside(folder, path, name)) for kind, path in routes[side]], _prompt(folder, side, name), name)
-        for side in ("document", "query")
+        _side([(kind, part_folder(folder, path, name)) for kind, path in parts], prompt_of(folder, side, name), name)
+        for side, parts in routes.items()
     )
     return Checkpoint(name, document, query)
-
-
-def _prompt(folder: Path, side: str, name: str) -> str:
-    """What sentence-transformers puts before the texts of a side."""
-    config = _optional(folder / "config_sentence_transformers.json", name)
-    prompts = config.get("prompts") or {}
-    keys = ["query"] if side == "query" else ["document", "passage", "corpus"]
-    return str(next((prompts[key] for key in [*keys, config.get("default_prompt_name")] if prompts.get(key)), ""))
 
 
 def _routes(folder: Path, chain: Sequence[tuple[str, str]], name: str) -> dict[str, list[tuple[str, str]]]:
@@ -118,9 +95,9 @@ def _routes(folder: Path, chain: Sequence[tuple[str, str]], name: str) -> dict[s
             for modules in routes.values():
                 modules.append((kind, path))
             continue
-        place = _inside(folder, path, name)
+        place = part_folder(folder, path, name)
         file = next((place / file for file in _ROUTER_FILES if (place / file).is_file()), place / _ROUTER_FILES[0])
-        config = _json(file, dict, name)
+        config = required_json(file, dict, name)
         for side, modules in routes.items():
             if side not in config["structure"]:
                 raise EncodingError(f"{name}: its router has no route {side!r}, only {', '.join(config['structure'])}")
@@ -140,14 +117,14 @@ def _side(modules: Sequence[tuple[str, Path]], prompt: str, name: str) -> Side:
             f"{name}: a model of {', '.join(kinds) or 'no modules'} gives no weights of terms; expected a "
             "masked language model and SpladePooling"
         )
-    config = _json(places[1] / "config.json", dict, name)
+    config = required_json(places[1] / "config.json", dict, name)
     try:
         head = Head(
             config.get("activation_function", "relu"), config.get("pooling_strategy", "max"), config.get("epsilon", 0.0)
         )
     except (EncodingError, TypeError) as cause:
         raise EncodingError(f"{name}: {places[1].name}/config.json: {cause}") from None
-    lowercase = _optional(places[0] / "sentence_bert_config.json", name).get("do_lower_case") is True
+    lowercase = optional_json(places[0] / "sentence_bert_config.json", name).get("do_lower_case") is True
     own_terms = None
     if len(kinds) == 3:
         if kinds[2] != "SparseStaticEmbedding":
@@ -156,13 +133,13 @@ def _side(modules: Sequence[tuple[str, Path]], prompt: str, name: str) -> Side:
     own_logits = places[1] / OWN_LOGITS_FILE if config.get("own_logits") else None
     if own_logits and not own_logits.is_file():
         raise EncodingError(f"{name}: {places[1].name} has no {OWN_LOGITS_FILE}, which its config.json tells of")
-    side = NeuralSide(places[0], head, *_lengths(places[0], name), prompt, lowercase, own_terms, own_logits)
+    side = NeuralSide(places[0], head, *text_lengths(places[0], name), prompt, lowercase, own_terms, own_logits)
     _check_masked_lm(side, name)
     return side
 
 
 def _static(folder: Path, prompt: str, name: str) -> StaticSide:
-    path = _optional(folder / "config.json", name).get("path")
+    path = optional_json(folder / "config.json", name).get("path")
     named = [folder / str(path), folder.parent / Path(str(path)).name] if path else sorted(folder.glob("*.safetensors"))
     root = os.path.normpath(folder.parent)  # not resolved: in the hub's cache, files are links to elsewhere
     inside = (file for file in named if file.is_file() and Path(os.path.normpath(file)).is_relative_to(root))
@@ -171,11 +148,11 @@ def _static(folder: Path, prompt: str, name: str) -> StaticSide:
         raise EncodingError(
             f"{name}: {folder.name} has no weights of its tokens (model.safetensors, or what config.json names)"
         )
-    return StaticSide(folder, weights, *_lengths(folder, name), prompt)
+    return StaticSide(folder, weights, *text_lengths(folder, name), prompt)
 
 
 def _check_masked_lm(side: NeuralSide, name: str) -> None:
-    config = _json(side.folder / "config.json", dict, name)
+    config = required_json(side.folder / "config.json", dict, name)
     architectures = config.get("architectures") or []
     if not isinstance(architectures, list):
         raise EncodingError(f"{name}: config.json: `architectures` must be a list, got {architectures!r}")
@@ -188,50 +165,3 @@ def _check_masked_lm(side: NeuralSide, name: str) -> None:
         raise EncodingError(f"{name}: needs code of its own to be run, which is not done; name another model")
     if not side.weights:
         raise EncodingError(f"{name}: {side.folder} has no weights (model.safetensors or pytorch_model.bin)")
-
-
-def _lengths(folder: Path, name: str) -> tuple[int, int]:
-    """How many tokens are read of a text by default, and how many can be.
-
-    The default is what sentence-transformers was told, or the least that is said, and then at most 512.
-    """
-    config = _optional(folder / "config.json", name)
-    positions = _length(config, "max_position_embeddings")
-    if positions is not None and config.get("model_type") in _PADDED_POSITIONS:
-        positions -= int(config.get("pad_token_id") or 0) + 1
-    allowed = _length(_optional(folder / "tokenizer_config.json", name), "model_max_length")
-    told = _length(_optional(folder / "sentence_bert_config.json", name), "max_seq_length")
-    longest = min((limit for limit in (positions, allowed) if limit is not None), default=LONGEST_INPUT)
-    return min(told or LONGEST_INPUT, longest), longest
-
-
-def _length(config: Mapping[str, Any], key: str) -> int | None:
-    """A number of tokens, if there is one; tokenizers say 10^30 for no limit."""
-    value = config.get(key)
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 2 < value < _NO_LIMIT:
-        return None
-    return int(value)
-
-
-def _inside(folder: Path, path: str, name: str) -> Path:
-    """A module's folder, which lies in the checkpoint."""
-    place = (folder / path).resolve()
-    if not place.is_relative_to(folder.resolve()):
-        raise EncodingError(f"{name}: its part {path!r} lies outside its folder")
-    return place
-
-
-def _optional(file: Path, name: str) -> Mapping[str, Any]:
-    return _json(file, dict, name) if file.is_file() else {}
-
-
-def _json(file: Path, kind: type, name: str) -> Any:
-    try:
-        value = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise EncodingError(f"{name}: {file.name} is missing") from None
-    except (OSError, ValueError, RecursionError) as cause:
-        raise EncodingError(f"{name}: {file.name} cannot be read: {cause}") from None
-    if not isinstance(value, kind):
-        raise EncodingError(f"{name}: {file.name}: expected a JSON {kind.__name__}, got {type(value).__name__}")
-    return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,22 +38,11 @@ class OnnxModel:
     """
 
     def __init__(self, folder: Path, device: str = "cpu") -> None:
-        runtime = _runtime()
         path = folder / MODEL_FILE
-        options = runtime.SessionOptions()
-        if hasattr(os, "sched_getaffinity"):  # the processors that are ours, of which onnxruntime counts all
-            options.intra_op_num_threads = len(os.sched_getaffinity(0))
-        options.log_severity_level = 3  # what it warns of concerns its own optimisations
-        providers, self.device = _providers(runtime, device)
         try:
-            self._session = runtime.InferenceSession(str(path), options, providers=providers)
-        except Exception as cause:  # the classes that the library raises have no common one of their own
-            raise EncodingError(
-                f"{path}: cannot be run: {_first_line(cause)}; delete it, and it is made again"
-            ) from None
-        if self.device == "cuda" and "CUDAExecutionProvider" not in self._session.get_providers():
-            _logger.warning("onnxruntime could not start CUDA; models run on the processor")
-            self.device = "cpu"
+            self._session, self.device = open_session(path, device)
+        except EncodingError as cause:
+            raise EncodingError(f"{cause}; delete it, and it is made again") from None
         if {*INPUTS} != {entry.name for entry in self._session.get_inputs()} or {*OUTPUTS} > {
             entry.name for entry in self._session.get_outputs()
         }:
@@ -60,13 +50,45 @@ class OnnxModel:
 
     def __call__(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Entries:
         """See :class:`SparseModel`."""
-        try:
-            columns, weights, rows = self._session.run(
-                OUTPUTS, {"input_ids": ids, "token_type_ids": ids * 0, "attention_mask": mask}
-            )
-        except Exception as cause:  # as above
-            raise EncodingError(f"the model failed on texts of {ids.shape[1]} tokens: {_first_line(cause)}") from None
+        inputs = {"input_ids": ids, "token_type_ids": ids * 0, "attention_mask": mask}
+        columns, weights, rows = run_session(self._session, OUTPUTS, inputs)
         return Entries(rows, columns, weights)
+
+
+def open_session(path: Path, device: str = "cpu") -> tuple[Any, str]:
+    """A session of onnxruntime, and the device that it runs on.
+
+    Raises:
+        EncodingError: No onnxruntime, or a file that it cannot run.
+    """
+    runtime = _runtime()
+    options = runtime.SessionOptions()
+    if hasattr(os, "sched_getaffinity"):  # the processors that are ours, of which onnxruntime counts all
+        options.intra_op_num_threads = len(os.sched_getaffinity(0))
+    options.log_severity_level = 3  # what it warns of concerns its own optimisations
+    providers, found = _providers(runtime, device)
+    try:
+        session = runtime.InferenceSession(str(path), options, providers=providers)
+    except Exception as cause:  # the classes that the library raises have no common one of their own
+        raise EncodingError(f"{path}: cannot be run: {_first_line(cause)}") from None
+    if found == "cuda" and "CUDAExecutionProvider" not in session.get_providers():
+        _logger.warning("onnxruntime could not start CUDA; models run on the processor")
+        found = "cpu"
+    return session, found
+
+
+def run_session(session: Any, outputs: Sequence[str], inputs: Mapping[str, NDArray[np.int64]]) -> list[Any]:
+    """Some outputs of a model for a batch of texts.
+
+    Raises:
+        EncodingError: It fails.
+    """
+    try:
+        found: list[Any] = session.run(list(outputs), dict(inputs))
+    except Exception as cause:  # as in open_session
+        tokens = inputs["input_ids"].shape[1]
+        raise EncodingError(f"the model failed on texts of {tokens} tokens: {_first_line(cause)}") from None
+    return found
 
 
 def _runtime() -> Any:

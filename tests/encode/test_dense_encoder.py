@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from checkpoints import needs_sentence_transformers, sample_texts, write_masked_lm
+from checkpoints import needs_sentence_transformers, sample_texts, write_dense
 
 from pyserini_compneg.encode import dense
 from pyserini_compneg.encode.dense import DenseEncoder, similarities
@@ -25,14 +25,7 @@ def library():
 @pytest.fixture(scope="module")
 def folder(library, tmp_path_factory):
     """A model with a pooling, prompts and a longest text of its own, whose vectors it does not normalise."""
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-
-    place = tmp_path_factory.mktemp("dense")
-    network = Transformer(str(write_masked_lm(place / "network")), max_seq_length=24)
-    modules = [network, Pooling(network.get_embedding_dimension(), "cls")]
-    prompts = {"query": "film about ", "document": "film: "}
-    library.SentenceTransformer(modules=modules, prompts=prompts, device="cpu").save(str(place / "model"))
-    return place / "model"
+    return write_dense(tmp_path_factory.mktemp("dense") / "model", "cls")
 
 
 @pytest.fixture(scope="module")
@@ -71,13 +64,13 @@ def test_what_is_too_long_is_cut_off(encoder):
 
 def test_a_text_that_is_asked_twice_is_encoded_once(encoder, monkeypatch):
     asked = []
-    original = encoder._model.encode_query
+    original = encoder._encode_query
 
-    def encode_query(texts, **options):
+    def encode_query(texts):
         asked.extend(texts)
-        return original(texts, **options)
+        return original(texts)
 
-    monkeypatch.setattr(encoder._model, "encode_query", encode_query)
+    monkeypatch.setattr(encoder, "_encode_query", encode_query)
     vectors = encoder.encode_queries(["a", "b", "a"])
     assert asked == ["a", "b"]
     assert (vectors[0] == vectors[2]).all()
@@ -128,7 +121,10 @@ def test_without_the_library_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(EncodingError) as error:
         DenseEncoder(str(tmp_path))
-    assert str(error.value) == "dense models need sentence-transformers; pip install 'pyserini_compneg[dense]'"
+    assert str(error.value) == (
+        "dense models need sentence-transformers; pip install 'pyserini_compneg[dense]', or name an ONNX file of the "
+        "model"
+    )
 
 
 def test_a_folder_without_a_model_is_said_in_one_line(library, tmp_path):
@@ -156,7 +152,7 @@ def test_vectors_that_no_index_holds_are_refused(folder, monkeypatch):
 
 @pytest.mark.parametrize("bad", [0.0, np.nan, np.inf])
 def test_vectors_without_a_direction_are_refused(encoder, monkeypatch, bad):
-    monkeypatch.setattr(encoder._model, "encode_document", lambda texts, **_: np.full((len(texts), 32), bad))
+    monkeypatch.setattr(encoder, "_encode_document", lambda texts: np.full((len(texts), 32), bad))
     with pytest.raises(EncodingError) as error:
         encoder.encode_documents(["a"])
     assert str(error.value) == (

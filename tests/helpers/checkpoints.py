@@ -284,3 +284,54 @@ def edit_json(path: Path, **changes: Any) -> None:
     """Changes keys of a JSON object in a file; None deletes them."""
     values = json.loads(path.read_text(encoding="utf-8")) | changes
     write_json(path, {name: value for name, value in values.items() if value is not None})
+
+
+def write_dense(folder: Path, pooling: str = "mean") -> Path:
+    """A dense model of sentence-transformers with prompts, whose vectors it does not normalise, and a longest text."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    network = Transformer(str(write_masked_lm(folder / "network")), max_seq_length=24)
+    shutil.rmtree(folder / "network")
+    modules = [network, Pooling(network.get_embedding_dimension(), pooling)]
+    prompts = {"query": "film about ", "document": "film: "}
+    SentenceTransformer(modules=modules, prompts=prompts, device="cpu").save(str(folder))
+    return folder
+
+
+def write_dense_onnx(folder: Path) -> Path:
+    """The network of a dense model as an ONNX file, where models of the hub have it: ``onnx/model.onnx``."""
+    import torch
+    from transformers import AutoModel
+
+    from pyserini_compneg.export.graph import quietly
+
+    class Network(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = AutoModel.from_pretrained(folder, add_pooling_layer=False).eval()
+
+        def forward(self, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> Any:
+            tokens = {"input_ids": input_ids, "attention_mask": attention_mask, "token_type_ids": token_type_ids}
+            return self.network(**tokens).last_hidden_state
+
+    file = folder / "onnx" / "model.onnx"
+    file.parent.mkdir()
+    names = ("input_ids", "attention_mask", "token_type_ids")
+    ids = torch.ones(2, 5, dtype=torch.int64)
+    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])  # of ones alone, the graph would have none
+    axes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("tokens")}
+    with quietly():
+        torch.onnx.export(
+            Network(),
+            (ids, mask, ids * 0),
+            str(file),
+            input_names=list(names),
+            output_names=["last_hidden_state"],
+            dynamic_shapes=dict.fromkeys(names, axes),
+            opset_version=20,
+            external_data=False,
+            dynamo=True,
+            verbose=False,
+        )
+    return file
