@@ -48,3 +48,15 @@ def first_fields(path: Path | None) -> set[str]:
                 with suppress(CollectionError):
                     return set(parse_json_object(line, str(path)))
     return set()
+
+
+def check_objects(path: Path) -> None:
+    """Says why a JSON Lines file has no first object.
+
+    Raises:
+        CollectionError: It cannot be read, is empty, or starts with something else.
+    """
+    for number, line in iter_lines(path):
+        parse_json_object(line, f"{path}:{number}")
+        return
+    raise CollectionError(f"{path}: no queries; it is empty")

@@ -91,7 +91,11 @@ def _beir_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
     columns = line.split("\t")
     if len(columns) != 3:
         raise RunFormatError(f"{source}: expected the 3 columns `{' '.join(_BEIR_HEADER)}`, found {len(columns)}")
-    yield checked_id(columns[0], "query id", source, RunFormatError), columns[1], _relevance(columns[2], source)
+    qid, docid = (
+        checked_id(column, f"{what} id", source, RunFormatError)
+        for column, what in zip(columns, ("query", "document"), strict=False)
+    )
+    yield qid, docid, _relevance(columns[2], source)
 
 
 def _quest_line(line: str, number: int, source: str) -> Iterator[_Judgement]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pyserini_compneg.datasets.collection import SourceDocument
 from pyserini_compneg.datasets.dataset import Dataset, Split, collection_documents
-from pyserini_compneg.datasets.layout import first_fields, found, found_splits, required
+from pyserini_compneg.datasets.layout import check_objects, first_fields, found, found_splits, required
 from pyserini_compneg.datasets.qrels import Qrels, read_qrels
 from pyserini_compneg.datasets.records import ID_FIELDS
 from pyserini_compneg.datasets.topics import Topic, read_topics
@@ -89,7 +89,12 @@ def _is_layout(folder: Path) -> bool:
 
 
 def _has_ids(folder: Path) -> bool:
-    return any(first_fields(path) & set(ID_FIELDS) for path in _query_files(folder).values())
+    files = _query_files(folder).values()
+    fields = [first_fields(path) for path in files]
+    if files and not any(fields):  # what it is cannot be known, and what is wrong can
+        for path in files:
+            check_objects(path)
+    return any(names & set(ID_FIELDS) for names in fields)
 
 
 def _is_atomic(topic: Topic) -> bool:

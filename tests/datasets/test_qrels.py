@@ -57,6 +57,10 @@ def test_groups_twice(write):
             ["query-id\tcorpus-id\tscore", "1\t0\ta\t1"],
             ":2: expected the 3 columns `query-id corpus-id score`, found 4",
         ),
+        (
+            ["query-id\tcorpus-id\tscore", "q1\ta b\t1"],
+            ":2: the document id 'a b' has white space, which a TREC run cannot hold",
+        ),
         ([{"id": 1, "query": "q"}], ":1: `docs` must be a list of the relevant documents' names, got None"),
         ([], ": no judgements; expected lines of `qid 0 docid relevance`, or QUEST's JSON Lines"),
     ],

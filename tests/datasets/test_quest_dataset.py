@@ -140,3 +140,20 @@ def test_a_broken_line(quest):
     assert str(caught.value) == (
         f"{quest}/val.jsonl:2: not valid JSON: Expecting property name enclosed in double quotes at column 2"
     )
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "no queries; it is empty"),
+        (" \n\n", "no queries; it is empty"),
+        ("{broken\n", "1: not valid JSON: Expecting property name enclosed in double quotes at column 2"),
+        (b"\xff\n", "1: not UTF-8 text: invalid start byte at byte 1"),
+    ],
+)
+def test_queries_that_cannot_be_read_are_named_whatever_the_kind(tmp_path, content, said):
+    write(tmp_path / "documents.jsonl", {"docid": "d", "title": "t", "text": "t"})
+    (tmp_path / "dev.jsonl").write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(CollectionError) as caught:
+        open_dataset(tmp_path)
+    assert str(caught.value) == f"{tmp_path / 'dev.jsonl'}:{'' if said[0] == '1' else ' '}{said}"
