@@ -15,6 +15,7 @@ from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, 
 from pyserini_compneg.vectors import SparseVector, add, scale
 
 _MOST_TUPLES = 4096
+_MOST_TERMS_OF_TUPLES = 1 << 16
 
 
 class QueryTerm(NamedTuple):
@@ -40,7 +41,7 @@ def query_terms(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> list[Q
         CompositionError: A scale that is no finite number above 0.
 
     Source: Krasakis, Yates, Kanoulas, Eq. 6, and n-th roots beyond pairs. Of conjunctions with more than 4,096 tuples
-    the heaviest 4,096 are taken.
+    the heaviest 4,096 are taken, and of those of more than 16 operands fewer: as many as hold 65,536 terms.
 
     >>> query_terms(Sum((Product(({"birds": 400.0}, {"andes": 100.0})), Linear({"parrots": -300.0}))))
     [QueryTerm(term='parrots', weight=-3.0), QueryTerm(term='andes∩birds', weight=2.0)]
@@ -75,15 +76,16 @@ def _tuples(operands: Sequence[SparseVector]) -> dict[str, float]:
     The i-th heaviest of what came before with the j-th heaviest of the next operand is no heavier than i · j tuples,
     itself included, so only those with i · j up to the limit are formed.
     """
+    most = min(_MOST_TUPLES, max(1, _MOST_TERMS_OF_TUPLES // len(operands)))
     tuples: list[tuple[float, tuple[str, ...]]] = [(1.0, ())]
     for operand in operands:
         roots = sorted(((weight ** (1 / len(operands)), term) for term, weight in operand.items()), reverse=True)
         longer = (
             (amount * root, (*terms, term))
             for i, (amount, terms) in enumerate(tuples, 1)
-            for root, term in roots[: _MOST_TUPLES // i]
+            for root, term in roots[: most // i]
         )
-        tuples = nlargest(_MOST_TUPLES, longer)
+        tuples = nlargest(most, longer)
     totals: dict[str, float] = defaultdict(float)
     for amount, terms in tuples:
         totals[pair_term(*terms)] += amount

@@ -66,6 +66,16 @@ def test_the_heaviest_of_very_many_tuples():
     assert [weight for _, weight in found] == pytest.approx(every[:4096])
 
 
+def test_of_very_wide_conjunctions_there_are_fewer_tuples():
+    """The work and the text grow with the operands, not with their square."""
+    for count, expected in ((16, 4096), (64, 1024), (1024, 64)):
+        operands = tuple({f"{number:04}a": 400.0, f"{number:04}b": 100.0 + number} for number in range(count))
+        found = query_terms(Product(operands), 1.0)
+        assert len(found) == expected
+        assert found[0].weight == pytest.approx(max(found, key=lambda term: term.weight).weight)
+        assert found[0].term == "∩".join(f"{number:04}{'a' if number <= 300 else 'b'}" for number in range(count))
+
+
 def test_an_empty_query_has_no_terms():
     assert query_terms(Linear({})) == []
 
