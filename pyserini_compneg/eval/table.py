@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from string import ascii_letters
@@ -21,7 +22,7 @@ def render(rows: Sequence[Row], label: str | None, table_format: str = "text") -
     """Renders rows: a line for each class and the runs side by side, or a line for each run if there is one class.
 
     Where runs were compared, a letter after a run's name names it, and a letter after a value says that the value is
-    significantly better than that run's: ``0.2580^a``, with superscripts in Markdown. There are letters for 52 runs.
+    significantly better than that run's: ``0.2580^a``, with superscripts in Markdown; see :func:`row_letters`.
 
     Args:
         rows: What :func:`make_rows` or :func:`compare_rows` returned.
@@ -33,7 +34,7 @@ def render(rows: Sequence[Row], label: str | None, table_format: str = "text") -
         return json.dumps([_json_row(row, label) for row in rows], ensure_ascii=False, indent=2) + "\n"
     runs = list(dict.fromkeys(row.run for row in rows))
     compared = any(row.comparisons for row in rows) and len(runs) > 1
-    letters = dict(zip(runs, ascii_letters, strict=False)) if compared else {}
+    letters = row_letters(runs) if compared else {}
     if label is None:
         header = [["run", "queries", *rows[0].values]]
         body = [[_marked(row.run, letters.get(row.run, "")), *_numbers(row, letters)] for row in rows]
@@ -41,6 +42,26 @@ def render(rows: Sequence[Row], label: str | None, table_format: str = "text") -
         header, body = _side_by_side(rows, label, letters)
     table = _markdown(header, body) if table_format == "markdown" else _text(header, body)
     return table + (_legend(len(runs)) if letters else "")
+
+
+def row_letters(rows: Iterable[str]) -> dict[str, str]:
+    """A letter for each of 52 rows, and from then on two.
+
+    >>> list(row_letters(map(str, range(54))).values())[-3:]
+    ['Z', 'aa', 'ab']
+    """
+    lengths = (itertools.product(ascii_letters, repeat=length) for length in itertools.count(1))
+    return dict(zip(rows, map("".join, itertools.chain.from_iterable(lengths)), strict=False))
+
+
+def superscript(letters: Mapping[str, str], better_than: Collection[str]) -> str:
+    """The letters of some rows, with commas between where a row has two.
+
+    >>> superscript({"x": "a", "y": "b", "z": "c"}, ["z", "x"])
+    'ac'
+    """
+    found = [letter for row, letter in letters.items() if row in better_than]
+    return ("," if len(letters) > len(ascii_letters) else "").join(found)
 
 
 def run_labels(paths: Sequence[str]) -> list[str]:
@@ -109,7 +130,7 @@ def _side_by_side(
 def _numbers(row: Row, letters: Mapping[str, str]) -> list[str]:
     """The number of queries, and the values with the letters of the runs that they are better than."""
     marks = {
-        measure: "".join(letters.get(one.other, "") for one in comparisons if one.is_better)
+        measure: superscript(letters, {one.other for one in comparisons if one.is_better})
         for measure, comparisons in row.comparisons.items()
     }
     values = [_marked(f"{value:.4f}", marks.get(measure, "")) for measure, value in row.values.items()]

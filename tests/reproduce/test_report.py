@@ -2,6 +2,7 @@
 
 import importlib.util
 import struct
+import sys
 from dataclasses import replace
 
 import pytest
@@ -85,6 +86,37 @@ def test_a_missing_package_is_named_before_anything_is_written(package, monkeypa
     with pytest.raises(OutputError):
         check_packages()
     assert files(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("package", "code", "reason"),
+    [
+        ("jinja2", "raise ImportError('a stub\\nof two lines')", "a stub"),
+        ("matplotlib", "raise RuntimeError", "RuntimeError"),
+        ("matplotlib", "", "No module named 'matplotlib.figure'; 'matplotlib' is not a package"),
+        ("jinja2", "", "module 'jinja2' has no attribute 'Environment'"),
+    ],
+)
+def test_a_broken_package_is_named_before_anything_is_written(package, code, reason, monkeypatch, tmp_path):
+    (tmp_path / f"{package}.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in [name for name in sys.modules if name.split(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(OutputError) as error:
+        check_packages()
+    assert str(error.value) == (
+        f"a report needs the package {package}, which cannot be imported: {reason}; pip install "
+        "'pyserini_compneg[report]'"
+    )
+
+
+def test_plots_of_an_earlier_report_are_removed_and_nothing_else(results, tmp_path):
+    (tmp_path / "figures").mkdir()
+    for name in ("section-7-bars.png", "curve-2.png", "section-1-bars.png", "mine.png", "curve-2.png.bak"):
+        (tmp_path / "figures" / name).write_text("older")
+    write_report(results, tmp_path)
+    plots = {"section-1-bars.png", "section-1-differences.png", "curve-1.png"}
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == plots | {"mine.png", "curve-2.png.bak"}
 
 
 def test_a_folder_that_is_a_file_is_named(tmp_path):

@@ -47,6 +47,15 @@ def test_letters_name_the_rows_that_were_run_and_mark_what_they_lose_to():
     )
 
 
+def test_letters_do_not_run_out():
+    names = [f"m{number}" for number in range(60)]
+    made = table(*(row(name, Cell(number / 100, better_than=names[:number])) for number, name in enumerate(names)))
+    letters = [line.letter for line in made.lines]
+    assert (letters[:2], letters[51:54], letters[-1]) == (["a", "b"], ["Z", "aa", "ab"], "ah")
+    assert len({*letters}) == 60
+    assert made.lines[-1].entries[0].letters.split(",") == letters[:-1]
+
+
 def test_where_nothing_is_significant_the_legend_says_so():
     made = table(row("vanilla", Cell(0.2)), row("addition", Cell(0.3)))
     assert made.legend["letters"] == (

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyserini_compneg.reproduce.report import latex, markdown
+from pyserini_compneg.reproduce.characters import printable
+from pyserini_compneg.reproduce.report import latex, markdown, page
 from pyserini_compneg.reproduce.report.contents import make_contents
 from pyserini_compneg.reproduce.report.tables import make_table
 from pyserini_compneg.reproduce.results import Cell, Example, Results, Row, Section
@@ -115,7 +116,7 @@ def test_markdown_escapes_every_sign_that_means_something(text):
     unescaped = re.sub(r"\\([\\`*_\[\]|~#$])", r"\1", escaped)
     for sign, entity in (("<", "&lt;"), (">", "&gt;"), ("&", "&amp;")):
         unescaped = unescaped.replace(entity, sign)
-    assert unescaped == " ".join(text.split())
+    assert unescaped == printable(" ".join(text.split()))
 
 
 def test_latex_tables_are_of_booktabs_and_one_for_each_section(tables):
@@ -195,3 +196,11 @@ def test_latex_gets_nothing_that_it_would_obey(text):
     commands = r"\\(?:[&%$#_{}]|text\w+\{\}|dots\{\}|ensuremath\{(?:[^{}]|\{\w\}|\{[+-]\})*\})"
     rest = re.sub(commands, "", escaped).replace("{[}", "").replace("{]}", "").replace("{`}", "").replace("-{}", "-")
     assert not re.search(r"[\\&%$#_{}~^\n]", rest)
+
+
+def test_no_format_holds_control_characters(results):
+    hostile = replace(results, title="a\x1b[2Jb\x00", command="run '\x07\ud83d'", about="\x9b1m")
+    contents = make_contents(hostile)
+    for text in (markdown.render_markdown(contents, "figures"), page.render_page(contents)):
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", text)
+        assert "a\ufffd[2Jb\ufffd" in text.replace("\\", "") and "run '\ufffd\ufffd'" in text.replace("&#39;", "'")

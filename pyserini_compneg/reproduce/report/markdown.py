@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from pyserini_compneg.reproduce.characters import printable
 from pyserini_compneg.reproduce.report.contents import Contents
 from pyserini_compneg.reproduce.report.drawing import Plot
 from pyserini_compneg.reproduce.report.examples import Card, Chip
@@ -20,7 +21,7 @@ def escape(text: str) -> str:
     >>> escape("a_b | <i> & *c*\nd")
     'a\\_b \\| &lt;i&gt; &amp; \\*c\\* d'
     """
-    line = "".join(_ENTITIES.get(character, character) for character in " ".join(text.split()))
+    line = "".join(_ENTITIES.get(character, character) for character in printable(" ".join(text.split())))
     return _SPECIAL.sub(r"\\\1", line)
 
 
@@ -151,6 +152,7 @@ def _rows(rows: Iterable[Sequence[str]]) -> str:
 
 def _code(text: str) -> str:
     """A block whose fence is longer than any in the text."""
+    text = printable(text)
     longest = max((len(ticks) for ticks in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}sh\n{text}\n{fence}\n"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from string import ascii_letters
 
 from pyserini_compneg.datasets.opening import TITLES
 from pyserini_compneg.eval.significance import LEVEL
+from pyserini_compneg.eval.table import row_letters, superscript
 from pyserini_compneg.reproduce.report.commands import eval_command, uncomputed
 from pyserini_compneg.reproduce.report.numbers import formula_parts, shown, shown_difference, shown_interval, unit
 from pyserini_compneg.reproduce.results import Cell, Results, Row, Section
@@ -119,7 +119,7 @@ def make_table(section: Section, results: Results) -> Table:
         for measure in measures
     )
     run = [row for row in section.rows if not _is_published_only(row)]
-    letters = dict(zip((row.name for row in run), ascii_letters, strict=False)) if _is_compared(section, run) else {}
+    letters = row_letters(row.name for row in run) if _is_compared(section, run) else {}
     best = {measure: _best(section, results, measure) for measure in measures}
     notes = tuple(dict.fromkeys(row.note for row in section.rows if row.note))
     lines = tuple(
@@ -191,7 +191,7 @@ def _entry(cell: Cell, measure: str, letters: Mapping[str, str], best: str | Non
     value = "" if cell.value is None else shown(cell.value, measure)
     return Entry(
         value=value,
-        letters="".join(letter for name, letter in letters.items() if name in cell.better_than),
+        letters=superscript(letters, cell.better_than),
         interval="" if cell.interval is None else shown_interval(cell.interval, measure),
         is_best=bool(value) and value == best,
         published="" if cell.published is None else shown(cell.published, measure),
