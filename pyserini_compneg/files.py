@@ -28,6 +28,7 @@ _PACKED = re.compile(
     rb"(?P<gzip>\x1f\x8b)|(?P<zip>PK\x03\x04)|(?P<zstd>\x28\xb5\x2f\xfd)|(?P<bzip2>BZh[1-9]1AY&SY)|(?P<xz>\xfd7zXZ\0)"
 )
 _BLOCK_BYTES = 1 << 20
+_ELSEWHERE = "choose another place with --output"
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -110,7 +111,7 @@ def iter_jsonl(path: str | Path, error: type[CompNegError] = CollectionError) ->
 
 
 @contextmanager
-def atomic_writer(path: str | Path | None, remedy: str = "choose another place with --output") -> Iterator[TextIO]:
+def atomic_writer(path: str | Path | None, remedy: str = _ELSEWHERE) -> Iterator[TextIO]:
     """A text handle whose file appears complete or not at all.
 
     The text goes to a temporary file in the same folder, opened on entry so that an unwritable place is known before
@@ -163,12 +164,13 @@ def _standard_output() -> Iterator[None]:
         raise
 
 
-def keep_inputs(output: str | Path | None, *inputs: str | Path) -> None:
+def keep_inputs(output: str | Path | None, *inputs: str | Path, remedy: str = _ELSEWHERE) -> None:
     """Makes sure that an output does not replace what it is made from.
 
     Args:
         output: The file to write; ``None`` or ``-`` is standard output.
         inputs: Files, and folders, in which nothing may be written.
+        remedy: What the message tells the user to do.
 
     Raises:
         OutputError: The output is one of the inputs, or in one.
@@ -177,7 +179,7 @@ def keep_inputs(output: str | Path | None, *inputs: str | Path) -> None:
         return
     for source in inputs:
         if Path(os.path.realpath(output)).is_relative_to(os.path.realpath(source)):
-            raise OutputError(f"{output}: would overwrite {source}; choose another place with --output")
+            raise OutputError(f"{output}: would overwrite {source}; {remedy}")
 
 
 def _check_target(target: Path, path: str | Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pyserini_compneg.cli import count, run_main
 from pyserini_compneg.model_options import add_model_options, chosen_model_options
+from pyserini_compneg.reproduce.protocol import ALL_MINILM
 
 _EPILOG = """\
 examples:
@@ -86,9 +87,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--dense-encoder",
-        default="sentence-transformers/all-MiniLM-L6-v2",
         metavar="NAME",
-        help="of dense rows, and of the similarities of figure3 (default %(default)s)",
+        help="of dense rows, and of the similarities of figure3: a folder, a name of the hub, or an ONNX file (default "
+        f"{ALL_MINILM}, and no such rows where it cannot be had)",
     )
     parser.add_argument("--report", required=True, type=Path, metavar="DIR", help="folder for everything that is made")
     parser.add_argument(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
+from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.eval.significance import confidence_interval
 from pyserini_compneg.expression import Difference, Expression, verbalise
@@ -30,14 +31,13 @@ def interference_curve(
         similarities: Compares the texts of A and B.
 
     Raises:
-        ProtocolError: A query that is no difference, or fewer queries than two a bin.
+        ProtocolError: As :func:`check_interference`.
     """
     section = next(one for one in sections if one.plan.title == plan.section)
     sides = {topic.qid: _sides(topic.qid, topic.expression) for topic in section.topics}
     found = dict(zip(sides, similarities(list(sides.values())), strict=True))
     qids = sorted((qid for qid in sides if _is_judged(section, qid)), key=found.__getitem__)
-    if len(qids) < 2 * plan.bins:
-        raise ProtocolError(f"{plan.section}: {len(qids)} judged queries are too few for {plan.bins} bins")
+    _check_bins(plan, len(qids))
     shares = _cut(qids, plan.bins)
     names = plan.rows or [row.plan.name for row in section.rows]
     series = {
@@ -46,6 +46,27 @@ def interference_curve(
         if row.plan.name in names
     }
     return Curve(f"{measure} by interference", "similarity of the positive and the negative text", measure, series)
+
+
+def check_interference(plan: Interference, topics: Sequence[Topic], judged: Collection[str]) -> None:
+    """Makes sure that there will be a curve, before anything is run.
+
+    Args:
+        plan: Section and bins.
+        topics: The section's queries.
+        judged: The ids of the queries with judgements.
+
+    Raises:
+        ProtocolError: A query that is no difference, or fewer judged queries than two a bin.
+    """
+    for topic in topics:
+        _sides(topic.qid, topic.expression)
+    _check_bins(plan, sum(topic.qid in judged for topic in topics))
+
+
+def _check_bins(plan: Interference, queries: int) -> None:
+    if queries < 2 * plan.bins:
+        raise ProtocolError(f"{plan.section}: {queries} judged queries are too few for {plan.bins} bins")
 
 
 def sweep_curve(section: RanSection, measure: str) -> Curve:

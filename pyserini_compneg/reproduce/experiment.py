@@ -18,6 +18,7 @@ from pyserini_compneg.reproduce.methods import DENSE, Context, DenseContext, mak
 from pyserini_compneg.reproduce.methods.method import Method
 from pyserini_compneg.reproduce.protocol import Protocol, RowPlan, SectionPlan
 from pyserini_compneg.reproduce.results import Section
+from pyserini_compneg.reproduce.runs import kept_run
 from pyserini_compneg.reproduce.scoring import RanRow, Scorer
 from pyserini_compneg.reproduce.versions import code_fingerprint
 from pyserini_compneg.reproduce.workplace import Workplace, index_fingerprint
@@ -83,7 +84,7 @@ def run_protocol(protocol: Protocol, place: Workplace, engines: Sequence[Engine]
         CompNegError: Whatever building an index or searching raises.
     """
     scorer = Scorer(protocol.measures, place)
-    plans = [(section, _members(section, place.topics)) for section in protocol.sections]
+    plans = [(section, members(section, place.topics)) for section in protocol.sections]
     plans = [(section, topics) for section, topics in plans if topics]
     if not plans:
         raise ProtocolError(
@@ -149,8 +150,7 @@ def _depends_on(row: RowPlan) -> dict[str, object]:
 
 
 def _run(job: _Job, section: SectionPlan, topics: Sequence[Topic], place: Workplace, hits: int) -> tuple[Path, bool]:
-    name = f"{section.title}-{job.name}"
-    return place.run(name, job.depends_on, topics, job.method.search, hits, tag="compneg")
+    return kept_run(place.folder, f"{section.title}-{job.name}", job.depends_on, topics, job.method.search, hits)
 
 
 def read_topics_as(reads: str, topics: Sequence[Topic]) -> list[Topic]:
@@ -173,7 +173,8 @@ def _decomposed(text: str) -> Decomposition:
         return undivided(text)
 
 
-def _members(section: SectionPlan, topics: Sequence[Topic]) -> list[Topic]:
+def members(section: SectionPlan, topics: Sequence[Topic]) -> list[Topic]:
+    """The queries of a section, among those of a split."""
     if not section.templates:
         return list(topics)
     return [topic for topic in topics if topic.group in section.templates]

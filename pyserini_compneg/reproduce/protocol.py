@@ -8,6 +8,12 @@ from typing import Any
 
 READINGS = ("expression", "text", "cues")
 
+ALL_MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+"""The dense encoder by which the paper compares texts."""
+
+REMEDY = "choose another place with --report"
+"""What to do where something of a report cannot be written."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowPlan:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.files import slug
 from pyserini_compneg.reproduce.protocol import READINGS, Interference, Protocol, RowPlan, SectionPlan
+from pyserini_compneg.reproduce.yaml_node import LARGEST, Node, load_yaml
 
 _FOLDER = "protocols"
-_LARGEST = 1e9
-_SPECIMEN = "see the files in pyserini_compneg/reproduce/protocols"
 
 
 def protocol_names() -> list[str]:
@@ -50,79 +47,10 @@ def read_protocol(name: str) -> Protocol:
             place, text = name, path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as cause:
             raise ProtocolError(f"{name}: cannot be read: {getattr(cause, 'strerror', None) or 'no UTF-8'}") from None
-    return _protocol(Path(place).stem, _Node(_loaded(text, place), place))
+    return _protocol(Path(place).stem, Node(load_yaml(text, place), place))
 
 
-def _loaded(text: str, place: str) -> Any:
-    import yaml
-
-    class Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
-        """Refuses a key that a mapping has twice, of which YAML's own loader takes the last."""
-
-        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-            keys = [key.value for key, _ in node.value]
-            twice = next((key for key in keys if isinstance(key, str) and keys.count(key) > 1), None)
-            if twice is not None:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {twice!r} is there twice", node.start_mark
-                )
-            return dict(super().construct_mapping(node, deep))
-
-    try:
-        return yaml.load(text, Loader)  # noqa: S506  # it is a SafeLoader
-    except yaml.YAMLError as cause:
-        mark = getattr(cause, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        problem = getattr(cause, "problem", None) or str(cause).splitlines()[0]
-        raise ProtocolError(f"{place}{line}: no YAML: {problem}") from None
-    except (ValueError, RecursionError) as cause:
-        reason = "too deeply nested" if isinstance(cause, RecursionError) else str(cause)[:200]
-        raise ProtocolError(f"{place}: no YAML: {reason}") from None
-
-
-class _Node:
-    """A mapping of the file, which knows its place, and which of its keys were asked for."""
-
-    def __init__(self, content: Any, place: str) -> None:
-        if not isinstance(content, dict):
-            raise ProtocolError(f"{place}: expected keys and values, got {_kind(content)}; {_SPECIMEN}")
-        self.content, self.place = content, place
-        self._asked: set[str] = set()
-
-    def get(self, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
-        self._asked.add(key)
-        value = self.content.get(key, default)
-        if value is ...:
-            raise ProtocolError(f"{self.place}: the key {key!r} is missing; {_SPECIMEN}")
-        if value is not default and (not isinstance(value, kind) or isinstance(value, bool)):
-            wanted = kind.__name__ if isinstance(kind, type) else " or ".join(one.__name__ for one in kind)
-            raise ProtocolError(f"{self.place}: {key!r} must be a {wanted}, got {_kind(value)}")
-        return value
-
-    def texts(self, key: str, default: Sequence[str] | Any = ...) -> tuple[str, ...]:
-        values = self.get(key, list, default)
-        if not all(isinstance(value, str) for value in values):
-            raise ProtocolError(f"{self.place}: {key!r} must be a list of texts")
-        return tuple(values)
-
-    def nodes(self, key: str) -> list[_Node]:
-        values = self.get(key, list)
-        if not values:
-            raise ProtocolError(f"{self.place}: {key!r} is empty")
-        return [_Node(value, f"{self.place}: {key}[{number}]") for number, value in enumerate(values)]
-
-    def done(self) -> None:
-        for key in self.content:
-            if key not in self._asked:
-                known = f"; expected one of {', '.join(sorted(self._asked))}" if self._asked else ""
-                raise ProtocolError(f"{self.place}: unknown key {key!r}{known}")
-
-
-def _kind(value: Any) -> str:
-    return "nothing" if value is None else type(value).__name__
-
-
-def _protocol(name: str, node: _Node) -> Protocol:
+def _protocol(name: str, node: Node) -> Protocol:
     measures = node.texts("measures")
     sections = tuple(_section(child, measures) for child in node.nodes("sections"))
     _check_distinct([slug(section.title) for section in sections], "section", node.place)
@@ -146,20 +74,20 @@ def _protocol(name: str, node: _Node) -> Protocol:
         sections=sections,
         hits=hits,
         examples=examples,
-        interference=None if found is None else _interference(_Node(found, f"{node.place}: interference"), sections),
+        interference=None if found is None else _interference(Node(found, f"{node.place}: interference"), sections),
     )
     node.done()
     return protocol
 
 
-def _papers(node: _Node, datasets: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    papers = _Node(node.get("papers", dict, {}), f"{node.place}: papers")
+def _papers(node: Node, datasets: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    papers = Node(node.get("papers", dict, {}), f"{node.place}: papers")
     found = {kind: papers.texts(kind) for kind in datasets if kind in papers.content}
     papers.done()
     return found
 
 
-def _section(node: _Node, measures: tuple[str, ...]) -> SectionPlan:
+def _section(node: Node, measures: tuple[str, ...]) -> SectionPlan:
     title, templates = node.get("title", str), node.texts("templates", ())
     rows: list[RowPlan] = []
     sweep = ""
@@ -168,8 +96,14 @@ def _section(node: _Node, measures: tuple[str, ...]) -> SectionPlan:
         row = _row(child, measures)
         if swept is None:
             rows.append(row)
-        else:
-            sweep = _sweep(_Node(swept, f"{child.place}: sweep"), row, rows)
+            continue
+        symbol = _sweep(Node(swept, f"{child.place}: sweep"), row, rows)
+        if sweep not in ("", symbol):
+            raise ProtocolError(
+                f"{node.place}: sweeps over {sweep!r} and over {symbol!r}, which have no curve in common; put one into "
+                "a section of its own"
+            )
+        sweep = symbol
     node.done()
     _check_distinct([row.name for row in rows], "row", node.place)
     if not any(row.method for row in rows):
@@ -177,7 +111,7 @@ def _section(node: _Node, measures: tuple[str, ...]) -> SectionPlan:
     return SectionPlan(title, tuple(rows), templates, sweep)
 
 
-def _row(node: _Node, measures: tuple[str, ...]) -> RowPlan:
+def _row(node: Node, measures: tuple[str, ...]) -> RowPlan:
     published = node.get("published", list, [])
     if len(published) > len(measures) or not all(value is None or _is_figure(value) for value in published):
         raise ProtocolError(f"{node.place}: 'published' must be figures in the order of the measures, got {published}")
@@ -201,10 +135,10 @@ def _row(node: _Node, measures: tuple[str, ...]) -> RowPlan:
 
 def _is_figure(value: object) -> bool:
     """A number that is printed and drawn; YAML also has infinities, and truth values that count as 0 and 1."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= _LARGEST
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
-def _sweep(node: _Node, row: RowPlan, rows: list[RowPlan]) -> str:
+def _sweep(node: Node, row: RowPlan, rows: list[RowPlan]) -> str:
     """Adds a row for each value of a setting."""
     setting, values = node.get("setting", str), node.get("values", list)
     symbol: str = node.get("symbol", str)
@@ -224,7 +158,7 @@ def _sweep(node: _Node, row: RowPlan, rows: list[RowPlan]) -> str:
     return symbol
 
 
-def _interference(node: _Node, sections: tuple[SectionPlan, ...]) -> Interference:
+def _interference(node: Node, sections: tuple[SectionPlan, ...]) -> Interference:
     found = Interference(node.get("section", str), node.get("bins", int, 4), node.texts("rows", ()))
     node.done()
     section = next((one for one in sections if one.title == found.section), None)

@@ -12,15 +12,15 @@ from pyserini_compneg.datasets.dataset import Dataset
 from pyserini_compneg.datasets.opening import TITLES
 from pyserini_compneg.errors import DownloadError, EncodingError, ProtocolError
 from pyserini_compneg.models import ModelOptions
-from pyserini_compneg.reproduce.curves import interference_curve, sweep_curve
+from pyserini_compneg.reproduce.curves import check_interference, interference_curve, sweep_curve
 from pyserini_compneg.reproduce.examples import examples
-from pyserini_compneg.reproduce.experiment import Engine, Ran, run_protocol
+from pyserini_compneg.reproduce.experiment import Engine, Ran, members, run_protocol
 from pyserini_compneg.reproduce.methods import DENSE
-from pyserini_compneg.reproduce.protocol import Protocol
+from pyserini_compneg.reproduce.protocol import ALL_MINILM, Protocol
 from pyserini_compneg.reproduce.results import Curve, Example, Results
 from pyserini_compneg.reproduce.term_measures import LOWER_IS_BETTER
 from pyserini_compneg.reproduce.versions import versions
-from pyserini_compneg.reproduce.workplace import ALL_MINILM, Workplace
+from pyserini_compneg.reproduce.workplace import Workplace
 
 _logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ def reproduce(
     folder: Path,
     *,
     split: str | None = None,
-    dense_encoder: str = ALL_MINILM,
+    dense_encoder: str | None = None,
     threads: int = 1,
     model_options: ModelOptions | None = None,
     command: str = "",
@@ -45,7 +45,8 @@ def reproduce(
         engines: The encoders, with the indexes that are there already.
         folder: Where runs, indexes and judgements are kept.
         split: The split; None for the protocol's first that the dataset has.
-        dense_encoder: Encodes for dense rows and for similarities.
+        dense_encoder: Encodes for dense rows and for similarities; None for all-MiniLM-L6-v2, without which, where it
+            cannot be had, a protocol's other rows are run.
         threads: Queries searched at once.
         model_options: How models encode.
         command: What the report shows as the command that made it.
@@ -60,7 +61,8 @@ def reproduce(
     chosen = split or _split(protocol, dataset)
     dataset.part(chosen)
     left_out = _left_out(protocol, dense_encoder)
-    with Workplace(folder, dataset, chosen, threads, model_options, dense_encoder) as place:
+    with Workplace(folder, dataset, chosen, threads, model_options, dense_encoder or ALL_MINILM) as place:
+        _check_curve(protocol, place, left_out)
         ran = run_protocol(protocol, place, engines, frozenset({DENSE} if left_out else ()))
         return Results(
             protocol=protocol.name,
@@ -79,7 +81,7 @@ def reproduce(
             measures=protocol.measures,
             is_papers=chosen in protocol.papers.get(dataset.kind, ()),
             sections=tuple(section.section for section in ran.sections),
-            curves=tuple(_curves(protocol, ran, "" if left_out else dense_encoder)),
+            curves=tuple(_curves(protocol, ran, "" if left_out else place.dense_encoder)),
             examples=tuple(_examples(protocol, ran, place)),
             seconds=ran.seconds,
             runs_made=ran.made,
@@ -123,17 +125,25 @@ def _methods(protocol: Protocol) -> set[str]:
     return {row.method for section in protocol.sections for row in section.rows if row.method}
 
 
-def _left_out(protocol: Protocol, dense_encoder: str) -> str:
-    """What a dense encoder that cannot be had leaves out; empty if there is nothing, or it can be had."""
+def _check_curve(protocol: Protocol, place: Workplace, left_out: str) -> None:
+    plan = protocol.interference
+    if plan is not None and not left_out:
+        section = next(section for section in protocol.sections if section.title == plan.section)
+        if topics := members(section, place.topics):
+            check_interference(plan, topics, place.qrels.keys())
+
+
+def _left_out(protocol: Protocol, dense_encoder: str | None) -> str:
+    """What is left out where nobody named a dense encoder, and the usual one cannot be had; else empty."""
     methods = _methods(protocol)
     if DENSE not in methods and protocol.interference is None:
         return ""
     from pyserini_compneg.encode.dense import check_dense_model
 
     try:
-        check_dense_model(dense_encoder)
+        check_dense_model(dense_encoder or ALL_MINILM)
     except (DownloadError, EncodingError) as error:
-        if methods == {DENSE}:
+        if dense_encoder is not None or methods == {DENSE}:
             raise
         parts = (["rows of dense vectors"] if DENSE in methods else []) + (
             ["the curve by similarity"] if protocol.interference else []

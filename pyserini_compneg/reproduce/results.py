@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.files import atomic_writer
+from pyserini_compneg.reproduce.protocol import REMEDY
 
 Weight = tuple[str, float]
 """A term and its weight in the composed query."""
@@ -184,7 +185,7 @@ class Results:
 
 def write_results(results: Results, path: Path) -> None:
     """Writes the results as JSON, all numbers unrounded."""
-    with atomic_writer(path) as handle:
+    with atomic_writer(path, REMEDY) as handle:
         json.dump(as_json(results), handle, ensure_ascii=False, indent=1)
         handle.write("\n")
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from pyserini_compneg.datasets.collection import SourceDocument
 from pyserini_compneg.datasets.dataset import Dataset
@@ -22,12 +20,10 @@ from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME, is_index
 from pyserini_compneg.models import ModelOptions
 from pyserini_compneg.reproduce.methods.method import DenseEngine
-from pyserini_compneg.search import Hit, SignedImpactSearcher, write_run
+from pyserini_compneg.reproduce.protocol import ALL_MINILM, REMEDY
+from pyserini_compneg.reproduce.runs import KEY_DIGITS, digest_of
+from pyserini_compneg.search import SignedImpactSearcher
 
-ALL_MINILM = "sentence-transformers/all-MiniLM-L6-v2"
-"""The dense encoder by which the paper compares texts."""
-
-_KEY_DIGITS = 12
 _LOOKED_UP = 100
 _logger = logging.getLogger(__name__)
 
@@ -35,9 +31,8 @@ _logger = logging.getLogger(__name__)
 class Workplace:
     """Makes and finds what an experiment needs. Close it, or use it as a context manager.
 
-    A run's name holds a hash of all that it depends on: index, encoder, queries, method, settings, this package's code.
-    So what is there under its name is complete and right, unless somebody changed it, and an experiment that was ended
-    goes on where it was.
+    Indexes and converted collections have a hash of all that they depend on in their names, and appear whole or not at
+    all. So what is there is right, and an experiment that was ended goes on where it was.
 
     Args:
         folder: The report's folder; made if it is not there.
@@ -66,9 +61,9 @@ class Workplace:
         self._open = ExitStack()
         self._key: str | None = None
         self._searchers: dict[tuple[str, Path | None, str | None], SignedImpactSearcher] = {}
-        keep_inputs(folder, dataset.folder)
+        keep_inputs(folder, dataset.folder, remedy=REMEDY)
         if folder.exists() and (is_index(folder) or not folder.is_dir()):
-            raise OutputError(f"{folder}: is an index or no folder; choose another place with --report")
+            raise OutputError(f"{folder}: is an index or no folder; {REMEDY}")
         folder.mkdir(parents=True, exist_ok=True)
 
     def __enter__(self) -> Workplace:
@@ -136,39 +131,11 @@ class Workplace:
             self._dense = DenseEngine(encoder, self._open.enter_context(DenseReader(index)))
         return self._dense
 
-    def run(
-        self, name: str, depends_on: Mapping[str, Any], topics: Sequence[Topic], search: Any, hits: int, tag: str
-    ) -> tuple[Path, bool]:
-        """The run file of a method.
-
-        Args:
-            name: What the file's name starts with.
-            depends_on: All that the ranking depends on besides the topics.
-            topics: The queries.
-            search: Called with topics and number of hits if the run is not there.
-            hits: Documents a query.
-            tag: The run's tag.
-
-        Returns:
-            The file, and whether it was there.
-        """
-        asked = [[topic.qid, str(topic.expression), topic.composed] for topic in topics]
-        key = _digest(json.dumps([depends_on, hits, asked], sort_keys=True, ensure_ascii=False))
-        path = self.folder / "runs" / f"{slug(name)}-{key}.txt"
-        if path.exists():
-            return path, True
-        path.parent.mkdir(exist_ok=True)
-        results: Mapping[str, Sequence[Hit]] = search(topics, hits)
-        with atomic_writer(path) as handle:
-            for qid, ranking in results.items():
-                write_run(handle, qid, ranking, tag=tag)
-        return path, False
-
     def qrels_file(self, name: str, qrels: Qrels) -> str:
         """Writes the judgements that some runs are scored by; returns the file's path in the folder."""
         path = self.folder / "qrels" / f"{slug(name)}.txt"
         path.parent.mkdir(exist_ok=True)
-        with atomic_writer(path) as handle:
+        with atomic_writer(path, REMEDY) as handle:
             handle.writelines(
                 f"{qid} 0 {docid} {value}\n" for qid, judged in qrels.items() for docid, value in judged.items()
             )
@@ -190,7 +157,7 @@ class Workplace:
         return {document.docid: document for document in self.dataset.documents(self.split)}
 
     def _built(self, encoder: str) -> Path:
-        made_of = _digest(json.dumps([self._collection_key(), self.encoder_fingerprint(encoder)]))
+        made_of = digest_of(json.dumps([self._collection_key(), self.encoder_fingerprint(encoder)]))
         index = self.folder / "indexes" / f"{slug(Path(encoder).name)}-{made_of}"
         if not index.exists():
             index.parent.mkdir(exist_ok=True)
@@ -212,7 +179,7 @@ class Workplace:
         path = self.folder / "collection" / f"{slug(self.split)}-{self._collection_key()}.jsonl"
         if not path.exists():
             path.parent.mkdir(exist_ok=True)
-            with atomic_writer(path) as handle:
+            with atomic_writer(path, REMEDY) as handle:
                 for document in self.dataset.documents(self.split):
                     line = {"id": document.docid, "contents": document.text}
                     handle.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -224,10 +191,10 @@ class Workplace:
             if self.dataset.collection is not None:
                 place = self.dataset.collection.resolve()
                 stat = place.stat()
-                self._key = _digest(json.dumps([str(place), stat.st_size, stat.st_mtime_ns]))
+                self._key = digest_of(json.dumps([str(place), stat.st_size, stat.st_mtime_ns]))
             else:
                 documents = self.dataset.documents(self.split)
-                self._key = _digest(json.dumps([[document.docid, document.text] for document in documents]))
+                self._key = digest_of(json.dumps([[document.docid, document.text] for document in documents]))
         return self._key
 
     def _check_documents(self, searcher: SignedImpactSearcher) -> None:
@@ -253,8 +220,4 @@ def index_fingerprint(index: Path) -> str:
     for path in sorted((*index.glob("segments_*"), index / MANIFEST_NAME)):
         if path.is_file():
             digest.update(path.read_bytes())
-    return digest.hexdigest()[:_KEY_DIGITS]
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:_KEY_DIGITS]
+    return digest.hexdigest()[:KEY_DIGITS]

@@ -8,6 +8,7 @@ from pyserini_compneg.datasets import open_dataset
 from pyserini_compneg.errors import DownloadError
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.reproduce.experiment import Engine
+from pyserini_compneg.reproduce.protocol import ALL_MINILM
 from pyserini_compneg.reproduce.protocol_file import read_protocol
 from pyserini_compneg.reproduce.reproduction import reproduce
 
@@ -33,12 +34,12 @@ def run(tmp_path, monkeypatch):
     monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
     dataset = open_dataset(write_film_set(tmp_path / "films"))
 
-    def run(name="a/model", labels=("",), check=lambda model: None, text=PROTOCOL):
+    def run(name=None, labels=("",), check=lambda model: None, text=PROTOCOL):
         made = []
         (tmp_path / "dense.yaml").write_text(text)
 
         def encoder(model):
-            assert model == name
+            assert model == (name or ALL_MINILM)
             made.append(StandInDenseEncoder())
             return made[-1]
 
@@ -91,12 +92,19 @@ def test_dense_rows_are_left_out_where_there_is_no_model(run, caplog):
     results, made = run(check=without)
     assert made == []
     assert [row.name for row in results.sections[0].rows] == ["sparse"]
-    assert [record.getMessage() for record in caplog.records] == ["left out: rows of dense vectors: a/model: not here"]
-    assert results.settings["left out"] == "rows of dense vectors: a/model: not here"
+    said = f"rows of dense vectors: {ALL_MINILM}: not here"
+    assert [record.getMessage() for record in caplog.records] == [f"left out: {said}"]
+    assert results.settings["left out"] == said
+
+
+def test_a_model_that_was_named_must_be_there(run, tmp_path):
+    with pytest.raises(DownloadError, match="^a/modle: not here$"):
+        run("a/modle", check=without)
+    assert not (tmp_path / "report").exists()
 
 
 def test_without_any_other_row_there_is_nothing_left(run):
-    with pytest.raises(DownloadError, match="^a/model: not here$"):
+    with pytest.raises(DownloadError, match=f"^{ALL_MINILM}: not here$"):
         run(check=without, text=PROTOCOL.replace("method: operators", "method: dense"))
 
 
@@ -107,11 +115,11 @@ def test_a_curve_without_a_model_is_left_out_and_nothing_else(run):
     )
     assert results.curves == ()
     assert len(results.sections[0].rows) == 2
-    assert results.settings["left out"] == "the curve by similarity: a/model: not here"
+    assert results.settings["left out"] == f"the curve by similarity: {ALL_MINILM}: not here"
 
 
 def test_dense_rows_alone_build_no_sparse_index(run, tmp_path):
     results, _ = run(text=PROTOCOL.replace("method: operators", "method: dense"))
     assert not (tmp_path / "report" / "indexes").exists()
     assert results.dataset["documents"] == 24
-    assert "encoder" not in results.settings and results.settings["dense encoder"] == "a/model"
+    assert "encoder" not in results.settings and results.settings["dense encoder"] == ALL_MINILM

@@ -139,6 +139,16 @@ def test_a_sweep_is_a_row_for_each_value():
         (("sections:", "interference: {section: One, rows: [b]}\nsections:"), ": interference: no row 'b' in section "),
         (("sections:", "interference: {section: One, bins: 0}\nsections:"), ": interference: 'bins' must be 1 or more"),
         (("title: Least", "title: [Least"), ":3: no YAML: "),
+        (("title: Least", f"title: {'9' * 5000}"), ": no YAML: "),
+        (("splits: [dev]", f"splits: [dev]\nhits: {10**30}"), ": a whole number beyond 1e+09 in magnitude"),
+        (("{name: a,", f"{{name: a, settings: {{x: [0x{'f' * 5000}]}},"), ": a whole number beyond 1e+09 in magnitude"),
+        (("{name: a,", f"{{name: a, published: [-{10**400}],"), ": a whole number beyond 1e+09 in magnitude"),
+        (
+            ("title: Least", 'title: "half \\uD83D"'),
+            ": U+D83D, a character that cannot be shown, in 'half \\ud83d'",
+        ),
+        (("{name: a,", '{name: "a\\e[2J",'), ": U+001B, a character that cannot be shown, in 'a\\x1b[2J'"),
+        (("about: Nothing", "about: &a [*a]"), ": 'about' must be a str, got list"),
         ((LEAST, "- 1"), ": expected keys and values, got list; "),
         ((LEAST, ""), ": expected keys and values, got nothing; "),
     ],
@@ -160,3 +170,11 @@ def test_no_such_protocol(tmp_path):
     with pytest.raises(ProtocolError) as caught:
         read_protocol(str(tmp_path / "odd.yaml"))
     assert str(caught.value) == f"{tmp_path / 'odd.yaml'}: cannot be read: no UTF-8"
+
+
+def test_a_section_has_one_sweep(refused):
+    rows = [f"{{name: {name}, method: operators, sweep: {{setting: x, symbol: {name}, values: [1]}}}}" for name in "αβ"]
+    text = LEAST.replace("{name: a, method: operators}", "\n      - ".join(rows))
+    assert refused(text) == (
+        ": sections[0]: sweeps over 'α' and over 'β', which have no curve in common; put one into a section of its own"
+    )

@@ -1,5 +1,6 @@
 """A protocol from files to results, and what happens when it is run again."""
 
+import hashlib
 import json
 import random
 
@@ -8,7 +9,7 @@ from film_set import write_film_set
 
 from pyserini_compneg.datasets import open_dataset
 from pyserini_compneg.datasets.topics import Topic
-from pyserini_compneg.errors import MeasureError, OutputError, ProtocolError
+from pyserini_compneg.errors import IndexFormatError, MeasureError, OutputError, ProtocolError
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.expression import Atom
@@ -125,6 +126,70 @@ def test_runs_are_made_once(run, tmp_path, monkeypatch):
     assert len(list(runs.iterdir())) == 9
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path: path.write_text("".join(path.read_text().splitlines(keepends=True)[:-7])),
+        lambda path: path.write_text(path.read_text()[:-3]),
+        lambda path: path.write_text(""),
+        lambda path: path.write_text(path.read_text().replace(" 1 ", " 2 ", 1)),
+    ],
+)
+def test_a_run_that_was_changed_is_made_again(run, tmp_path, caplog, change):
+    first = run()
+    path = tmp_path / "report" / first.sections[0].rows[1].run
+    whole = path.read_bytes()
+    change(path)
+    again = run()
+    assert (path.read_bytes(), again.runs_made, again.sections) == (whole, 1, first.sections)
+    said = f"{path}: was changed since it was made; it is made again"
+    assert [record.getMessage() for record in caplog.records if "changed" in record.getMessage()] == [said]
+
+
+@pytest.mark.parametrize("lost", ["", "0" * 64, None])
+def test_a_run_without_its_proof_is_made_again(run, tmp_path, lost):
+    """As a process leaves it that is killed between the two."""
+    run()
+    proofs = sorted((tmp_path / "report" / "checksums").iterdir())
+    assert len(proofs) == 4
+    proofs[0].unlink() if lost is None else proofs[0].write_text(lost)
+    assert run().runs_made == 1
+    assert run().runs_made == 0
+
+
+def test_checksums_are_those_of_sha256sum(run, tmp_path):
+    run()
+    for proof in (tmp_path / "report" / "checksums").iterdir():
+        digest, name = proof.read_text().removesuffix("\n").split("  ")
+        data = (tmp_path / "report" / "runs" / name).read_bytes()
+        assert (digest, proof.stem) == (hashlib.sha256(data).hexdigest(), name.removesuffix(".txt"))
+
+
+def test_too_few_queries_for_a_curve_are_known_before_anything_is_run(run, dataset, tmp_path, monkeypatch):
+    monkeypatch.setattr("pyserini_compneg.encode.dense.check_dense_model", lambda name: None)
+    count = sum(topic.group == "_ that are not _" for topic in dataset.topics("dev"))
+    with pytest.raises(ProtocolError) as caught:
+        run(("sections:", "interference: {section: Set difference, bins: 9}\nsections:"))
+    assert str(caught.value) == f"Set difference: {count} judged queries are too few for 9 bins"
+    with pytest.raises(ProtocolError) as caught:
+        run(("sections:", "interference: {section: Atoms}\nsections:"))
+    assert str(caught.value).endswith(" is no difference, so nothing in it can interfere")
+    assert not (tmp_path / "report" / "runs").exists()
+
+
+def test_a_query_whose_scores_overflow_is_named(protocol, tmp_path):
+    folder = write_film_set(tmp_path / "films")
+    wide = " AND ".join(["red spy films with war"] * 14)
+    line = {"qid": "wide", "query": "wide", "expression": wide, "docs": ["D0"], "metadata": {"template": "_"}}
+    with open(folder / "dev.jsonl", "a") as handle:
+        handle.write(json.dumps(line) + "\n")
+    fusion = ("{name: atomic, method: operators}", "{name: atomic, method: score-fusion}")
+    with pytest.raises(IndexFormatError) as caught:
+        reproduce(protocol(fusion), open_dataset(folder), [Engine("bm25")], tmp_path / "report")
+    assert str(caught.value).startswith("query wide: ")
+    assert str(caught.value).endswith("a score is beyond 3.4e38: the query has too large weights or too many conjuncts")
+
+
 def test_an_index_that_is_there_already(run, dataset, tmp_path):
     build_index(dataset.collection, tmp_path / "index")
     results = run(engines=[Engine("bm25", tmp_path / "index")])
@@ -176,9 +241,14 @@ def test_a_part_of_the_documents_is_said_to_be_a_part(run, dataset, tmp_path, ca
 def test_a_report_takes_no_place_of_data(run, dataset, tmp_path):
     build_index(dataset.collection, tmp_path / "index")
     before = sorted((tmp_path / "index").iterdir())
-    for place in (tmp_path / "index", dataset.folder):
-        with pytest.raises(OutputError):
+    said = {
+        tmp_path / "index": f"{tmp_path / 'index'}: is an index or no folder; choose another place with --report",
+        dataset.folder: f"{dataset.folder}: would overwrite {dataset.folder}; choose another place with --report",
+    }
+    for place, message in said.items():
+        with pytest.raises(OutputError) as caught:
             run(folder=place)
+        assert str(caught.value) == message
     assert sorted((tmp_path / "index").iterdir()) == before
 
 
@@ -209,6 +279,19 @@ def test_a_changed_collection_is_indexed_anew(protocol, tmp_path):
     after = reproduce(protocol(), open_dataset(folder), [Engine("bm25")], tmp_path / "report")
     assert (before.dataset["documents"], after.dataset["documents"]) == (24, 25)
     assert len(list((tmp_path / "report" / "indexes").iterdir())) == 2
+
+
+def test_what_cannot_be_written_names_report(run, tmp_path):
+    run()
+    for path in (tmp_path / "report" / "qrels").iterdir():
+        path.unlink()
+        path.mkdir()
+    with pytest.raises(OutputError, match="it is a folder"):
+        run()
+    (tmp_path / "report" / "runs").rename(tmp_path / "report" / "before")
+    (tmp_path / "report" / "runs").symlink_to("/proc/self")
+    with pytest.raises(OutputError, match="; choose another place with --report$"):
+        run()
 
 
 def test_results_as_json(run, tmp_path):
