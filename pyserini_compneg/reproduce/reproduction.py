@@ -100,7 +100,7 @@ def _settings(
         for engine in engines:
             manifest = place.searcher(engine.encoder, engine.index).reader.manifest
             about = {} if manifest is None else {**manifest.settings, "impact scale": manifest.impact_scale}
-            listed = ", ".join(f"{name} {value}" for name, value in about.items())
+            listed = ", ".join(f"{name} {_shown(value)}" for name, value in about.items())
             name = f"encoder [{engine.label}]" if engine.label else "encoder"
             found[name] = f"{engine.encoder} ({listed})" if listed else engine.encoder
         if place.model_options is not None:
@@ -114,6 +114,10 @@ def _settings(
     elif DENSE in methods or protocol.interference:
         found["dense encoder"] = place.dense_encoder
     return {**found, **versions()}
+
+
+def _shown(value: float | int | str) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _papers_dataset(protocol: Protocol) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pyserini_compneg.reproduce.report.bars import draw_bars
 from pyserini_compneg.reproduce.report.curves import draw_curve
-from pyserini_compneg.reproduce.report.differences import Differences, differences, draw_differences
+from pyserini_compneg.reproduce.report.differences import Differences, _limits, differences, draw_differences
 from pyserini_compneg.reproduce.report.drawing import Look, looks
 from pyserini_compneg.reproduce.results import Cell, Curve, Point, Results, Row, Section
 
@@ -83,7 +83,7 @@ def test_without_a_baseline_or_another_method_there_are_no_differences():
 def test_differences_that_are_all_0_are_drawn():
     values = per_query(a=[0.5], b=[0.5])
     plot = draw_differences(section(dict.fromkeys("ab", Cell(0.5)), values), RESULTS, any_looks("a", "b"), "d")
-    assert plot.alt == "Differences to a in Union. b: 0 better, 1 equal, 0 worse."
+    assert plot.alt == "Differences from a in Union. b: 0 better, 1 equal, 0 worse."
 
 
 @pytest.mark.parametrize(
@@ -138,3 +138,17 @@ def test_texts_become_shapes_so_that_no_name_can_be_markup():
     plot = draw_bars(section(cells), RESULTS, any_looks(*cells), "bars")
     tags = {element.tag for element in ElementTree.fromstring(plot.svg).iter()}
     assert tags == {"svg", "g", "path", "defs", "use", "clipPath", "rect"}
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high"),
+    [
+        ((0.8, 0.0, -0.2), -0.3, 0.9),  # a tenth of the height around what there is
+        ((0.5, 0.1), -0.05, 0.55),
+        ((0.0, -0.5), -0.55, 0.4),  # room above zero for the counts
+        ((0.0, 0.0), -0.1, 0.1),
+    ],
+)
+def test_panels_reach_as_far_as_the_differences(values, low, high):
+    one = Differences(values, 0, 0, 0)
+    assert _limits([one, Differences((), 0, 0, 0)]) == pytest.approx((low, high))

@@ -43,7 +43,7 @@ def test_letters_name_the_rows_that_were_run_and_mark_what_they_lose_to():
     assert made.most_letters == 2
     assert made.legend["letters"] == (
         "A superscript names the methods that a value is significantly better than "
-        "(paired t-test, p < 0.05, Holm's correction)."
+        "(paired t-test, p < 0.05, Holm's correction over all pairs of rows)."
     )
 
 
@@ -59,7 +59,8 @@ def test_letters_do_not_run_out():
 def test_where_nothing_is_significant_the_legend_says_so():
     made = table(row("vanilla", Cell(0.2)), row("addition", Cell(0.3)))
     assert made.legend["letters"] == (
-        "No value is significantly better than another (paired t-test, p < 0.05, Holm's correction)."
+        "No value is significantly better than another "
+        "(paired t-test, p < 0.05, Holm's correction over all pairs of rows)."
     )
 
 
@@ -80,7 +81,7 @@ def test_the_best_is_the_best_as_printed():
         ("0.300", True),
         ("0.300", True),
     ]
-    assert made.finding == "Best nDCG@10: b, 0.300 (+0.100 to vanilla)."
+    assert made.finding == "Best nDCG@10: b, 0.300 (+0.100 against vanilla)."
 
 
 def test_the_baseline_may_be_the_best():
@@ -96,7 +97,7 @@ def test_of_some_measures_the_lowest_is_the_best():
         results=results,
     )
     assert [[entry.is_best for entry in line.entries] for line in made.lines] == [[False, True], [True, False]]
-    assert made.finding == "Best negated_terms (%): filtering, 0.00 (−2.00 to vanilla)."
+    assert made.finding == "Best negated_terms (%): filtering, 0.00 (−2.00 against vanilla)."
     assert made.legend["lower"] == "Lower is better for negated_terms."
 
 
@@ -207,3 +208,10 @@ def test_every_section_of_the_example_has_a_table():
     made = [make_table(one, results) for one in results.sections]
     assert [one.title for one in made] == ["Set difference", "Union", "Intersection"]
     assert all(one.has_paper and one.has_letters for one in made)
+
+
+def test_a_table_of_one_row_has_one_command():
+    alone = table(row("vanilla", Cell(0.2)))
+    assert (bool(alone.command), alone.row_commands) == (True, {})
+    both = table(row("vanilla", Cell(0.2)), row("addition", Cell(0.3)), row("paper's", Cell(published=0.3), run=None))
+    assert list(both.row_commands) == ["vanilla", "addition"]

@@ -149,7 +149,8 @@ def test_latex_of_one_table():
         r"""\begin{table*}
 \centering\small
 \caption{A \textbackslash{} B (1,200 queries). A superscript names the methods that a value is significantly better """
-        r"""than (paired t-test, p \ensuremath{<} 0.05, Holm's correction). Bold: the best value of ours. Paper: """
+        r"""than (paired t-test, p \ensuremath{<} 0.05, Holm's correction over all pairs of rows). Bold: the best """
+        r"""value of ours. Paper: """
         r"""the published figure.}
 \begin{tabular}{lllrrr}
 \toprule

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pyserini_compneg.reproduce.report.drawing import INK, LINE, MUTED, PAPER, Look, Plot, finished, label, new_figure
+from pyserini_compneg.reproduce.report.drawing import (
+    INK,
+    LINE,
+    MUTED,
+    PAPER,
+    Look,
+    Plot,
+    finished,
+    halo,
+    label,
+    new_figure,
+)
 from pyserini_compneg.reproduce.report.numbers import scaled, shown, unit
 from pyserini_compneg.reproduce.results import Cell, Results, Row, Section
 
@@ -69,7 +80,8 @@ def _draw_row(axis: Axes, place: int, row: Row, measure: str, look: Look) -> Non
         if cell.published is not None:
             axis.plot(scaled(cell.published, measure), place, "D", color=PAPER, markeredgecolor=INK, markersize=5)
         text, colour = shown(cell.value, measure), INK
-    axis.annotate(text, (end, place), (_GAP, 0), textcoords="offset points", va="center", color=colour)
+    behind: dict[str, Any] = {"xytext": (_GAP, 0), "textcoords": "offset points", "va": "center"}
+    axis.annotate(text, (end, place), color=colour, path_effects=halo(), **behind)
 
 
 def _baseline(section: Section, measure: str) -> float | None:
@@ -85,7 +97,7 @@ def _legend(axis: Axes, rows: list[Row], measure: str, section: Section, results
     from matplotlib.patches import Patch
 
     cells = [row.cells[measure] for row in rows]
-    paper = "paper" if results.is_papers or not results.papers_dataset else f"paper ({results.papers_dataset})"
+    paper = "paper" if results.is_papers or not results.papers_dataset else f"paper, {results.papers_dataset}"
     signs: list[Line2D | Patch] = []
     if any(cell.interval for cell in cells):
         signs.append(Line2D([], [], color=INK, linewidth=1.1, marker="|", label="95 % interval"))

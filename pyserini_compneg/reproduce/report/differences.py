@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pyserini_compneg.reproduce.report.drawing import INK, LINE, MUTED, Look, Plot, finished, label, new_figure
+from pyserini_compneg.reproduce.report.drawing import INK, LINE, MUTED, Look, Plot, finished, halo, label, new_figure
 from pyserini_compneg.reproduce.report.numbers import scaled, unit
 from pyserini_compneg.reproduce.results import Results, Section
 
@@ -19,6 +19,9 @@ _COLUMNS = (4, 3)
 """Panels side by side: the number that leaves fewer places empty."""
 
 _PANEL_HEIGHT, _FRAME_HEIGHT = 1.7, 0.75
+_MARGIN, _ROOM_FOR_COUNTS = 0.1, 0.7
+"""Of the height of a panel, and of what lies below its zero."""
+
 _EQUAL = 1e-9
 """Values this close are the same: they are sums of the same terms in another order."""
 
@@ -57,19 +60,18 @@ def draw_differences(section: Section, results: Results, looks: Mapping[str, Loo
         return None
     columns = min(len(found), min(_COLUMNS, key=lambda count: -len(found) % count))
     lines = ceil(len(found) / columns)
-    limit = 1.08 * max(max(map(abs, one.values), default=0.0) for one in found.values()) or 1.0
     with new_figure(_FRAME_HEIGHT + _PANEL_HEIGHT * lines) as figure:
         panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
         for panel in panels.flat[len(found) :]:
             panel.set_visible(False)
         for panel, (method, one) in zip(panels.flat, found.items(), strict=False):
             _draw_panel(panel, label(method, LINE // columns - 1, 2), one, measure, looks[method].colour)
-        panels[0, 0].set_ylim(-scaled(limit, measure), scaled(limit, measure))
+        panels[0, 0].set_ylim(*(scaled(end, measure) for end in _limits(found.values())))
         figure.supylabel(f"difference in {measure}{unit(measure)}", fontsize=9)
-        figure.supxlabel(label(f"queries, by difference to {section.baseline}", LINE), fontsize=9)
+        figure.supxlabel(label(f"queries, by difference from {section.baseline}", LINE), fontsize=9)
         counts = "; ".join(f"{method}: {counted(one)}" for method, one in found.items())
         caption = f"{measure} of each query minus that of {section.baseline}, sorted."
-        return finished(figure, name, caption, f"Differences to {section.baseline} in {section.title}. {counts}.")
+        return finished(figure, name, caption, f"Differences from {section.baseline} in {section.title}. {counts}.")
 
 
 def counted(one: Differences) -> str:
@@ -99,7 +101,16 @@ def _draw_panel(panel: Axes, title: str, one: Differences, measure: str, colour:
     panel.spines["bottom"].set_visible(False)
     panel.grid(axis="y")
     counts = counted(one).replace(", ", "\n")
-    panel.text(0.98, 0.97, counts, transform=panel.transAxes, ha="right", va="top", fontsize=8, color=INK)
+    place: dict[str, Any] = {"transform": panel.transAxes, "ha": "right", "va": "top"}
+    panel.text(0.98, 0.97, counts, fontsize=8, color=INK, path_effects=halo(), **place)
+
+
+def _limits(found: Collection[Differences]) -> tuple[float, float]:
+    """The ends of the vertical axis: as far as the differences go, with room above for the counts."""
+    values = [value for one in found for value in one.values]
+    low, high = min([0.0, *values]), max([0.0, *values])
+    margin = _MARGIN * ((high - low) or 1.0)
+    return low - margin, max(high, _ROOM_FOR_COUNTS * -low) + margin
 
 
 def _steps(values: Sequence[float]) -> tuple[list[float], list[int]]:

@@ -132,6 +132,13 @@ def new_figure(height: float) -> Iterator[Figure]:
         yield Figure(figsize=(WIDTH, height), layout="constrained")
 
 
+def halo() -> list[Any]:
+    """What keeps a text legible on a line that crosses it."""
+    from matplotlib.patheffects import withStroke
+
+    return [withStroke(linewidth=3, foreground=PAPER)]
+
+
 def label(text: str, width: int, lines: int = 1) -> str:
     r"""A text as far as there is room for it in a plot; the page has it whole.
 

@@ -50,10 +50,12 @@ def _blocks(contents: Contents, figures: str) -> Iterator[str]:
         if part.table.uncomputed:
             yield f"{escape(part.table.uncomputed)}\n"
         if part.table.command:
-            yield "Compute these figures again, in the folder of this report, from the run files; all at once:\n"
+            yield "Compute these figures again, in the folder of this report, from the run files:\n"
             yield _code(part.table.command)
-            yield "or each row by itself:\n"
-            yield _code("\n".join(line.command for line in part.table.lines if line.command))
+        if part.table.row_commands:
+            yield "<details>\n<summary>Each row by itself</summary>\n"
+            yield _code("\n".join(part.table.row_commands.values()))
+            yield "</details>\n"
     if contents.curves:
         yield "## Curves\n"
         yield from (_plot(plot, figures) for plot in contents.curves)

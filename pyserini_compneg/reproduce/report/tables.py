@@ -106,6 +106,12 @@ class Table:
         return any(line.letter for line in self.lines)
 
     @property
+    def row_commands(self) -> dict[str, str]:
+        """What recomputes each row by itself, by its name; empty where the whole table is one row."""
+        found = {line.name: line.command for line in self.lines if line.command}
+        return found if len(found) > 1 else {}
+
+    @property
     def most_letters(self) -> int:
         """The length of the longest superscript."""
         return max((len(entry.letters) for line in self.lines for entry in line.entries), default=0)
@@ -208,14 +214,14 @@ def _finding(section: Section, results: Results) -> str:
     if best.name == section.baseline or section.baseline not in values:
         return f"{sentence}."
     difference = shown_difference(values[best.name] - values[section.baseline], measure)
-    return f"{sentence} ({difference} to {section.baseline})."
+    return f"{sentence} ({difference} against {section.baseline})."
 
 
 def _legend(lines: Sequence[Line], columns: Sequence[Column], results: Results) -> dict[str, str]:
     entries = [entry for line in lines for entry in line.entries]
     found = {}
     if any(line.letter for line in lines):
-        test = f"paired t-test, p < {LEVEL}, Holm's correction"
+        test = f"paired t-test, p < {LEVEL}, Holm's correction over all pairs of rows"
         named = "A superscript names the methods that a value is significantly better than"
         marked = any(entry.letters for entry in entries)
         found["letters"] = f"{named if marked else 'No value is significantly better than another'} ({test})."
