@@ -57,7 +57,7 @@ class DenseEncoder:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._encode_query, self._encode_document = _onnx(name) if _is_onnx(name) else _torch(model_folder(name))
+        self._encode_query, self._encode_document = _onnx(name) if _is_onnx(name) else _torch(_folder(name))
         self.model_hash = dense_model_hash(name)
         self.dimensions = self._encoded(self._encode_query, ["a"]).shape[1]
         if self.dimensions > MOST_DIMENSIONS:
@@ -98,7 +98,7 @@ def dense_model_hash(name: str) -> str:
         from pyserini_compneg.models.dense_onnx import read_dense_checkpoint
 
         return content_hash(read_dense_checkpoint(onnx_file(name), name).files, {"format": _FORMAT, "backend": "onnx"})
-    return content_hash(_files(model_folder(name)), {"format": _FORMAT})
+    return content_hash(_files(_folder(name)), {"format": _FORMAT})
 
 
 def check_dense_model(name: str) -> None:
@@ -129,6 +129,14 @@ def similarities(name: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
     vectors = DenseEncoder(name).encode_queries([text for pair in pairs for text in pair]).astype(np.float64)
     cosines = np.einsum("ij,ij->i", vectors[0::2], vectors[1::2])
     return [float(cosine) for cosine in np.clip(cosines, -1.0, 1.0)]
+
+
+def _folder(name: str) -> Path:
+    try:
+        return model_folder(name)
+    except EncodingError:
+        known = "a folder, owner/name on the Hugging Face hub, or an ONNX file of either"
+        raise EncodingError(f"no dense model {name!r}; expected {known}") from None
 
 
 def _is_onnx(name: str) -> bool:

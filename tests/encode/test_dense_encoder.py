@@ -117,6 +117,15 @@ def test_a_model_of_the_hub_that_is_not_there_is_said_as_for_sparse_ones():
     )
 
 
+@pytest.mark.parametrize("name", ["", "no/such/folder", "bm25"])
+def test_what_is_no_model(library, name):
+    with pytest.raises(EncodingError) as error:
+        dense.check_dense_model(name)
+    assert str(error.value) == (
+        f"no dense model {name!r}; expected a folder, owner/name on the Hugging Face hub, or an ONNX file of either"
+    )
+
+
 def test_without_the_library_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(EncodingError) as error:
