@@ -161,6 +161,8 @@ def test_a_folder_without_weights_for_torch_names_its_export(without_torch):
 
 
 def test_what_is_no_file(tmp_path):
+    pytest.importorskip("onnxruntime", reason="what runs a model is missed first")
+    pytest.importorskip("tokenizers")
     for name in (f"{tmp_path}/model.onnx", str(tmp_path / "a" / "b" / "c.onnx"), "model.onnx"):
         assert refused(name) == (
             f"{name}: no such file; expected an ONNX file, or one of a model on the Hugging Face hub, such as "
