@@ -14,9 +14,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from pyserini_compneg.compose import Operators, Query
+from pyserini_compneg.compose import Operators
 from pyserini_compneg.datasets import open_dataset
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.decompose import Decomposition, decompose, undivided
@@ -25,6 +26,8 @@ from pyserini_compneg.eval.measures import Measure, evaluate, mean, parse_measur
 from pyserini_compneg.expression import Atom, Difference, Expression, format_expression
 from pyserini_compneg.index import build_index
 from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.search.guard import search_guarded
+from pyserini_compneg.search.run_writer import printed_scores
 
 CONTRAST = ("right_rank", "delta_recall@1", "delta_mrr@10", "R@10")
 RANKING = ("nDCG@10", "R@100")
@@ -32,6 +35,8 @@ PENALTIES = (0.1, 0.4)
 MOST_FOR_ALL = 10_000
 """Documents of a collection up to which runs have all of them; of larger ones they have 1,000."""
 DAMPINGS = (0.2, 0.3, 0.4)
+DIFFERENCES = ("ignore", "disentangled", "subtraction", "nrf", "constant", "orthogonal", "proportional", "damped")
+GUARDED = "`damped`, guarded"
 
 Run = Mapping[str, Mapping[str, float]]
 
@@ -107,16 +112,18 @@ def compare(
     readings: Mapping[str, Decomposition],
     qrels: Mapping[str, Mapping[str, int]],
 ) -> list[str]:
-    """Prints the measures of each operator; returns the queries that are wrong with `proportional`."""
+    """Prints the measures of each operator; returns the queries that are wrong with `damped`."""
     contrast = all(sorted(judged.values()) == [0, 1] for judged in qrels.values())
     measures = parse_measures(CONTRAST if contrast else RANKING)
-    whole = {topic.qid: Atom(topic.text) for topic in topics}
-    read_as = {qid: reading.expression for qid, reading in readings.items()}
-    rows: list[tuple[str, Mapping[str, Query], Operators]] = [("whole text", whole, Operators())]
+    whole = [replace(topic, expression=Atom(topic.text)) for topic in topics]
+    read_as = [
+        replace(topic, expression=readings[topic.qid].expression, decomposition=readings[topic.qid]) for topic in topics
+    ]
+    rows: list[tuple[str, Sequence[Topic], Operators]] = [("whole text", whole, Operators())]
     if any(topic.group for topic in topics):
-        rows.append(("marked expressions", {topic.qid: topic.expression for topic in topics}, Operators()))
-    differences = ("ignore", "disentangled", "subtraction", "nrf", "constant", "orthogonal", "proportional", "damped")
-    rows += [(f"`{name}`", read_as, Operators(difference=name)) for name in differences]
+        rows.append(("marked expressions", topics, Operators()))
+    rows += [(f"`{name}`", read_as, Operators(difference=name)) for name in DIFFERENCES]
+    rows.append((GUARDED, read_as, Operators(difference="damped")))
     rows += [
         (f"`proportional`, λ = {weight}", read_as, Operators(difference="proportional", proportional_weight=weight))
         for weight in PENALTIES
@@ -127,21 +134,27 @@ def compare(
     ]
     print(f"| | {' | '.join(measure.name for measure in measures)} |\n|---|{'---|' * len(measures)}")
     wrong: list[str] = []
-    for name, queries, operators in rows:
+    for name, asked, operators in rows:
         with SignedImpactSearcher(index, operators=operators) as searcher:
-            run = search(searcher, queries)
+            run = search(searcher, asked, guard=name == GUARDED)
         values = show(name, run, qrels, measures)
-        if contrast and name == "`proportional`":
+        if contrast and name == "`damped`":
             wrong = [qid for qid, value in values.items() if not value["right_rank"]]
     print()
     return wrong
 
 
-def search(searcher: SignedImpactSearcher, queries: Mapping[str, Query]) -> Run:
+def search(searcher: SignedImpactSearcher, topics: Sequence[Topic], guard: bool = False) -> Run:
     """The scores of the documents; of all of them in a small collection."""
-    hits_a_query = searcher.num_docs if searcher.num_docs <= MOST_FOR_ALL else 1000
-    hits = searcher.batch_search(list(queries.values()), list(queries), hits_a_query, threads=2)
-    return {qid: {hit.docid: hit.score for hit in ranked} for qid, ranked in hits.items()}
+    k = searcher.num_docs if searcher.num_docs <= MOST_FOR_ALL else 1000
+    if guard:
+        hits = search_guarded(searcher, topics, k, threads=2)
+    else:
+        hits = searcher.batch_search([t.expression for t in topics], [t.qid for t in topics], k, threads=2)
+    return {
+        qid: dict(zip([hit.docid for hit in ranked], printed_scores(ranked), strict=True))
+        for qid, ranked in hits.items()
+    }
 
 
 def show(name: str, run: Run, qrels: Mapping[str, Mapping[str, int]], measures: Sequence[Measure]) -> Run:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_compneg.cli import count, positive
 from pyserini_compneg.compose import CPT_FORMS, DIFFERENCES, INTERSECTIONS, UNIONS, WEIGHT_SCALE, Operators
+from pyserini_compneg.compose.lowering import FACTORED
 from pyserini_compneg.errors import DecompositionError
 from pyserini_compneg.expression import Atom, parse
 from pyserini_compneg.model_options import add_model_options, chosen_model_options
@@ -18,6 +19,10 @@ from pyserini_compneg.models import ABLATIONS
 if TYPE_CHECKING:
     from pyserini_compneg.datasets.topics import Topic
     from pyserini_compneg.decompose import Decomposition
+
+DECOMPOSED_DIFFERENCE = "damped"
+"""What stands for NOT where --decompose reads the queries: the best on the dev splits of ExcluIR and NegConstraint. It
+needs an index, and is no sum over pairs; without the one, or for the other, it is as for expressions."""
 
 _logger = logging.getLogger(__name__)
 
@@ -48,9 +53,9 @@ def add_query_options(parser: argparse.ArgumentParser, many: bool = True) -> Non
         ("difference", "NOT", DIFFERENCES),
     ):
         default = getattr(defaults, kind)
-        listed = ", ".join(names)
+        note = f"{default}; {DECOMPOSED_DIFFERENCE} for what --decompose reads" if kind == "difference" else default
         parser.add_argument(
-            f"--{kind}", choices=names, default=default, metavar="NAME", help=f"{sign}: {listed} (default {default})"
+            f"--{kind}", choices=names, metavar="NAME", help=f"{sign}: {', '.join(names)} (default {note})"
         )
     parser.add_argument(
         "--cpt",
@@ -90,7 +95,10 @@ def add_query_options(parser: argparse.ArgumentParser, many: bool = True) -> Non
 
 def chosen_operators(args: argparse.Namespace) -> Operators:
     """What stands for union, intersection and difference."""
-    return Operators(args.union, args.intersection, args.difference)
+    named = {kind: getattr(args, kind) for kind in ("union", "intersection", "difference") if getattr(args, kind)}
+    if args.decompose != "off" and args.index is not None and args.cpt == FACTORED:
+        named.setdefault("difference", DECOMPOSED_DIFFERENCE)
+    return Operators(**named)
 
 
 def chosen_encoder(args: argparse.Namespace) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pyserini_compneg.search.__main__ import main as search
 
 TEXT = "Can you list spy films other than comedies?"
 EXPRESSION = "spy films NOT comedies"
+DAMPED = ("--difference", "damped")
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def topics(tmp_path):
 def test_a_query_is_plain_text_then(run, command):
     assert (
         run(command, "--query", TEXT, "--decompose", "cues").out.replace(TEXT, EXPRESSION).splitlines()[-3:]
-        == (run(command, "--query", EXPRESSION).out.splitlines()[-3:])
+        == (run(command, "--query", EXPRESSION, *DAMPED).out.splitlines()[-3:])
     )
     assert "NOT" not in run(command, "--query", "spy NOT comedy", "--decompose", "cues").out.replace("NOT comedy", "")
 
@@ -56,8 +57,8 @@ def test_only_plain_texts_of_topics_are_decomposed(run, topics):
         "expression": "spy films other than comedies",
         "marked": "spy except comedies",
     }
-    (plain,) = (line["vector"] for line in lines if line["id"] == "plain")
-    assert plain == json.loads(run(compose, "--query", EXPRESSION).out)["vector"]
+    (plain,) = (line["score"] for line in lines if line["id"] == "plain")
+    assert plain == json.loads(run(compose, "--query", EXPRESSION, *DAMPED).out)["score"]
     off = [json.loads(line)["contents"] for line in run(compose, "--topics", topics).out.splitlines()]
     assert off == [TEXT, "spy films other than comedies", "spy except comedies"]
     all_plain = run(compose, "--topics", topics, "--decompose", "cues", "--plain").out.splitlines()
@@ -75,7 +76,28 @@ def test_the_run_is_that_of_the_expression(run, topics, tmp_path):
     decomposed = run(search, "--topics", topics, "--decompose", "cues").out.splitlines()
     path = tmp_path / "expressions.tsv"
     path.write_text(f"plain\t{EXPRESSION}\n")
-    assert [line for line in decomposed if line.startswith("plain ")] == run(search, "--topics", path).out.splitlines()
+    expected = run(search, "--topics", path, *DAMPED).out.splitlines()
+    assert [line for line in decomposed if line.startswith("plain ")] == expected
+
+
+def test_another_difference_can_be_named(run):
+    decomposed = json.loads(run(compose, "--query", TEXT, "--decompose", "cues", "--difference", "disentangled").out)
+    assert decomposed["vector"] == json.loads(run(compose, "--query", EXPRESSION).out)["vector"]
+
+
+def test_an_index_of_pairs_is_searched_by_the_expression_s_own_difference(tmp_path, capfd):
+    options = ["--index", str(build(tmp_path, pair_terms=4)), "--cpt", "materialised"]
+    assert search([*options, "--query", TEXT, "--decompose", "cues"]) == 0
+    decomposed = capfd.readouterr().out
+    assert search([*options, "--query", EXPRESSION]) == 0
+    assert capfd.readouterr().out == decomposed
+
+
+def test_without_an_index_it_is_the_expression_s_own_difference(tmp_path, capfd):
+    atoms = tmp_path / "atoms.jsonl"
+    atoms.write_text('{"text": "spy films", "vector": {"spy": 1}}\n{"text": "comedies", "vector": {"comedy": 1}}\n')
+    assert compose(["--encoder", str(atoms), "--query", TEXT, "--decompose", "cues"]) == 0
+    assert json.loads(capfd.readouterr().out)["vector"] == {"spy": 100, "comedy": -100}
 
 
 DECOMPOSITION = {
@@ -122,7 +144,7 @@ SHOWN = """\
 def test_a_reading_is_shown(run, topics):
     assert run(search, "--query", TEXT, "--decompose", "cues", "--explain").out.startswith(f"{EXPRESSION}\n{SHOWN}")
     assert SHOWN not in run(search, "--query", TEXT, "--decompose", "cues").out
-    expected = f"{TEXT}\n{SHOWN}\nNOT (disentangled)\n"
+    expected = f"{TEXT}\n{SHOWN}\nNOT (damped)\n"
     assert run(explain, "--query", TEXT, "--decompose", "cues").out.startswith(expected)
     assert run(explain, "--topics", topics, "--qid", "plain", "--decompose", "cues").out.startswith(expected)
     whole = run(search, "--query", "spy films", "--decompose", "cues", "--explain").out

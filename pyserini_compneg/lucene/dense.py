@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_compneg.errors import EncodingError, IndexFormatError, OutputError
+from pyserini_compneg.errors import EncodingError, OutputError
 from pyserini_compneg.lucene.gate import java_class, java_errors
+from pyserini_compneg.lucene.open_index import OpenIndex
 from pyserini_compneg.lucene.reader import Ranking, unpack_rankings
 
 _MEMORY_BUFFER_MB = 256
@@ -44,7 +44,7 @@ def write_dense_index(vectors: Path, index: Path, documents: int) -> None:
             )
 
 
-class DenseReader:
+class DenseReader(OpenIndex):
     """Reads a flat dense index of Anserini. Close it, or use it as a context manager.
 
     Args:
@@ -55,29 +55,8 @@ class DenseReader:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        if not any(folder.glob("segments_*")):
-            raise IndexFormatError(f"{folder}: not a Lucene index (it has no segments file)")
-        searcher = java_class("io.compneg.DenseSearcher")
-        with java_errors(IndexFormatError, f"{folder}: cannot be opened"):
-            self._searcher = searcher(os.path.abspath(folder))
-
-    def __enter__(self) -> DenseReader:
-        """Returns the reader itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Closes the index."""
-        self.close()
-
-    def close(self) -> None:
-        """Closes the index; may be called twice."""
-        self._call(self._searcher.close)
-
-    @property
-    def document_count(self) -> int:
-        """Documents that are not deleted."""
-        return int(self._call(self._searcher.documentCount))
+        super().__init__(folder)
+        self._open("io.compneg.DenseSearcher")
 
     @property
     def dimensions(self) -> int:
@@ -116,7 +95,3 @@ class DenseReader:
         hits = min(hits, self.document_count)
         answer = self._call(self._searcher.search, packed, len(queries), hits, min(threads, len(queries)))
         return unpack_rankings(bytes(answer.tostring()), len(queries))
-
-    def _call(self, function: Callable[..., Any], *arguments: object) -> Any:
-        with java_errors(IndexFormatError, f"{self.folder}: cannot be searched"):
-            return function(*arguments)

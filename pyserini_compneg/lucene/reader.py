@@ -5,15 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import os
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_compneg.errors import CollectionError, IndexFormatError
-from pyserini_compneg.lucene.gate import java_class, java_errors
 from pyserini_compneg.lucene.manifest import Manifest
+from pyserini_compneg.lucene.open_index import OpenIndex
 
 CONTENTS = "contents"
 """The field in which Anserini and we keep impacts."""
@@ -37,7 +36,7 @@ class WorkDone(NamedTuple):
     documents_scored: int
 
 
-class ImpactReader:
+class ImpactReader(OpenIndex):
     """Reads an impact index, ours or stock Anserini's. Close it, or use it as a context manager.
 
     Args:
@@ -53,40 +52,18 @@ class ImpactReader:
     """
 
     def __init__(self, index: str | Path) -> None:
-        folder = resolve_index(index)
-        self.folder = folder
+        super().__init__(resolve_index(index))
         try:
-            self._open()
+            self._open_with_manifest()
         except IndexFormatError:  # it may have been replaced at this moment
-            self._open()
+            self._open_with_manifest()
 
-    def _open(self) -> None:
-        if not any(self.folder.glob("segments_*")):
-            raise IndexFormatError(f"{self.folder}: not a Lucene index (it has no segments file)")
+    def _open_with_manifest(self) -> None:
         self.manifest = Manifest.read(self.folder)
-        searcher = java_class("io.compneg.SignedSearcher")
-        with java_errors(IndexFormatError, f"{self.folder}: cannot be opened"):
-            self._searcher = searcher(os.path.abspath(self.folder), CONTENTS)
+        self._open("io.compneg.SignedSearcher", CONTENTS)
         if Manifest.read(self.folder) != self.manifest:
             self.close()
             raise IndexFormatError(f"{self.folder}: was replaced while it was opened; try again")
-
-    def __enter__(self) -> ImpactReader:
-        """Returns the reader itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Closes the index."""
-        self.close()
-
-    def close(self) -> None:
-        """Closes the index; may be called twice."""
-        self._call(self._searcher.close)
-
-    @property
-    def document_count(self) -> int:
-        """Documents that are not deleted."""
-        return int(self._call(self._searcher.documentCount))
 
     @property
     def field_document_count(self) -> int:
@@ -171,10 +148,6 @@ class ImpactReader:
     def work_done(self) -> WorkDone:
         """Totals since the index was opened, for benchmarks."""
         return WorkDone(*self._call(self._searcher.workDone))
-
-    def _call(self, function: Callable[..., Any], *arguments: object) -> Any:
-        with java_errors(IndexFormatError, f"{self.folder}: cannot be searched"):
-            return function(*arguments)
 
 
 def resolve_index(index: str | Path) -> Path:

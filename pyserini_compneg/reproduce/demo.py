@@ -31,6 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(argv: Sequence[str] | None) -> None:
     args = _parser().parse_args(argv)
     from pyserini_compneg.datasets import open_dataset
+    from pyserini_compneg.datasets.topics import Topic
     from pyserini_compneg.expression import parse
     from pyserini_compneg.index import build_index
     from pyserini_compneg.reproduce.experiment import Engine
@@ -47,7 +48,7 @@ def _main(argv: Sequence[str] | None) -> None:
     with SignedImpactSearcher(args.index) as searcher:
         print("Scores are sums of what each term (a∩b: both terms together) adds, +, or takes away, -.\n")
         for text in _EXAMPLES:
-            show_hits(sys.stdout, searcher, parse(text), _HITS_SHOWN)
+            show_hits(sys.stdout, searcher, Topic("1", text, parse(text)), _HITS_SHOWN)
             print()
         search_topics(searcher, QUERIES, args.output, threads=2)
     results = reproduce(read_protocol("table1"), open_dataset(SAMPLE), [Engine("bm25", args.index)], args.report)

@@ -38,7 +38,6 @@ def _main(argv: Sequence[str] | None) -> None:
         parser.error("--output takes the run of --topics; the list of --query goes to standard output")
     if args.explain and args.query is None and args.output_format != "json":
         parser.error("--explain needs --query or --output-format json")
-    from pyserini_compneg.compose.batch import topic_query
     from pyserini_compneg.search.batch import search_topics
     from pyserini_compneg.search.display import show_hits
     from pyserini_compneg.search.searcher import SignedImpactSearcher
@@ -50,8 +49,7 @@ def _main(argv: Sequence[str] | None) -> None:
     with SignedImpactSearcher(args.index, args.encoder, chosen_operators(args), **settings) as searcher:
         if query is not None:
             with atomic_writer(None) as handle:
-                read = query.decomposition if args.explain else None
-                show_hits(handle, searcher, topic_query(query), args.hits or 10, read)
+                show_hits(handle, searcher, query, args.hits or 10, explain=args.explain, guard=args.guard)
         else:
             search_topics(
                 searcher,
@@ -60,6 +58,7 @@ def _main(argv: Sequence[str] | None) -> None:
                 plain=args.plain,
                 decompose=decompose,
                 explain=args.explain,
+                guard=args.guard,
                 hits=args.hits or 1000,
                 threads=args.threads,
                 batch_size=args.batch_size,
@@ -91,6 +90,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--explain", action="store_true", help="say how --decompose reads each text; of topics in the json format"
+    )
+    parser.add_argument(
+        "--guard",
+        action="store_true",
+        help="of the five best documents for a query's whole wording, and of those without its exclusions, none leaves "
+        "the first ten",
     )
     parser.add_argument("--tag", default="compneg", help="name of the run, its last column (default compneg)")
     return parser

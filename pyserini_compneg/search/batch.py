@@ -10,6 +10,7 @@ from pyserini_compneg.datasets.topics import decompose_topics, read_topics
 from pyserini_compneg.decompose import Decomposition, to_object
 from pyserini_compneg.files import atomic_writer, keep_inputs
 from pyserini_compneg.progress import progress
+from pyserini_compneg.search.guard import search_guarded
 from pyserini_compneg.search.run_writer import write_run
 from pyserini_compneg.search.searcher import SignedImpactSearcher
 
@@ -22,6 +23,7 @@ def search_topics(
     plain: bool = False,
     decompose: Callable[[str], Decomposition] | None = None,
     explain: bool = False,
+    guard: bool = False,
     hits: int = 1000,
     threads: int = 1,
     batch_size: int = 64,
@@ -37,6 +39,7 @@ def search_topics(
         plain: Read every query as plain text.
         decompose: Reads plain texts as expressions; None leaves them whole.
         explain: Add to the ``json`` format how they were read.
+        guard: Keep among the first ten what the texts find first without their exclusions.
         hits: Hits a query.
         threads: Queries searched at once.
         batch_size: Queries encoded and searched together.
@@ -50,12 +53,15 @@ def search_topics(
     read = read if decompose is None else decompose_topics(read, decompose)
     queries = {topic.qid: topic_query(topic) for topic in read}
     notes = {t.qid: {"decomposition": to_object(t.decomposition)} for t in read if explain and t.decomposition}
-    qids = list(queries)
     keep_inputs(output, searcher.reader.folder, topics)
-    with atomic_writer(output) as handle, progress(None, len(qids), " queries", "searching") as bar:
-        for start in range(0, len(qids), batch_size):
-            batch = qids[start : start + batch_size]
-            results = searcher.batch_search([queries[qid] for qid in batch], batch, hits, threads)
+    with atomic_writer(output) as handle, progress(None, len(read), " queries", "searching") as bar:
+        for start in range(0, len(read), batch_size):
+            batch = read[start : start + batch_size]
+            if guard:
+                results = search_guarded(searcher, batch, hits, threads)
+            else:
+                qids = [topic.qid for topic in batch]
+                results = searcher.batch_search([queries[qid] for qid in qids], qids, hits, threads)
             for qid, ranked in results.items():
                 write_run(handle, qid, ranked, output_format, tag, notes.get(qid))
             bar.update(len(batch))

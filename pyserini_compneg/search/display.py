@@ -5,35 +5,53 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
-from pyserini_compneg.compose import Query, query_text
+from pyserini_compneg.compose import query_text
+from pyserini_compneg.compose.batch import topic_query
+from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.decompose import Decomposition
 from pyserini_compneg.search.columns import printable
 from pyserini_compneg.search.explanation import Contribution
+from pyserini_compneg.search.guard import search_guarded
 from pyserini_compneg.search.searcher import SignedImpactSearcher
 
 _TERMS_SHOWN = 5
 
 
 def show_hits(
-    handle: TextIO, searcher: SignedImpactSearcher, query: Query, k: int, decomposition: Decomposition | None = None
+    handle: TextIO,
+    searcher: SignedImpactSearcher,
+    topic: Topic,
+    k: int,
+    *,
+    explain: bool = False,
+    guard: bool = False,
 ) -> None:
     """Prints the k best documents, each with its title and the terms that pulled it up or pushed it down.
 
-    The title is the stored document's ``title``, where the index keeps the source (``--store-raw``). With a
-    decomposition it begins with how the text was read.
+    The title is the stored document's ``title``, where the index keeps the source (``--store-raw``).
+
+    Args:
+        handle: Where to.
+        searcher: An open searcher.
+        topic: What is asked.
+        k: Documents.
+        explain: Begin with how a plain text was read.
+        guard: Keep among the first ten what the text finds first without its exclusions.
     """
-    name = query_text(query)
+    query = topic_query(topic)
     (node,) = searcher.compose([query])
-    hits = searcher.batch_search([node], [name], k)[name]
+    name = query_text(query)
+    hits = search_guarded(searcher, [topic], k)[topic.qid] if guard else searcher.batch_search([node], [name], k)[name]
     handle.write(f"{name}\n")
-    if decomposition:
-        handle.writelines(f"  {line}\n" for line in decomposition_lines(decomposition))
+    if explain and topic.decomposition:
+        handle.writelines(f"  {line}\n" for line in decomposition_lines(topic.decomposition))
     if not hits:
         handle.write("  no document matches\n")
     width = len(str(len(hits)))
     for rank, hit in enumerate(hits, 1):
         explanation = searcher.explain(node, hit.docid)
-        handle.write(f"  {rank:>{width}}  {hit.score:>11.3f}  {titled(searcher.title(hit.docid), hit.docid)}\n")
+        handle.write(f"  {rank:>{width}}  {hit.score:>11.3f}  {titled(searcher.title(hit.docid), hit.docid)}")
+        handle.write("  (guarded)\n" if hit.extra and hit.extra.get("guarded") else "\n")
         for sign, parts in (
             ("+", explanation.pulled_up(_TERMS_SHOWN)),
             ("-", explanation.pushed_down(_TERMS_SHOWN)),

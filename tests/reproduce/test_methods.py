@@ -13,6 +13,7 @@ from pyserini_compneg.expression import parse
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME
 from pyserini_compneg.reproduce.methods import DENSE, METHODS, ComposingMethod, Context, make_method
 from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.search.guard import GUARDED, PAGE, search_guarded
 
 TERMS = "pqrstuvwxyz"
 SCALE = 51.2
@@ -65,9 +66,9 @@ def search(context, name, k=HITS, topics=TOPICS, **settings):
 
 def test_the_registry(context):
     sparse = {name: make_method(name, {}, context) for name in METHODS if name != DENSE}
-    assert [*sparse] == ["operators", "score-fusion", "score-fusion-scaled", "filtering", "two-step"]
+    assert [*sparse] == ["operators", "guarded", "score-fusion", "score-fusion-scaled", "filtering", "two-step"]
     shown = [name for name, method in sparse.items() if isinstance(method, ComposingMethod)]
-    assert shown == ["operators", "two-step"]
+    assert shown == ["operators", "guarded", "two-step"]
 
 
 @pytest.mark.parametrize("name", ["operators", "two-step"])
@@ -255,3 +256,11 @@ def test_an_index_that_does_not_say_its_impact_scale(tmp_path):
             "query both: scores and products of scores can be fused only where the index"
         )
         assert search(context, "score-fusion-scaled")["both"] != []
+
+
+def test_guarded_is_the_searcher_s_guard(context):
+    hits = make_method("guarded", {"difference": "subtraction"}, context).search(TOPICS, HITS)
+    assert hits == search_guarded(context.searcher, TOPICS, HITS, operators=Operators(difference="subtraction"))
+    assert hits["intersection"] == make_method("operators", {}, context).search(TOPICS, HITS)["intersection"]
+    page = [hit.docid for hit in hits["difference"][:PAGE]]
+    assert {hit.docid for hit in context.searcher.search("A", GUARDED)} <= set(page)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyserini_compneg.errors import ProtocolError
-from pyserini_compneg.reproduce.methods.composed import Composed
+from pyserini_compneg.reproduce.methods.composed import Composed, Guarded
 from pyserini_compneg.reproduce.methods.dense import Dense
 from pyserini_compneg.reproduce.methods.filtering import Filtering
 from pyserini_compneg.reproduce.methods.fusion import ScaledScoreFusion, ScoreFusion
@@ -18,6 +18,7 @@ DENSE = "dense"
 
 METHODS: Mapping[str, Callable[[Any, Mapping[str, Any]], Method]] = {
     "operators": Composed,
+    "guarded": Guarded,
     "score-fusion": ScoreFusion,
     "score-fusion-scaled": ScaledScoreFusion,
     "filtering": Filtering,

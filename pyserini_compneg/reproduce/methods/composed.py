@@ -11,6 +11,7 @@ from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.reproduce.methods.method import Context, check_settings, search_composed
 from pyserini_compneg.search import Hit
+from pyserini_compneg.search.guard import search_guarded
 
 SETTINGS = tuple(field.name for field in fields(Operators))
 
@@ -40,3 +41,11 @@ class Composed:
     def compose(self, topic: Topic) -> ScoringNode:
         """The composed query."""
         return self._context.searcher.compose([topic_query(topic)], self._operators)[0]
+
+
+class Guarded(Composed):
+    """The same with the guard for queries that exclude something, see :mod:`pyserini_compneg.search.guard`."""
+
+    def search(self, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
+        """Composes and searches, and keeps on the first page what stands there without the exclusion."""
+        return search_guarded(self._context.searcher, topics, k, self._context.threads, self._operators)
