@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pyserini_compneg.errors import EncodingError
-from pyserini_compneg.models.configuration import optional_json, part_folder, prompt_of, required_json, text_lengths
+from pyserini_compneg.models.configuration import optional_json, part_folder, prompt_of, read_lengths, required_json
 from pyserini_compneg.models.heads import Head
 from pyserini_compneg.models.model_sides import OWN_LOGITS_FILE, NeuralSide, Side, StaticSide
 
@@ -65,7 +65,7 @@ def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = N
 
 
 def _transformers(folder: Path, name: str) -> Checkpoint:
-    side = NeuralSide(folder, Head(), *text_lengths(folder, name))
+    side = NeuralSide(folder, Head(), *read_lengths(folder, name))
     _check_masked_lm(side, name)
     if not (folder / IDF_FILE).is_file():
         return Checkpoint(name, side, side)
@@ -133,7 +133,7 @@ def _side(modules: Sequence[tuple[str, Path]], prompt: str, name: str) -> Side:
     own_logits = places[1] / OWN_LOGITS_FILE if config.get("own_logits") else None
     if own_logits and not own_logits.is_file():
         raise EncodingError(f"{name}: {places[1].name} has no {OWN_LOGITS_FILE}, which its config.json tells of")
-    side = NeuralSide(places[0], head, *text_lengths(places[0], name), prompt, lowercase, own_terms, own_logits)
+    side = NeuralSide(places[0], head, *read_lengths(places[0], name), prompt, lowercase, own_terms, own_logits)
     _check_masked_lm(side, name)
     return side
 
@@ -148,7 +148,7 @@ def _static(folder: Path, prompt: str, name: str) -> StaticSide:
         raise EncodingError(
             f"{name}: {folder.name} has no weights of its tokens (model.safetensors, or what config.json names)"
         )
-    return StaticSide(folder, weights, *text_lengths(folder, name), prompt)
+    return StaticSide(folder, weights, *read_lengths(folder, name), prompt)
 
 
 def _check_masked_lm(side: NeuralSide, name: str) -> None:

@@ -35,10 +35,18 @@ def prompt_of(folder: Path, side: str, name: str) -> str:
     return str(next((prompts[key] for key in [*keys, config.get("default_prompt_name")] if prompts.get(key)), ""))
 
 
-def text_lengths(folder: Path, name: str, most: int = LONGEST_INPUT) -> tuple[int, int]:
+def read_lengths(folder: Path, name: str, most: int = LONGEST_INPUT) -> tuple[int, int]:
     """How many tokens are read of a text by default, and how many can be.
 
     The default is what sentence-transformers was told, or the least that is said, and then at most ``most``.
+
+    Args:
+        folder: Of a network and its tokenizer.
+        name: The model's name, for messages.
+        most: Tokens.
+
+    Raises:
+        EncodingError: A configuration that cannot be read.
     """
     config = optional_json(folder / "config.json", name)
     positions = _length(config, "max_position_embeddings")

@@ -20,8 +20,8 @@ from pyserini_compneg.models.configuration import (
     optional_json,
     part_folder,
     prompt_of,
+    read_lengths,
     required_json,
-    text_lengths,
 )
 from pyserini_compneg.models.model_sides import DENSE_FILES
 from pyserini_compneg.models.onnx_model import open_session, run_session
@@ -134,7 +134,7 @@ class DenseOnnxModel:
                 f"{' or '.join(_OUTPUTS)} from {', '.join(_INPUTS)}"
             )
         config = optional_json(checkpoint.network / "sentence_bert_config.json", checkpoint.name)
-        length, _ = text_lengths(checkpoint.network, checkpoint.name, NO_LIMIT)
+        length, _ = read_lengths(checkpoint.network, checkpoint.name, NO_LIMIT)
         self._tokenizer = TextTokenizer(checkpoint.network, length, lowercase=config.get("do_lower_case") is True)
         self._check_fit()
         # Where scales are found on the way, the texts of a batch share them, and change each other's vectors.
