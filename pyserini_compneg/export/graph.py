@@ -45,10 +45,8 @@ def write_graph(module: SparseEncoderModule, precision: str, path: Path) -> None
         dense = Path(place, "dense.onnx")
         try:
             _export(module, dense)
-            if precision == "int8":
-                model = quantised(dense, Path(place, "int8.onnx"), INPUTS[0])
-            else:
-                model = onnx.load(dense)
+            whole = precision == "int8"
+            model = quantised(dense, Path(place, "int8.onnx"), INPUTS[0]) if whole else onnx.load(dense)
             if precision == "fp16":
                 model = _halved(model)
             _select(model.graph)

@@ -65,7 +65,7 @@ def _embeddings(graph: Any, token_ids: str) -> dict[str, NDArray[np.float32]]:
 
 
 def _tied(graph: Any, table: NDArray[np.float32]) -> dict[str, int]:
-    """The weights of matrix products that are rows of the table, one part after the other, and each part's first row."""
+    """The weights of matrix products that are the table, one part after the other, and each part's first row."""
     from onnx import numpy_helper
 
     weights = {entry.name: entry for entry in graph.initializer if entry.dims[:1] == [table.shape[1]]}

@@ -44,6 +44,8 @@ def read_examples(source: SourceConfig, seed: int) -> list[Example]:
             not.
     """
     if not Path(source.dataset).is_dir():
+        if source.split is not None or source.negatives != "none":
+            raise TrainingError(f"{source.dataset}: is no folder; split and negatives are for datasets")
         return _of_file(source)
     dataset = open_dataset(source.dataset)
     split = source.split

@@ -105,6 +105,14 @@ def test_files_without_pairs(tmp_path, lines, message):
     assert str(error.value) == f"{tmp_path}/pairs.jsonl{message}"
 
 
+@pytest.mark.parametrize("settings", [{"split": "train"}, {"negatives": "bm25"}])
+def test_files_have_neither_splits_nor_other_negatives(tmp_path, settings):
+    write_lines(tmp_path / "pairs.jsonl", [{"query": "q", "positive": "p"}])
+    with pytest.raises(TrainingError) as error:
+        read_examples(SourceConfig(str(tmp_path / "pairs.jsonl"), **settings), seed=0)
+    assert str(error.value) == f"{tmp_path}/pairs.jsonl: is no folder; split and negatives are for datasets"
+
+
 def test_a_query_without_a_positive(tmp_path):
     write_lines(tmp_path / "corpus.jsonl", [{"_id": "d", "text": "a bird"}])
     write_lines(tmp_path / "queries.train.jsonl", [{"_id": name, "text": name} for name in ("birds", "bats")])
