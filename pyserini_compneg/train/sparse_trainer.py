@@ -152,14 +152,14 @@ def check_checkpoint(folder: Path) -> None:
     Raises:
         TrainingError: One is damaged.
     """
-    files = [folder / _STATE, *sorted(folder.glob("*.pt")), *sorted(folder.glob("*.pth"))]
+    files = [folder / _STATE, *sorted(folder.glob("*.pt*"))]
     try:
         json.loads((folder / _TRAINER_STATE).read_text(encoding="utf-8"))
-        damaged = [file for file in files if zipfile.ZipFile(file).testzip()]
+        said = next((f"checksum of {file.name}" for file in files if zipfile.ZipFile(file).testzip()), None)
     except (OSError, ValueError, zipfile.BadZipFile) as cause:
-        damaged = [cause]
-    if damaged:
-        raise TrainingError(f"{folder}: is damaged ({damaged[0]}); delete this folder, and go on with --resume")
+        said = str(cause)
+    if said:
+        raise TrainingError(f"{folder}: is damaged ({said[:120]}); delete this folder, and go on with --resume")
 
 
 def last_checkpoint(folder: Path) -> Path | None:
