@@ -80,7 +80,7 @@ def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = N
 
 
 def _transformers(folder: Path, name: str) -> Checkpoint:
-    side = NeuralSide(folder, Head(), *_lengths(folder, name))
+    side = NeuralSide(folder, Head(), *read_lengths(folder, name))
     _check_masked_lm(side, name)
     if not (folder / IDF_FILE).is_file():
         return Checkpoint(name, side, side)
@@ -156,7 +156,7 @@ def _side(modules: Sequence[tuple[str, Path]], prompt: str, name: str) -> Side:
     own_logits = places[1] / OWN_LOGITS_FILE if config.get("own_logits") else None
     if own_logits and not own_logits.is_file():
         raise EncodingError(f"{name}: {places[1].name} has no {OWN_LOGITS_FILE}, which its config.json tells of")
-    side = NeuralSide(places[0], head, *_lengths(places[0], name), prompt, lowercase, own_terms, own_logits)
+    side = NeuralSide(places[0], head, *read_lengths(places[0], name), prompt, lowercase, own_terms, own_logits)
     _check_masked_lm(side, name)
     return side
 
@@ -171,7 +171,7 @@ def _static(folder: Path, prompt: str, name: str) -> StaticSide:
         raise EncodingError(
             f"{name}: {folder.name} has no weights of its tokens (model.safetensors, or what config.json names)"
         )
-    return StaticSide(folder, weights, *_lengths(folder, name), prompt)
+    return StaticSide(folder, weights, *read_lengths(folder, name), prompt)
 
 
 def _check_masked_lm(side: NeuralSide, name: str) -> None:
@@ -190,10 +190,17 @@ def _check_masked_lm(side: NeuralSide, name: str) -> None:
         raise EncodingError(f"{name}: {side.folder} has no weights (model.safetensors or pytorch_model.bin)")
 
 
-def _lengths(folder: Path, name: str) -> tuple[int, int]:
+def read_lengths(folder: Path, name: str) -> tuple[int, int]:
     """How many tokens are read of a text by default, and how many can be.
 
     The default is what sentence-transformers was told, or the least that is said, and then at most 512.
+
+    Args:
+        folder: Of a network and its tokenizer.
+        name: The model's name, for messages.
+
+    Raises:
+        EncodingError: A configuration that cannot be read.
     """
     config = _optional(folder / "config.json", name)
     positions = _length(config, "max_position_embeddings")

@@ -96,6 +96,7 @@ def test_files_of_pairs_bring_their_own_negatives(tmp_path):
             [{"query": "q", "positive": "p", "negative": 7}],
             ":1: `negative` must be a text or a list of texts that are not blank, got 7",
         ),
+        ([{"query": "q", "positive": "p", "negative": ["n", "p"]}], ":1: `positive` is `negative`, too: 'p'"),
     ],
 )
 def test_files_without_pairs(tmp_path, lines, message):

@@ -9,7 +9,7 @@ import pytest
 from checkpoints import sample_texts
 from tiny_training import tiny_config, write_dataset, write_lines
 
-from pyserini_compneg.errors import OutputError, TrainingError
+from pyserini_compneg.errors import EncodingError, OutputError, TrainingError
 from pyserini_compneg.train.config import SourceConfig
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
@@ -411,6 +411,35 @@ def test_a_trunk_that_lacks_weights_is_refused(tmp_path, checkpoints):
         TrainingError, match="owner/m: its weights lack bert.encoder.layer.1.*, which is no part of a head"
     ):
         load_base(tmp_path / "m", "owner/m", signed=False)
+
+
+@pytest.mark.parametrize("tokens", [900, 9000])
+def test_a_tokenizer_of_another_model_is_refused(tmp_path, checkpoints, tokens):
+    """Before the training, not when its model is used."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    shutil.copytree(checkpoints.bert, tmp_path / "m")
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    BertForMaskedLM(BertConfig(vocab_size=tokens, **sizes)).save_pretrained(tmp_path / "m")
+    with pytest.raises(EncodingError) as error:
+        load_base(tmp_path / "m", "owner/m", signed=False)
+    assert str(error.value) == (
+        f"owner/m: the tokenizer has 1,009 tokens, the model {tokens:,}; they are not of one model"
+    )
+
+
+def test_positions_of_padding_are_no_tokens(tmp_path, checkpoints):
+    """RoBERTa counts positions from behind that of padding."""
+    from transformers import RobertaConfig, RobertaForMaskedLM
+
+    shutil.copytree(checkpoints.bert, tmp_path / "m")
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    settings = RobertaConfig(vocab_size=1009, max_position_embeddings=34, pad_token_id=1, **sizes)
+    RobertaForMaskedLM(settings).save_pretrained(tmp_path / "m")
+    base = load_base(tmp_path / "m", "owner/m", signed=False)
+    EncoderModule(base, Head(), 32, None)
+    with pytest.raises(TrainingError, match="^model.max_length must be 32 or less for this model, got 33$"):
+        EncoderModule(base, Head(), 33, None)
 
 
 def test_a_new_head_matches_texts_by_their_words(trunk):
