@@ -2,39 +2,41 @@
 
     python tools/train_mini.py prepare mini --data DATASETS --base MODEL [--size gpu|cpu]
     python tools/train_mini.py train mini [--minutes 9]           until it says that the model is done
-    python tools/train_mini.py evaluate mini [--minutes 9]        until it says that all is evaluated
+    python tools/train_mini.py pack mini                          where a GPU is lent: the model in 16 bits, mini/packed
+    python tools/train_mini.py evaluate mini --data DATASETS [--minutes 9]    until it says that all is evaluated
 
-``prepare`` gathers everything in one folder of less than 60 MB that can be taken to another machine: the texts, the
-trunk in 16 bits, and the configuration. DATASETS has the folders filmsets, scifact and pairs; MODEL is the folder of
-all-MiniLM-L6-v2. ``train`` goes on from the last checkpoint. ``evaluate`` compares with BM25 on FilmSets dev, by every
-operator, and on SciFact.
+``prepare`` gathers what training needs in one folder of less than 55 MB that can be taken to another machine: the texts
+with their negatives, the trunk in 16 bits, and the configuration. DATASETS has the folders filmsets, scifact and pairs;
+MODEL is the folder of all-MiniLM-L6-v2. ``train`` needs neither Java nor a network, and goes on from the last
+checkpoint. ``evaluate`` compares ``mini/model``, or what was packed of it, with BM25 on FilmSets dev, by operators,
+and on SciFact.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from pyserini_compneg.cli import count, run_main
 from pyserini_compneg.errors import CompNegError
-from pyserini_compneg.files import atomic_writer, iter_jsonl
+from pyserini_compneg.files import iter_jsonl
+from pyserini_compneg.train.config import SourceConfig
+from pyserini_compneg.train.examples import read_examples
 
-LARGEST_BYTES = 60_000_000
-FILES = {
-    "filmsets": ("documents.jsonl.gz", "train.jsonl", "dev.jsonl"),
-    "scifact": ("corpus.jsonl.gz", "queries.jsonl", "qrels/test.tsv"),
-    "pairs": ("train.jsonl.gz",),
-}
+LARGEST_BYTES = 55_000_000
 TITLES = 4000
+DEV_DOCUMENTS = 5000
 SIZES = {
-    "gpu": {"max_length": 192, "steps": 12000, "batch_size": 64, "evaluate_every": 500},
-    "cpu": {"max_length": 96, "steps": 1500, "batch_size": 24, "evaluate_every": 100},
+    "gpu": {"max_length": 192, "steps": 12000, "batch_size": 64, "evaluate_every": 500, "negatives": "bm25"},
+    "cpu": {"max_length": 96, "steps": 1500, "batch_size": 24, "evaluate_every": 100, "negatives": "none"},
 }
 CONFIG = """\
 about: >-
@@ -45,15 +47,12 @@ model:
   head: relu:max
   max_length: {max_length}
 data:
-  - dataset: filmsets
-    split: train-nc
-    negatives: bm25
-  - dataset: pairs/train.jsonl.gz
-  - dataset: titles.jsonl
+  - dataset: films.jsonl.gz
+  - dataset: pairs.jsonl.gz
+  - dataset: titles.jsonl.gz
 dev:
   dataset: filmsets
   split: dev
-  documents: 5000
 training:
   steps: {steps}
   batch_size: {batch_size}
@@ -66,22 +65,34 @@ training:
 
 
 def prepare(folder: Path, data: Path, base: Path, size: str) -> None:
-    """Gathers what the other stages need.
+    """Gathers what training needs.
 
     Raises:
-        CompNegError: The folder is there, or becomes too large.
+        CompNegError: The folder is there, or becomes too large, or a dataset is not there.
     """
     if folder.exists():
         raise CompNegError(f"{folder}: exists already; name another folder")
-    for name, files in FILES.items():
-        for file in files:
-            (folder / name / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(data / name / file, folder / name / file)
-    films = [record for _, record in iter_jsonl(folder / "filmsets" / "documents.jsonl.gz")]
-    with atomic_writer(folder / "titles.jsonl") as lines:
-        for film in random.Random(0).sample(films, min(TITLES, len(films))):
-            lines.write(json.dumps({"query": film["title"], "positive": film["text"]}) + "\n")
-    _halve(base, folder / "base")
+    films = [record for _, record in iter_jsonl(data / "filmsets" / "documents.jsonl.gz")]
+    draw = random.Random(0)
+    titles = [
+        {"query": film["title"], "positive": film["text"]} for film in draw.sample(films, min(TITLES, len(films)))
+    ]
+    source = SourceConfig(str(data / "filmsets"), "train-nc", str(SIZES[size]["negatives"]))
+    examples = [
+        {"query": one.query, "positive": one.positive, "negative": list(one.negatives)}
+        for one in read_examples(source, seed=0)
+    ]
+    queries = [record for _, record in iter_jsonl(data / "filmsets" / "dev.jsonl")]
+    judged = {docid for query in queries for docid in query["docs"]}
+    others = draw.sample(films, min(DEV_DOCUMENTS, len(films)))
+    kept = judged | {film["docid"] for film in others[: max(0, DEV_DOCUMENTS - len(judged))]}
+    (folder / "filmsets").mkdir(parents=True)
+    _write(folder / "films.jsonl.gz", examples)
+    _write(folder / "titles.jsonl.gz", titles)
+    _write(folder / "filmsets" / "documents.jsonl.gz", [film for film in films if film["docid"] in kept])
+    shutil.copyfile(data / "filmsets" / "dev.jsonl", folder / "filmsets" / "dev.jsonl")
+    shutil.copyfile(data / "pairs" / "train.jsonl.gz", folder / "pairs.jsonl.gz")
+    _halve_trunk(base, folder / "base")
     (folder / "mini.yaml").write_text(CONFIG.format(**SIZES[size]), encoding="utf-8")
     size_bytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     if size_bytes >= LARGEST_BYTES:
@@ -89,7 +100,13 @@ def prepare(folder: Path, data: Path, base: Path, size: str) -> None:
     print(f"{folder}: {size_bytes / 1e6:.1f} MB")
 
 
-def _halve(base: Path, target: Path) -> None:
+def _write(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    with gzip.GzipFile(path, "wb", mtime=0) as lines:  # the same bytes of the same records
+        for record in records:
+            lines.write(json.dumps(record).encode() + b"\n")
+
+
+def _halve_trunk(base: Path, target: Path) -> None:
     """The trunk in 16 bits; it is trained in 32 all the same."""
     import torch
     from transformers import AutoModel, AutoTokenizer
@@ -101,28 +118,50 @@ def _halve(base: Path, target: Path) -> None:
     AutoTokenizer.from_pretrained(base).save_pretrained(target)
 
 
-def commands(folder: Path, stage: str) -> list[tuple[Path, list[str]]]:
+def pack(folder: Path) -> None:
+    """Writes the trained model in 16 bits, which loses nothing that matters, and half of its size.
+
+    Raises:
+        CompNegError: It is not trained yet.
+    """
+    from safetensors.torch import load_file, save_file
+
+    model, packed = folder / "model", folder / "packed"
+    if not _trained(model).is_file():
+        raise CompNegError(f"{model}: there is no model yet; run the stage train until it is done")
+    shutil.rmtree(packed, ignore_errors=True)
+    shutil.copytree(model, packed)
+    for file in packed.rglob("*.safetensors"):
+        save_file({name: weight.half() for name, weight in load_file(file).items()}, file, {"format": "pt"})
+
+
+def _trained(model: Path) -> Path:
+    """What a model's folder has if it is whole."""
+    return model / "modules.json"
+
+
+def commands(folder: Path, stage: str, data: Path) -> list[tuple[Path, list[str]]]:
     """What a stage runs: for each command the file that is there when it is done, and its arguments."""
-    model = str(folder / "model")
     if stage == "train":
         names = ["mini.yaml", "--data", ".", "--base", "base", "--output", "model", "--resume"]
-        return [(folder / "model" / "modules.json", ["train", *names])]
+        return [(_trained(folder / "model"), ["train", *names])]
     steps = []
+    model = folder / "model" if _trained(folder / "model").is_file() else folder / "packed"
     gpu = ["--backend", "torch", "--device", "cuda"] if _has_gpu() else []
-    for name, encoder, options in (("bm25", "bm25", []), ("mini", model, gpu)):
+    for name, encoder, options in (("bm25", "bm25", []), ("mini", str(model), gpu)):
         report, index, run = folder / f"report-{name}", folder / f"scifact-{name}", folder / f"scifact-{name}.txt"
-        films = ["--dataset", str(folder / "filmsets"), "--split", "dev"]
+        films = ["--dataset", str(data / "filmsets"), "--split", "dev"]
         steps.append(
             (
                 report / "report.md",
                 ["reproduce", "table1", *films, "--encoder", encoder, "--report", str(report), *options],
             )
         )
-        corpus = ["--collection", str(folder / "scifact" / "corpus.jsonl.gz"), "--index", str(index)]
+        corpus = ["--collection", str(data / "scifact" / "corpus.jsonl.gz"), "--index", str(index)]
         steps.append((index / "compneg.json", ["index", *corpus, "--encoder", encoder, "--resume", *options]))
-        topics = ["--topics", str(folder / "scifact" / "queries.jsonl"), "--plain", "--output", str(run)]
+        topics = ["--topics", str(data / "scifact" / "queries.jsonl"), "--plain", "--output", str(run)]
         steps.append((run, ["search", "--index", str(index), *topics, *options]))
-        qrels = ["--qrels", str(folder / "scifact" / "qrels" / "test.tsv"), "--run", str(run)]
+        qrels = ["--qrels", str(data / "scifact" / "qrels" / "test.tsv"), "--run", str(run)]
         result = folder / f"scifact-{name}.json"
         steps.append((result, ["eval", *qrels, "--output-format", "json", "--output", str(result)]))
     return steps
@@ -135,23 +174,31 @@ def _has_gpu() -> bool:
     return available
 
 
-def run_stage(folder: Path, stage: str, minutes: int) -> bool:
+def run_stage(folder: Path, stage: str, minutes: int, data: Path) -> bool:
     """Runs the commands that are not done yet; whether all are at the end.
 
     Raises:
         CompNegError: One failed.
     """
-    for done, arguments in commands(folder.resolve(), stage):
+    for done, arguments in commands(folder.resolve(), stage, data.resolve()):
         if done.exists():
             continue
         command = [sys.executable, "-m", f"pyserini_compneg.{arguments[0]}", *arguments[1:]]
+        former = _checkpoints(folder)
         try:
             code = subprocess.run(command, cwd=folder, timeout=60 * minutes).returncode
         except subprocess.TimeoutExpired:
+            if stage == "train" and _checkpoints(folder) == former:
+                raise CompNegError(f"{folder}: no checkpoint was reached in {minutes} minutes; give more") from None
             return False
         if code:
             raise CompNegError(f"{' '.join(arguments)} ended with exit code {code}")
     return True
+
+
+def _checkpoints(folder: Path) -> set[Path]:
+    """The checkpoints that are whole, where ``train`` keeps them."""
+    return set(folder.glob("model.training/checkpoints/*/whole"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -161,20 +208,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(argv: Sequence[str] | None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("stage", choices=["prepare", "train", "evaluate"])
+    parser.add_argument("stage", choices=["prepare", "train", "pack", "evaluate"])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--data", type=Path, help="prepare: where the datasets are")
+    parser.add_argument("--data", type=Path, default=Path(), help="prepare and evaluate: where the datasets are")
     parser.add_argument("--base", type=Path, help="prepare: the folder of all-MiniLM-L6-v2")
     parser.add_argument("--size", choices=SIZES, default="gpu", help="prepare: for which machine")
     parser.add_argument("--minutes", type=count, default=9, help="a command is ended after these, to be gone on with")
     args = parser.parse_args(argv)
     if args.stage == "prepare":
-        if not (args.data and args.base):
-            parser.error("prepare needs --data and --base")
+        if not args.base:
+            parser.error("prepare needs --base")
         prepare(args.folder, args.data, args.base, args.size)
-        return
-    done = run_stage(args.folder, args.stage, args.minutes)
-    print(f"{args.stage}: {'done' if done else 'not done yet; run it again'}")
+    elif args.stage == "pack":
+        pack(args.folder)
+    else:
+        done = run_stage(args.folder, args.stage, args.minutes, args.data)
+        print(f"{args.stage}: {'done' if done else 'not done yet; run it again'}")
 
 
 if __name__ == "__main__":

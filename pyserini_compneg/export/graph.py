@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.export.quantisation import quantised
 from pyserini_compneg.models.onnx_model import INPUTS, OUTPUTS
 from pyserini_compneg.models.torch_model import SparseEncoderModule
 
@@ -28,8 +29,8 @@ def write_graph(module: SparseEncoderModule, precision: str, path: Path) -> None
 
     Args:
         module: The model.
-        precision: ``fp32``; ``int8``, whose matrix products are of whole numbers, with scales for each column of the
-            weights and, found on the way, for the activations (dynamic quantisation); or ``fp16``, for GPUs.
+        precision: ``fp32``; ``int8``, see :func:`~pyserini_compneg.export.quantisation.quantised`; or ``fp16``, for
+            GPUs.
         path: The file to make.
 
     Raises:
@@ -44,9 +45,8 @@ def write_graph(module: SparseEncoderModule, precision: str, path: Path) -> None
         dense = Path(place, "dense.onnx")
         try:
             _export(module, dense)
-            if precision == "int8":
-                dense = _quantised(dense, Path(place, "int8.onnx"))
-            model = onnx.load(dense)
+            whole = precision == "int8"
+            model = quantised(dense, Path(place, "int8.onnx"), INPUTS[0]) if whole else onnx.load(dense)
             if precision == "fp16":
                 model = _halved(model)
             _select(model.graph)
@@ -75,15 +75,6 @@ def _export(module: SparseEncoderModule, path: Path) -> None:
         dynamo=True,
         verbose=False,
     )
-
-
-def _quantised(dense: Path, path: Path) -> Path:
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    quantize_dynamic(
-        dense, path, weight_type=QuantType.QInt8, per_channel=True, op_types_to_quantize=["MatMul", "Gemm"]
-    )
-    return path
 
 
 def _halved(model: Any) -> Any:

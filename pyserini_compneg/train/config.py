@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import reprlib
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -15,6 +16,9 @@ from pyserini_compneg.models.heads import Head
 
 NEGATIVES = ("none", "judged", "bm25", "compositional", "mixed")
 """Where the hard negatives of a source come from, beside the other documents of a batch, which always count."""
+
+LARGEST_SEED = 2**32 - 1
+"""Of numpy's generator, which transformers seeds, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +150,15 @@ class TrainConfig:
         training = self.training
         for name in ("steps", "batch_size", "evaluate_every"):
             _at_least(f"training.{name}", getattr(training, name), 1)
-        for name in ("learning_rate", "query_flops", "document_flops", "warmup", "flops_warmup"):
+        for name in ("learning_rate", "head_learning_rate", "query_flops", "document_flops", "warmup", "flops_warmup"):
             _at_least(f"training.{name}", getattr(training, name), 0)
+        _at_least("training.patience", training.patience, 1)
+        _at_least("model.max_length", self.model.max_length, 3)  # two are added to a text
+        _at_least("training.seed", training.seed, 0)
+        if training.seed > LARGEST_SEED:
+            raise TrainingError(f"training.seed must be {LARGEST_SEED} or less, got {training.seed}")
+        if self.dev is not None:
+            _at_least("dev.documents", self.dev.documents, 1)
         for name in ("warmup", "flops_warmup"):
             if getattr(training, name) > 1:
                 raise TrainingError(
@@ -172,16 +183,37 @@ def read_config(path: str | Path) -> TrainConfig:
     import yaml
 
     try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        twice = _key_given_twice(yaml.compose(text, yaml.SafeLoader))
+        content = yaml.safe_load(text)
     except OSError as cause:
         raise TrainingError(f"{path}: cannot be read: {(cause.strerror or str(cause)).lower()}") from None
-    except (UnicodeDecodeError, yaml.YAMLError) as cause:
+    except (ValueError, yaml.YAMLError, RecursionError) as cause:  # such as no UTF-8, or a date of a 13th month
         raise TrainingError(f"{path}: no YAML: {' '.join(str(cause).split())[:200]}") from None
+    if twice is not None:
+        raise TrainingError(f"{path}: {twice} is given twice")
     try:
         config: TrainConfig = _value(TrainConfig, content, "")
         return config
     except TrainingError as cause:
         raise TrainingError(f"{path}: {cause}") from None
+
+
+def _key_given_twice(root: Any) -> str | None:
+    """A key that a mapping of YAML has twice; the last would be taken."""
+    nodes = [root]
+    seen = set()  # aliases make graphs of trees
+    while nodes:
+        node = nodes.pop()
+        if id(node) in seen or not isinstance(getattr(node, "value", None), list):
+            continue
+        seen.add(id(node))
+        pairs = [pair for pair in node.value if isinstance(pair, tuple)]
+        keys = [str(key.value) for key, _ in pairs]
+        if len(set(keys)) < len(keys):
+            return next(key for key in keys if keys.count(key) > 1)
+        nodes.extend([value for _, value in pairs] or node.value)
+    return None
 
 
 def _value(kind: Any, value: Any, key: str) -> Any:
@@ -191,7 +223,7 @@ def _value(kind: Any, value: Any, key: str) -> Any:
         return None if value is None else _value(options[0], value, key)
     if get_origin(kind) is tuple:
         if not isinstance(value, list) or not value:
-            raise TrainingError(f"{key} must be a list that is not empty, got {value!r:.60}")
+            raise TrainingError(f"{key} must be a list that is not empty, got {reprlib.repr(value):.60}")
         return tuple(_value(get_args(kind)[0], item, key) for item in value)
     if is_dataclass(kind):
         return _section(kind, value, key)
@@ -202,13 +234,13 @@ def _value(kind: Any, value: Any, key: str) -> Any:
         if kind is float and isinstance(value, str) and "e" in value.lower():
             hint = "; YAML wants a point in it, such as 2.0e-5"
         names = {str: "a text", int: "a whole number", float: "a finite number", bool: "true or false"}
-        raise TrainingError(f"{key} must be {names[kind]}, got {value!r:.60}{hint}")
+        raise TrainingError(f"{key} must be {names[kind]}, got {reprlib.repr(value):.60}{hint}")
     return value
 
 
 def _section(kind: Any, value: Any, key: str) -> Any:
     if not isinstance(value, Mapping):
-        raise TrainingError(f"{key or 'the file'} must be a mapping, got {value!r:.60}")
+        raise TrainingError(f"{key or 'the file'} must be a mapping, got {reprlib.repr(value):.60}")
     prefix = f"{key}." if key else ""
     known = {field.name: field for field in fields(kind)}
     for name in value:
@@ -230,6 +262,6 @@ def _choice(key: str, value: str, choices: tuple[str, ...]) -> None:
         raise TrainingError(f"{key} must be one of {', '.join(choices)}, got {value!r}")
 
 
-def _at_least(key: str, value: float, least: float) -> None:
-    if value < least:
+def _at_least(key: str, value: float | None, least: float) -> None:
+    if value is not None and value < least:
         raise TrainingError(f"{key} must be {least} or more, got {value}")

@@ -46,9 +46,8 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
         super().__init__()
         if head.pooling == "sum" and not head.signed:
             raise TrainingError(f"head {head}: sums over all tokens, which the sliced head cannot; choose relu:max")
-        longest = getattr(base.model.config, "max_position_embeddings", max_length)
-        if max_length > longest:
-            raise TrainingError(f"model.max_length must be {longest} or less for this model, got {max_length}")
+        if max_length > base.longest:
+            raise TrainingError(f"model.max_length must be {base.longest} or less for this model, got {max_length}")
         self.head = head
         self.max_length = max_length
         self.tokenizer = base.tokenizer

@@ -44,6 +44,8 @@ def read_examples(source: SourceConfig, seed: int) -> list[Example]:
             not.
     """
     if not Path(source.dataset).is_dir():
+        if source.split is not None or source.negatives != "none":
+            raise TrainingError(f"{source.dataset}: is no folder; split and negatives are for datasets")
         return _of_file(source)
     dataset = open_dataset(source.dataset)
     split = source.split
@@ -116,7 +118,10 @@ def _of_file(source: SourceConfig) -> list[Example]:
     examples = []
     for line, record in iter_jsonl(source.dataset, TrainingError):
         query, positive = (_text(record, field, f"{source.dataset}:{line}") for field in ("query", "positive"))
-        examples.append(Example(query, positive, _negatives(record, f"{source.dataset}:{line}")))
+        negatives = _negatives(record, f"{source.dataset}:{line}")
+        if positive in negatives:
+            raise TrainingError(f"{source.dataset}:{line}: `positive` is `negative`, too: {positive!r:.60}")
+        examples.append(Example(query, positive, negatives))
     if not examples:
         raise TrainingError(f"{source.dataset}: no pairs; expected lines of `query`, `positive` and perhaps `negative`")
     return examples

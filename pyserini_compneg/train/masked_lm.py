@@ -12,8 +12,10 @@ from torch import Tensor, nn
 
 from pyserini_compneg.errors import EncodingError, TrainingError
 from pyserini_compneg.models.checkpoint import Checkpoint, read_checkpoint
+from pyserini_compneg.models.configuration import read_lengths
 from pyserini_compneg.models.heads import Head
 from pyserini_compneg.models.model_sides import NeuralSide
+from pyserini_compneg.models.tokenizer import TextTokenizer
 
 RARE_BIAS = -5.0
 """Where the decoder's bias of a new head starts: below 0, so that few terms are active before anything was learnt."""
@@ -28,12 +30,14 @@ class MaskedLanguageModel(NamedTuple):
     Attributes:
         model: A masked language model of transformers, its decoder a linear layer with a bias.
         tokenizer: Its tokenizer.
+        longest: Tokens of a text that it can read.
         own_logits: A logit of each token for its own term, (vocabulary,), for heads that have them.
         head: Activation and pooling, where the checkpoint tells.
     """
 
     model: Any
     tokenizer: Any
+    longest: int
     own_logits: Tensor | None
     head: Head | None
 
@@ -52,21 +56,25 @@ def load_base(folder: Path, name: str, signed: bool, which: str = "document") ->
         which: ``query`` or ``document``: which of its encoders, where the checkpoint has two.
 
     Raises:
+        EncodingError: A tokenizer of another model.
         TrainingError: No BERT-like checkpoint, or one that does more to texts than is trained here.
     """
     side = _side(folder, name, which)
-    model, tokenizer, missing = _loaded(side.folder if side else folder, name)
+    place = side.folder if side else folder
+    model, tokenizer, missing = _loaded(place, name)
+    longest = read_lengths(place, name)[1]
     decoder = model.get_output_embeddings()
     if not isinstance(decoder, nn.Linear) or decoder.bias is None:
         raise TrainingError(f"{name}: {type(model).__name__} has no linear decoder with a bias; name a BERT-like model")
+    TextTokenizer(place, longest).fit(decoder.out_features, name)  # as when the trained model will be used
     if not missing:
-        return MaskedLanguageModel(model, tokenizer, _own_logits(side), side.head if side else None)
+        return MaskedLanguageModel(model, tokenizer, longest, _own_logits(side), side.head if side else None)
     if inside := sorted(weight for weight in missing if weight.startswith(f"{model.base_model_prefix}.")):
         raise TrainingError(f"{name}: its weights lack {inside[0]}, which is no part of a head")
     _start_head(model, missing, 0.0 if signed else RARE_BIAS)
     own = torch.full((decoder.out_features,), OWN_LOGIT)
     own[tokenizer.all_special_ids] = 0.0
-    return MaskedLanguageModel(model, tokenizer, own, None)
+    return MaskedLanguageModel(model, tokenizer, longest, own, None)
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from pyserini_compneg.train.encoder_module import EncoderModule
 from pyserini_compneg.train.examples import Example
 from pyserini_compneg.train.masked_lm import has_two_encoders, load_base, quiet_transformers
 from pyserini_compneg.train.regularisation import AbsoluteFlops
-from pyserini_compneg.train.sparse_trainer import Reporting, SparseTrainer, last_checkpoint
+from pyserini_compneg.train.sparse_trainer import Reporting, SparseTrainer, check_checkpoint, last_checkpoint
 from pyserini_compneg.train.teacher import margins
 
 _NEGATIVE = "negative_{}"
@@ -81,7 +81,10 @@ def run_training(config: TrainConfig, sources: Sequence[Sequence[Example]], chec
         trainer.remove_callback(printer)
     found = last_checkpoint(checkpoints)
     with quiet_transformers():
-        trainer.train(resume_from_checkpoint=str(found) if found else None)
+        if found:
+            check_checkpoint(found)
+        if not (found and trainer.take_up(found)):
+            trainer.train(resume_from_checkpoint=str(found) if found else None)
     if dev and dev.step != trainer.state.best_global_step:  # what is kept is not what was evaluated last
         dev(model, steps=trainer.state.best_global_step)
     return Trained(query, document, dev.results if dev else {}, trainer.state.log_history, dev)
@@ -181,7 +184,8 @@ def _arguments(
         eval_strategy="steps" if dev else "no",
         eval_steps=training.evaluate_every,
         save_steps=training.evaluate_every,
-        save_total_limit=2,
+        save_total_limit=None,  # see SparseTrainer
+        restore_callback_states_from_checkpoint=True,
         load_best_model_at_end=dev is not None,
         metric_for_best_model=f"eval_{dev.primary_metric}" if dev else None,
         greater_is_better=True if dev else None,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import torch
 from sentence_transformers import SparseEncoderTrainer
-from transformers import TrainerCallback
+from transformers import TrainerCallback, TrainerState
 
 from pyserini_compneg.errors import OutputError, TrainingError
 from pyserini_compneg.progress import progress
@@ -16,7 +19,7 @@ from pyserini_compneg.train.encoder_module import EncoderModule
 
 _logger = logging.getLogger(__name__)
 _UNSAID = ("runtime", "samples_per_second", "steps_per_second", "epoch")
-_STATE = "state.pt"
+_STATE, _TRAINER_STATE = "state.pt", "trainer_state.json"
 _WHOLE = "whole"
 """A file that is written last, so that what a kill left of a checkpoint is not taken for one."""
 
@@ -45,17 +48,43 @@ class SparseTrainer(SparseEncoderTrainer):  # type: ignore[misc]  # mypy is told
             )
         return loss
 
-    def _last_good(self) -> str:
-        found = last_checkpoint(Path(self.args.output_dir))
-        return f"the last good checkpoint is {found}" if found else "there is no checkpoint yet"
+    def take_up(self, checkpoint: Path) -> bool:
+        """Takes the model of a training that had ended when it was killed; False if it had not ended."""
+        state = TrainerState.load_from_json(str(checkpoint / _TRAINER_STATE))
+        if not state.stateful_callbacks["TrainerControl"]["args"]["should_training_stop"]:
+            return False
+        self.state = state
+        self._load_from_checkpoint(str(self._best() or checkpoint))
+        return True
 
-    def _save_checkpoint(self, *arguments: Any, **more: Any) -> None:
-        place = Path(self.args.output_dir, f"checkpoint-{self.state.global_step}")
+    def evaluate(self, *arguments: Any, **more: Any) -> dict[str, float]:
+        """The results on dev.
+
+        Raises:
+            TrainingError: The weights are no finite numbers.
+        """
+        self._check_weights()
+        results: dict[str, float] = super().evaluate(*arguments, **more)
+        return results
+
+    def _check_weights(self) -> None:
         if not all(torch.isfinite(weight).all() for weight in self.model.parameters()):
             raise TrainingError(
                 f"weights of the model are no finite numbers after step {self.state.global_step}; {self._last_good()}; "
                 "lower training.learning_rate"
             )
+
+    def _last_good(self) -> str:
+        found = last_checkpoint(Path(self.args.output_dir))
+        return f"the last good checkpoint is {found}" if found else "there is no checkpoint yet"
+
+    def _best(self) -> Path | None:
+        best = Path(self.args.output_dir, f"checkpoint-{self.state.best_global_step}")
+        return best if best.is_dir() else None
+
+    def _save_checkpoint(self, *arguments: Any, **more: Any) -> None:
+        place = Path(self.args.output_dir, f"checkpoint-{self.state.global_step}")
+        self._check_weights()
         try:
             super()._save_checkpoint(*arguments, **more)
             (place / _WHOLE).touch()
@@ -64,6 +93,10 @@ class SparseTrainer(SparseEncoderTrainer):  # type: ignore[misc]  # mypy is told
             raise OutputError(
                 f"{place}: cannot be written: {reason}; free some space, and go on with --resume"
             ) from None
+        for former in place.parent.glob("checkpoint-*"):  # not before the new one is whole, and the mark first
+            if former not in (place, self._best()):
+                (former / _WHOLE).unlink(missing_ok=True)
+                shutil.rmtree(former, ignore_errors=True)
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         place = Path(output_dir or self.args.output_dir)
@@ -72,7 +105,14 @@ class SparseTrainer(SparseEncoderTrainer):  # type: ignore[misc]  # mypy is told
 
     def _load_from_checkpoint(self, checkpoint_path: str) -> None:
         state = torch.load(Path(checkpoint_path, _STATE), map_location="cpu", weights_only=True)
-        self.model.load_state_dict(state)
+        try:
+            self.model.load_state_dict(state)
+        except RuntimeError as cause:
+            line = str(cause).strip().splitlines()[-1].strip()
+            raise TrainingError(
+                f"{checkpoint_path}: is of another model ({line[:120]}); give the former model.base, or start anew "
+                "with --overwrite alone"
+            ) from None
 
     def _load_best_model(self) -> None:
         self._load_from_checkpoint(self.state.best_model_checkpoint)
@@ -104,6 +144,22 @@ class Reporting(TrainerCallback):  # type: ignore[misc]  # mypy is told nothing 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Closes it."""
         self._bar.close()
+
+
+def check_checkpoint(folder: Path) -> None:
+    """Reads all files of a checkpoint, with their checksums.
+
+    Raises:
+        TrainingError: One is damaged.
+    """
+    files = [folder / _STATE, *sorted(folder.glob("*.pt*"))]
+    try:
+        json.loads((folder / _TRAINER_STATE).read_text(encoding="utf-8"))
+        said = next((f"checksum of {file.name}" for file in files if zipfile.ZipFile(file).testzip()), None)
+    except (OSError, ValueError, zipfile.BadZipFile) as cause:
+        said = str(cause)
+    if said:
+        raise TrainingError(f"{folder}: is damaged ({said[:120]}); delete this folder, and go on with --resume")
 
 
 def last_checkpoint(folder: Path) -> Path | None:

@@ -49,6 +49,8 @@ def _scorer(name: str) -> Any:
         kinds = AutoConfig.from_pretrained(folder).architectures or []
         if any(kind.endswith("ForSequenceClassification") for kind in kinds):
             cross = CrossEncoder(folder, local_files_only=True)
+            if cross.num_labels != 1:
+                raise ValueError(f"it has {cross.num_labels} scores for a pair of texts, not one")
             return lambda queries, texts: cross.predict(
                 list(zip(queries, texts, strict=True)), batch_size=_BATCH
             ).tolist()

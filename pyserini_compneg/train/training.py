@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
 from pyserini_compneg.errors import OutputError, TrainingError
 from pyserini_compneg.train.config import TrainConfig
-from pyserini_compneg.train.examples import read_examples
+from pyserini_compneg.train.examples import Example, read_examples
 
 LOG_FILE = "training_log.json"
 """In the folder of a trained model: the configuration, the results, and what was logged."""
@@ -44,7 +46,7 @@ def train(config: TrainConfig, output: str | Path, resume: bool = False, overwri
     _check_packages()
     _check_output(output, overwrite)
     examples = [read_examples(source, config.training.seed + number) for number, source in enumerate(config.data)]
-    _prepare(place, config, resume, overwrite)
+    _prepare(place, config, examples, resume, overwrite)
     from safetensors import SafetensorError
 
     from pyserini_compneg.train.run import run_training
@@ -78,12 +80,15 @@ def _check_output(output: Path, overwrite: bool) -> None:
         raise OutputError(f"{output}: is no model that was trained here (no {LOG_FILE}); choose another --output")
 
 
-def _prepare(place: Path, config: TrainConfig, resume: bool, overwrite: bool) -> None:
+def _prepare(
+    place: Path, config: TrainConfig, examples: Sequence[Sequence[Example]], resume: bool, overwrite: bool
+) -> None:
     """Makes the folder of what is unfinished, or checks that it is of the same training."""
     settings = json.loads(json.dumps(asdict(config)))
+    settings["texts of data"] = hashlib.sha256(repr(examples).encode()).hexdigest()
     file = place / _CONFIG_FILE
     if resume and file.is_file():
-        former = json.loads(file.read_text(encoding="utf-8"))
+        former = _former_settings(file)
         if changed := [name for name in settings if settings[name] != former.get(name)]:
             raise TrainingError(
                 f"{place}: was begun with other settings ({', '.join(changed)}); take them back, or start anew with "
@@ -99,3 +104,13 @@ def _prepare(place: Path, config: TrainConfig, resume: bool, overwrite: bool) ->
         file.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     except OSError as cause:
         raise OutputError(f"{place}: cannot be written: {(cause.strerror or str(cause)).lower()}") from None
+
+
+def _former_settings(file: Path) -> dict[str, object]:
+    try:
+        former = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        former = None
+    if not isinstance(former, dict):
+        raise TrainingError(f"{file}: is damaged; start anew with --overwrite alone")
+    return former

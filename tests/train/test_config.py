@@ -79,6 +79,23 @@ def test_the_least_that_must_be_said(tmp_path):
             LEAST.replace("steps: 1", "steps: 1, warmup: 2"),
             "training.warmup must be a share of the steps, 0 to 1, got 2.0",
         ),
+        (LEAST + "about: one\nabout: two\n", "about is given twice"),
+        (LEAST.replace("{dataset: d}", "{dataset: d, dataset: e}"), "dataset is given twice"),
+        (LEAST.replace("base: m", "base: m, max_length: 2"), "model.max_length must be 3 or more, got 2"),
+        (
+            LEAST.replace("steps: 1", "steps: 1, head_learning_rate: -1"),
+            "training.head_learning_rate must be 0 or more, got -1.0",
+        ),
+        (LEAST.replace("steps: 1", "steps: 1, seed: -1"), "training.seed must be 0 or more, got -1"),
+        (
+            LEAST.replace("steps: 1", "steps: 1, seed: 4294967296"),
+            "training.seed must be 4294967295 or less, got 4294967296",
+        ),
+        (LEAST + "dev: {dataset: d, split: s, documents: 0}", "dev.documents must be 1 or more, got 0"),
+        (
+            LEAST.replace("steps: 1", "steps: 1, patience: 0") + "dev: {dataset: d, split: s}",
+            "training.patience must be 1 or more, got 0",
+        ),
         (
             LEAST.replace("steps: 1", "steps: 1, patience: 1"),
             "training.patience needs a dev section to tell what is better",
@@ -103,6 +120,18 @@ def test_no_yaml(tmp_path):
     with pytest.raises(TrainingError, match=r"c\.yaml: no YAML: ") as error:
         read(tmp_path, "model: [")
     assert "\n" not in str(error.value)
+
+
+NESTED = [f"&{name} [{', '.join(['*' + before] * 9)}]" for before, name in zip("abcdefgh", "bcdefghi", strict=True)]
+BOMB = f"model: {{base: m, max_length: [&a [x], {', '.join(NESTED)}]}}\ndata: [{{dataset: d}}]\ntraining: {{steps: 1}}"
+
+
+@pytest.mark.parametrize("text", [BOMB, "[" * 5000, "about: &a [*a]", "about: 2020-13-45", "--- 1\n--- 2"])
+def test_what_yaml_cannot_bear(tmp_path, text):
+    with pytest.raises(TrainingError) as error:
+        read(tmp_path, text)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 400
 
 
 def test_no_file(tmp_path):

@@ -96,6 +96,7 @@ def test_files_of_pairs_bring_their_own_negatives(tmp_path):
             [{"query": "q", "positive": "p", "negative": 7}],
             ":1: `negative` must be a text or a list of texts that are not blank, got 7",
         ),
+        ([{"query": "q", "positive": "p", "negative": ["n", "p"]}], ":1: `positive` is `negative`, too: 'p'"),
     ],
 )
 def test_files_without_pairs(tmp_path, lines, message):
@@ -103,6 +104,14 @@ def test_files_without_pairs(tmp_path, lines, message):
     with pytest.raises(TrainingError) as error:
         read_examples(SourceConfig(str(tmp_path / "pairs.jsonl")), seed=0)
     assert str(error.value) == f"{tmp_path}/pairs.jsonl{message}"
+
+
+@pytest.mark.parametrize("settings", [{"split": "train"}, {"negatives": "bm25"}])
+def test_files_have_neither_splits_nor_other_negatives(tmp_path, settings):
+    write_lines(tmp_path / "pairs.jsonl", [{"query": "q", "positive": "p"}])
+    with pytest.raises(TrainingError) as error:
+        read_examples(SourceConfig(str(tmp_path / "pairs.jsonl"), **settings), seed=0)
+    assert str(error.value) == f"{tmp_path}/pairs.jsonl: is no folder; split and negatives are for datasets"
 
 
 def test_a_query_without_a_positive(tmp_path):

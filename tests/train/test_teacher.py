@@ -78,6 +78,15 @@ def test_what_is_no_teacher(tmp_path):
     assert "\n" not in message
 
 
+def test_a_classifier_of_three_classes_is_no_teacher(tmp_path, checkpoints):
+    models.CrossEncoder(str(checkpoints.bert), num_labels=3).save_pretrained(str(tmp_path))
+    with pytest.raises(TrainingError) as error:
+        margins(TeacherConfig(str(tmp_path)), EXAMPLES)
+    assert str(error.value) == (
+        f"{tmp_path}: cannot be loaded as a teacher: it has 3 scores for a pair of texts, not one"
+    )
+
+
 def test_margins_are_learnt(tmp_path, checkpoints, bi_encoder):
     texts = sample_texts(16)
     lines = [

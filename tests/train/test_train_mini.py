@@ -3,13 +3,13 @@
 import gzip
 import importlib.util
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from tiny_training import write_dataset, write_lines
+from tiny_training import write_dataset
 
+from pyserini_compneg.models import read_checkpoint
 from pyserini_compneg.train import read_config
 
 SCRIPT = Path(__file__).parents[2] / "tools" / "train_mini.py"
@@ -28,33 +28,77 @@ def test_configurations_are_complete(mini, tmp_path, size):
     (tmp_path / "mini.yaml").write_text(mini.CONFIG.format(**mini.SIZES[size]))
     config = read_config(tmp_path / "mini.yaml")
     assert config.training.steps == mini.SIZES[size]["steps"]
-    assert [source.dataset for source in config.data] == ["filmsets", "pairs/train.jsonl.gz", "titles.jsonl"]
+    assert [source.dataset for source in config.data] == ["films.jsonl.gz", "pairs.jsonl.gz", "titles.jsonl.gz"]
 
 
-def test_all_is_gathered_in_one_folder(mini, tmp_path, request, capsys):
+@pytest.fixture
+def data(tmp_path):
+    """What the tool needs of the datasets: six films, of which one is judged for dev."""
+    folder = tmp_path / "data"
+    write_dataset(folder / "filmsets", 6)
+    lines = (folder / "filmsets" / "documents.jsonl").read_text().splitlines()
+    films = [json.loads(line) | {"title": f"t{i}"} for i, line in enumerate(lines)]
+    write_packed(folder / "filmsets" / "documents.jsonl.gz", films)
+    write_packed(folder / "pairs" / "train.jsonl.gz", [{"query": "q", "positive": "p"}])
+    query = (folder / "filmsets" / "train.jsonl").read_text().splitlines()[3]
+    (folder / "filmsets" / "dev.jsonl").write_text(f"{query}\n")
+    return folder
+
+
+def write_packed(path, lines):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode()))
+
+
+def packed_lines(path):
+    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+
+
+def test_all_is_gathered_in_one_folder(mini, tmp_path, data, request, capsys, monkeypatch):
     pytest.importorskip("torch", reason="weights are rewritten by torch")
-    data = tmp_path / "data"
-    write_dataset(data / "filmsets", 5)
-    films = [json.loads(line) | {"title": f"t{i}"} for i, line in enumerate((data / "filmsets/documents.jsonl").open())]
-    write_lines(data / "filmsets" / "documents.jsonl", films)
-    packed = [data / "filmsets" / "documents.jsonl", data / "scifact" / "corpus.jsonl", data / "pairs" / "train.jsonl"]
-    write_lines(packed[1], [{"_id": "1", "text": "a"}])
-    write_lines(packed[2], [{"query": "q", "positive": "p"}])
-    for path in packed:
-        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
-    shutil.copyfile(data / "filmsets" / "train.jsonl", data / "filmsets" / "dev.jsonl")
-    write_lines(data / "scifact" / "queries.jsonl", [{"_id": "1", "text": "a"}])
-    write_lines(data / "scifact" / "qrels" / "test.tsv", [])
-
     base = request.getfixturevalue("checkpoints").bert
+    monkeypatch.setattr(mini, "DEV_DOCUMENTS", 3)
     arguments = ["prepare", str(tmp_path / "mini"), "--data", str(data), "--base", str(base), "--size", "cpu"]
     assert mini.main(arguments) == 0
     assert capsys.readouterr().out.startswith(f"{tmp_path}/mini: ")
-    titles = [json.loads(line) for line in (tmp_path / "mini" / "titles.jsonl").open()]
-    assert sorted(pair["query"] for pair in titles) == [f"t{i}" for i in range(5)]
+    titles = packed_lines(tmp_path / "mini" / "titles.jsonl.gz")
+    assert sorted(pair["query"] for pair in titles) == [f"t{i}" for i in range(6)]
+    assert len(packed_lines(tmp_path / "mini" / "films.jsonl.gz")) == 6
+    kept = {film["docid"] for film in packed_lines(tmp_path / "mini" / "filmsets" / "documents.jsonl.gz")}
+    assert "d3" in kept
+    assert len(kept) in (2, 3)  # the judged one is perhaps among those drawn
     assert (tmp_path / "mini" / "base" / "config.json").is_file()
     assert mini.main(arguments) == 1
     assert capsys.readouterr().err == f"error: {tmp_path}/mini: exists already; name another folder\n"
+
+
+def test_it_is_trained_and_packed(mini, tmp_path, data, request, capsys, monkeypatch):
+    """What was packed is the same encoder, of half the size."""
+    pytest.importorskip("sentence_transformers", reason="training builds on sentence-transformers")
+    import torch
+
+    from pyserini_compneg.models.torch_model import TorchModel
+
+    base = request.getfixturevalue("checkpoints").bert
+    tiny = {"max_length": 32, "steps": 2, "batch_size": 4, "evaluate_every": 1, "negatives": "none"}
+    monkeypatch.setitem(mini.SIZES, "cpu", tiny)
+    place = tmp_path / "mini"
+    assert mini.main(["prepare", str(place), "--data", str(data), "--base", str(base), "--size", "cpu"]) == 0
+    assert mini.main(["pack", str(place)]) == 1
+    assert mini.main(["train", str(place)]) == 0
+    assert mini.main(["pack", str(place)]) == 0
+    out, err = capsys.readouterr()
+    assert out.endswith("train: done\n")
+    assert f"error: {place}/model: there is no model yet; run the stage train until it is done\n" in err
+    whole, packed = (read_checkpoint(place / name).document for name in ("model", "packed"))
+    assert packed.weights[0].stat().st_size < 0.55 * whole.weights[0].stat().st_size
+    ids = torch.tensor([[2, 30, 40, 3], [2, 50, 3, 0]])
+    with torch.no_grad():
+        ours, theirs = (
+            TorchModel(side).module(ids, torch.zeros_like(ids), (ids > 0).long()) for side in (packed, whole)
+        )
+    torch.testing.assert_close(ours, theirs, atol=0.02, rtol=0.02)
+    assert (theirs > 0).any()
 
 
 def test_stages_run_what_is_not_done(mini, tmp_path, monkeypatch, capsys):
@@ -75,12 +119,19 @@ def test_stages_run_what_is_not_done(mini, tmp_path, monkeypatch, capsys):
 
 
 def test_a_stage_that_takes_too_long_is_gone_on_with(mini, tmp_path, monkeypatch, capsys):
+    """Unless it would never come to an end."""
+    reached = tmp_path / "model.training" / "checkpoints" / "checkpoint-2" / "whole"
+
     def run(command, cwd, timeout):
+        reached.parent.mkdir(parents=True, exist_ok=True)
+        reached.touch()
         raise subprocess.TimeoutExpired(command, timeout)
 
     monkeypatch.setattr(mini.subprocess, "run", run)
     assert mini.main(["train", str(tmp_path)]) == 0
     assert capsys.readouterr().out == "train: not done yet; run it again\n"
+    assert mini.main(["train", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"error: {tmp_path}: no checkpoint was reached in 9 minutes; give more\n"
 
 
 def test_a_stage_that_fails_says_so(mini, tmp_path, monkeypatch, capsys):

@@ -9,7 +9,7 @@ import pytest
 from checkpoints import sample_texts
 from tiny_training import tiny_config, write_dataset, write_lines
 
-from pyserini_compneg.errors import OutputError, TrainingError
+from pyserini_compneg.errors import EncodingError, OutputError, TrainingError
 from pyserini_compneg.train.config import SourceConfig
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
@@ -20,11 +20,11 @@ from sentence_transformers import SparseEncoder  # noqa: E402
 
 from pyserini_compneg.models import Head, read_checkpoint  # noqa: E402
 from pyserini_compneg.models.torch_model import TorchModel  # noqa: E402
-from pyserini_compneg.train import train  # noqa: E402
+from pyserini_compneg.train import sparse_trainer, train, trained_folder  # noqa: E402
 from pyserini_compneg.train.encoder_module import EncoderModule  # noqa: E402
 from pyserini_compneg.train.masked_lm import load_base  # noqa: E402
 from pyserini_compneg.train.run import _outside  # noqa: E402
-from pyserini_compneg.train.sparse_trainer import SparseTrainer  # noqa: E402
+from pyserini_compneg.train.sparse_trainer import SparseTrainer, last_checkpoint  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +97,126 @@ def test_a_killed_training_goes_on_as_if_nothing_had_happened(
             assert torch.equal(tensor, theirs[name][key]), key
 
 
+@pytest.mark.parametrize("killed_at", [5, "the end"])
+def test_patience_is_not_forgotten_by_a_kill(tmp_path, checkpoints, dataset, monkeypatch, killed_at):
+    """Neither between two evaluations, nor when all is done but the folder of the model."""
+    config = tiny_config(checkpoints.bert, dataset, steps=40, learning_rate=0.0, patience=2)
+    whole = train(config, tmp_path / "whole")
+    step = SparseTrainer.training_step
+
+    def killed(self, *arguments, **more):
+        if self.state.global_step == killed_at:
+            raise KeyboardInterrupt
+        return step(self, *arguments, **more)
+
+    def unwritten(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SparseTrainer, "training_step", killed)
+        if killed_at == "the end":
+            patch.setattr(trained_folder, "write_layout", unwritten)
+        with pytest.raises((KeyboardInterrupt, OutputError)):
+            train(config, tmp_path / "m")
+    assert train(config, tmp_path / "m", resume=True) == whole
+    for name in ("m", "whole"):
+        log = json.loads((tmp_path / name / "training_log.json").read_text())["log"]
+        assert [entry["step"] for entry in log if "eval_recip_rank" in entry] == [2, 4, 6]
+
+
+def test_a_kill_while_old_checkpoints_are_deleted(tmp_path, checkpoints, dataset, monkeypatch):
+    """The new one is whole by then, and the old one is none any more."""
+    config = tiny_config(checkpoints.bert, dataset, dev=False, steps=6)
+
+    def half(folder, **_):
+        next(folder.glob("*.pt")).unlink()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sparse_trainer.shutil, "rmtree", half)
+        with pytest.raises(KeyboardInterrupt):
+            train(config, tmp_path / "m")
+    assert last_checkpoint(tmp_path / "m.training" / "checkpoints").name == "checkpoint-4"
+    (tmp_path / "m.training" / "checkpoints" / "checkpoint-4" / "whole").unlink()
+    assert last_checkpoint(tmp_path / "m.training" / "checkpoints") is None
+
+
+@pytest.fixture
+def killed_training(tmp_path, checkpoints, dataset, monkeypatch):
+    """The configuration of a training that was killed after its first checkpoint, and that checkpoint."""
+    shutil.copytree(dataset, tmp_path / "films")
+    config = tiny_config(checkpoints.bert, tmp_path / "films", steps=4)
+    step = SparseTrainer.training_step
+
+    def killed(self, *arguments, **more):
+        if self.state.global_step == 3:
+            raise KeyboardInterrupt
+        return step(self, *arguments, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SparseTrainer, "training_step", killed)
+        with pytest.raises(KeyboardInterrupt):
+            train(config, tmp_path / "m")
+    return config, tmp_path / "m.training" / "checkpoints" / "checkpoint-2"
+
+
+@pytest.mark.parametrize(
+    ("name", "left"),
+    [
+        ("state.pt", 1),
+        ("state.pt", 0.5),
+        ("optimizer.pt", 1),
+        ("scheduler.pt", 0.5),
+        ("rng_state.pth", 0),
+        ("trainer_state.json", 0.5),
+    ],
+)
+def test_damaged_checkpoints(tmp_path, killed_training, name, left):
+    """With a byte changed in the middle, or cut off."""
+    config, place = killed_training
+    content = bytearray((place / name).read_bytes())
+    content[len(content) // 2] ^= 255
+    (place / name).write_bytes(content[: int(left * len(content))])
+    with pytest.raises(TrainingError) as error:
+        train(config, tmp_path / "m", resume=True)
+    said = str(error.value)
+    assert said.startswith(f"{place}: is damaged (")
+    assert said.endswith("); delete this folder, and go on with --resume")
+    assert "\n" not in said
+
+
+def test_other_texts_are_no_resumption(tmp_path, killed_training):
+    config, _ = killed_training
+    documents = tmp_path / "films" / "documents.jsonl"
+    documents.write_text(documents.read_text().replace("film", "cake"))
+    with pytest.raises(TrainingError) as error:
+        train(config, tmp_path / "m", resume=True)
+    assert str(error.value) == (
+        f"{tmp_path}/m.training: was begun with other settings (texts of data); take them back, or start anew with "
+        "--overwrite alone"
+    )
+
+
+def test_another_base_of_the_same_name_is_no_resumption(tmp_path, killed_training, monkeypatch):
+    config, place = killed_training
+    state = torch.load(place / "state.pt")
+    torch.save(
+        {name: weight for name, weight in state.items() if not name.endswith("decoder.bias")}, place / "state.pt"
+    )
+    with pytest.raises(TrainingError, match=r"checkpoint-2: is of another model \(Missing key"):
+        train(config, tmp_path / "m", resume=True)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{"])
+def test_damaged_settings(tmp_path, killed_training, content):
+    config, place = killed_training
+    file = place.parents[1] / "training.json"
+    file.write_text(content)
+    with pytest.raises(TrainingError) as error:
+        train(config, tmp_path / "m", resume=True)
+    assert str(error.value) == f"{file}: is damaged; start anew with --overwrite alone"
+
+
 def test_other_settings_are_no_resumption(tmp_path, checkpoints, dataset, monkeypatch):
     def killed(self, *_, **__):
         raise KeyboardInterrupt
@@ -146,7 +266,8 @@ def test_a_loss_that_is_no_number_ends_it(tmp_path, checkpoints, dataset, monkey
     assert place.is_dir()
 
 
-def test_broken_weights_are_no_checkpoint(tmp_path, checkpoints, dataset, monkeypatch):
+@pytest.mark.parametrize("dev", [False, True])
+def test_broken_weights_are_no_checkpoint(tmp_path, checkpoints, dataset, monkeypatch, dev):
     step = SparseTrainer.training_step
 
     def breaking(self, model, *arguments, **more):
@@ -157,7 +278,7 @@ def test_broken_weights_are_no_checkpoint(tmp_path, checkpoints, dataset, monkey
 
     monkeypatch.setattr(SparseTrainer, "training_step", breaking)
     with pytest.raises(TrainingError) as error:
-        train(tiny_config(checkpoints.bert, dataset, dev=False, steps=6), tmp_path / "m")
+        train(tiny_config(checkpoints.bert, dataset, dev=dev, steps=6), tmp_path / "m")
     assert str(error.value) == (
         "weights of the model are no finite numbers after step 2; there is no checkpoint yet; lower "
         "training.learning_rate"
@@ -290,6 +411,35 @@ def test_a_trunk_that_lacks_weights_is_refused(tmp_path, checkpoints):
         TrainingError, match="owner/m: its weights lack bert.encoder.layer.1.*, which is no part of a head"
     ):
         load_base(tmp_path / "m", "owner/m", signed=False)
+
+
+@pytest.mark.parametrize("tokens", [900, 9000])
+def test_a_tokenizer_of_another_model_is_refused(tmp_path, checkpoints, tokens):
+    """Before the training, not when its model is used."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    shutil.copytree(checkpoints.bert, tmp_path / "m")
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    BertForMaskedLM(BertConfig(vocab_size=tokens, **sizes)).save_pretrained(tmp_path / "m")
+    with pytest.raises(EncodingError) as error:
+        load_base(tmp_path / "m", "owner/m", signed=False)
+    assert str(error.value) == (
+        f"owner/m: the tokenizer has 1,009 tokens, the model {tokens:,}; they are not of one model"
+    )
+
+
+def test_positions_of_padding_are_no_tokens(tmp_path, checkpoints):
+    """RoBERTa counts positions from behind that of padding."""
+    from transformers import RobertaConfig, RobertaForMaskedLM
+
+    shutil.copytree(checkpoints.bert, tmp_path / "m")
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    settings = RobertaConfig(vocab_size=1009, max_position_embeddings=34, pad_token_id=1, **sizes)
+    RobertaForMaskedLM(settings).save_pretrained(tmp_path / "m")
+    base = load_base(tmp_path / "m", "owner/m", signed=False)
+    EncoderModule(base, Head(), 32, None)
+    with pytest.raises(TrainingError, match="^model.max_length must be 32 or less for this model, got 33$"):
+        EncoderModule(base, Head(), 33, None)
 
 
 def test_a_new_head_matches_texts_by_their_words(trunk):

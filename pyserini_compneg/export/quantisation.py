@@ -1,0 +1,127 @@
+"""Eight bits for an exported model: its matrix products, and the table of its input embeddings.
+
+onnxruntime rounds the matrix products. It would keep the embeddings, half of a small model, in 32 bits, and those of a
+tied decoder, which are the same numbers, once more in 8. Here one table is kept, which both take.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_LARGEST = 127
+_TABLE, _SCALES = "embeddings_int8", "embeddings_scales"
+
+
+def quantised(dense: Path, path: Path, token_ids: str) -> Any:
+    """A model in int8.
+
+    Matrix products are of whole numbers, with a scale for each column of the weights and, found on the way, one for the
+    activations (dynamic quantisation). Embeddings have a scale for each token; where the decoder is tied to them, its
+    weights are these.
+
+    Args:
+        dense: An ONNX file in fp32.
+        path: A file to work with.
+        token_ids: The name of the input that picks embeddings.
+    """
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    graph = onnx.load(dense).graph
+    tables = _embeddings(graph, token_ids)
+    tied = {name: _tied(graph, values) for name, values in tables.items()}
+    quantize_dynamic(
+        dense, path, weight_type=QuantType.QInt8, per_channel=True, op_types_to_quantize=["MatMul", "Gemm"]
+    )
+    model = onnx.load(path)
+    for name, values in tables.items():
+        _round_embeddings(model.graph, name, values, tied[name])
+    return model
+
+
+def rounded(table: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Whole numbers of −127 to 127 for the rows of a table, and what each row is multiplied by.
+
+    >>> rounded(np.array([[0.5, -1.27], [0.0, 0.0]], np.float32))[0].tolist()
+    [[50, -127], [0, 0]]
+    """
+    scales = np.abs(table).max(1) / np.float32(_LARGEST)
+    scales[scales == 0] = 1
+    return np.rint(table / scales[:, None]).astype(np.int8), scales
+
+
+def _embeddings(graph: Any, token_ids: str) -> dict[str, NDArray[np.float32]]:
+    """The tables that tokens pick their embeddings from, by the names of the initialisers."""
+    from onnx import numpy_helper
+
+    names = {node.input[0] for node in graph.node if node.op_type == "Gather" and node.input[1] == token_ids}
+    return {entry.name: numpy_helper.to_array(entry) for entry in graph.initializer if entry.name in names}
+
+
+def _tied(graph: Any, table: NDArray[np.float32]) -> dict[str, int]:
+    """The weights of matrix products that are the table, one part after the other, and each part's first row."""
+    from onnx import numpy_helper
+
+    weights = {entry.name: entry for entry in graph.initializer if entry.dims[:1] == [table.shape[1]]}
+    parts: dict[str, int] = {}
+    start = 0
+    for node in graph.node:
+        if node.op_type != "MatMul" or node.input[1] not in weights:
+            continue
+        part = numpy_helper.to_array(weights[node.input[1]]).T
+        if np.array_equal(part, table[start : start + len(part)]):
+            parts[node.input[1]] = start
+            start += len(part)
+    return parts
+
+
+def _round_embeddings(graph: Any, name: str, values: NDArray[np.float32], tied: dict[str, int]) -> None:
+    """Puts the table in 8 bits in place of the one in 32, and of the decoder's weights."""
+    from onnx import helper, numpy_helper
+
+    table, scales = rounded(values)
+    sizes = {}
+    for entry in graph.initializer:
+        weights = entry.name.removesuffix("_scale")
+        if weights in tied and entry.name != weights:
+            first, count = tied[weights], entry.dims[0]
+            entry.CopyFrom(numpy_helper.from_array(scales[first : first + count], entry.name))
+            sizes[weights] = count
+    replaced = {name, *(f"{weights}_quantized" for weights in tied)}
+    kept = [entry for entry in graph.initializer if entry.name not in replaced]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+    graph.initializer.extend([numpy_helper.from_array(table, _TABLE), numpy_helper.from_array(scales, _SCALES)])
+
+    nodes = []
+    for weights, first in tied.items():  # constants, which onnxruntime computes once, when it loads the model
+        bounds = [f"{weights}_first", f"{weights}_end"]
+        for bound, place in zip(bounds, (first, first + sizes[weights]), strict=True):
+            graph.initializer.append(numpy_helper.from_array(np.array([place]), bound))
+        nodes.append(helper.make_node("Slice", [_TABLE, *bounds], [f"{weights}_rows"]))
+        nodes.append(helper.make_node("Transpose", [f"{weights}_rows"], [f"{weights}_quantized"], perm=[1, 0]))
+    graph.initializer.append(numpy_helper.from_array(np.array([-1]), f"{_SCALES}_axis"))
+    for node in graph.node:
+        nodes.extend(_picked(node) if node.op_type == "Gather" and node.input[0] == name else [node])
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def _picked(gather: Any) -> list[Any]:
+    """The embeddings of tokens, by their numbers and scales."""
+    from onnx import TensorProto, helper
+
+    ids, (picked,) = gather.input[1], gather.output
+    return [
+        helper.make_node("Gather", [_TABLE, ids], [f"{picked}_int8"], axis=0),
+        helper.make_node("Cast", [f"{picked}_int8"], [f"{picked}_whole"], to=TensorProto.FLOAT),
+        helper.make_node("Gather", [_SCALES, ids], [f"{picked}_scales"], axis=0),
+        helper.make_node("Unsqueeze", [f"{picked}_scales", f"{_SCALES}_axis"], [f"{picked}_scales_wide"]),
+        helper.make_node("Mul", [f"{picked}_whole", f"{picked}_scales_wide"], [picked]),
+    ]
