@@ -1,6 +1,6 @@
 r"""Set identities that bring an expression into the form that vectors can express best.
 
-Each function is pure and keeps the set that an expression means:
+All functions are pure, and these keep the set that an expression means:
 
 - ``alternatives``: (A ∪ B) ∪ C = A ∪ B ∪ C.
 - ``conjunction``: every tree of ∩ and \ is ⋂ Aᵢ \ ⋃ Bⱼ, because
@@ -106,6 +106,23 @@ def holds_difference(expression: Expression) -> bool:
             return any(map(holds_difference, operands))
         case Difference():
             return True
+
+
+def without_differences(expression: Expression) -> Expression:
+    r"""What the expression wants: the left side in the place of every difference.
+
+    >>> without_differences(Union((Atom("bats"), Difference(Atom("birds"), Atom("parrots")))))
+    Union(operands=(Atom(text='bats'), Atom(text='birds')))
+    """
+    match expression:
+        case Atom():
+            return expression
+        case Union(operands):
+            return Union(tuple(map(without_differences, operands)))
+        case Intersection(operands):
+            return Intersection(tuple(map(without_differences, operands)))
+        case Difference(left, _):
+            return without_differences(left)
 
 
 def positive_atoms(expressions: Iterable[Expression]) -> Iterator[str]:

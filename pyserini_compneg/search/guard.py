@@ -3,7 +3,8 @@
 What a text excludes may be misread, and what is wanted may be about the very thing that is excluded. So of each query
 with an exclusion the first documents of its whole wording and of what it wants alone stay among the first ten, at their
 end if their own scores do not bring them there. A page that a reranker or a person reads then misses nothing that the
-plain text would have found at its top; the price is that excluded documents may stand at the page's end.
+plain text would have found at its top; the price is that excluded documents may stand at the page's end. The first k
+documents are the same whatever k.
 
 It is this project's, not the paper's.
 """
@@ -11,14 +12,11 @@ It is this project's, not the paper's.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
 from pyserini_compneg.compose import Operators, ScoringNode, query_line
 from pyserini_compneg.compose.batch import topic_query
-from pyserini_compneg.compose.rewrite import holds_difference
+from pyserini_compneg.compose.rewrite import holds_difference, without_differences
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.search.run_writer import Hit
@@ -28,7 +26,7 @@ GUARDED = 5
 PAGE = 10
 """So many first documents of either ranking stay among so many; the five were chosen on the dev split of ExcluIR."""
 
-_WHOLE: dict[str, Any] = dict.fromkeys(("union", "intersection", "difference"), "vanilla")
+_WHOLE = Operators(union="vanilla", intersection="vanilla", difference="vanilla")
 
 
 def search_guarded(
@@ -52,24 +50,25 @@ def search_guarded(
 
     Raises:
         CompNegError: As ``batch_search``.
+        ValueError: Likewise.
     """
     operators = operators or searcher.operators
     nodes = searcher.compose([topic_query(topic) for topic in topics], operators)
-    hits = searcher.batch_search(nodes, [topic.qid for topic in topics], max(k, PAGE), threads)
-    excluding = [topic for topic in topics if topic.expression is not None and holds_difference(topic.expression)]
-    wanted = searcher.compose(list(map(topic_query, excluding)), replace(operators, difference="ignore"))
-    whole = searcher.compose(
-        [Atom(topic.text) if topic.decomposition else topic_query(topic) for topic in excluding], Operators(**_WHOLE)
-    )
-    firsts = zip(_first(searcher, whole, threads), _first(searcher, wanted, threads), strict=True)
-    kept = [list(dict.fromkeys([*of_whole, *of_wanted])) for of_whole, of_wanted in firsts]
-    composed = {topic.qid: node for topic, node in zip(topics, nodes, strict=True)}
-    scores = searcher.batch_score([composed[topic.qid] for topic in excluding], kept, threads)
-    for topic, docids, values in zip(excluding, kept, scores, strict=True):
-        best_first = sorted(
-            zip(docids, values, strict=True), key=lambda pair: -math.inf if pair[1] is None else pair[1]
-        )
-        hits[topic.qid] = guarded(hits[topic.qid], [docid for docid, _ in reversed(best_first)])
+    enough = max(k, PAGE) if k > 0 else k  # what is no number of hits is refused there
+    hits = searcher.batch_search(nodes, [topic.qid for topic in topics], enough, threads)
+    excluding = [
+        (topic, node, topic.expression)
+        for topic, node in zip(topics, nodes, strict=True)
+        if topic.expression is not None and holds_difference(topic.expression)
+    ]
+    wordings = [Atom(topic.text) if topic.decomposition else query for topic, _, query in excluding]
+    whole = _first(searcher, searcher.compose(wordings, _WHOLE), threads)
+    parts = [without_differences(query) for _, _, query in excluding]
+    wanted = _first(searcher, searcher.compose(parts, operators), threads)
+    kept = [list(dict.fromkeys([*by_wording, *by_part])) for by_wording, by_part in zip(whole, wanted, strict=True)]
+    scores = searcher.batch_score([node for _, node, _ in excluding], kept, threads)
+    for (topic, _, _), docids, values in zip(excluding, kept, scores, strict=True):
+        hits[topic.qid] = guarded(hits[topic.qid], _best_first(docids, values))
     return {qid: ranked[:k] for qid, ranked in hits.items()}
 
 
@@ -81,7 +80,7 @@ def guarded(hits: Sequence[Hit], kept: Sequence[str]) -> list[Hit]:
 
     Args:
         hits: The ranking, best first.
-        kept: At most ``PAGE`` docids, best first.
+        kept: At most ``PAGE`` docids, all different, best first.
 
     >>> ranking = [Hit(name, 20.0 - place) for place, name in enumerate("abcdefghijklm")]
     >>> " ".join(f"{hit.docid}{hit.score:g}" for hit in guarded(ranking, ["m", "j"]))
@@ -89,7 +88,7 @@ def guarded(hits: Sequence[Hit], kept: Sequence[str]) -> list[Hit]:
     """
     page = hits[:PAGE]
     on_page = {hit.docid for hit in page}
-    missing = [docid for docid in dict.fromkeys(kept) if docid not in on_page]
+    missing = [docid for docid in kept if docid not in on_page]
     able = [hit for hit in page if hit.docid not in kept]
     yielding = able[len(able) - max(0, len(page) + len(missing) - PAGE) :]
     score = yielding[0].score if yielding else min((hit.score for hit in page), default=0.0)
@@ -101,9 +100,15 @@ def guarded(hits: Sequence[Hit], kept: Sequence[str]) -> list[Hit]:
     return [hit._replace(score=score) for hit, score in zip(ranking, scores, strict=True)]
 
 
-def _falling(score: float | None) -> float:
-    """A key that sorts scores from the best to those of documents that do not match."""
-    return math.inf if score is None else -score
+def _best_first(docids: Sequence[str], scores: Sequence[float | None]) -> list[str]:
+    """Documents by their scores, equal ones by ascending docid; in their own order, last, those that do not match.
+
+    >>> _best_first(["c", "b", "x", "a"], [1.0, 1.0, None, 2.0])
+    ['a', 'b', 'c', 'x']
+    """
+    ranked = sorted((-score, docid) for docid, score in zip(docids, scores, strict=True) if score is not None)
+    others = [docid for docid, score in zip(docids, scores, strict=True) if score is None]
+    return [*(docid for _, docid in ranked), *others]
 
 
 def _first(searcher: SignedImpactSearcher, nodes: Sequence[ScoringNode], threads: int) -> list[Sequence[str]]:

@@ -1,19 +1,24 @@
 """The guard of the first page."""
 
+import itertools
 import json
+import struct
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lookup_encoder import LookupEncoder
+from pair_index import write
 
 from pyserini_compneg.compose import Operators
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.decompose import decompose
-from pyserini_compneg.expression import parse
+from pyserini_compneg.expression import Atom, parse, verbalise
 from pyserini_compneg.index import build_index
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 from pyserini_compneg.search.__main__ import main
 from pyserini_compneg.search.guard import GUARDED, PAGE, guarded, search_guarded
+from pyserini_compneg.search.run_writer import printed_scores
 
 NAMES = [f"n{number:02}" for number in range(40)]
 
@@ -21,7 +26,7 @@ NAMES = [f"n{number:02}" for number in range(40)]
 @given(
     ranking=st.lists(st.sampled_from(NAMES), unique=True, max_size=30),
     scores=st.lists(st.sampled_from([-2.0, 0.0, 0.5, 1.0, 7.0]), min_size=30, max_size=30),
-    kept=st.lists(st.sampled_from(NAMES), max_size=PAGE),
+    kept=st.lists(st.sampled_from(NAMES), unique=True, max_size=PAGE),
 )
 def test_the_page_holds_what_is_kept_and_else_the_ranking(ranking, scores, kept):
     hits = [Hit(docid, score) for docid, score in zip(ranking, sorted(scores, reverse=True), strict=False)]
@@ -31,7 +36,7 @@ def test_the_page_holds_what_is_kept_and_else_the_ranking(ranking, scores, kept)
     assert sorted(names) == sorted({*ranking, *kept})
     assert all(before.score >= after.score for before, after in zip(result, result[1:], strict=False))
     moved = [hit.docid for hit in result if hit.extra]
-    assert set(moved) == set(kept) - set(ranking[:PAGE])
+    assert moved == [docid for docid in kept if docid not in ranking[:PAGE]]
     stayed = [docid for docid in names if docid not in moved]
     if moved:
         on_page = [docid for docid in names[:PAGE] if docid not in moved]
@@ -87,8 +92,77 @@ def test_queries_without_an_exclusion_are_left_alone(index):
 def test_what_finds_nothing_gets_what_the_whole_wording_finds(index):
     with SignedImpactSearcher(index) as searcher:
         hits = search_guarded(searcher, [Topic("1", "x", parse("unicorn NOT sperm"))], 30)["1"]
-    assert {hit.docid for hit in hits} == {"s0", "s1", "s2"}
-    assert {hit.score for hit in hits} == {0.0}
+        wording = searcher.search("sperm", 30)
+    assert [(hit.docid, hit.score) for hit in hits] == [(hit.docid, 0.0) for hit in wording]
+    assert len({hit.score for hit in wording}) == len(wording) == 3
+
+
+EXPRESSIONS = [
+    "whale NOT sperm",
+    "whale OR (sea NOT sperm)",
+    "(whale NOT sperm) AND (sea NOT unicorn)",
+    "sperm NOT (whale OR sea)",
+    "whale NOT (sperm NOT sea)",
+    "unicorn NOT sperm",
+    "unicorn NOT dragon",
+    "whale NOT whale",
+    "whale AND sea",
+]
+
+
+@pytest.mark.parametrize("operators", [Operators(), Operators(difference="damped"), Operators(union="vanilla")])
+def test_neither_hits_nor_threads_nor_what_else_is_asked_change_a_ranking(index, operators):
+    topics = [Topic(str(number), text, parse(text)) for number, text in enumerate(EXPRESSIONS)]
+    with SignedImpactSearcher(index, operators=operators) as searcher:
+        rankings = search_guarded(searcher, topics, 1000)
+        assert any(hit.extra for ranked in rankings.values() for hit in ranked)
+        for k in (1, 2, GUARDED, PAGE - 1, PAGE, PAGE + 1, 20):
+            expected = {qid: ranked[:k] for qid, ranked in rankings.items()}
+            assert search_guarded(searcher, topics, k, threads=2) == expected
+            assert search_guarded(searcher, topics[1:2], k) == {"1": expected["1"]}
+        with pytest.raises(ValueError, match="k and threads must be 1 or more, got k=0, threads=1"):
+            search_guarded(searcher, topics, 0)
+
+
+def test_a_run_and_trec_eval_have_the_same_order(index):
+    with SignedImpactSearcher(index) as searcher:
+        hits = search_guarded(searcher, [Topic("1", "x", parse("whale NOT sperm"))], 30)["1"]
+    printed = [struct.unpack("f", struct.pack("f", score))[0] for score in printed_scores(hits)]
+    assert any(hit.extra for hit in hits)
+    assert all(before > after for before, after in itertools.pairwise(printed))
+
+
+def test_what_is_wanted_is_found_without_the_exclusion_s_words(index):
+    """Also where a union is searched by its wording, which has them."""
+    operators = Operators(union="vanilla", difference="subtraction")
+    with SignedImpactSearcher(index, operators=operators) as searcher:
+        hits = search_guarded(searcher, [Topic("1", "x", parse("unicorn OR (whale NOT (sperm OR sea))"))], PAGE)["1"]
+        wanted = first(searcher, "unicorn OR whale", operators)
+        assert not set(wanted) <= set(first(searcher, "unicorn OR (whale NOT (sperm OR sea))", operators))
+    assert set(wanted) <= {hit.docid for hit in hits}
+
+
+def test_documents_of_negative_weights(tmp_path):
+    vectors = {f"d{number:02}": {"whale": 20 - number, "sperm": 2 * number - 9} for number in range(20)}
+    wording = verbalise(parse("whale NOT sperm"))
+    atoms = {"whale": {"whale": 1.0}, "sperm": {"sperm": 5.0}, wording: {"sperm": 1.0, "unicorn": -1.0}}
+    folder = write(tmp_path / "index", vectors, signed=True)
+    with SignedImpactSearcher(folder, LookupEncoder(atoms)) as searcher:
+        hits = search_guarded(searcher, [Topic("1", "x", parse("whale NOT sperm"))], 30)["1"]
+        plain = searcher.search("whale NOT sperm", 30)
+        kept = {*first(searcher, "whale"), *first(searcher, Atom(wording))}
+    assert kept == {f"d{number:02}" for number in (0, 1, 2, 3, 4, 15, 16, 17, 18, 19)}
+    assert {hit.docid for hit in hits[:PAGE]} == kept
+    assert hits == guarded(plain, [hit.docid for hit in plain if hit.docid in kept])
+
+
+def test_in_an_index_of_less_than_a_page_what_is_kept_follows_the_ranking(tmp_path):
+    folder = write(tmp_path / "index", {"a": {"A": 1, "B": 3}, "b": {"A": 2}, "c": {"B": 2}})
+    atoms = {"A": {"A": 1.0}, "B": {"B": 1.0}, verbalise(parse("A NOT B")): {"B": 1.0}}
+    with SignedImpactSearcher(folder, LookupEncoder(atoms)) as searcher:
+        hits = search_guarded(searcher, [Topic("1", "x", parse("A NOT B"))])["1"]
+        plain = searcher.search("A NOT B")
+    assert hits == [*plain, Hit("c", plain[-1].score, {"guarded": True})]
 
 
 def test_the_command(index, tmp_path, capfd):
