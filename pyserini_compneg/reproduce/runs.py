@@ -45,7 +45,10 @@ def kept_run(
     Returns:
         The file, and whether it was there.
     """
-    asked = [[topic.qid, str(topic.expression), topic.composed] for topic in topics]
+    asked = [
+        [topic.qid, str(topic.expression), topic.composed, topic.text if topic.decomposition else None]
+        for topic in topics
+    ]
     key = digest_of(json.dumps([depends_on, hits, asked], sort_keys=True, ensure_ascii=False))
     path = folder / RUNS / f"{slug(name)}-{key}.txt"
     proof = folder / CHECKSUMS / f"{path.stem}.sha256"

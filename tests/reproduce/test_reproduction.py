@@ -9,6 +9,7 @@ from film_set import write_film_set
 
 from pyserini_compneg.datasets import open_dataset
 from pyserini_compneg.datasets.topics import Topic
+from pyserini_compneg.decompose import decompose
 from pyserini_compneg.errors import IndexFormatError, MeasureError, OutputError, ProtocolError
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.runs import read_run
@@ -18,6 +19,8 @@ from pyserini_compneg.reproduce.experiment import Engine, read_topics_as
 from pyserini_compneg.reproduce.protocol_file import read_protocol
 from pyserini_compneg.reproduce.reproduction import reproduce
 from pyserini_compneg.reproduce.results import as_json, write_results
+from pyserini_compneg.reproduce.runs import kept_run
+from pyserini_compneg.search import Hit
 
 PROTOCOL = """
 title: Two sections
@@ -155,6 +158,24 @@ def test_a_run_without_its_proof_is_made_again(run, tmp_path, lost):
     proofs[0].unlink() if lost is None else proofs[0].write_text(lost)
     assert run().runs_made == 1
     assert run().runs_made == 0
+
+
+def test_a_run_of_other_wordings_is_another_run(tmp_path):
+    """Of which the guard searches those that were decomposed, whatever they were read as."""
+
+    def asked(text):
+        reading = decompose(text)
+        return [Topic("1", text, reading.expression, decomposition=reading)]
+
+    def search(topics, hits):
+        return {topic.qid: [Hit(topic.text.replace(" ", "-"), 1.0)] for topic in topics}
+
+    texts = ["spy films but not comedies", "spy films other than comedies"]
+    made = [kept_run(tmp_path, "guarded", {}, asked(text), search, 10) for text in texts]
+    assert asked(texts[0])[0].expression == asked(texts[1])[0].expression
+    assert [was_there for _, was_there in made] == [False, False]
+    assert [path.read_text().split()[2] for path, _ in made] == [text.replace(" ", "-") for text in texts]
+    assert kept_run(tmp_path, "guarded", {}, asked(texts[0]), search, 10) == (made[0][0], True)
 
 
 def test_checksums_are_those_of_sha256sum(run, tmp_path):
