@@ -40,9 +40,9 @@ def find_clauses(tokens: Tokens, protected: bytearray, sentences: Sequence[Sente
     verbs = bytearray(len(tokens))
     for token, word in enumerate(tokens.words):
         if not protected[token]:
-            past = word in lists["past"] or (word.endswith("ed") and len(word) > 4)
-            capital = tokens.text[tokens.starts[token]].isupper()
-            verbs[token] = word in lists["auxiliary"] or (past and not capital)
+            verbs[token] = word in lists["auxiliary"] or (
+                language.is_past(word) and not tokens.text[tokens.starts[token]].isupper()
+            )
     after_verb = bytearray(len(tokens))
     for sentence in sentences:
         after = sentence.kind != "question"

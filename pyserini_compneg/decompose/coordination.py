@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pyserini_compneg.decompose.language import CueGroup, Language, match_patterns
+from pyserini_compneg.decompose.language import CueGroup, Language
 from pyserini_compneg.decompose.tokens import Tokens
 
 _MOST_OPERANDS = 20
 _MOST_MODIFIERS = 2
 _MOST_ALTERNATIVE_WORDS = 5
+_MOST_BARE_WORDS = 3
 
 Run = tuple[int, int]
 """Tokens from one up to another."""
@@ -53,11 +54,11 @@ def join(tokens: Tokens, run: Run, protected: bytearray, kind: str, language: La
     """
     cues = [] if kind == "statement" else _also(tokens, run, protected, kind, language)
     if not cues or len(cues) >= _MOST_OPERANDS:
-        return _union(tokens, run, protected, kind) or (run,)
+        return _union(tokens, run, protected, kind, language) or (run,)
     operands: list[Joined | tuple[Run, ...]] = []
     edges = [(run[0], run[0]), *(cue for cue, _ in cues), (run[1], run[1])]
     for (_, start), (end, _) in zip(edges, edges[1:], strict=False):
-        operands += _operands(tokens, (start, end), protected, kind)
+        operands += _operands(tokens, (start, end), protected, kind, language)
     confidence = min(group.confidence for _, group in cues)
     return Joined("intersection", tuple(operands), cues[0][0], confidence)
 
@@ -67,42 +68,42 @@ def _also(tokens: Tokens, run: Run, protected: bytearray, kind: str, language: L
     found: list[tuple[Run, CueGroup]] = []
     token = run[0] + 1
     while token < run[1]:
-        end = token
-        for pattern, match in () if protected[token] else match_patterns(language.also, tokens, token):
-            if kind in pattern.group.kinds:
-                place = match.end("end") if "end" in pattern.expression.groupindex else match.end()
-                while end < run[1] and tokens.starts[end] < place:
-                    end += 1
-                if end < run[1]:
-                    found.append(((token, end), pattern.group))
+        step = 1
+        for wording, group in () if protected[token] else language.also.at(tokens.words, token):
+            if kind in group.kinds:
+                if token + wording.length < run[1]:
+                    found.append(((token, token + wording.length), group))
+                step = wording.length + 1  # something stands between two of them
                 break
-        token = max(end, token) + 1
+        token += step
     return found
 
 
-def _operands(tokens: Tokens, run: Run, protected: bytearray, kind: str) -> list[Joined | tuple[Run, ...]]:
+def _operands(
+    tokens: Tokens, run: Run, protected: bytearray, kind: str, language: Language
+) -> list[Joined | tuple[Run, ...]]:
     """What stands between two such cues: "both A and B" is two operands."""
-    if tokens.words[run[0]] == "both" and run[1] - run[0] > 1:
+    if tokens.words[run[0]] in language.words["both"] and run[1] - run[0] > 1:
         run = (run[0] + 1, run[1])
-        split = _and(tokens, run, protected)
+        split = _and(tokens, run, protected, language)
         if split is not None:
             return [((run[0], split),), ((split + 1, run[1]),)]
-    return [_union(tokens, run, protected, kind) or (run,)]
+    return [_union(tokens, run, protected, kind, language) or (run,)]
 
 
-def _and(tokens: Tokens, run: Run, protected: bytearray) -> int | None:
+def _and(tokens: Tokens, run: Run, protected: bytearray, language: Language) -> int | None:
     """The "and" between two that are alike; the first where none are."""
-    places = [token for token in _words(tokens, run, protected, "and") if run[0] < token < run[1] - 1]
+    places = [token for token in _words(tokens, run, protected, language.words["and"]) if run[0] < token < run[1] - 1]
     for token in places:
         if tokens.words[token - 1] == tokens.words[run[1] - 1]:
             return token
     return places[0] if places else None
 
 
-def _union(tokens: Tokens, run: Run, protected: bytearray, kind: str) -> Joined | None:
+def _union(tokens: Tokens, run: Run, protected: bytearray, kind: str, language: Language) -> Joined | None:
     if kind not in ("request", "phrase"):
         return None
-    places = list(_words(tokens, run, protected, "or"))
+    places = list(_words(tokens, run, protected, language.words["or"]))
     if not places or len(places) >= _MOST_OPERANDS:
         return None
     start = run[0]
@@ -111,20 +112,24 @@ def _union(tokens: Tokens, run: Run, protected: bytearray, kind: str) -> Joined 
         segments.append((start, place))
         start = place + 1
     segments = _with_commas(tokens, segments, protected)
-    if segments and tokens.words[segments[0][0]] == "either" and segments[0][1] - segments[0][0] > 1:
+    if segments and tokens.words[segments[0][0]] in language.words["either"] and segments[0][1] - segments[0][0] > 1:
         segments[0] = (segments[0][0] + 1, segments[0][1])
     if any(
         start >= end or not tokens.is_word(end - 1) and tokens.words[end - 1] not in "\"')." for start, end in segments
     ):
         return None
     cue = (places[0], places[0] + 1)
-    if _are_alike(tokens, segments):
-        return Joined("union", tuple((segment,) for segment in segments), cue, 0.9)
-    return _with_head_after(tokens, segments, cue) or _with_head_before(tokens, segments, cue)
+    if not _share_a_word(tokens, segments):
+        with_head = _with_head_before(tokens, segments, cue, language) or _with_head_after(
+            tokens, segments, cue, language
+        )
+        if with_head or not all(language.is_plural(tokens.words[end - 1]) for _, end in segments):
+            return with_head
+    return Joined("union", tuple((segment,) for segment in segments), cue, 0.9)
 
 
-def _words(tokens: Tokens, run: Run, protected: bytearray, word: str) -> Iterator[int]:
-    return (token for token in range(*run) if tokens.words[token] == word and not protected[token])
+def _words(tokens: Tokens, run: Run, protected: bytearray, words: frozenset[str]) -> Iterator[int]:
+    return (token for token in range(*run) if tokens.words[token] in words and not protected[token])
 
 
 def _with_commas(tokens: Tokens, segments: Sequence[Run], protected: bytearray) -> list[Run]:
@@ -142,45 +147,67 @@ def _with_commas(tokens: Tokens, segments: Sequence[Run], protected: bytearray) 
     return pieces
 
 
-def _are_alike(tokens: Tokens, segments: Sequence[Run]) -> bool:
-    words = tokens.words
-    if len({words[start] for start, _ in segments}) == 1 and all(end - start > 1 for start, end in segments):
-        return True
-    if len({words[end - 1] for _, end in segments}) == 1:
-        return all(end - start > 1 for start, end in segments)
-    return all(_is_plural(words[end - 1]) for _, end in segments)
+def _share_a_word(tokens: Tokens, segments: Sequence[Run]) -> bool:
+    """Whether all begin, or all end, with the same word and have others."""
+    return all(end - start > 1 for start, end in segments) and (
+        len({tokens.words[start] for start, _ in segments}) == 1
+        or len({tokens.words[end - 1] for _, end in segments}) == 1
+    )
 
 
-def _with_head_after(tokens: Tokens, segments: Sequence[Run], cue: Run) -> Joined | None:
+def _with_head_after(tokens: Tokens, segments: Sequence[Run], cue: Run, language: Language) -> Joined | None:
     """Two modifiers of one plural head: "French or Italian comedies"."""
     *others, last = segments
     length = last[1] - last[0]
     modifiers = min(max(end - start for start, end in others), length - 1)
-    if modifiers < 1 or not _is_plural(tokens.words[last[1] - 1]) or length - modifiers > 3:
+    if modifiers < 1 or not language.is_plural(tokens.words[last[1] - 1]) or length - modifiers > 3:
         return None
-    if any(end - start > _MOST_MODIFIERS or _is_plural(tokens.words[end - 1]) for start, end in others):
+    if any(end - start > _MOST_MODIFIERS or language.is_plural(tokens.words[end - 1]) for start, end in others):
         return None
-    if any(tokens.words[token] in ("of", "in", "by", "with", "the", "to") for run in segments for token in range(*run)):
+    if any(tokens.words[token] in language.words["structure"] for run in segments for token in range(*run)):
         return None
     head = (last[0] + modifiers, last[1])
     return Joined("union", (*((other, head) for other in others), (last,)), cue, 0.8)
 
 
-def _with_head_before(tokens: Tokens, segments: Sequence[Run], cue: Run) -> Joined | None:
-    """Two names after one preposition or participle: "films set in France or Italy"."""
+def _with_head_before(tokens: Tokens, segments: Sequence[Run], cue: Run, language: Language) -> Joined | None:
+    """What comes after one preposition or participle: "films set in France or Italy", "books about cats or dogs"."""
     first, *others = segments
-    if any(end - start > _MOST_ALTERNATIVE_WORDS or not tokens.is_name(start) for start, end in others):
-        return None
-    name = first[1]
-    while name > first[0] and (tokens.is_name(name - 1) or tokens.words[name - 1] in ("the", "of", "'")):
-        name -= 1
-    if tokens.words[name : name + 1] == ["of"]:
-        name += 1
-    if not first[0] < name < first[1]:
+    name = _last_name(tokens, first, language) if tokens.is_name(others[0][0]) else None
+    name = _after_preposition(tokens, first, language) if name is None else name
+    if name is None or not first[0] < name < first[1] or not _fit(tokens, (name, first[1]), others, language):
         return None
     head = (first[0], name)
     return Joined("union", ((first,), *((head, other) for other in others)), cue, 0.8)
 
 
-def _is_plural(word: str) -> bool:
-    return len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is", "'s"))
+def _last_name(tokens: Tokens, run: Run, language: Language) -> int | None:
+    """Where the name at the end of a run begins; None if there is none."""
+    name, inside = run[1], language.words["in_name"]
+    while name > run[0] and (tokens.is_name(name - 1) or tokens.words[name - 1] in inside):
+        name -= 1
+    while name < run[1] and tokens.words[name] in language.words["preposition"]:
+        name += 1
+    return name if name < run[1] else None
+
+
+def _after_preposition(tokens: Tokens, run: Run, language: Language) -> int | None:
+    """Where the few words after a preposition at the end of a run begin; None if it does not end so."""
+    for token in range(run[1] - 2, max(run[0], run[1] - 2 - _MOST_BARE_WORDS), -1):
+        if tokens.words[token] in language.words["preposition"]:
+            return token + 1
+    return None
+
+
+def _fit(tokens: Tokens, last: Run, others: Sequence[Run], language: Language) -> bool:
+    """Whether alternatives are of one kind: all of them names, or each a few words without structure of their own."""
+    if all(tokens.is_name(start) for start, _ in others):
+        return any(map(tokens.is_name, range(*last))) and all(
+            end - start <= _MOST_ALTERNATIVE_WORDS for start, end in others
+        )
+    return not any(
+        tokens.is_name(start)
+        or end - start > _MOST_BARE_WORDS
+        or not language.words["structure"].isdisjoint(tokens.words[start:end])
+        for start, end in (last, *others)
+    )

@@ -17,6 +17,9 @@ from pyserini_compneg.decompose.wanted import find_wanted
 from pyserini_compneg.errors import DecompositionError
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union
 
+_ABSENCE = "absence"
+"""The kind of exclusions whose cues begin many titles: "Without Remorse"."""
+
 
 def decompose(text: str, language: Language | None = None) -> Decomposition:
     """Reads a plain text as an expression, by the cues that say what is excluded, and what is joined how.
@@ -39,8 +42,8 @@ def decompose(text: str, language: Language | None = None) -> Decomposition:
     if not text.strip():
         raise DecompositionError(f"the text is blank, got {text!r}; give words to search for")
     language = language or load_language()
-    tokens = tokenise(text)
-    if not tokens:
+    tokens = tokenise(text, language.spellings)
+    if not _says_something(tokens, language):
         return undivided(text)
     protected = protect(tokens, language)
     sentences = split_sentences(tokens, protected, language)
@@ -62,10 +65,21 @@ def decompose(text: str, language: Language | None = None) -> Decomposition:
     return _assembled(tokens, joined, exclusions)
 
 
+def _says_something(tokens: Tokens, language: Language) -> bool:
+    """Whether any word may exclude or join; most texts have none, and are not looked at any closer."""
+    words, prefixes = tokens.words, tuple(language.words["prefix"])
+    return (
+        not language.words["or"].isdisjoint(words)
+        or language.cues.stand_in(words)
+        or language.also.stand_in(words)
+        or any(word.startswith(prefixes) for word in words)
+    )
+
+
 def _may_be_title(tokens: Tokens, exclusion: Exclusion) -> bool:
     """Whether a text that only excludes is rather a name: "Without Remorse", "without a trace"."""
     start = exclusion.items[0][0]
-    return exclusion.kind == "absence" or (
+    return exclusion.kind == _ABSENCE or (
         tokens.cased and tokens.text[start].isupper() and tokens.text.lstrip()[0].isupper()
     )
 

@@ -11,7 +11,7 @@ from pyserini_compneg.decompose import decompose, load_language
 from pyserini_compneg.errors import DecompositionError
 from pyserini_compneg.expression import Atom, Difference, Union, leaves
 
-CUES = sorted({first for first in load_language().cues} | {"not", "or", "also", "both", "non-", "that are also"})
+CUES = sorted({*load_language().cues.words} | {"not", "or", "also", "both", "non-", "that are also"})
 PIECES = st.sampled_from(
     [
         *CUES,

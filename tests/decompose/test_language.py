@@ -50,7 +50,7 @@ def test_no_file(tmp_path):
 
 
 def test_every_list_of_words_is_used():
-    """By the code, or by a cue."""
+    """By the code, or by a cue; `spelt` only by being a list, whose words are no slips of others."""
     sources = "".join(path.read_text(encoding="utf-8") for path in ENGLISH.parent.glob("*.py"))
     unused = [name for name in load_language().words if f'"{name}"' not in sources and f"<{name}>" not in TEXT]
-    assert unused == []
+    assert unused == ["spelt"]
