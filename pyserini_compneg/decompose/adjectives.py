@@ -38,15 +38,15 @@ def find_adjectives(
     >>> [found.item for found in find_adjectives(tokens, bytearray(2), [phrase], load_language())]
     [(4, 12)]
     """
-    prefixes = tuple(language.words["prefix"])
-    for sentence in sentences:
-        if sentence.kind == "statement":
-            continue
-        for token in range(sentence.start, sentence.end - 1):
-            if tokens.words[token].startswith(prefixes) and not protected[token]:
-                found = _adjective(tokens, token, sentence, language)
-                if found is not None:
-                    yield found
+    following = iter(sentences)
+    sentence = next(following)
+    for token in language.negated(tokens.words):
+        while token >= sentence.end:
+            sentence = next(following)
+        if sentence.kind != "statement" and not protected[token]:
+            found = _adjective(tokens, token, sentence, language)
+            if found is not None:
+                yield found
 
 
 def _adjective(tokens: Tokens, token: int, sentence: Sentence, language: Language) -> NegatedAdjective | None:

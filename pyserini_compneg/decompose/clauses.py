@@ -39,10 +39,10 @@ def find_clauses(tokens: Tokens, protected: bytearray, sentences: Sequence[Sente
     lists = language.words
     verbs = bytearray(len(tokens))
     for token, word in enumerate(tokens.words):
-        if not protected[token]:
-            verbs[token] = word in lists["auxiliary"] or (
-                language.is_past(word) and not tokens.text[tokens.starts[token]].isupper()
-            )
+        if word in lists["auxiliary"]:
+            verbs[token] = not protected[token]
+        elif language.is_past(word):
+            verbs[token] = not protected[token] and not tokens.text[tokens.starts[token]].isupper()
     after_verb = bytearray(len(tokens))
     for sentence in sentences:
         after = sentence.kind != "question"
@@ -56,6 +56,8 @@ def find_clauses(tokens: Tokens, protected: bytearray, sentences: Sequence[Sente
 
 def _closing(tokens: Tokens) -> list[int]:
     closing = [-1] * len(tokens)
+    if "(" not in tokens.words:
+        return closing
     partners: dict[int, int] = {}
     opened: list[int] = []
     for token, word in enumerate(tokens.words):

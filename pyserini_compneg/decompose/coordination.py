@@ -66,16 +66,17 @@ def join(tokens: Tokens, run: Run, protected: bytearray, kind: str, language: La
 def _also(tokens: Tokens, run: Run, protected: bytearray, kind: str, language: Language) -> list[tuple[Run, CueGroup]]:
     """What says that several things have to hold, with words before and after each."""
     found: list[tuple[Run, CueGroup]] = []
-    token = run[0] + 1
-    while token < run[1]:
-        step = 1
-        for wording, group in () if protected[token] else language.also.at(tokens.words, token):
-            if kind in group.kinds:
-                if token + wording.length < run[1]:
-                    found.append(((token, token + wording.length), group))
-                step = wording.length + 1  # something stands between two of them
-                break
-        token += step
+    free = run[0] + 1  # something has to stand before each of them
+    for place, wordings in language.also.find(tokens.words[slice(*run)]):
+        token = run[0] + place
+        fitting = [(wording, group) for wording, group in wordings if kind in group.kinds]
+        if token < free or protected[token] or not fitting:
+            continue
+        wording, group = fitting[0]
+        end = token + wording.length
+        if end < run[1]:
+            found.append(((token, end), group))
+        free = end + 1
     return found
 
 

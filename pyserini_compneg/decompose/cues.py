@@ -5,35 +5,55 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyserini_compneg.decompose.conditions import Cue, holds
-from pyserini_compneg.decompose.language import Language
+from pyserini_compneg.decompose.language import CueGroup, Language
+from pyserini_compneg.decompose.phrases import Found, Wording
 from pyserini_compneg.decompose.sentences import Sentence
 from pyserini_compneg.decompose.tokens import Tokens
 
 
-def find_cues(tokens: Tokens, protected: bytearray, sentences: Sequence[Sentence], language: Language) -> list[Cue]:
+def find_cues(
+    tokens: Tokens,
+    found: Sequence[Found[CueGroup]],
+    protected: bytearray,
+    sentences: Sequence[Sentence],
+    language: Language,
+) -> list[Cue]:
     """The cues of exclusion that hold where they stand, from left to right; the longest of those at one place.
+
+    Args:
+        tokens: The text.
+        found: Where the cues of the language stand in it.
+        protected: What holds none.
+        sentences: Its sentences.
+        language: Its words.
 
     >>> from pyserini_compneg.decompose.language import load_language
     >>> from pyserini_compneg.decompose.tokens import tokenise
-    >>> tokens, request = tokenise("list films without mentioning art"), Sentence(0, 5, "request")
-    >>> [(cue.start, cue.end) for cue in find_cues(tokens, bytearray(5), [request], load_language())]
+    >>> tokens, request, english = tokenise("list films without mentioning art"), Sentence(0, 5, "request"), load_language()
+    >>> cues = find_cues(tokens, english.cues.find(tokens.words), bytearray(5), [request], english)
+    >>> [(cue.start, cue.end) for cue in cues]
     [(2, 4)]
     """
     cues: list[Cue] = []
-    for sentence in sentences:
-        token = sentence.start
-        while token < sentence.end:
-            cue = None if protected[token] else _cue_at(tokens, token, sentence, language)
-            if cue is not None:
-                cues.append(cue)
-                token = cue.end
-            else:
-                token += 1
+    following = iter(sentences)
+    sentence = next(following)
+    end = 0
+    for token, wordings in found:
+        if token < end or protected[token]:
+            continue
+        while token >= sentence.end:
+            sentence = next(following)
+        cue = _cue_at(tokens, token, wordings, sentence, language)
+        if cue is not None:
+            cues.append(cue)
+            end = cue.end
     return cues
 
 
-def _cue_at(tokens: Tokens, token: int, sentence: Sentence, language: Language) -> Cue | None:
-    for wording, group in language.cues.at(tokens.words, token):
+def _cue_at(
+    tokens: Tokens, token: int, wordings: Sequence[tuple[Wording, CueGroup]], sentence: Sentence, language: Language
+) -> Cue | None:
+    for wording, group in wordings:
         if sentence.kind not in group.kinds or (wording.at_start and token != sentence.start):
             continue
         cue = Cue(token, token + wording.length, group, sentence, wording.backwards)

@@ -43,11 +43,12 @@ def decompose(text: str, language: Language | None = None) -> Decomposition:
         raise DecompositionError(f"the text is blank, got {text!r}; give words to search for")
     language = language or load_language()
     tokens = tokenise(text, language.spellings)
-    if not _says_something(tokens, language):
+    phrases = language.cues.find(tokens.words)
+    if not phrases and not _joins_or_negates(tokens, language):
         return undivided(text)
     protected = protect(tokens, language)
     sentences = split_sentences(tokens, protected, language)
-    cues = find_cues(tokens, protected, sentences, language)
+    cues = find_cues(tokens, phrases, protected, sentences, language)
     exclusions = find_exclusions(tokens, protected, sentences, cues, language)
     runs = find_wanted(tokens, protected, sentences, exclusions, language)
     if exclusions and not runs:
@@ -65,14 +66,12 @@ def decompose(text: str, language: Language | None = None) -> Decomposition:
     return _assembled(tokens, joined, exclusions)
 
 
-def _says_something(tokens: Tokens, language: Language) -> bool:
-    """Whether any word may exclude or join; most texts have none, and are not looked at any closer."""
-    words, prefixes = tokens.words, tuple(language.words["prefix"])
+def _joins_or_negates(tokens: Tokens, language: Language) -> bool:
+    """Whether any word may join or negate by itself; texts without one, and without a cue, need no closer look."""
     return (
-        not language.words["or"].isdisjoint(words)
-        or language.cues.stand_in(words)
-        or language.also.stand_in(words)
-        or any(word.startswith(prefixes) for word in words)
+        not language.words["or"].isdisjoint(tokens.words)
+        or bool(language.negated(tokens.words))
+        or bool(language.also.find(tokens.words))
     )
 
 

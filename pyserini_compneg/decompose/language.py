@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -30,6 +30,7 @@ _ENTRY: Mapping[str, type | tuple[type, ...]] = {
     "needs": str,
 }
 _OPTIONAL = ("needs",)
+_AFFIXES = ("plural", "singular", "past_ending", "prefix")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class Language:
         idioms: What only looks like a cue.
         courtesies: Whole sentences that ask for nothing.
         spellings: What is meant by words that are written otherwise: "dont", "exluding".
+        affixes: The endings and beginnings of words that the lists ``_AFFIXES`` have.
     """
 
     words: Mapping[str, frozenset[str]]
@@ -68,6 +70,7 @@ class Language:
     idioms: Phrases[None]
     courtesies: frozenset[str]
     spellings: Mapping[str, str]
+    affixes: Mapping[str, tuple[str, ...]]
 
     def is_plural(self, word: str) -> bool:
         """Whether a word ends like a plural.
@@ -75,14 +78,20 @@ class Language:
         >>> [load_language().is_plural(word) for word in ("films", "glass", "film")]
         [True, False, False]
         """
-        return len(word) > 3 and self._ends(word, "plural") and not self._ends(word, "singular")
+        return len(word) > 3 and word.endswith(self.affixes["plural"]) and not word.endswith(self.affixes["singular"])
 
     def is_past(self, word: str) -> bool:
         """Whether a word is, or ends like, a past form."""
-        return word in self.words["past"] or (len(word) > 4 and self._ends(word, "past_ending"))
+        return word in self.words["past"] or (len(word) > 4 and word.endswith(self.affixes["past_ending"]))
 
-    def _ends(self, word: str, name: str) -> bool:
-        return any(map(word.endswith, self.words[name]))
+    def negated(self, words: Sequence[str]) -> list[int]:
+        """Which of the words begin like one with a prefix that negates it.
+
+        >>> load_language().negated("a non-European king, none other".split())
+        [1, 3]
+        """
+        prefixes = self.affixes["prefix"]
+        return [place for place, word in enumerate(words) if word.startswith(prefixes)]
 
 
 @cache
@@ -116,7 +125,8 @@ def _language(data: Mapping[str, Any]) -> Language:
     idioms = Phrases(((idiom, None) for idiom in _texts(data, "idioms")), lists)
     courtesies = frozenset(_texts(data, "courtesies"))
     known = frozenset().union(cues.words, also.words, idioms.words, *lists.values())
-    return Language(lists, cues, also, idioms, courtesies, _spellings(lists, known))
+    affixes = {name: tuple(sorted(lists[name])) for name in _AFFIXES}
+    return Language(lists, cues, also, idioms, courtesies, _spellings(lists, known), affixes)
 
 
 def _checked(data: Mapping[str, Any], name: str, kind: type | tuple[type, ...]) -> Any:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 START, BACK, END = "^", "<", ">"
 _MOST_OPTIONAL = 8
 _ELEMENT = re.compile(r"\(([^()\s]+)\)|(\S+)")
 
 Meaning = TypeVar("Meaning")
-Lists = Mapping[str, frozenset[str]]
+Lists: TypeAlias = Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,10 @@ class Wording:
         """
         if token + len(self.elements) > len(words):
             return False
-        return all(words[place] in element for place, element in enumerate(self.elements, token))
+        for place, element in enumerate(self.elements, token):  # noqa: SIM110  # this is run most often: no generator
+            if words[place] not in element:
+                return False
+        return True
 
 
 def wordings(phrase: str, lists: Lists) -> Iterator[Wording]:
@@ -82,6 +85,10 @@ def _alternatives(element: str, lists: Lists) -> frozenset[str]:
     return frozenset(words)
 
 
+Found: TypeAlias = tuple[int, list[tuple[Wording, Meaning]]]
+"""A token, and the wordings of phrases that stand there, the longest first, with what they mean."""
+
+
 class Phrases(Generic[Meaning]):
     """Phrases and what they mean, found by their first two words."""
 
@@ -112,22 +119,20 @@ class Phrases(Generic[Meaning]):
             )
         )
 
-    def at(self, words: Sequence[str], token: int) -> Iterator[tuple[Wording, Meaning]]:
-        """The wordings that stand at a token, the longest first.
+    def find(self, words: Sequence[str]) -> list[Found[Meaning]]:
+        """Where any of them stands in a text, from left to right.
 
         >>> phrases = Phrases([("save", 1), ("save for", 2)], {})
-        >>> [meaning for _, meaning in phrases.at("all save for one".split(), 1)]
-        [2, 1]
+        >>> [(token, [meaning for _, meaning in found]) for token, found in phrases.find("all save for one".split())]
+        [(1, [2, 1])]
         """
-        by_second = self._by_first.get(words[token])
-        if by_second is None:
-            return
-        second = words[token + 1] if token + 1 < len(words) else ""
-        for entry in (*by_second.get(second, ()), *by_second.get("", ())):
-            if entry[0].matches(words, token):
-                yield entry
-
-    def stand_in(self, words: Sequence[str]) -> bool:
-        """Whether there is any of them."""
-        first = self._by_first
-        return any(word in first and any(self.at(words, token)) for token, word in enumerate(words))
+        by_first = self._by_first
+        found = []
+        for token, word in enumerate(words):
+            if word in by_first:
+                second = words[token + 1] if token + 1 < len(words) else ""
+                entries = (*by_first[word].get(second, ()), *by_first[word].get("", ()))
+                standing = [entry for entry in entries if entry[0].matches(words, token)]
+                if standing:
+                    found.append((token, standing))
+        return found

@@ -56,9 +56,9 @@ def _joins(tokens: Tokens, token: int, *, after: bool) -> bool:
 
 
 def _mark_idioms(tokens: Tokens, language: Language, marks: bytearray) -> None:
-    for token in range(len(tokens)):
-        for idiom, _ in language.idioms.at(tokens.words, token):
-            marks[token : token + idiom.length] = b"\1" * idiom.length
+    for token, idioms in language.idioms.find(tokens.words):
+        longest, _ = idioms[0]
+        marks[token : token + longest.length] = b"\1" * longest.length
 
 
 def _mark_titles(tokens: Tokens, marks: bytearray) -> None:
