@@ -85,6 +85,21 @@ def _common(tokens: Tokens, cue: Cue, _: Language) -> bool:
     return tokens.is_word(cue.end) and not tokens.is_name(cue.end)
 
 
+def _out(tokens: Tokens, cue: Cue, language: Language) -> bool:
+    """It is completed at the end of its clause: "leave X out"."""
+    for token in range(cue.end + 1, cue.sentence.end):
+        if not tokens.is_word(token):
+            return False
+        if tokens.words[token] in language.words["out"]:
+            return token + 1 == cue.sentence.end or not tokens.is_word(token + 1)
+    return False
+
+
+def _later(tokens: Tokens, cue: Cue, _: Language) -> bool:
+    """Something has been said before its sentence."""
+    return cue.sentence.start > 0
+
+
 def _end(tokens: Tokens, cue: Cue, _: Language) -> bool:
     """Nothing more follows in its clause."""
     return cue.end == cue.sentence.end or not (tokens.is_word(cue.end) or tokens.words[cue.end] in ('"', "'"))
@@ -99,4 +114,6 @@ _CONDITIONS: Mapping[str, Callable[[Tokens, Cue, Language], bool]] = {
     "every": _every,
     "common": _common,
     "end": _end,
+    "later": _later,
+    "out": _out,
 }

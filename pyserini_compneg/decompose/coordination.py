@@ -174,6 +174,11 @@ def _with_head_after(tokens: Tokens, segments: Sequence[Run], cue: Run, language
 def _with_head_before(tokens: Tokens, segments: Sequence[Run], cue: Run, language: Language) -> Joined | None:
     """What comes after one preposition or participle: "films set in France or Italy", "books about cats or dogs"."""
     first, *others = segments
+    prepositions = {tokens.words[start] for start, _ in others}
+    if len(prepositions) == 1 and prepositions <= language.words["preposition"]:  # "films set in France or in Italy"
+        places = [token for token in range(first[0] + 1, first[1]) if tokens.words[token] in prepositions]
+        head = (first[0], places[-1]) if places else None
+        return head and Joined("union", ((first,), *((head, other) for other in others)), cue, 0.8)
     name = _last_name(tokens, first, language) if tokens.is_name(others[0][0]) else None
     name = _after_preposition(tokens, first, language) if name is None else name
     if name is None or not first[0] < name < first[1] or not _fit(tokens, (name, first[1]), others, language):

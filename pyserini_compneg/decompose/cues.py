@@ -29,9 +29,9 @@ def find_cues(
 
     >>> from pyserini_compneg.decompose.language import load_language
     >>> from pyserini_compneg.decompose.tokens import tokenise
-    >>> tokens, request, english = tokenise("list films without mentioning art"), Sentence(0, 5, "request"), load_language()
-    >>> cues = find_cues(tokens, english.cues.find(tokens.words), bytearray(5), [request], english)
-    >>> [(cue.start, cue.end) for cue in cues]
+    >>> english, tokens = load_language(), tokenise("list films without mentioning art")
+    >>> found = english.cues.find(tokens.words)
+    >>> [(cue.start, cue.end) for cue in find_cues(tokens, found, bytearray(5), [Sentence(0, 5, "request")], english)]
     [(2, 4)]
     """
     cues: list[Cue] = []

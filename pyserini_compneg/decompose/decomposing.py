@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from pyserini_compneg.decompose.coordination import Joined, Run, join
 from pyserini_compneg.decompose.cues import find_cues
-from pyserini_compneg.decompose.decomposition import Decomposition, Part, Reason, Span, undivided
+from pyserini_compneg.decompose.decomposition import Decomposition, Part, Reason, Span, undivided, words_of
 from pyserini_compneg.decompose.exclusions import Exclusion, find_exclusions
 from pyserini_compneg.decompose.language import Language, load_language
 from pyserini_compneg.decompose.protection import protect
@@ -138,8 +138,7 @@ def _spans(tokens: Tokens, runs: Iterable[Run]) -> tuple[Span, ...]:
 
 
 def _part(text: str, spans: tuple[Span, ...], *, excluded: bool) -> Part:
-    words = " ".join(" ".join(text[start:end].split()) for start, end in spans)
-    return Part(words, spans, excluded)
+    return Part(words_of(text, spans), spans, excluded)
 
 
 def _shown(text: str) -> str:

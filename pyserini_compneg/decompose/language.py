@@ -15,12 +15,13 @@ from pyserini_compneg.errors import DecompositionError
 
 ENGLISH = Path(__file__).with_name("english.toml")
 KINDS = ("question", "request", "phrase", "fragment", "statement")
-NEEDS = ("name", "noun", "other", "class", "plural", "every", "common", "end")
+NEEDS = ("name", "noun", "other", "class", "plural", "every", "common", "end", "later", "out")
 
 _WORDS = """
 question other else auxiliary request no_request searching noun_too modal asker courteous say relative
-relative_after_comma oblique choosing article definite every conjunction joint purpose resuming preposition structure in_name past abbreviation
-lead_in lead_out opener frame connector not and or both either prefix non plural singular past_ending misspelt spelt
+relative_after_comma oblique choosing article definite every conjunction joint purpose resuming preposition structure
+in_name past abbreviation lead_in lead_out out opener frame connector not and or both either prefix non plural
+singular past_ending misspelt spelt
 """
 _ENTRY: Mapping[str, type | tuple[type, ...]] = {
     "name": str,

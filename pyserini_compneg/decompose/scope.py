@@ -133,11 +133,15 @@ def _before_next_cue(tokens: Tokens, protected: bytearray, cue: Cue, limit: int,
 
 
 def _verb(tokens: Tokens, clauses: Clauses, cue: Cue, stop: int, language: Language) -> int:
-    """The verb of the clause, which no relative pronoun precedes."""
+    """The verb of the clause, which no relative pronoun precedes; or the comma before it, if there is one at the cue."""
     relative = language.words["relative"]
+    aside = cue.start > cue.sentence.start and tokens.words[cue.start - 1] == ","
+    comma: int | None = None
     for token in range(cue.end + 1, stop):
+        if tokens.words[token] == "," and aside and token + 1 < stop:
+            comma = token
         if clauses.verbs[token] and tokens.words[token - 1] not in relative:
-            return token
+            return token if comma is None else comma
     return stop
 
 

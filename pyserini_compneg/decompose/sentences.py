@@ -3,8 +3,8 @@
 - A *request* asks to be told: "Can you list ...", "Describe ...". What it does not want, it excludes.
 - A *question* asks about an event. "Who did not vote?" has a negation that belongs to the event.
 - A *phrase* has no verb: "films about war but not comedies".
-- A *fragment* is as long as a sentence, and ends like one, but the verb, if there is one, is not known. It may be either
-  a phrase or a statement; so only what excludes in questions as well does in it.
+- A *fragment* is as long as a sentence, and ends like one, but shows no verb that is known. It may be a phrase or a
+  statement; so only what excludes in questions as well does in it.
 - A *statement* says something, as claims and abstracts do: nothing in it is excluded.
 """
 
@@ -108,7 +108,10 @@ def _kind_from(words: list[str], token: int, lists: Mapping[str, frozenset[str]]
         return None
     if word in lists["question"] and word not in lists["relative_after_comma"]:
         return "question"
-    return "request" if word in lists["auxiliary"] and _is_request(words, token, lists) else None
+    if word in lists["auxiliary"]:
+        return "request" if _is_request(words, token, lists) else None
+    commands = word in lists["request"] and word not in lists["noun_too"]
+    return "request" if commands and not lists["frame"].isdisjoint(words[token + 1 : token + 2]) else None
 
 
 def _is_request(words: list[str], first: int, lists: Mapping[str, frozenset[str]]) -> bool:

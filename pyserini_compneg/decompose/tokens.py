@@ -12,8 +12,8 @@ _SIGNS = {
     **dict.fromkeys("“”„‟«»″＂〝〞", '"'),
     **dict.fromkeys("‐‑‒–—−", "-"),
     **dict.fromkeys("，、﹐", ","),
-    **dict.fromkeys("（﹙", "("),
-    **dict.fromkeys("）﹚", ")"),
+    **dict.fromkeys("（﹙[{［", "("),
+    **dict.fromkeys("）﹚]}］", ")"),
     **{"？": "?", "！": "!", "。": ".", "；": ";", "：": ":"},
 }
 _FOLDED_SIGNS = str.maketrans(_SIGNS)
@@ -21,7 +21,7 @@ _TOKEN = re.compile(r"[^\W_]+(?:['.&-][^\W_]+)*|_+|[^\w\s]")
 
 
 def fold(text: str) -> str:
-    """The text in lower case, with plain quotes, dashes and commas, character for character.
+    """The text in lower case, with plain quotes, dashes, brackets and commas, character for character.
 
     >>> print(fold("Films “WITHOUT” İrem’s songs"))
     films "without" İrem's songs
