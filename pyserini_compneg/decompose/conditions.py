@@ -10,6 +10,8 @@ from pyserini_compneg.decompose.sentences import Sentence
 from pyserini_compneg.decompose.tokens import Tokens
 
 _HEAD_WORDS = 4
+_NEAR = 50
+"""Tokens within which a condition looks, so that a text of nothing but cues is read in linear time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,8 @@ def _noun(tokens: Tokens, cue: Cue, language: Language) -> bool:
 def _other(tokens: Tokens, cue: Cue, language: Language) -> bool:
     """The sentence asks for others, or begins with the cue: "In addition to X, who ..."."""
     opens = not any(tokens.is_word(token) for token in range(cue.sentence.start, cue.start))
-    words = tokens.words[cue.sentence.start : cue.sentence.end]
-    return opens or not language.words["other"].isdisjoint(words)
+    near = tokens.words[max(cue.sentence.start, cue.start - _NEAR) : min(cue.sentence.end, cue.end + _NEAR)]
+    return opens or not language.words["other"].isdisjoint(near)
 
 
 def _class(tokens: Tokens, cue: Cue, language: Language) -> bool:
@@ -77,17 +79,17 @@ def _plural(tokens: Tokens, cue: Cue, language: Language) -> bool:
 
 def _every(tokens: Tokens, cue: Cue, language: Language) -> bool:
     """All of something are spoken of before: "every day bar Sunday"."""
-    return not language.words["every"].isdisjoint(tokens.words[cue.sentence.start : cue.start])
+    return not language.words["every"].isdisjoint(tokens.words[max(cue.sentence.start, cue.start - _NEAR) : cue.start])
 
 
-def _common(tokens: Tokens, cue: Cue, _: Language) -> bool:
-    """A word follows that is no name and no number: not "vol. 3, no 4"."""
-    return tokens.is_word(cue.end) and not tokens.is_name(cue.end)
+def _word(tokens: Tokens, cue: Cue, _: Language) -> bool:
+    """A word follows and no number: not "vol. 3, no 4"."""
+    return tokens.words[cue.end][0].isalpha()
 
 
 def _out(tokens: Tokens, cue: Cue, language: Language) -> bool:
     """It is completed at the end of its clause: "leave X out"."""
-    for token in range(cue.end + 1, cue.sentence.end):
+    for token in range(cue.end + 1, min(cue.sentence.end, cue.end + _NEAR)):
         if not tokens.is_word(token):
             return False
         if tokens.words[token] in language.words["out"]:
@@ -112,7 +114,7 @@ _CONDITIONS: Mapping[str, Callable[[Tokens, Cue, Language], bool]] = {
     "class": _class,
     "plural": _plural,
     "every": _every,
-    "common": _common,
+    "word": _word,
     "end": _end,
     "later": _later,
     "out": _out,

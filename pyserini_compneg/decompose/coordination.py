@@ -120,7 +120,7 @@ def _union(tokens: Tokens, run: Run, protected: bytearray, kind: str, language: 
     ):
         return None
     cue = (places[0], places[0] + 1)
-    if not _share_a_word(tokens, segments):
+    if not _share_a_word(tokens, segments) and not _are_parallel(tokens, segments, language):
         with_head = _with_head_before(tokens, segments, cue, language) or _with_head_after(
             tokens, segments, cue, language
         )
@@ -154,6 +154,13 @@ def _share_a_word(tokens: Tokens, segments: Sequence[Run]) -> bool:
         len({tokens.words[start] for start, _ in segments}) == 1
         or len({tokens.words[end - 1] for _, end in segments}) == 1
     )
+
+
+def _are_parallel(tokens: Tokens, segments: Sequence[Run], language: Language) -> bool:
+    """Whether each says its own with the same preposition: "castles in Wales or palaces in Scotland"."""
+    inner = [tokens.words[start + 1 : end] for start, end in segments]
+    shapes = {tuple(word for word in words if word in language.words["preposition"]) for words in inner}
+    return len(shapes) == 1 and shapes != {()}
 
 
 def _with_head_after(tokens: Tokens, segments: Sequence[Run], cue: Run, language: Language) -> Joined | None:

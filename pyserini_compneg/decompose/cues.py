@@ -18,7 +18,10 @@ def find_cues(
     sentences: Sequence[Sentence],
     language: Language,
 ) -> list[Cue]:
-    """The cues of exclusion that hold where they stand, from left to right; the longest of those at one place.
+    """The cues of exclusion that hold where they stand, from left to right.
+
+    Of those at one place the longest counts; one that begins within another and goes further takes its place: in ", not
+    counting" that is "not counting".
 
     Args:
         tokens: The text.
@@ -37,16 +40,18 @@ def find_cues(
     cues: list[Cue] = []
     following = iter(sentences)
     sentence = next(following)
-    end = 0
     for token, wordings in found:
-        if token < end or protected[token]:
+        if protected[token]:
             continue
         while token >= sentence.end:
             sentence = next(following)
         cue = _cue_at(tokens, token, wordings, sentence, language)
-        if cue is not None:
+        if cue is None:
+            continue
+        if not cues or token >= cues[-1].end:
             cues.append(cue)
-            end = cue.end
+        elif cue.end > cues[-1].end and not cue.backwards:
+            cues[-1] = cue
     return cues
 
 

@@ -15,7 +15,7 @@ from pyserini_compneg.errors import DecompositionError
 
 ENGLISH = Path(__file__).with_name("english.toml")
 KINDS = ("question", "request", "phrase", "fragment", "statement")
-NEEDS = ("name", "noun", "other", "class", "plural", "every", "common", "end", "later", "out")
+NEEDS = ("name", "noun", "other", "class", "plural", "every", "word", "end", "later", "out")
 
 _WORDS = """
 question other else auxiliary request no_request searching noun_too modal asker courteous say relative
@@ -117,7 +117,7 @@ def load_language(path: Path = ENGLISH) -> Language:
 
 
 def _language(data: Mapping[str, Any]) -> Language:
-    lists = {name: frozenset(text.split()) for name, text in _checked(data, "words", dict).items() if _is_text(text)}
+    lists = {name: frozenset(_text(text).split()) for name, text in _checked(data, "words", dict).items()}
     for name in _WORDS.split():
         if name not in lists:
             raise KeyError(name)
@@ -139,22 +139,22 @@ def _checked(data: Mapping[str, Any], name: str, kind: type | tuple[type, ...]) 
 
 def _texts(data: Mapping[str, Any], name: str) -> Iterator[str]:
     for text in _checked(data, name, list):
-        if not _is_text(text) or not text.strip():
-            raise ValueError(f"{name!r} has something that is no text: {text!r}")
+        if not _text(text).strip():
+            raise ValueError(f"{name!r} has a blank text")
         yield text
 
 
-def _is_text(value: object) -> bool:
+def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"a list of words must be a text, got {value!r}")
-    return True
+        raise ValueError(f"expected a text, got {value!r}")
+    return value
 
 
 def _grouped(entries: Iterable[Any], name: str) -> Iterator[tuple[str, CueGroup]]:
     for entry in entries:
         if not isinstance(entry, dict):
             raise ValueError(f"{name!r} must be tables, got {entry!r}")
-        group = _group({"name": name, **entry})
+        group = _group({"name": name, **entry} if name == "intersection" else entry)
         for cue in _texts(entry, "cues"):
             yield cue, group
 

@@ -133,7 +133,7 @@ def _before_next_cue(tokens: Tokens, protected: bytearray, cue: Cue, limit: int,
 
 
 def _verb(tokens: Tokens, clauses: Clauses, cue: Cue, stop: int, language: Language) -> int:
-    """The verb of the clause, which no relative pronoun precedes; or the comma before it, if there is one at the cue."""
+    """The verb of the clause, which no relative pronoun precedes, or the comma before it that closes an aside."""
     relative = language.words["relative"]
     aside = cue.start > cue.sentence.start and tokens.words[cue.start - 1] == ","
     comma: int | None = None

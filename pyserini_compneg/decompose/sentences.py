@@ -129,7 +129,8 @@ def _has_verb(tokens: Tokens, first: int, end: int, protected: bytearray, langua
     """Whether there is an auxiliary that belongs to no relative clause."""
     words, lists = tokens.words, language.words
     for token in range(first, end):
-        if words[token] in lists["auxiliary"] and not protected[token]:
+        named = token > first and tokens.cased and tokens.text[tokens.starts[token]].isupper()  # "Lightness of Being"
+        if words[token] in lists["auxiliary"] and not protected[token] and not named:
             before = words[token - 1] if token > first else ""
             if before in lists["auxiliary"] or before in lists["not"]:
                 continue

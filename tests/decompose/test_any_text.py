@@ -138,6 +138,7 @@ def steps(text):
             "and also ",
         ),
         *("Who (besides X) ", "other than Oslo to ", "x", "İ", "in addition to ", "but please do not "),
+        *("save ", "leave x ", "aside, ", "x aside, ", "x are not relevant ", "but x are not relevant. ", "[; not "),
     ],
 )
 def test_the_steps_grow_no_faster_than_the_text(piece):
