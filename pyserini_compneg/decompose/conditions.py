@@ -102,6 +102,14 @@ def _later(tokens: Tokens, cue: Cue, _: Language) -> bool:
     return cue.sentence.start > 0
 
 
+def _free(tokens: Tokens, cue: Cue, language: Language) -> bool:
+    """It is no verb or noun that belongs to the word before or after it: "how to save for", "cost of ignoring"."""
+    lists = language.words
+    before = tokens.words[cue.start - 1] if cue.start > cue.sentence.start else ""
+    bound = any(before in lists[name] for name in ("preposition", "purpose", "auxiliary", "asker", "every", "article"))
+    return not bound and tokens.words[cue.end] not in lists["preposition"]
+
+
 def _end(tokens: Tokens, cue: Cue, _: Language) -> bool:
     """Nothing more follows in its clause."""
     return cue.end == cue.sentence.end or not (tokens.is_word(cue.end) or tokens.words[cue.end] in ('"', "'"))
@@ -116,6 +124,7 @@ _CONDITIONS: Mapping[str, Callable[[Tokens, Cue, Language], bool]] = {
     "every": _every,
     "word": _word,
     "end": _end,
+    "free": _free,
     "later": _later,
     "out": _out,
 }

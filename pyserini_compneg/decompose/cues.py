@@ -41,7 +41,7 @@ def find_cues(
     following = iter(sentences)
     sentence = next(following)
     for token, wordings in found:
-        if protected[token]:
+        if protected[token] or (not tokens.is_word(token) and protected[token + 1 : token + 2] == b"\1"):
             continue
         while token >= sentence.end:
             sentence = next(following)

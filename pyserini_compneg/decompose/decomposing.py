@@ -17,8 +17,8 @@ from pyserini_compneg.decompose.wanted import find_wanted
 from pyserini_compneg.errors import DecompositionError
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union
 
-_ABSENCE = "absence"
-"""The kind of exclusions whose cues begin many titles: "Without Remorse"."""
+_OF_NAMES = ("absence", "addition", "contrast", "irrelevance")
+"""Kinds of exclusions that many titles and claims are made of: "Without Remorse", "Beyond Good and Evil"."""
 
 
 def decompose(text: str, language: Language | None = None) -> Decomposition:
@@ -78,7 +78,7 @@ def _joins_or_negates(tokens: Tokens, language: Language) -> bool:
 def _may_be_title(tokens: Tokens, exclusion: Exclusion) -> bool:
     """Whether a text that only excludes is rather a name: "Without Remorse", "without a trace"."""
     start = exclusion.items[0][0]
-    return exclusion.kind == _ABSENCE or (
+    return exclusion.kind in _OF_NAMES or (
         tokens.cased and tokens.text[start].isupper() and tokens.text.lstrip()[0].isupper()
     )
 

@@ -15,7 +15,7 @@ from pyserini_compneg.errors import DecompositionError
 
 ENGLISH = Path(__file__).with_name("english.toml")
 KINDS = ("question", "request", "phrase", "fragment", "statement")
-NEEDS = ("name", "noun", "other", "class", "plural", "every", "word", "end", "later", "out")
+NEEDS = ("name", "noun", "word", "end", "out", "plural", "class", "every", "free", "other", "later")
 
 _WORDS = """
 question other else auxiliary request no_request searching noun_too modal asker courteous say relative
