@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pyserini_compneg.decompose.coordination import Joined, Run, join
+from pyserini_compneg.decompose.coordination import join
 from pyserini_compneg.decompose.cues import find_cues
 from pyserini_compneg.decompose.decomposition import Decomposition, Part, Reason, Span, undivided, words_of
 from pyserini_compneg.decompose.exclusions import Exclusion, find_exclusions
@@ -13,6 +13,7 @@ from pyserini_compneg.decompose.protection import protect
 from pyserini_compneg.decompose.sentences import Sentence, split_sentences
 from pyserini_compneg.decompose.tokens import Tokens, tokenise
 from pyserini_compneg.decompose.trimming import trim_wanted
+from pyserini_compneg.decompose.unions import Joined, Run
 from pyserini_compneg.decompose.wanted import find_wanted
 from pyserini_compneg.errors import DecompositionError
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union
@@ -53,7 +54,7 @@ def decompose(text: str, language: Language | None = None) -> Decomposition:
     runs = find_wanted(tokens, protected, sentences, exclusions, language)
     if exclusions and not runs:
         first = exclusions[0]
-        if _may_be_title(tokens, first):
+        if _is_whole(tokens, first):
             return undivided(text)
         cue = text[slice(*first.cue)]
         raise DecompositionError(
@@ -75,8 +76,8 @@ def _joins_or_negates(tokens: Tokens, language: Language) -> bool:
     )
 
 
-def _may_be_title(tokens: Tokens, exclusion: Exclusion) -> bool:
-    """Whether a text that only excludes is rather a name: "Without Remorse", "without a trace"."""
+def _is_whole(tokens: Tokens, exclusion: Exclusion) -> bool:
+    """Whether a text that would only exclude is rather a name or a claim: "Without Remorse", "Age is irrelevant"."""
     start = exclusion.items[0][0]
     return exclusion.kind in _OF_NAMES or (
         tokens.cased and tokens.text[start].isupper() and tokens.text.lstrip()[0].isupper()

@@ -122,7 +122,7 @@ def _with_parentheses(tokens: Tokens, start: int, end: int) -> tuple[int, int]:
 def _items(tokens: Tokens, start: int, end: int, protected: bytearray, language: Language) -> tuple[Span, ...]:
     """The members of a list "X, Y and Z" or "X or Y"; commas alone make no list: "Austin, Texas" is one place."""
     words, lists = tokens.words, language.words
-    joining = lists["and"] | lists["or"]
+    joining = lists["and"] | lists["or"] | lists["nor"]
     whole = ((tokens.starts[start], tokens.ends[end - 1]),)
     joints = [token for token in range(start + 1, end - 1) if words[token] in joining and not protected[token]]
     if len(joints) != 1:

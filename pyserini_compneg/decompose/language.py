@@ -20,7 +20,7 @@ NEEDS = ("name", "noun", "word", "end", "out", "plural", "class", "every", "free
 _WORDS = """
 question other else auxiliary request no_request searching noun_too modal asker courteous say relative
 relative_after_comma oblique choosing article definite every conjunction joint purpose resuming preposition structure
-in_name past abbreviation lead_in lead_out out opener frame connector not and or both either prefix non plural
+in_name past abbreviation lead_in lead_out out opener frame connector not and or nor both either prefix non plural
 singular past_ending misspelt spelt
 """
 _ENTRY: Mapping[str, type | tuple[type, ...]] = {
