@@ -67,6 +67,9 @@ def read(text):
         ("Museums in Madrid [excluding the Prado] with free entry", "Museums in Madrid with free entry NOT Prado"),
         ("Bees — not honey", "Bees NOT honey"),
         ("Jaguar (not the car)", "Jaguar NOT car"),
+        ("Which animals, with the exception of bats, use echolocation?", "animals use echolocation NOT bats"),
+        ("Which states, except Ohio, Iowa and Utah, border it?", "states border it NOT (Ohio OR Iowa OR Utah)"),
+        ("Summarise the Odyssey, leaving the Cyclops out.", "Summarise the Odyssey NOT Cyclops"),
         # descriptions of what is relevant
         (
             "Find papers on the ozone layer. Documents that only mention climate change are not relevant.",
