@@ -38,10 +38,11 @@ def find_clauses(tokens: Tokens, protected: bytearray, sentences: Sequence[Sente
     """
     lists = language.words
     verbs = bytearray(len(tokens))
+    auxiliary, is_past = lists["auxiliary"], language.is_past
     for token, word in enumerate(tokens.words):
-        if word in lists["auxiliary"]:
+        if word in auxiliary:
             verbs[token] = not protected[token]
-        elif language.is_past(word):
+        elif is_past(word):
             verbs[token] = not protected[token] and not tokens.text[tokens.starts[token]].isupper()
     after_verb = bytearray(len(tokens))
     for sentence in sentences:

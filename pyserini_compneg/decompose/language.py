@@ -83,7 +83,7 @@ class Language:
 
     def is_past(self, word: str) -> bool:
         """Whether a word is, or ends like, a past form."""
-        return word in self.words["past"] or (len(word) > 4 and word.endswith(self.affixes["past_ending"]))
+        return (len(word) > 4 and word.endswith(self.affixes["past_ending"])) or word in self.words["past"]
 
     def negated(self, words: Sequence[str]) -> list[int]:
         """Which of the words begin like one with a prefix that negates it.

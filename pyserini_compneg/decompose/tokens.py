@@ -89,6 +89,6 @@ def tokenise(text: str, spellings: Mapping[str, str] | None = None) -> Tokens:
     """
     matches = list(_TOKEN.finditer(fold(text)))
     words = [match[0] for match in matches]
-    if spellings:
+    if spellings and not spellings.keys().isdisjoint(words):
         words = [spellings.get(word, word) for word in words]
     return Tokens(text, words, [match.start() for match in matches], [match.end() for match in matches])
