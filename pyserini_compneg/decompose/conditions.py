@@ -13,6 +13,9 @@ _HEAD_WORDS = 4
 _NEAR = 50
 """Tokens within which a condition looks, so that a text of nothing but cues is read in linear time."""
 
+_LOOK_AHEAD = frozenset({"name", "noun", "word", "free"})
+"""What needs a token after the cue."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cue:
@@ -36,6 +39,8 @@ class Cue:
 def holds(tokens: Tokens, cue: Cue, language: Language) -> bool:
     """Whether something is excluded, and all that the cue's group needs is there."""
     excludes = cue.start > cue.sentence.start if cue.backwards else cue.end < cue.sentence.end
+    if cue.end == cue.sentence.end and not _LOOK_AHEAD.isdisjoint(cue.group.needs):
+        return False
     return excludes and all(_CONDITIONS[need](tokens, cue, language) for need in cue.group.needs)
 
 
@@ -52,7 +57,8 @@ def _noun(tokens: Tokens, cue: Cue, language: Language) -> bool:
     end = cue.end
     if tokens.words[end] in language.words["article"] or tokens.is_name(end):
         return True
-    while end < cue.sentence.end and tokens.is_word(end):
+    limit = min(cue.sentence.end, cue.end + _NEAR)
+    while end < limit and tokens.is_word(end):
         end += 1
     return end > cue.end and language.is_plural(tokens.words[end - 1])
 

@@ -134,15 +134,15 @@ def _before_next_cue(tokens: Tokens, protected: bytearray, cue: Cue, limit: int,
 
 def _verb(tokens: Tokens, clauses: Clauses, cue: Cue, stop: int, language: Language) -> int:
     """The verb of the clause, which no relative pronoun precedes, or the comma before it that closes an aside."""
-    relative = language.words["relative"]
+    relative, joint = language.words["relative"], language.words["joint"]
     aside = cue.start > cue.sentence.start and tokens.words[cue.start - 1] == ","
     comma: int | None = None
     for token in range(cue.end + 1, stop):
-        if tokens.words[token] == "," and aside and tokens.words[token + 1] not in language.words["joint"]:
+        if aside and token + 1 < stop and tokens.words[token] == "," and tokens.words[token + 1] not in joint:
             comma = token
         if clauses.verbs[token] and tokens.words[token - 1] not in relative:
             return token if comma is None else comma
-    return stop if comma is None or comma + 1 >= stop else comma  # "Which birds, besides X, swim?": the verb is unknown
+    return stop if comma is None else comma  # "Which birds, besides X, swim?": the verb is unknown
 
 
 def find_beginning(tokens: Tokens, protected: bytearray, cue: Cue, first: int, language: Language) -> int | None:
