@@ -2,39 +2,51 @@
 
 from __future__ import annotations
 
-from pyserini_compneg.decompose.decomposition import Part, Span
+from pyserini_compneg.decompose.decomposition import Part, Span, words_of
 from pyserini_compneg.decompose.tokens import Tokens, tokenise
 from pyserini_compneg.errors import DecompositionError
 from pyserini_compneg.expression import Atom, Difference, Expression
 
 
-def align(text: str, expression: Expression) -> tuple[Part, ...]:
-    """The parts of an expression, each of whose words has to come from the text.
+def align(text: str, expression: Expression) -> tuple[Expression, tuple[Part, ...]]:
+    """The parts of an expression in a text, and the expression with what stands there as its atoms.
 
     Args:
         text: The text.
         expression: What someone else read it as.
 
     Raises:
-        DecompositionError: An atom with a word that the text lacks, or without any.
+        DecompositionError: An atom with a word that the text lacks, or without any; one that is both asked for and
+            excluded.
 
-    >>> parts = align("French or Italian comedies", Atom("French comedies"))
-    >>> parts[0].spans
-    ((0, 6), (18, 26))
+    >>> from pyserini_compneg.expression import parse
+    >>> _, parts = align("French or Italian comedies", parse("French comedies OR italian comedies"))
+    >>> [part.text for part in parts], parts[0].spans
+    (['French comedies', 'Italian comedies'], ((0, 6), (18, 26)))
     """
     tokens = tokenise(text)
-    return tuple(
-        Part(atom.text, _spans(tokens, atom.text), excluded) for atom, excluded in _leaves(expression, excluded=False)
-    )
+    parts: list[Part] = []
+    aligned = _aligned(tokens, expression, parts, excluded=False)
+    both = {part.text for part in parts if part.excluded} & {part.text for part in parts if not part.excluded}
+    if both:
+        raise DecompositionError(f"{min(both)!r} is both asked for and excluded")
+    return aligned, tuple(parts)
 
 
-def _leaves(expression: Expression, *, excluded: bool) -> list[tuple[Atom, bool]]:
+def _aligned(tokens: Tokens, expression: Expression, parts: list[Part], *, excluded: bool) -> Expression:
     match expression:
         case Atom():
-            return [(expression, excluded)]
+            spans = _spans(tokens, expression.text)
+            part = Part(words_of(tokens.text, spans), spans, excluded)
+            parts.append(part)
+            return Atom(part.text)
         case Difference(left, right):
-            return [*_leaves(left, excluded=excluded), *_leaves(right, excluded=not excluded)]
-    return [leaf for operand in expression.operands for leaf in _leaves(operand, excluded=excluded)]
+            return Difference(
+                _aligned(tokens, left, parts, excluded=excluded), _aligned(tokens, right, parts, excluded=not excluded)
+            )
+    return type(expression)(
+        tuple(_aligned(tokens, operand, parts, excluded=excluded) for operand in expression.operands)
+    )
 
 
 def _spans(tokens: Tokens, atom: str) -> tuple[Span, ...]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from http.client import HTTPException
+from http.client import HTTPException, RemoteDisconnected
 from typing import Any
+from urllib.parse import urlsplit
 
 from pyserini_compneg.errors import DecompositionError
 
 _MOST_BYTES = 1 << 20
 _MOST_TOKENS = 1024
 _LONGEST_WAIT_S = 10.0
+_LONGEST_TIMEOUT_S = 3600.0
 _RETRIED = {408, 409, 425, 429, 500, 502, 503, 504}
 
 
@@ -55,7 +58,7 @@ class ChatModel:
         timeout_s: How long one answer may take, in seconds.
 
     Raises:
-        DecompositionError: No http or https URL, no model, or a timeout that is no number above 0.
+        DecompositionError: No http or https URL, no model, a key that no header can hold, or no sensible timeout.
     """
 
     url: str
@@ -65,14 +68,18 @@ class ChatModel:
 
     def __post_init__(self) -> None:
         """Checks the settings."""
-        if not self.url.startswith(("http://", "https://")):
+        if not _is_url(self.url):
             raise DecompositionError(
-                f"the URL of a language model must start with http:// or https://, got {self.url!r}"
+                f"the URL of a language model must be http:// or https:// and a host, in ASCII, got {self.url!r}"
             )
         if not self.model:
             raise DecompositionError("name the language model that is to be asked")
-        if not self.timeout_s > 0:
-            raise DecompositionError(f"the timeout must be a number of seconds above 0, got {self.timeout_s!r}")
+        if self.key and not (self.key.isascii() and self.key.isprintable()):
+            raise DecompositionError("the key of a language model must be printable ASCII, without line ends")
+        if not 0 < self.timeout_s <= _LONGEST_TIMEOUT_S:
+            raise DecompositionError(
+                f"the timeout must be above 0 and at most {_LONGEST_TIMEOUT_S:g} seconds, got {self.timeout_s!r}"
+            )
 
     def answer(self, messages: Sequence[dict[str, str]], schema: dict[str, Any]) -> str:
         """What the model answers, a text that should be JSON of a schema.
@@ -93,23 +100,62 @@ class ChatModel:
             headers["Authorization"] = f"Bearer {self.key}"
         url = f"{self.url.rstrip('/')}/chat/completions"
         request = urllib.request.Request(url, json.dumps(body).encode(), headers, method="POST")
-        return _content(self._response(request))
+        return _content(_in_time(lambda: _response(request, self.timeout_s), self.timeout_s))
 
-    def _response(self, request: urllib.request.Request) -> bytes:
-        deadline = time.monotonic() + self.timeout_s
+
+def _is_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and url.isascii() and " " not in url
+    except ValueError:  # of a port or an address
+        return False
+
+
+def _in_time(ask: Callable[[], bytes], timeout_s: float) -> bytes:
+    """What ``ask`` returns or raises, unless it takes too long.
+
+    Timeouts of sockets begin anew with each byte, and the look-up of a name has none. A server that sends a byte now
+    and then must not hold us for ever, so that it is left to a thread that may be abandoned.
+    """
+    answers: list[bytes] = []
+    faults: list[Exception] = []
+
+    def work() -> None:
         try:
-            with _OPENER.open(request, timeout=self.timeout_s) as response:
-                return _read(response, deadline)
-        except urllib.error.HTTPError as error:
-            wait = _seconds(error.headers.get("Retry-After"))
-            raise ChatFault(f"HTTP status {error.code}", error.code in _RETRIED, wait) from None
-        except (OSError, HTTPException) as error:
-            reason = getattr(error, "reason", None) or error
-            raise ChatFault(str(reason).lower() or type(error).__name__, again=True) from None
+            answers.append(ask())
+        except Exception as error:  # raised again where it is waited for
+            faults.append(error)
+
+    thread = threading.Thread(target=work, name="chat completion", daemon=True)
+    thread.start()
+    thread.join(timeout_s)
+    if answers:
+        return answers[0]
+    raise faults[0] if faults else ChatFault("the answer took too long", again=True)
+
+
+def _response(request: urllib.request.Request, timeout_s: float) -> bytes:
+    deadline = time.monotonic() + timeout_s
+    try:
+        with _OPENER.open(request, timeout=timeout_s) as response:
+            return _read(response, deadline)
+    except urllib.error.HTTPError as error:
+        wait = _seconds(error.headers.get("Retry-After"))
+        raise ChatFault(f"HTTP status {error.code}", error.code in _RETRIED, wait) from None
+    except RemoteDisconnected:
+        raise ChatFault("the server hung up", again=True) from None
+    except TimeoutError:
+        raise ChatFault("the answer took too long", again=True) from None
+    except OSError as error:  # URLError among them, whose reason is another
+        reason = getattr(error, "reason", error)
+        said = getattr(reason, "strerror", None) or (reason if isinstance(reason, str) else type(reason).__name__)
+        raise ChatFault(f"no connection: {' '.join(str(said).lower().split())}", again=True) from None
+    except (HTTPException, ValueError):  # what a server says then is not repeated: it may be anything
+        raise ChatFault("the answer is not HTTP", again=True) from None
 
 
 def _read(response: Any, deadline: float) -> bytes:
-    """The whole answer; a server that sends a byte now and then must not hold us for ever."""
+    """The whole answer, unless it is too long; after the deadline nobody waits for it any more."""
     parts: list[bytes] = []
     size = 0
     while part := response.read1(1 << 16):
@@ -133,8 +179,8 @@ def _content(answer: bytes) -> str:
 
 
 def _seconds(header: str | None) -> float:
-    """Retry-After in seconds, bounded; dates count as no hint."""
-    try:
-        return min(max(float(header or 0), 0.0), _LONGEST_WAIT_S)
-    except ValueError:
+    """Retry-After in seconds, bounded; dates and nonsense count as no hint."""
+    header = (header or "").strip()
+    if not (header.isascii() and header.isdigit()):
         return 0.0
+    return float(min(int(header), _LONGEST_WAIT_S)) if len(header) < 10 else _LONGEST_WAIT_S

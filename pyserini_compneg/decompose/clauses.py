@@ -38,11 +38,12 @@ def find_clauses(tokens: Tokens, protected: bytearray, sentences: Sequence[Sente
     """
     lists = language.words
     verbs = bytearray(len(tokens))
+    auxiliary, is_past = lists["auxiliary"], language.is_past
     for token, word in enumerate(tokens.words):
-        if not protected[token]:
-            past = word in lists["past"] or (word.endswith("ed") and len(word) > 4)
-            capital = tokens.text[tokens.starts[token]].isupper()
-            verbs[token] = word in lists["auxiliary"] or (past and not capital)
+        if word in auxiliary:
+            verbs[token] = not protected[token]
+        elif is_past(word):
+            verbs[token] = not protected[token] and not tokens.text[tokens.starts[token]].isupper()
     after_verb = bytearray(len(tokens))
     for sentence in sentences:
         after = sentence.kind != "question"
@@ -56,6 +57,8 @@ def find_clauses(tokens: Tokens, protected: bytearray, sentences: Sequence[Sente
 
 def _closing(tokens: Tokens) -> list[int]:
     closing = [-1] * len(tokens)
+    if "(" not in tokens.words:
+        return closing
     partners: dict[int, int] = {}
     opened: list[int] = []
     for token, word in enumerate(tokens.words):

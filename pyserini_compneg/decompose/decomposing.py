@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pyserini_compneg.decompose.coordination import Joined, Run, join
+from pyserini_compneg.decompose.coordination import join
 from pyserini_compneg.decompose.cues import find_cues
-from pyserini_compneg.decompose.decomposition import Decomposition, Part, Reason, Span, undivided
+from pyserini_compneg.decompose.decomposition import Decomposition, Part, Reason, Span, undivided, words_of
 from pyserini_compneg.decompose.exclusions import Exclusion, find_exclusions
 from pyserini_compneg.decompose.language import Language, load_language
 from pyserini_compneg.decompose.protection import protect
 from pyserini_compneg.decompose.sentences import Sentence, split_sentences
 from pyserini_compneg.decompose.tokens import Tokens, tokenise
 from pyserini_compneg.decompose.trimming import trim_wanted
+from pyserini_compneg.decompose.unions import Joined, Run
 from pyserini_compneg.decompose.wanted import find_wanted
 from pyserini_compneg.errors import DecompositionError
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union
+
+_OF_NAMES = ("absence", "addition", "contrast", "irrelevance")
+"""Kinds of exclusions that many titles and claims are made of: "Without Remorse", "Beyond Good and Evil"."""
 
 
 def decompose(text: str, language: Language | None = None) -> Decomposition:
@@ -39,17 +43,18 @@ def decompose(text: str, language: Language | None = None) -> Decomposition:
     if not text.strip():
         raise DecompositionError(f"the text is blank, got {text!r}; give words to search for")
     language = language or load_language()
-    tokens = tokenise(text)
-    if not tokens:
+    tokens = tokenise(text, language.spellings)
+    phrases = language.cues.find(tokens.words)
+    if not phrases and not _joins_or_negates(tokens, language):
         return undivided(text)
     protected = protect(tokens, language)
     sentences = split_sentences(tokens, protected, language)
-    cues = find_cues(tokens, protected, sentences, language)
+    cues = find_cues(tokens, phrases, protected, sentences, language)
     exclusions = find_exclusions(tokens, protected, sentences, cues, language)
     runs = find_wanted(tokens, protected, sentences, exclusions, language)
     if exclusions and not runs:
         first = exclusions[0]
-        if _may_be_title(tokens, first):
+        if _is_whole(tokens, first):
             return undivided(text)
         cue = text[slice(*first.cue)]
         raise DecompositionError(
@@ -62,10 +67,19 @@ def decompose(text: str, language: Language | None = None) -> Decomposition:
     return _assembled(tokens, joined, exclusions)
 
 
-def _may_be_title(tokens: Tokens, exclusion: Exclusion) -> bool:
-    """Whether a text that only excludes is rather a name: "Without Remorse", "without a trace"."""
+def _joins_or_negates(tokens: Tokens, language: Language) -> bool:
+    """Whether any word may join or negate by itself; texts without one, and without a cue, need no closer look."""
+    return (
+        not language.words["or"].isdisjoint(tokens.words)
+        or bool(language.negated(tokens.words))
+        or bool(language.also.find(tokens.words))
+    )
+
+
+def _is_whole(tokens: Tokens, exclusion: Exclusion) -> bool:
+    """Whether a text that would only exclude is rather a name or a claim: "Without Remorse", "Age is irrelevant"."""
     start = exclusion.items[0][0]
-    return exclusion.kind == "absence" or (
+    return exclusion.kind in _OF_NAMES or (
         tokens.cased and tokens.text[start].isupper() and tokens.text.lstrip()[0].isupper()
     )
 
@@ -125,8 +139,7 @@ def _spans(tokens: Tokens, runs: Iterable[Run]) -> tuple[Span, ...]:
 
 
 def _part(text: str, spans: tuple[Span, ...], *, excluded: bool) -> Part:
-    words = " ".join(" ".join(text[start:end].split()) for start, end in spans)
-    return Part(words, spans, excluded)
+    return Part(words_of(text, spans), spans, excluded)
 
 
 def _shown(text: str) -> str:

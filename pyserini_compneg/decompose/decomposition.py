@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +60,15 @@ class Decomposition:
     parts: tuple[Part, ...]
     reasons: tuple[Reason, ...]
     confidence: float
+
+
+def words_of(text: str, spans: Iterable[Span]) -> str:
+    """What stands in the spans of a text, with single blanks.
+
+    >>> words_of("French or  Italian  comedies", [(0, 6), (11, 28)])
+    'French Italian comedies'
+    """
+    return " ".join(" ".join(text[start:end].split()) for start, end in spans)
 
 
 def undivided(text: str, confidence: float = 1.0) -> Decomposition:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from pyserini_compneg.decompose.clauses import find_clauses
-from pyserini_compneg.decompose.cues import Cue
+from pyserini_compneg.decompose.adjectives import find_adjectives
+from pyserini_compneg.decompose.clauses import Clauses, find_clauses
+from pyserini_compneg.decompose.conditions import Cue
+from pyserini_compneg.decompose.decomposition import Span
 from pyserini_compneg.decompose.language import Language
-from pyserini_compneg.decompose.scope import find_scope
+from pyserini_compneg.decompose.scope import find_beginning, find_scope
 from pyserini_compneg.decompose.sentences import Sentence
 from pyserini_compneg.decompose.tokens import Tokens
 from pyserini_compneg.decompose.trimming import trim_excluded
 
 _ADJECTIVE = "negated adjective"
+_ADJECTIVE_CONFIDENCE = 0.8
+_MOST_ITEM_WORDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +37,8 @@ class Exclusion:
     kind: str
     start: int
     end: int
-    cue: tuple[int, int]
-    items: tuple[tuple[int, int], ...]
+    cue: Span
+    items: tuple[Span, ...]
     confidence: float
 
 
@@ -41,85 +46,103 @@ def find_exclusions(
     tokens: Tokens, protected: bytearray, sentences: Sequence[Sentence], cues: Sequence[Cue], language: Language
 ) -> list[Exclusion]:
     """The exclusions of a text, from left to right; they do not overlap."""
-    found: list[Exclusion] = []
-    clauses = find_clauses(tokens, protected, sentences, language)
-    start: int | None = None  # of cues that exclude nothing themselves but lead to the next
-    for position, cue in enumerate(cues):
-        start = cue.start if start is None else start
-        following = cues[position + 1].start if position + 1 < len(cues) else len(tokens)
-        limit = min(cue.sentence.end, following)
-        end = find_scope(tokens, protected, clauses, cue, limit, language) if limit > cue.end else limit
-        first, last = trim_excluded(tokens, cue.end, end, protected, language)
-        if first < last:
-            marked = (tokens.starts[start], tokens.ends[max(start, _last_of_cue(cue))])
-            items = _items(tokens, first, last, protected)
-            if tokens.words[start] == "(" and end < len(tokens) and tokens.words[end] == ")":
-                end += 1
-            elif start and tokens.words[start - 1] == "(" and end < len(tokens) and tokens.words[end] == ")":
-                start, end = start - 1, end + 1
-            found.append(Exclusion(cue.group.name, start, end, marked, items, cue.group.confidence))
-            start = None
-        elif limit == cue.sentence.end:
-            start = None
-    return _with_adjectives(tokens, protected, sentences, found, language)
-
-
-def _last_of_cue(cue: Cue) -> int:
-    return max(cue.start, cue.end - 1)
-
-
-def _items(tokens: Tokens, start: int, end: int, protected: bytearray) -> tuple[tuple[int, int], ...]:
-    """The members of a list "X, Y and Z" or "X or Y"; commas alone make no list: "Austin, Texas" is one place."""
-    joints = [t for t in range(start + 1, end - 1) if tokens.words[t] in ("and", "or", "nor") and not protected[t]]
-    if len(joints) != 1:
-        return ((tokens.starts[start], tokens.ends[end - 1]),)
-    joint = joints[0]
-    commas = [t for t in range(start + 1, joint) if tokens.words[t] == "," and not protected[t]]
-    if not commas and tokens.words[joint] == "and":
-        return ((tokens.starts[start], tokens.ends[end - 1]),)
-    edges = [start - 1, *commas, joint, end]
-    runs = [(a + 1, b) for a, b in zip(edges, edges[1:], strict=False) if b > a + 1]
-    if any(not tokens.is_name(first) for first, _ in runs):
-        return ((tokens.starts[start], tokens.ends[end - 1]),)
-    return tuple((tokens.starts[first], tokens.ends[last - 1]) for first, last in runs)
-
-
-def _with_adjectives(
-    tokens: Tokens,
-    protected: bytearray,
-    sentences: Sequence[Sentence],
-    exclusions: Sequence[Exclusion],
-    language: Language,
-) -> list[Exclusion]:
-    """Adds "non-European": a name, or in a phrase any word that does not make one word with "non"."""
-    found = list(exclusions)
-    for sentence in sentences:
-        if sentence.kind == "statement":
-            continue
-        for token in range(sentence.start, sentence.end - 1):
-            if not tokens.words[token].startswith("non") or protected[token]:
-                continue
-            adjective = _negated_adjective(tokens, token, sentence, language)
-            if adjective and all(token < other.start or token >= other.end for other in exclusions):
-                start = tokens.starts[token]
-                confidence = 0.8
-                end = token + 1 if tokens.words[token] != "non" else token + 2
-                item = ((adjective[0], adjective[1]),)
-                found.append(Exclusion(_ADJECTIVE, token, end, (start, start + 3), item, confidence))
+    found = _by_cues(tokens, protected, sentences, cues, language) if cues else []
+    taken = bytearray(len(tokens))
+    for exclusion in found:
+        taken[exclusion.start : exclusion.end] = b"\1" * (exclusion.end - exclusion.start)
+    found += [
+        Exclusion(_ADJECTIVE, one.start, one.end, one.cue, (one.item,), _ADJECTIVE_CONFIDENCE)
+        for one in find_adjectives(tokens, protected, sentences, language)
+        if not taken[one.start]
+    ]
     return sorted(found, key=lambda exclusion: exclusion.start)
 
 
-def _negated_adjective(tokens: Tokens, token: int, sentence: Sentence, language: Language) -> tuple[int, int] | None:
-    if tokens.words[token] == "non":
-        if token + 2 >= sentence.end or not tokens.is_word(token + 2):
-            return None
-        start, end = tokens.starts[token + 1], tokens.ends[token + 1]
-    elif tokens.words[token].startswith("non-") and tokens.is_word(token + 1):
-        start, end = tokens.starts[token] + 4, tokens.ends[token]
-    else:
-        return None
-    word = tokens.folded[start:end]
-    if word in language.words["non"] or not word.isalpha():
-        return None
-    is_name = tokens.cased and tokens.text[start].isupper() and not tokens.text[start:end].isupper()
-    return (start, end) if is_name or sentence.kind == "phrase" else None
+def _by_cues(
+    tokens: Tokens, protected: bytearray, sentences: Sequence[Sentence], cues: Sequence[Cue], language: Language
+) -> list[Exclusion]:
+    found: list[Exclusion] = []
+    clauses = find_clauses(tokens, protected, sentences, language)
+    placed = _placed(tokens, protected, cues, language)
+    pending: int | None = None  # where cues begin that exclude nothing themselves but lead to the next
+    for position, (start, cue) in enumerate(placed):
+        following = placed[position + 1][0] if position + 1 < len(placed) else len(tokens)
+        limit = min(cue.sentence.end, following)
+        if cue.backwards:
+            first, last, end, marked = start, cue.start, cue.end, cue.start
+        else:
+            start = marked = start if pending is None else pending
+            end = _scope(tokens, protected, clauses, cue, limit, language)
+            first, last = cue.end, end
+        first, last = trim_excluded(tokens, first, last, protected, language)
+        if first < last:
+            span = tokens.starts[marked], tokens.ends[cue.end - 1]
+            items = _items(tokens, first, last, protected, language)
+            start, end = _with_parentheses(tokens, start, end)
+            found.append(Exclusion(cue.group.name, start, end, span, items, cue.group.confidence))
+        pending = None if first < last or limit == cue.sentence.end else start
+    return found
+
+
+def _placed(tokens: Tokens, protected: bytearray, cues: Iterable[Cue], language: Language) -> list[tuple[int, Cue]]:
+    """The cues, each with the token where its exclusion begins.
+
+    What excludes an exclusion ("Documents that do not mention X are not relevant") asks for it: neither counts.
+    """
+    placed: list[tuple[int, Cue]] = []
+    before: Cue | None = None
+    for cue in cues:
+        start: int | None = cue.start
+        if cue.backwards:
+            floor = before.start if before and before.sentence is cue.sentence else cue.sentence.start
+            start = find_beginning(tokens, protected, cue, floor, language)
+            if before and start == before.start:
+                placed = placed[:-1] if placed and placed[-1][1] is before else placed
+                start = None
+        before = cue
+        if start is not None:
+            placed.append((start, cue))
+    return placed
+
+
+def _scope(tokens: Tokens, protected: bytearray, clauses: Clauses, cue: Cue, limit: int, language: Language) -> int:
+    return find_scope(tokens, protected, clauses, cue, limit, language) if limit > cue.end else limit
+
+
+def _with_parentheses(tokens: Tokens, start: int, end: int) -> tuple[int, int]:
+    """Takes in the pair around an exclusion that has nothing else in it."""
+    if end < len(tokens) and tokens.words[end] == ")":
+        if tokens.words[start] == "(":
+            return start, end + 1
+        if start and tokens.words[start - 1] == "(":
+            return start - 1, end + 1
+    return start, end
+
+
+def _items(tokens: Tokens, start: int, end: int, protected: bytearray, language: Language) -> tuple[Span, ...]:
+    """The members of a list "X, Y and Z" or "X or Y"; commas alone make no list: "Austin, Texas" is one place."""
+    words, lists = tokens.words, language.words
+    joining = lists["and"] | lists["or"] | lists["nor"]
+    whole = ((tokens.starts[start], tokens.ends[end - 1]),)
+    joints = [token for token in range(start + 1, end - 1) if words[token] in joining and not protected[token]]
+    if len(joints) != 1:
+        return whole
+    commas = [token for token in range(start + 1, joints[0]) if words[token] == "," and not protected[token]]
+    if not commas and words[joints[0]] in lists["and"]:
+        return whole
+    edges = [start - 1, *commas, joints[0], end]
+    runs = [(a + 1, b) for a, b in pairwise(edges) if b > a + 1]
+    if not all(tokens.is_name(first) for first, _ in runs) and not all(_is_bare(tokens, run, language) for run in runs):
+        return whole
+    return tuple((tokens.starts[first], tokens.ends[last - 1]) for first, last in runs)
+
+
+def _is_bare(tokens: Tokens, run: Span, language: Language) -> bool:
+    """Whether there are a few words, no name among them, and nothing that ties them to others: "his", "of", "more"."""
+    words, lists = tokens.words[slice(*run)], language.words
+    return (
+        len(words) <= _MOST_ITEM_WORDS
+        and words[0] not in lists["lead_in"]
+        and not any(map(tokens.is_name, range(*run)))
+        and not any(word in lists["preposition"] or word in lists["other"] or "'" in word for word in words)
+    )

@@ -14,7 +14,7 @@ from pyserini_compneg.decompose.chat import ChatFault, ChatModel
 from pyserini_compneg.decompose.decomposing import decompose
 from pyserini_compneg.decompose.decomposition import Decomposition, Reason, undivided
 from pyserini_compneg.errors import CompNegError, DecompositionError
-from pyserini_compneg.expression import Atom, parse
+from pyserini_compneg.expression import Atom, format_expression, parse
 from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.json_objects import parse_json_object
 
@@ -22,6 +22,7 @@ URL, KEY, MODEL = "OPENAI_BASE_URL", "OPENAI_API_KEY", "COMPNEG_LLM_MODEL"
 """The environment variables that name the endpoint, its key and the model."""
 
 _MOST_CHARACTERS = 2000
+_MOST_ANSWERED = 4 * _MOST_CHARACTERS
 _ATTEMPTS = 3
 _PAUSE_S = 0.5
 _MOST_SILENCES = 9
@@ -58,7 +59,7 @@ class LlmReader:
         model: The model.
         cache: The folder for answers; None to keep none.
         most_requests: Requests in all, retries included.
-        most_seconds: Time spent on requests in all, in seconds.
+        most_seconds: Time spent on requests and pauses between them in all, in seconds.
         fallback: What reads the texts that the model does not.
     """
 
@@ -100,7 +101,7 @@ class LlmReader:
         fault = ChatFault("not asked", again=False)
         for attempt in range(_ATTEMPTS):
             if attempt:
-                time.sleep(fault.wait_s or _PAUSE_S * 2 ** (attempt - 1))
+                self._pause(fault.wait_s or _PAUSE_S * 2 ** (attempt - 1))
             try:
                 answer = self._answer(messages)
                 reading = _reading(text, answer)
@@ -116,9 +117,13 @@ class LlmReader:
                 messages = [*messages[:2], {"role": "assistant", "content": answer}, _complaint(message)]
                 continue
             self._silences = 0
-            self._keep(text, answer)
+            self._keep(text, reading)
             return reading
         raise fault
+
+    def _pause(self, seconds: float) -> None:
+        time.sleep(max(0.0, min(seconds, self._seconds_left)))
+        self._seconds_left -= seconds
 
     def _answer(self, messages: list[dict[str, str]]) -> str:
         """One answer, within the bounds."""
@@ -148,14 +153,14 @@ class LlmReader:
         except (OSError, ValueError):  # no answer, or a spoilt one
             return None
 
-    def _keep(self, text: str, answer: str) -> None:
+    def _keep(self, text: str, reading: Decomposition) -> None:
         path = self._path(text)
         if path is None:
             return
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with atomic_writer(path) as handle:
-                handle.write(answer)
+                json.dump({"expression": format_expression(reading.expression)}, handle)
         except OSError as error:
             _logger.warning("answers cannot be kept in %s: %s", path.parent, error.strerror or error)
             self._cache = None
@@ -186,11 +191,14 @@ def _reading(text: str, answer: str) -> Decomposition:
     expression = parse_json_object(answer[start:end] if 0 <= start < end else answer, "answer").get("expression")
     if not isinstance(expression, str):
         raise DecompositionError("`expression` must be a text")
+    if len(expression) > _MOST_ANSWERED:
+        raise DecompositionError(f"`expression` has {len(expression):,} characters; at most {_MOST_ANSWERED:,} may be")
     tree = parse(expression)
     if isinstance(tree, Atom):
         return undivided(text, _CONFIDENCE)
+    tree, parts = align(text, tree)
     reason = Reason("language model", text, (0, len(text)))
-    return Decomposition(text, tree, align(text, tree), (reason,), _CONFIDENCE)
+    return Decomposition(text, tree, parts, (reason,), _CONFIDENCE)
 
 
 def _complaint(message: str) -> dict[str, str]:

@@ -52,18 +52,13 @@ def _mark_quotes(tokens: Tokens, marks: bytearray) -> None:
 def _joins(tokens: Tokens, token: int, *, after: bool) -> bool:
     """Whether a word touches a sign, after or before it."""
     place = tokens.ends[token] if after else tokens.starts[token] - 1
-    return 0 <= place < len(tokens.folded) and tokens.folded[place].isalnum()
+    return 0 <= place < len(tokens.text) and tokens.text[place].isalnum()
 
 
 def _mark_idioms(tokens: Tokens, language: Language, marks: bytearray) -> None:
-    for token, word in enumerate(tokens.words):
-        for idiom in language.idioms.get(word, ()):
-            found = idiom.match(tokens.folded, tokens.starts[token])
-            if found:
-                stop = token
-                while stop < len(tokens) and tokens.starts[stop] < found.end():
-                    marks[stop] = 1
-                    stop += 1
+    for token, idioms in language.idioms.find(tokens.words):
+        longest, _ = idioms[0]
+        marks[token : token + longest.length] = b"\1" * longest.length
 
 
 def _mark_titles(tokens: Tokens, marks: bytearray) -> None:

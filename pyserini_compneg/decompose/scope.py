@@ -1,11 +1,9 @@
-"""How far an exclusion reaches."""
+"""How far an exclusion reaches, and where one begins that stands before its cue."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pyserini_compneg.decompose.clauses import Clauses
-from pyserini_compneg.decompose.cues import Cue
+from pyserini_compneg.decompose.conditions import Cue
 from pyserini_compneg.decompose.language import Language
 from pyserini_compneg.decompose.tokens import Tokens
 
@@ -34,7 +32,7 @@ def find_scope(tokens: Tokens, protected: bytearray, clauses: Clauses, cue: Cue,
         return _leading(tokens, protected, cue, limit, language)
     stop = _new_beginning(tokens, protected, clauses, cue, limit, language)
     if limit < cue.sentence.end - 1 and stop == limit:
-        stop = _before_next_cue(tokens, protected, cue, limit)
+        stop = _before_next_cue(tokens, protected, cue, limit, language)
     if not clauses.after_verb[cue.start]:
         stop = _verb(tokens, clauses, cue, stop, language)
     return stop
@@ -53,29 +51,36 @@ def _leading(tokens: Tokens, protected: bytearray, cue: Cue, limit: int, languag
     for token in range(cue.end + 1, limit):
         word, before = tokens.words[token], tokens.words[token - 1]
         after_comma = before == "," or (before == '"' and tokens.words[token - 2] == ",")
-        if after_comma and before == "," and comma is None and not protected[token - 1]:
+        if before == "," and comma is None and not protected[token - 1]:
             comma = token - 1
-        if protected[token] or not (after_comma or before == '"' or word in ("what", "how")):
+        if protected[token] or not (after_comma or before == '"' or word in lists["question"]):
+            continue
+        relative = word in lists["relative"] or word in lists["relative_after_comma"]
+        if not after_comma and before != '"' and relative:
+            if word in lists["choosing"] and comma is None and not _goes_on_as_relative(tokens, token + 1, language):
+                return token
             continue
         next_word = tokens.words[token + 1] if token + 1 < limit else ""
         if word in lists["question"]:
             if word in lists["oblique"] or (
-                word in lists["relative_after_comma"] and _goes_on_as_relative(tokens, token + 1, lists)
+                word in lists["relative_after_comma"] and _goes_on_as_relative(tokens, token + 1, language)
             ):
                 fallback = token
             elif after_comma or next_word in lists["other"] or next_word in lists["auxiliary"]:
                 return token
-        elif after_comma and (word in lists["auxiliary"] or (word in lists["request"] and word != "name")):
+        elif after_comma and (
+            word in lists["auxiliary"] or (word in lists["request"] and word not in lists["noun_too"])
+        ):
             return token
     return fallback or comma or limit
 
 
-def _goes_on_as_relative(tokens: Tokens, token: int, lists: Mapping[str, frozenset[str]]) -> bool:
+def _goes_on_as_relative(tokens: Tokens, token: int, language: Language) -> bool:
     """Whether a verb follows "who" or "which", so that it may go on with what stands before it."""
     if token >= len(tokens):
         return False
     word = tokens.words[token]
-    return word in lists["auxiliary"] or word in lists["past"] or (word.endswith("ed") and len(word) > 4)
+    return word in language.words["auxiliary"] or language.is_past(word)
 
 
 def _new_beginning(
@@ -95,17 +100,19 @@ def _new_beginning(
         next_word = tokens.words[token + 1] if token + 1 < limit else ""
         if word == ";" or (word == "-" == tokens.words[cue.start - 1]):  # an aside between dashes
             return token
-        if word in lists["conjunction"] and (next_word in lists["question"] or next_word in ("can", "could")):
+        if word in lists["conjunction"] and (next_word in lists["question"] or next_word in lists["modal"]):
             return token
         if before != ",":
-            if (word == "to" or word in lists["relative"]) and _is_bare_name(tokens, cue.end, token, language):
+            if (word in lists["purpose"] or word in lists["relative"]) and _is_bare_name(
+                tokens, cue.end, token, language
+            ):
                 return token
             continue
         if word in lists["auxiliary"] or (word in lists["question"] and word not in lists["relative_after_comma"]):
             return token
         if word in lists["question"] and next_word in lists["other"]:
             return token
-        if aside and (word in lists["preposition"] or clauses.verbs[token]):
+        if aside and (word in lists["resuming"] or clauses.verbs[token]):
             return token
     return limit
 
@@ -117,19 +124,58 @@ def _is_bare_name(tokens: Tokens, start: int, end: int, language: Language) -> b
     return tokens.cased and all(tokens.is_name(token) or not tokens.is_word(token) for token in range(start, end))
 
 
-def _before_next_cue(tokens: Tokens, protected: bytearray, cue: Cue, limit: int) -> int:
+def _before_next_cue(tokens: Tokens, protected: bytearray, cue: Cue, limit: int, language: Language) -> int:
     """Where two things are named, each with an exclusion of its own: "A without B and C without D"."""
     for token in range(cue.end + 1, limit):
-        word = tokens.words[token]
-        if not protected[token] and word in ("and", "or", "but") and token + 2 < limit:
+        if not protected[token] and tokens.words[token] in language.words["joint"] and token + 2 < limit:
             return token
     return limit
 
 
 def _verb(tokens: Tokens, clauses: Clauses, cue: Cue, stop: int, language: Language) -> int:
-    """The verb of the clause, which no relative pronoun precedes."""
-    relative = language.words["relative"]
+    """The verb of the clause, which no relative pronoun precedes, or the comma before it that closes an aside."""
+    relative, joint = language.words["relative"], language.words["joint"]
+    aside = cue.start > cue.sentence.start and tokens.words[cue.start - 1] == ","
+    comma: int | None = None
     for token in range(cue.end + 1, stop):
+        if aside and token + 1 < stop and tokens.words[token] == "," and tokens.words[token + 1] not in joint:
+            comma = token
         if clauses.verbs[token] and tokens.words[token - 1] not in relative:
+            return token if comma is None else comma
+    return stop if comma is None else comma  # "Which birds, besides X, swim?": the verb is unknown
+
+
+def find_beginning(tokens: Tokens, protected: bytearray, cue: Cue, first: int, language: Language) -> int | None:
+    """The token that begins what a cue after it excludes; None if that cannot be told from what is wanted.
+
+    - What is the subject of a clause ("Documents about X are not relevant") begins with the clause.
+    - What is only named ("the Rhine aside", "with X excluded") begins after the comma before it, or at a word that
+      leads in; or with the sentence, if something comes after a comma: "The Rhine aside, which rivers ...".
+
+    Args:
+        tokens: The text.
+        protected: What begins nothing.
+        cue: The cue.
+        first: The first token that it may be.
+        language: Its words.
+    """
+    lists = language.words
+    if tokens.words[cue.start] in lists["auxiliary"]:
+        for token in range(cue.start - 1, first, -1):
+            if not protected[token] and (tokens.words[token] in lists["joint"] and tokens.words[token - 1] == ","):
+                return token + 1
+            if tokens.words[token] == ";":
+                return token + 1
+        return first
+    leads = cue.end < cue.sentence.end - 1 and tokens.words[cue.end] == ","
+    listed = False
+    for token in range(cue.start - 1, first - 1, -1):
+        word = tokens.words[token]
+        if word in lists["auxiliary"]:
+            return None
+        if word in lists["opener"]:
             return token
-    return stop
+        if not protected[token] and word in (",", "(", "-", ";", ":") and not (listed and leads):
+            return token + 1
+        listed = listed or (word in lists["and"] or word in lists["or"])
+    return first if leads else None

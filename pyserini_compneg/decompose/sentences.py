@@ -3,6 +3,8 @@
 - A *request* asks to be told: "Can you list ...", "Describe ...". What it does not want, it excludes.
 - A *question* asks about an event. "Who did not vote?" has a negation that belongs to the event.
 - A *phrase* has no verb: "films about war but not comedies".
+- A *fragment* is as long as a sentence, and ends like one, but shows no verb that is known. It may be a phrase or a
+  statement; so only what excludes in questions as well does in it.
 - A *statement* says something, as claims and abstracts do: nothing in it is excluded.
 """
 
@@ -14,6 +16,9 @@ from dataclasses import dataclass
 from pyserini_compneg.decompose.language import Language
 from pyserini_compneg.decompose.tokens import Tokens
 
+_LONGEST_PHRASE = 8
+"""Tokens of a phrase that may end with a full stop."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
@@ -22,7 +27,7 @@ class Sentence:
     Attributes:
         start: The first token.
         end: The token after the last.
-        kind: ``question``, ``request``, ``phrase`` or ``statement``.
+        kind: ``question``, ``request``, ``phrase``, ``fragment`` or ``statement``.
     """
 
     start: int
@@ -83,42 +88,57 @@ def _kind(tokens: Tokens, start: int, end: int, protected: bytearray, language: 
     if _is_request(words, first, lists):
         return "request"
     opens = words[first] in lists["question"] or words[first] in lists["auxiliary"]
-    if words[end - 1] == "?" or (opens and words[first + 1 : first + 2] != ["not"]):
+    if words[end - 1] == "?" or (opens and lists["not"].isdisjoint(words[first + 1 : first + 2])):
         return "question"
     for token in range(first + 1, end):
         if not protected[token] and (kind := _kind_from(words, token, lists)):
             return kind
-    return "statement" if _has_verb(tokens, first, end, protected, language) else "phrase"
+    if _has_verb(tokens, first, end, protected, language):
+        return "statement"
+    stopped = words[end - 1] == "." and end - first > _LONGEST_PHRASE and not is_abbreviation(words[end - 2], language)
+    return "fragment" if stopped else "phrase"
 
 
 def _kind_from(words: list[str], token: int, lists: Mapping[str, frozenset[str]]) -> str | None:
     """What opens within a sentence: "Besides X, can you tell me", "the place where or who else"."""
     word = words[token]
-    if word in lists["question"] and words[token + 1 : token + 2] == ["else"]:
+    if word in lists["question"] and words[token + 1 : token + 2] and words[token + 1] in lists["else"]:
         return "question"
     if words[token - 1] not in (",", '"'):
         return None
     if word in lists["question"] and word not in lists["relative_after_comma"]:
         return "question"
-    return "request" if word in lists["auxiliary"] and _is_request(words, token, lists) else None
+    if word in lists["auxiliary"]:
+        return "request" if _is_request(words, token, lists) else None
+    commands = word in lists["request"] and word not in lists["noun_too"]
+    return "request" if commands and not lists["frame"].isdisjoint(words[token + 1 : token + 2]) else None
 
 
 def _is_request(words: list[str], first: int, lists: Mapping[str, frozenset[str]]) -> bool:
     word = words[first]
     second = words[first + 1] if first + 1 < len(words) else ""
-    if word in ("can", "could", "would", "will"):
-        return second in ("you", "anyone", "someone", "we", "i")
-    return word in lists["request"] and second not in ("of", "for") or (word == "looking" and second == "for")
+    if word in lists["modal"]:
+        if second not in lists["asker"]:
+            return False
+        third = next((word for word in words[first + 2 :] if word not in lists["courteous"]), "")
+        return third in lists["request"] or third in lists["say"]
+    return word in lists["request"] and (second not in lists["no_request"] or word in lists["searching"])
 
 
 def _has_verb(tokens: Tokens, first: int, end: int, protected: bytearray, language: Language) -> bool:
-    """Whether there is an auxiliary that belongs to no relative clause; a full stop makes up for one."""
+    """Whether there is an auxiliary that belongs to no relative clause."""
     words, lists = tokens.words, language.words
-    if words[end - 1] == "." and end - first > 8 and not is_abbreviation(words[end - 2], language):
-        return True
     for token in range(first, end):
-        if words[token] in lists["auxiliary"] and not protected[token]:
+        named = token > first and tokens.cased and tokens.text[tokens.starts[token]].isupper()  # "Lightness of Being"
+        if words[token] in lists["auxiliary"] and not protected[token] and not named:
             before = words[token - 1] if token > first else ""
-            if before not in lists["relative"] and before not in ("but", "and", "or", ",", "to"):
+            if before in lists["auxiliary"] or before in lists["not"]:
+                continue
+            if (
+                before not in lists["relative"]
+                and before not in lists["joint"]
+                and before not in lists["purpose"]
+                and before != ","
+            ):
                 return True
     return False

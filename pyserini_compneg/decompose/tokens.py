@@ -1,11 +1,9 @@
-"""Words and signs of a text, each with its place in it.
-
-The folded text has as many characters as the text itself, so that every place in one is a place in the other.
-"""
+"""Words and signs of a text, each with its place in it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,8 +12,8 @@ _SIGNS = {
     **dict.fromkeys("“”„‟«»″＂〝〞", '"'),
     **dict.fromkeys("‐‑‒–—−", "-"),
     **dict.fromkeys("，、﹐", ","),
-    **dict.fromkeys("（﹙", "("),
-    **dict.fromkeys("）﹚", ")"),
+    **dict.fromkeys("（﹙[{［", "("),
+    **dict.fromkeys("）﹚]}］", ")"),
     **{"？": "?", "！": "!", "。": ".", "；": ";", "：": ":"},
 }
 _FOLDED_SIGNS = str.maketrans(_SIGNS)
@@ -23,7 +21,7 @@ _TOKEN = re.compile(r"[^\W_]+(?:['.&-][^\W_]+)*|_+|[^\w\s]")
 
 
 def fold(text: str) -> str:
-    """The text in lower case, with plain quotes, dashes and commas, character for character.
+    """The text in lower case, with plain quotes, dashes, brackets and commas, character for character.
 
     >>> print(fold("Films “WITHOUT” İrem’s songs"))
     films "without" İrem's songs
@@ -41,14 +39,12 @@ class Tokens:
 
     Attributes:
         text: The text as it is.
-        folded: As :func:`fold` gives it.
-        words: The tokens of the folded text, in order.
+        words: The tokens, in order, as :func:`fold` gives them and as they are spelt.
         starts: Where each begins.
         ends: Where each ends.
     """
 
     text: str
-    folded: str
     words: list[str]
     starts: list[int]
     ends: list[int]
@@ -66,6 +62,10 @@ class Tokens:
         """Whether a token is a word or number, and not a sign."""
         return self.words[token][0].isalnum()
 
+    def opens(self, token: int) -> bool:
+        """Whether a token is the first of a sentence, as far as one can tell by the sign before it."""
+        return token == 0 or self.words[token - 1] in (".", "?", "!")
+
     def is_name(self, token: int) -> bool:
         """Whether a token starts like a name or title: with a capital, a digit or a quote.
 
@@ -77,18 +77,18 @@ class Tokens:
         return self.words[token] == '"' or first.isdigit() or (self.cased and (first.isupper() or first.istitle()))
 
 
-def tokenise(text: str) -> Tokens:
+def tokenise(text: str, spellings: Mapping[str, str] | None = None) -> Tokens:
     """Cuts a text into words and signs.
+
+    Args:
+        text: The text.
+        spellings: What is meant by words that are written otherwise.
 
     >>> tokenise("Don't mention B.F. Sheldon's non-European kin!").words
     ["don't", 'mention', 'b.f', '.', "sheldon's", 'non-european', 'kin', '!']
     """
-    folded = fold(text)
-    matches = list(_TOKEN.finditer(folded))
-    return Tokens(
-        text,
-        folded,
-        [match[0] for match in matches],
-        [match.start() for match in matches],
-        [match.end() for match in matches],
-    )
+    matches = list(_TOKEN.finditer(fold(text)))
+    words = [match[0] for match in matches]
+    if spellings and not spellings.keys().isdisjoint(words):
+        words = [spellings.get(word, word) for word in words]
+    return Tokens(text, words, [match.start() for match in matches], [match.end() for match in matches])

@@ -17,11 +17,15 @@ def trim_excluded(tokens: Tokens, start: int, end: int, protected: bytearray, la
     (4, 5)
     """
     start, end = _without_signs(tokens, start, end, language)
-    lead_in = language.words["lead_in"]
-    first = start
-    while first < end and not protected[first] and (tokens.words[first] in lead_in or tokens.words[first] == ","):
-        if tokens.cased and tokens.text[tokens.starts[first]].isupper():
+    lead_in, lead_out = language.words["lead_in"], language.words["lead_out"]
+    while end - start > 1 and tokens.words[end - 1] in lead_out and not protected[end - 1]:
+        start, end = _without_signs(tokens, start, end - 1, language)
+    first, leads = start, lead_in
+    while first < end and not protected[first] and (tokens.words[first] in leads or tokens.words[first] in (",", ":")):
+        if tokens.cased and tokens.text[tokens.starts[first]].isupper() and not tokens.opens(first):
             break
+        if tokens.words[first] in language.words["relative"]:  # "documents that mention"
+            leads = lead_in | language.words["say"]
         first += 1
     return (first if first < end else start), end
 

@@ -10,6 +10,9 @@ from pyserini_compneg.decompose.sentences import Sentence
 from pyserini_compneg.decompose.tokens import Tokens
 from pyserini_compneg.decompose.trimming import trim_wanted
 
+_MOST_COURTEOUS = 12
+"""Tokens of a sentence that asks for nothing."""
+
 
 def find_wanted(
     tokens: Tokens,
@@ -60,5 +63,7 @@ def _gaps(
 
 
 def _is_courtesy(tokens: Tokens, gap: tuple[int, int, bool], language: Language) -> bool:
+    if gap[1] - gap[0] > _MOST_COURTEOUS:
+        return False
     words = (tokens.words[token] for token in range(gap[0], gap[1]) if tokens.is_word(token))
     return " ".join(words) in language.courtesies

@@ -2,9 +2,11 @@
 
 import json
 import logging
+import time
+from types import SimpleNamespace
 
 import pytest
-from chat_server import body, chat_server, content, expression, hang_up, trickle
+from chat_server import body, chat_server, content, drip, expression, hang_up, raw, trickle
 
 from pyserini_compneg.decompose import LlmReader, decompose, llm_reader
 from pyserini_compneg.decompose import llm as llm_module
@@ -19,8 +21,9 @@ GOOD = expression("spy films NOT comedies")
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
+    """Of the reader; the servers keep theirs."""
     pauses = []
-    monkeypatch.setattr(llm_module.time, "sleep", pauses.append)
+    monkeypatch.setattr(llm_module, "time", SimpleNamespace(sleep=pauses.append, monotonic=time.monotonic))
     return pauses
 
 
@@ -69,6 +72,9 @@ def test_json_among_words_is_found():
             "the atom 'funny films' has the word 'funny', which the text lacks",
         ),
         (expression("spy films NOT !"), "the atom '!' has no word"),
+        (expression("spy films NOT (comedies OR Spy films)"), "'spy films' is both asked for and excluded"),
+        (expression("(" * 9000), "`expression` has 9,000 characters; at most 8,000 may be"),
+        (content('{"expression": "spy \\ud800 films"}'), "answer: not valid JSON text: half of a surrogate pair"),
     ],
 )
 def test_an_answer_that_is_none_is_complained_of_and_asked_again(bad, complaint, caplog):
@@ -94,7 +100,11 @@ def test_an_answer_that_is_none_is_complained_of_and_asked_again(bad, complaint,
         (body("[" * 100_000), "the answer is no chat completion", 3),
         (content(None), "the answer has no text", 3),
         (body(" " * (1 << 20) + "  "), "the answer has more than 1048576 bytes", 1),
-        (hang_up, "remote end closed connection without response", 3),
+        (hang_up, "the server hung up", 3),
+        (raw(b"hello"), "the answer is not HTTP", 3),
+        (raw(b"HTTP/1.1 \x1b[2J OK\r\n\r\n"), "the answer is not HTTP", 3),
+        (raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz"), "the answer is not HTTP", 3),
+        (body('{"choices": ' + "9" * 9999 + "}"), "the answer is no chat completion", 3),
         (body("{}", Content_Length="99"), "the answer is no chat completion", 3),
         (
             expression("spy films NOT Bond"),
@@ -110,7 +120,7 @@ def test_without_an_answer_the_cues_decide(bad, message, requests, caplog):
     assert [record.getMessage() for record in caplog.records] == [f"query {TEXT!r}: {message}; decomposed by cues"]
 
 
-@pytest.mark.parametrize("slow", [trickle])
+@pytest.mark.parametrize("slow", [trickle, drip])
 def test_a_slow_server_is_left(slow, caplog):
     with chat_server(slow) as server:
         assert reader(server, timeout_s=0.2)(TEXT) == CUES
@@ -119,7 +129,28 @@ def test_a_slow_server_is_left(slow, caplog):
 
 def test_no_server(caplog):
     assert LlmReader(ChatModel("http://127.0.0.1:9/v1", "m"))(TEXT) == CUES
-    assert "connection refused; decomposed by cues" in caplog.text
+    assert caplog.messages == [f"query {TEXT!r}: no connection: connection refused; decomposed by cues"]
+
+
+def test_atoms_are_the_words_of_the_text():
+    with chat_server(content('{"expression": "Spy \ud800 FILMS NOT \u200bcomedies"}')) as server:
+        result = reader(server)("spy films, but no 'comedies'")
+    assert result.expression == parse("spy films NOT comedies")
+
+
+@pytest.mark.parametrize("header", ["nan", "inf", "-3", "1e3", "\u00b2", "9" * 5000])
+def test_a_nonsensical_wait_is_none(header, no_pauses):
+    with chat_server(body("", 429, Retry_After=header), GOOD) as server:
+        assert reader(server)(TEXT).reasons[0].kind == "language model"
+    assert no_pauses in ([0.5], [10.0])
+
+
+def test_pauses_count_as_time(no_pauses, caplog):
+    with chat_server(body("", 429, Retry_After="7")) as server:
+        reader(server, most_seconds=5)(TEXT)
+    assert len(server.requests) == 1
+    assert 4 < no_pauses[0] < 5
+    assert "the time for the model are used up" in caplog.text
 
 
 def test_a_server_is_given_the_time_it_asks_for_within_bounds(no_pauses):
@@ -210,7 +241,19 @@ def test_what_asks_for_nothing_is_refused_as_by_cues():
         ),
         (
             {"OPENAI_BASE_URL": "file:///etc/passwd", "COMPNEG_LLM_MODEL": "m"},
-            "the URL of a language model must start with http:// or https://, got 'file:///etc/passwd'",
+            "the URL of a language model must be http:// or https:// and a host, in ASCII, got 'file:///etc/passwd'",
+        ),
+        (
+            {"OPENAI_BASE_URL": "http://[::1/v1", "COMPNEG_LLM_MODEL": "m"},
+            "the URL of a language model must be http:// or https:// and a host, in ASCII, got 'http://[::1/v1'",
+        ),
+        (
+            {"OPENAI_BASE_URL": "http://höst/v1", "COMPNEG_LLM_MODEL": "m"},
+            "the URL of a language model must be http:// or https:// and a host, in ASCII, got 'http://höst/v1'",
+        ),
+        (
+            {"OPENAI_BASE_URL": "http://localhost/v1", "COMPNEG_LLM_MODEL": "m", "OPENAI_API_KEY": "a\nb"},
+            "the key of a language model must be printable ASCII, without line ends",
         ),
     ],
 )
@@ -223,5 +266,6 @@ def test_the_environment_names_the_model(environment, message):
 def test_settings_of_a_model():
     with pytest.raises(DecompositionError, match="name the language model"):
         ChatModel("http://localhost/v1", "")
-    with pytest.raises(DecompositionError, match="above 0, got -1"):
-        ChatModel("http://localhost/v1", "m", timeout_s=-1)
+    for timeout_s in (-1, 0, float("nan"), float("inf")):
+        with pytest.raises(DecompositionError, match="must be above 0 and at most 3600 seconds, got"):
+            ChatModel("http://localhost/v1", "m", timeout_s=timeout_s)

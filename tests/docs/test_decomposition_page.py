@@ -27,9 +27,13 @@ def test_every_operator_has_been_compared():
 
 
 def test_the_stages_are_the_modules():
-    stages = re.findall(r"^\d\. `(\w+)`:", PAGE, re.MULTILINE)
-    assert len(stages) == 7
-    assert all((ROOT / "pyserini_compneg" / "decompose" / f"{stage}.py").is_file() for stage in stages)
+    stages = re.findall(r"^\d\. ((?:`\w+`(?:, )?)+):", PAGE, re.MULTILINE)
+    named = [name for stage in stages for name in re.findall(r"\w+", stage)]
+    assert len(stages) == 8
+    assert all((ROOT / "pyserini_compneg" / "decompose" / f"{name}.py").is_file() for name in named)
+    put_together = (ROOT / "pyserini_compneg" / "decompose" / "decomposing.py").read_text(encoding="utf-8")
+    called = set(re.findall(r"^from pyserini_compneg\.decompose\.(\w+) import", put_together, re.MULTILINE))
+    assert called - {"decomposition", "language"} <= {*named}
 
 
 def test_a_language_of_ones_own(tmp_path):

@@ -50,6 +50,28 @@ def trickle(handler: BaseHTTPRequestHandler) -> None:
         pass
 
 
+def drip(handler: BaseHTTPRequestHandler) -> None:
+    """A header now and then, and never the last."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+    try:
+        while True:
+            handler.wfile.write(b"X: y\r\n")
+            handler.wfile.flush()
+            time.sleep(0.05)
+    except OSError:
+        pass
+
+
+def raw(data: bytes) -> Reply:
+    """These bytes, and the end."""
+
+    def send(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(data)
+        handler.close_connection = True
+
+    return send
+
+
 def hang_up(handler: BaseHTTPRequestHandler) -> None:
     """No answer."""
     handler.close_connection = True
