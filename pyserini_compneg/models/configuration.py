@@ -28,11 +28,13 @@ NO_LIMIT = 1_000_000
 
 
 def prompt_of(folder: Path, side: str, name: str) -> str:
-    """What sentence-transformers puts before the texts of a side."""
+    """What sentence-transformers puts before the texts of a side, ``query`` or ``document``.
+
+    A model's prompt of another name (``passage``), or by default, is none of these: there both sides have a prompt, an
+    empty one where the model has none.
+    """
     config = optional_json(folder / "config_sentence_transformers.json", name)
-    prompts = config.get("prompts") or {}
-    keys = ["query"] if side == "query" else ["document", "passage", "corpus"]
-    return str(next((prompts[key] for key in [*keys, config.get("default_prompt_name")] if prompts.get(key)), ""))
+    return str((config.get("prompts") or {}).get(side) or "")
 
 
 def read_lengths(folder: Path, name: str, most: int = LONGEST_INPUT) -> tuple[int, int]:

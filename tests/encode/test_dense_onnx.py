@@ -67,6 +67,17 @@ def test_vectors_are_those_of_torch(model, file, pooling):
     assert np.abs(onnx.encode_queries(texts) - onnx.encode_documents(texts)).max() > 0.01
 
 
+@pytest.mark.parametrize(
+    ("prompts", "default"),
+    [({"query": "war film: ", "passage": "a "}, None), ({"film": "war film: "}, "film"), ({}, None)],
+)
+def test_prompts_are_those_of_torch(model, file, prompts, default):
+    edit_json(model / "config_sentence_transformers.json", prompts=prompts, default_prompt_name=default)
+    torch, onnx = DenseEncoder(str(model)), DenseEncoder(str(file))
+    for kind in ("encode_queries", "encode_documents"):
+        np.testing.assert_allclose(getattr(onnx, kind)(TEXTS), getattr(torch, kind)(TEXTS), atol=TOLERANCE)
+
+
 def test_settings_of_older_models_are_read(model, file):
     flags = {f"pooling_mode_{kind}": kind == "max_tokens" for kind in ("cls_token", "mean_tokens", "max_tokens")}
     write_json(model / "1_Pooling" / "config.json", {"word_embedding_dimension": 32, **flags})

@@ -314,9 +314,10 @@ def test_parts_outside_the_folder(tmp_path, path):
 @pytest.mark.parametrize(
     ("config", "document", "query"),
     [
-        ({"prompts": {"query": "q: ", "passage": "p: "}}, "p: ", "q: "),
+        ({"prompts": {"query": "q: ", "passage": "p: "}}, "", "q: "),
         ({"prompts": {"document": "d: ", "corpus": "c: "}}, "d: ", ""),
-        ({"prompts": {"all": "a: ", "query": ""}, "default_prompt_name": "all"}, "a: ", "a: "),
+        ({"prompts": {"all": "a: ", "query": ""}, "default_prompt_name": "all"}, "", ""),
+        ({"prompts": {"query": "q: "}, "default_prompt_name": "query"}, "", "q: "),
         ({"prompts": None}, "", ""),
     ],
 )
