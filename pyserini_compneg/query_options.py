@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pyserini_compneg.decompose import Decomposition
 
 DECOMPOSED_DIFFERENCE = "damped"
-"""What stands for NOT where --decompose reads the queries: the best on the dev splits of ExcluIR and NegConstraint. It
-needs an index, and is no sum over pairs; without the one, or for the other, it is as for expressions."""
+"""What stands for NOT with --decompose, in all topics of a run: the best on the dev splits of ExcluIR and NegConstraint.
+It needs an index, and is no sum over pairs; without the one, or for the other, NOT is what it is for expressions."""
 
 _logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ def add_query_options(parser: argparse.ArgumentParser, many: bool = True) -> Non
         ("difference", "NOT", DIFFERENCES),
     ):
         default = getattr(defaults, kind)
-        note = f"{default}; {DECOMPOSED_DIFFERENCE} for what --decompose reads" if kind == "difference" else default
+        note = f"{default}, with --decompose {DECOMPOSED_DIFFERENCE}" if kind == "difference" else default
         parser.add_argument(
             f"--{kind}", choices=names, metavar="NAME", help=f"{sign}: {', '.join(names)} (default {note})"
         )

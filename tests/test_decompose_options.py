@@ -72,6 +72,20 @@ def test_tsv_topics_are_expressions(run, tmp_path):
     assert json.loads(line)["contents"] == "spy films other than comedies"
 
 
+@pytest.mark.parametrize("difference", [[], ["--difference", "nrf"]])
+def test_all_topics_of_a_run_have_one_difference(run, tmp_path, difference):
+    path = tmp_path / "topics.jsonl"
+    path.write_text(json.dumps({"id": "1", "text": TEXT}) + "\n" + json.dumps({"id": "2", "expression": EXPRESSION}))
+    options = ["--topics", path, "--decompose", "cues", *difference]
+    plain, expression = (json.loads(line) for line in run(compose, *options).out.splitlines())
+    assert {**plain, "id": "2"} == expression
+    plain, expression = (
+        run(explain, *options, "--qid", qid, "--output-format", "json", "--docid", "d1").out for qid in "12"
+    )
+    plain, expression = map(json.loads, (plain, expression))
+    assert plain["documents"] == expression["documents"]
+
+
 def test_the_run_is_that_of_the_expression(run, topics, tmp_path):
     decomposed = run(search, "--topics", topics, "--decompose", "cues").out.splitlines()
     path = tmp_path / "expressions.tsv"

@@ -18,7 +18,8 @@ _EXAMPLE = f"""examples:
   python -m pyserini_compneg.compose --encoder atoms.jsonl --query 'spy films NOT comedies'
 
 The search of what is composed here gives the run of the topics themselves. Without --index the queries suit an index
-of unsigned documents, and nothing checks that --encoder is that of the index. Stock Anserini searches the tsv form:
+of unsigned documents, and nothing checks that --encoder is that of the index; NOT is then as without --decompose, whose
+damped asks an index. Stock Anserini searches the tsv form:
   SearchCollection -topicReader TsvString -impact -pretokenized
 and with this package's jar beside its own the other form, too:
   SearchCollection -topicReader ComposedQuery -generator ComposedQueryGenerator -impact -pretokenized
