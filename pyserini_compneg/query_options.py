@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from pyserini_compneg.decompose import Decomposition
 
 DECOMPOSED_DIFFERENCE = "damped"
-"""What stands for NOT with --decompose, in all topics of a run: the best on the dev splits of ExcluIR and NegConstraint.
-It needs an index, and is no sum over pairs; without the one, or for the other, NOT is what it is for expressions."""
+"""What stands for NOT with --decompose, in all topics of a run: the best on the dev splits of ExcluIR and
+NegConstraint. It needs an index, and is no sum over pairs; without the one, or for the other, NOT is what it is for
+expressions."""
 
 _logger = logging.getLogger(__name__)
 

@@ -6,6 +6,7 @@ it: the tokenizer, prompts, the longest text, and what becomes of the vectors of
 
 from __future__ import annotations
 
+import glob
 import mmap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -87,7 +88,7 @@ def read_dense_checkpoint(file: Path, name: str) -> DenseCheckpoint:
         EncodingError: No model, a damaged one, or one of other parts than a network and a pooling.
     """
     file = file.absolute()
-    root = _root(file, name)
+    root = _root(file, name).resolve()  # as part_folder does, so that no file is listed twice
     modules = required_json(root / "modules.json", list, name) if (root / "modules.json").is_file() else []
     try:
         kinds = [str(module["type"]).rsplit(".", 1)[-1] for module in modules]
@@ -200,7 +201,7 @@ def _root(file: Path, name: str) -> Path:
 
 def _weights(file: Path) -> list[Path]:
     """The file, and those that hold its large weights, such as ``model.onnx_data``."""
-    return [file, *sorted(file.parent.glob(f"{file.name}[._]*"))]
+    return [file, *sorted(file.parent.glob(f"{glob.escape(file.name)}[._]*"))]
 
 
 def _pooling(config: Mapping[str, Any]) -> str:

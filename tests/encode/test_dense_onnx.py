@@ -135,7 +135,13 @@ def test_caches_tell_the_two_apart(model, file):
         assert dense_model_hash(str(file)) != known
         known = dense_model_hash(str(file))
     file.with_name("model_O2.onnx").write_bytes(b"another")
-    assert dense_model_hash(str(file)) == known
+    odd = shutil.copy(file, file.with_name("model[1].onnx"))
+    of_one_file = dense_model_hash(str(odd))
+    file.with_name("model[1].onnx_data").write_bytes(b"weights")
+    assert dense_model_hash(str(odd)) != of_one_file
+    linked = model.with_name("linked")
+    linked.symlink_to(model)
+    assert dense_model_hash(str(linked / "onnx" / "model.onnx")) == dense_model_hash(str(file)) == known
 
 
 def test_no_torch_is_needed(without_torch, tmp_path):
