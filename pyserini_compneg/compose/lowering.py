@@ -69,9 +69,10 @@ def _materialised(node: ScoringNode) -> ScoringNode:
             return node
         case Product(operands):
             if not node.is_sum_over_tuples:
+                other = "--intersection cpt" if node.weight > 0 else "another --difference"
                 raise CompositionError(
                     f"a product of power {node.exponent:g} and root {node.root} is no sum over pairs; use the factored "
-                    "form (--cpt factored), or --intersection cpt"
+                    f"form (--cpt factored), or {other}"
                 )
             return Linear(scale(algebra.cpt_pairs(operands, top=max(map(len, operands))), node.weight))
         case Max(children):

@@ -99,5 +99,5 @@ def test_pairs_cannot_damp():
         compose_query("birds NOT parrots", ENCODER, DAMPED, cpt="materialised", best_score=asked)
     assert str(error.value) == (
         "query 'birds NOT parrots': a product of power 1 and root 1 is no sum over pairs; use the factored form "
-        "(--cpt factored), or --intersection cpt"
+        "(--cpt factored), or another --difference"
     )
