@@ -29,13 +29,12 @@ from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.search.guard import search_guarded
 from pyserini_compneg.search.run_writer import printed_scores
 
-CONTRAST = ("right_rank", "delta_recall@1", "delta_mrr@10", "R@10")
+CONTRAST = ("right_rank", "right_rank@10", "delta_recall@1", "delta_mrr@10", "R@10")
 RANKING = ("nDCG@10", "R@100")
-PENALTIES = (0.1, 0.4)
 MOST_FOR_ALL = 10_000
 """Documents of a collection up to which runs have all of them; of larger ones they have 1,000."""
 DAMPINGS = (0.2, 0.3, 0.4)
-DIFFERENCES = ("ignore", "disentangled", "subtraction", "nrf", "constant", "orthogonal", "proportional", "damped")
+DIFFERENCES = ("ignore", "disentangled", "subtraction", "nrf", "constant", "orthogonal", "damped")
 GUARDED = "`damped`, guarded"
 
 Run = Mapping[str, Mapping[str, float]]
@@ -124,10 +123,6 @@ def compare(
         rows.append(("marked expressions", topics, Operators()))
     rows += [(f"`{name}`", read_as, Operators(difference=name)) for name in DIFFERENCES]
     rows.append((GUARDED, read_as, Operators(difference="damped")))
-    rows += [
-        (f"`proportional`, λ = {weight}", read_as, Operators(difference="proportional", proportional_weight=weight))
-        for weight in PENALTIES
-    ]
     rows += [
         (f"`damped`, λ = {weight}", read_as, Operators(difference="damped", damped_weight=weight))
         for weight in DAMPINGS

@@ -6,7 +6,6 @@ All operators take every negative at once, because only some could take one afte
 - ``subtraction`` and ``constant`` subtract each negative, as Widdows does (Section 4.2), so its order is irrelevant.
 - ``nrf`` subtracts the mean of the negatives, as Rocchio's formula does with non-relevant documents.
 - ``orthogonal`` removes the subspace that the negatives span; Widdows shows why one after another would not.
-- ``proportional`` is ``disentangled`` with a penalty in proportion to A; it is not in the paper.
 
 A negative without terms changes nothing. Negative weights, as signed encoders give them, are subtracted like others.
 
@@ -27,7 +26,6 @@ VectorDifference: TypeAlias = Callable[[SparseVector, Sequence[SparseVector]], d
 
 NRF_WEIGHT = 0.25
 CONSTANT_WEIGHT = 0.75
-PROPORTIONAL_WEIGHT = 0.2
 
 # Relative to the length of a vector: what is left of it below these is rounding.
 _DEPENDENT = 1e-10
@@ -92,28 +90,6 @@ def orthogonal(a: SparseVector, negatives: Sequence[SparseVector]) -> dict[str, 
     return {term: weight for term, weight in rest.items() if abs(weight) > floor}
 
 
-def proportional(
-    a: SparseVector, negatives: Sequence[SparseVector], weight: float = PROPORTIONAL_WEIGHT
-) -> dict[str, float]:
-    """A − λ · ‖A‖₁/‖B*‖₁ · B*, with the B* of ``disentangled``: what is excluded weighs a share of what is wanted.
-
-    Real text says little or much of what it excludes, and documents that are wanted mention it: a penalty that grows
-    with the number of its words buries them. Not in the paper.
-
-    Args:
-        a: What is wanted.
-        negatives: What is not.
-        weight: λ, the weight of all that is penalised relative to the weight of A. The default was chosen on the dev
-            splits of ExcluIR and NegConstraint together, with BM25 impacts.
-
-    >>> proportional({"birds": 3.0, "colombia": 2.0}, [{"birds": 1.0, "venezuela": 4.0, "peru": 1.0}])
-    {'birds': 3.0, 'colombia': 2.0, 'venezuela': -0.8, 'peru': -0.2}
-    """
-    outside = {term: value for term, value in max_pool(negatives).items() if term not in a}
-    mass = sum(map(abs, outside.values()))
-    return add(a, outside, -weight * sum(map(abs, a.values())) / mass) if mass else dict(a)
-
-
 def ignore(a: SparseVector, negatives: Sequence[SparseVector]) -> dict[str, float]:
     """A: the paper's ablation, which leaves the negatives out.
 
@@ -151,7 +127,6 @@ DIFFERENCES: Mapping[str, VectorDifference] = MappingProxyType(
         "nrf": nrf,
         "constant": constant,
         "orthogonal": orthogonal,
-        "proportional": proportional,
         "ignore": ignore,
     }
 )

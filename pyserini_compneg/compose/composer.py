@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyserini_compneg import algebra
-from pyserini_compneg.algebra.difference import constant, nrf, proportional
+from pyserini_compneg.algebra.difference import constant, nrf
 from pyserini_compneg.compose.damping import BestScore, damped
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.protocol import QueryEncoder
@@ -149,14 +149,11 @@ class _Composer:
         """What the operator would add to a vector that stands for the tree.
 
         ``disentangled`` asks it only which terms the left side's atoms have, those that a conjunction did not take
-        included, and ``proportional`` also what they weigh; ``orthogonal`` projects the tree's positive weights; what
-        the others subtract does not depend on it.
+        included; ``orthogonal`` projects the tree's positive weights; what the others subtract does not depend on it.
         """
         match self.operators.difference:
             case "disentangled":
                 vector = dict.fromkeys(wanted, 1.0)
-            case "proportional":
-                vector = dict(wanted)
             case "orthogonal":
                 vector = positive_weights(left)
             case _:
@@ -169,8 +166,6 @@ class _Composer:
                 return nrf(a, negatives, self.operators.nrf_weight)
             case "constant":
                 return constant(a, negatives, self.operators.constant_weight)
-            case "proportional":
-                return proportional(a, negatives, self.operators.proportional_weight)
             case name:
                 return algebra.DIFFERENCES[name](a, negatives)
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from pyserini_compneg import algebra
-from pyserini_compneg.algebra.difference import CONSTANT_WEIGHT, NRF_WEIGHT, PROPORTIONAL_WEIGHT
+from pyserini_compneg.algebra.difference import CONSTANT_WEIGHT, NRF_WEIGHT
 from pyserini_compneg.compose.damping import DAMPED_WEIGHT
 from pyserini_compneg.errors import CompositionError
 
@@ -27,7 +27,6 @@ class Operators:
         maxpool_weight: The share of maxpool in ``cpt+maxpool``.
         nrf_weight: λ of ``nrf``.
         constant_weight: λ of ``constant``.
-        proportional_weight: λ of ``proportional``.
         damped_weight: λ of ``damped``, which asks an index for scores: the most of its score that a document loses.
 
     Raises:
@@ -41,7 +40,6 @@ class Operators:
     maxpool_weight: float = 1.0
     nrf_weight: float = NRF_WEIGHT
     constant_weight: float = CONSTANT_WEIGHT
-    proportional_weight: float = PROPORTIONAL_WEIGHT
     damped_weight: float = DAMPED_WEIGHT
 
     def __post_init__(self) -> None:
@@ -52,7 +50,7 @@ class Operators:
                 raise CompositionError(f"{kind} must be one of {', '.join(choices)}, got {name!r}")
         if isinstance(self.top_terms, bool) or not isinstance(self.top_terms, int) or self.top_terms < 1:
             raise CompositionError(f"top_terms must be a whole number from 1, got {self.top_terms!r}")
-        for setting in ("maxpool_weight", "nrf_weight", "constant_weight", "proportional_weight", "damped_weight"):
+        for setting in ("maxpool_weight", "nrf_weight", "constant_weight", "damped_weight"):
             weight = getattr(self, setting)
             if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight < math.inf:
                 raise CompositionError(f"{setting} must be a finite number from 0, got {weight!r}")

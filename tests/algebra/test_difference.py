@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyserini_compneg.algebra import DIFFERENCES
-from pyserini_compneg.algebra.difference import constant, disentangled, nrf, orthogonal, proportional, subtraction
+from pyserini_compneg.algebra.difference import constant, disentangled, nrf, orthogonal, subtraction
 from pyserini_compneg.vectors import add, dot, norm, scale
 
 COLOMBIA = {"birds": 1.0, "fly": 1.0, "colombia": 1.0, "andes": 1.0}
@@ -26,7 +26,6 @@ def shared(weight):
         # A·B = 3 and |B|² = 4, so three quarters of B go.
         ("orthogonal", {**shared(0.25), "colombia": 1.0, "venezuela": -0.75}),
         # A fifth of A's weight, 4, on the one term that is not A's.
-        ("proportional", {**shared(1.0), "colombia": 1.0, "venezuela": -0.8}),
         ("ignore", COLOMBIA),
     ],
 )
@@ -94,19 +93,3 @@ def test_nearly_parallel_negatives_leave_no_trace_of_either():
     b, c = {"x": 1.0, "y": 1.0}, {"x": 1.0, "y": 1.0 + 1e-7}
     result = orthogonal({"x": 3.0, "y": 1.0, "z": 2.0}, [b, c])
     assert result == {"z": 2.0}
-
-
-@given(VECTORS, st.lists(VECTORS, max_size=4), st.integers(0, 8))
-def test_proportional_penalises_a_share_of_what_is_wanted(a, negatives, eighths):
-    result = proportional(a, negatives, eighths / 8)
-    penalties = {term: weight for term, weight in result.items() if term not in a}
-    assert {term: weight for term, weight in result.items() if term in a} == a
-    mass = sum(map(abs, a.values()))
-    outside = disentangled({}, negatives).keys() - a.keys()
-    assert abs(sum(map(abs, penalties.values())) - (mass * eighths / 8 if outside else 0)) < 1e-9
-    assert penalties.keys() <= outside
-
-
-def test_proportional_does_not_grow_with_the_words_of_what_is_excluded():
-    a, words = {"a": 4.0}, {"x": 3.0, "y": 3.0, "z": 3.0}
-    assert sum(proportional(a, [words]).values()) == pytest.approx(sum(proportional(a, [{"x": 3.0}]).values()))

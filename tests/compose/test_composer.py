@@ -56,8 +56,6 @@ def test_intersections_of_the_papers_birds():
         ({"difference": "constant"}, 0.25, -0.75),
         ({"difference": "constant", "constant_weight": 0.5}, 0.5, -0.5),
         ({"difference": "orthogonal"}, 0.25, -0.75),
-        ({"difference": "proportional"}, 1.0, -0.8),
-        ({"difference": "proportional", "proportional_weight": 0.5}, 1.0, -2.0),
         ({"difference": "ignore"}, 1.0, 0.0),
     ],
 )
@@ -97,7 +95,6 @@ def test_a_negation_in_a_conjunction_reaches_the_whole():
         ("nrf", {"p": -0.25, "x": -0.5}),
         ("constant", {"p": -0.75, "x": -1.5}),
         ("orthogonal", {"p": -0.2, "x": -0.4}),  # (p + q)·(p + 2x) / |p + 2x|² = 1/5
-        ("proportional", {"x": -0.4}),  # a fifth of p + q
     ],
 )
 def test_a_left_side_that_is_a_tree_stays_and_gains_a_linear_part(difference, change):

@@ -15,7 +15,6 @@ def test_choices():
         "nrf",
         "constant",
         "orthogonal",
-        "proportional",
         "ignore",
         "damped",
         "vanilla",
@@ -23,7 +22,7 @@ def test_choices():
 
 
 def test_defaults():
-    assert Operators() == Operators("dismax", "cpt+maxpool", "disentangled", 5, 1.0, 0.25, 0.75, 0.2, 0.5)
+    assert Operators() == Operators("dismax", "cpt+maxpool", "disentangled", 5, 1.0, 0.25, 0.75, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +35,7 @@ def test_defaults():
         ),
         (
             {"difference": None},
-            "difference must be one of disentangled, subtraction, nrf, constant, orthogonal, proportional, ignore, "
+            "difference must be one of disentangled, subtraction, nrf, constant, orthogonal, ignore, "
             "damped, vanilla, got None",
         ),
         ({"top_terms": 0}, "top_terms must be a whole number from 1, got 0"),
@@ -46,7 +45,6 @@ def test_defaults():
         ({"nrf_weight": math.nan}, "nrf_weight must be a finite number from 0, got nan"),
         ({"constant_weight": math.inf}, "constant_weight must be a finite number from 0, got inf"),
         ({"damped_weight": -1}, "damped_weight must be a finite number from 0, got -1"),
-        ({"proportional_weight": "1"}, "proportional_weight must be a finite number from 0, got '1'"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):
