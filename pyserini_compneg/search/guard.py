@@ -1,8 +1,9 @@
 """The guard: an exclusion lowers documents, and takes none from the first page that the text without it finds first.
 
 What a text excludes may be misread, and what is wanted may be about the very thing that is excluded. So of each query
-with an exclusion the first documents of its whole wording and of what it wants alone stay among the first ten, at their
-end if their own scores do not bring them there. A page that a reranker or a person reads then misses nothing that the
+with an exclusion the first documents of its whole wording and of what it wants alone stay among the first ten. Those
+that their scores do not bring there come at their end, in the order of what is wanted: where the guard steps in, the
+exclusion is not trusted. A page that a reranker or a person reads then misses nothing that the
 plain text would have found at its top; the price is that excluded documents may stand at the page's end. The first k
 documents are the same whatever k.
 
@@ -57,17 +58,17 @@ def search_guarded(
     enough = max(k, PAGE) if k > 0 else k  # what is no number of hits is refused there
     hits = searcher.batch_search(nodes, [topic.qid for topic in topics], enough, threads)
     excluding = [
-        (topic, node, topic.expression)
-        for topic, node in zip(topics, nodes, strict=True)
+        (topic, topic.expression)
+        for topic in topics
         if topic.expression is not None and holds_difference(topic.expression)
     ]
-    wordings = [Atom(topic.text) if topic.decomposition else query for topic, _, query in excluding]
+    wordings = [Atom(topic.text) if topic.decomposition else query for topic, query in excluding]
     whole = _first(searcher, searcher.compose(wordings, _WHOLE), threads)
-    parts = [without_differences(query) for _, _, query in excluding]
-    wanted = _first(searcher, searcher.compose(parts, operators), threads)
+    parts = searcher.compose([without_differences(query) for _, query in excluding], operators)
+    wanted = _first(searcher, parts, threads)
     kept = [list(dict.fromkeys([*by_wording, *by_part])) for by_wording, by_part in zip(whole, wanted, strict=True)]
-    scores = searcher.batch_score([node for _, node, _ in excluding], kept, threads)
-    for (topic, _, _), docids, values in zip(excluding, kept, scores, strict=True):
+    scores = searcher.batch_score(parts, kept, threads)
+    for (topic, _), docids, values in zip(excluding, kept, scores, strict=True):
         hits[topic.qid] = guarded(hits[topic.qid], _best_first(docids, values))
     return {qid: ranked[:k] for qid, ranked in hits.items()}
 
@@ -101,14 +102,16 @@ def guarded(hits: Sequence[Hit], kept: Sequence[str]) -> list[Hit]:
 
 
 def _best_first(docids: Sequence[str], scores: Sequence[float | None]) -> list[str]:
-    """Documents by their scores, equal ones by ascending docid; in their own order, last, those that do not match.
+    """Documents by the score of what is wanted, equal ones by ascending docid.
 
-    >>> _best_first(["c", "b", "x", "a"], [1.0, 1.0, None, 2.0])
-    ['a', 'b', 'c', 'x']
+    Those without one come last, in reverse: it is by excluded words that the wording has found them, the first by most.
+
+    >>> _best_first(["x", "c", "b", "y", "a"], [None, 1.0, 1.0, None, 2.0])
+    ['a', 'b', 'c', 'y', 'x']
     """
     ranked = sorted((-score, docid) for docid, score in zip(docids, scores, strict=True) if score is not None)
     others = [docid for docid, score in zip(docids, scores, strict=True) if score is None]
-    return [*(docid for _, docid in ranked), *others]
+    return [*(docid for _, docid in ranked), *reversed(others)]
 
 
 def _first(searcher: SignedImpactSearcher, nodes: Sequence[ScoringNode], threads: int) -> list[Sequence[str]]:
