@@ -58,6 +58,7 @@ def _main(argv: Sequence[str] | None) -> None:
         dense_encoder=args.dense_encoder,
         threads=args.threads,
         model_options=chosen_model_options(args),
+        decompose=args.decompose,
         command=f"python -m pyserini_compneg.reproduce {shlex.join(sys.argv[1:] if argv is None else argv)}",
     )
     write_results(results, args.report / "results.json")
@@ -90,6 +91,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="of dense rows, and of the similarities of figure3: a folder, a name of the hub, or an ONNX file (default "
         f"{ALL_MINILM}, and no such rows where it cannot be had)",
+    )
+    parser.add_argument(
+        "--decompose",
+        choices=("off", "cues", "llm"),
+        default="off",
+        help="for rows that take the dataset's expressions, read its plain texts instead, as search does; texts that "
+        "only say what they do not ask for stay whole (default off)",
     )
     parser.add_argument("--report", required=True, type=Path, metavar="DIR", help="folder for everything that is made")
     parser.add_argument(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,10 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pyserini_compneg.datasets.topics import Topic, decompose_topics
-from pyserini_compneg.decompose import Decomposition, decompose, undivided
+from pyserini_compneg.decompose import Decomposition, decompose, llm_reader, undivided
 from pyserini_compneg.errors import DecompositionError, ProtocolError
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.expression import Atom
+from pyserini_compneg.models.cache import cache_home
 from pyserini_compneg.progress import progress
 from pyserini_compneg.reproduce.methods import DENSE, Context, DenseContext, make_method
 from pyserini_compneg.reproduce.methods.method import Method
@@ -159,18 +161,24 @@ def read_topics_as(reads: str, topics: Sequence[Topic]) -> list[Topic]:
     Args:
         reads: One of ``READINGS``. A text that only says what it does not ask for stays one atom.
         topics: The topics of a dataset.
+
+    Raises:
+        DecompositionError: There is no language model in the environment.
     """
     if reads == "expression":
         return list(topics)
     plain = [replace(topic, expression=Atom(topic.text), composed=None, plain=True) for topic in topics]
-    return decompose_topics(plain, _decomposed) if reads == "cues" else plain
+    if reads == "text":
+        return plain
+    read = decompose if reads == "cues" else llm_reader(os.environ, cache_home() / "decompositions")
 
+    def read_or_keep(text: str) -> Decomposition:
+        try:
+            return read(text)
+        except DecompositionError:
+            return undivided(text)
 
-def _decomposed(text: str) -> Decomposition:
-    try:
-        return decompose(text)
-    except DecompositionError:
-        return undivided(text)
+    return decompose_topics(plain, read_or_keep)
 
 
 def members(section: SectionPlan, topics: Sequence[Topic]) -> list[Topic]:

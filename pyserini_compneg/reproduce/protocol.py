@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-READINGS = ("expression", "text", "cues")
+READINGS = ("expression", "text", "cues", "llm")
 
 ALL_MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 """The dense encoder by which the paper compares texts."""
@@ -26,7 +26,7 @@ class RowPlan:
         settings: The method's settings.
         ablation: What is left out of query vectors, one of ``ABLATIONS``; None for nothing.
         reads: What is made of a query's text: ``expression``, what the dataset says that it means; ``text``, one atom;
-            ``cues``, what its cue phrases say that it means, as with ``--decompose``.
+            ``cues`` or ``llm``, what its cue phrases or a language model say that it means, as with ``--decompose``.
         published: The paper's figures by measure.
         note: What the reader has to know.
         swept: Where the row is a part of a sweep, the sweep's name, and the value of the setting that it varies.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from pyserini_compneg.compose import DEFAULT_OPERATORS, WEIGHT_SCALE
@@ -35,6 +35,7 @@ def reproduce(
     dense_encoder: str | None = None,
     threads: int = 1,
     model_options: ModelOptions | None = None,
+    decompose: str = "off",
     command: str = "",
 ) -> Results:
     """Runs a protocol, as far as its runs are not in the folder already.
@@ -49,6 +50,8 @@ def reproduce(
             cannot be had, a protocol's other rows are run.
         threads: Queries searched at once.
         model_options: How models encode.
+        decompose: What reads the plain texts for rows that else take the dataset's expressions: ``cues``, ``llm``, or
+            nothing, ``off``.
         command: What the report shows as the command that made it.
 
     Raises:
@@ -58,6 +61,7 @@ def reproduce(
     if dataset.kind not in protocol.datasets:
         kinds = ", ".join(protocol.datasets)
         raise ProtocolError(f"{dataset.folder} is of the kind {dataset.kind}; protocol {protocol.name} is for: {kinds}")
+    protocol = protocol if decompose == "off" else _reading(protocol, decompose)
     chosen = split or _split(protocol, dataset)
     dataset.part(chosen)
     left_out = _left_out(protocol, dense_encoder)
@@ -76,7 +80,8 @@ def reproduce(
                 "documents": place.document_count(),
                 "queries": len(place.topics),
             },
-            settings=_settings(protocol, place, engines, left_out),
+            settings=_settings(protocol, place, engines, left_out)
+            | ({} if decompose == "off" else {"queries": f"plain texts, decomposed ({decompose})"}),
             command=command,
             measures=protocol.measures,
             is_papers=chosen in protocol.papers.get(dataset.kind, ()),
@@ -88,6 +93,18 @@ def reproduce(
             lower_is_better=tuple(name for name in protocol.measures if name in LOWER_IS_BETTER),
             papers_dataset=_papers_dataset(protocol),
         )
+
+
+def _reading(protocol: Protocol, reads: str) -> Protocol:
+    """The protocol with plain texts, read so, where it has the dataset's expressions."""
+    sections = (
+        replace(
+            section,
+            rows=tuple(replace(row, reads=reads) if row.reads == "expression" else row for row in section.rows),
+        )
+        for section in protocol.sections
+    )
+    return replace(protocol, sections=tuple(sections))
 
 
 def _settings(

@@ -114,7 +114,7 @@ def test_a_sweep_is_a_row_for_each_value():
         (("{name: a,", "{name: a, methods: b,"), ": sections[0]: rows[0]: unknown key 'methods'; expected one of "),
         (
             ("{name: a,", "{name: a, reads: marks,"),
-            ": sections[0]: rows[0]: 'reads' must be one of expression, text, cues, got 'marks'",
+            ": sections[0]: rows[0]: 'reads' must be one of expression, text, cues, llm, got 'marks'",
         ),
         (("{name: a,", "{name: a, published: [1, 2],"), ": sections[0]: rows[0]: 'published' must be figures in "),
         (("{name: a,", "{name: a, published: [x],"), ": sections[0]: rows[0]: 'published' must be figures in "),

@@ -5,12 +5,13 @@ import json
 import random
 
 import pytest
+from chat_server import body, chat_server
 from film_set import write_film_set
 
 from pyserini_compneg.datasets import open_dataset
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.decompose import decompose
-from pyserini_compneg.errors import IndexFormatError, MeasureError, OutputError, ProtocolError
+from pyserini_compneg.errors import DecompositionError, IndexFormatError, MeasureError, OutputError, ProtocolError
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.expression import Atom
@@ -363,6 +364,33 @@ def test_what_is_read_of_a_text(run):
     assert values["text"] == values["vanilla"]
     shown = {example.method: example.expression for example in results.examples}
     assert " NOT " in shown["cues"]
+
+
+def test_all_rows_that_take_expressions_read_the_texts_then(run):
+    cues = "{name: cues, reads: cues, method: operators, settings: {difference: disentangled}}"
+    marked = "{name: disentangled, formula: A − B*, method: operators, settings: {difference: disentangled}}"
+    results = run((marked, f"{marked}\n      - {cues}"), decompose="cues")
+    values = results.sections[0].per_query
+    assert values["disentangled"] == values["cues"]
+    assert results.settings["queries"] == "plain texts, decomposed (cues)"
+    assert "queries" not in run().settings
+
+
+def test_a_language_model_that_nobody_names(run, monkeypatch):
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(DecompositionError, match="OPENAI_BASE_URL"):
+        run(decompose="llm")
+
+
+def test_a_language_model_reads_the_texts(run, tmp_path, monkeypatch, caplog):
+    with chat_server(body("no", 403)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("COMPNEG_LLM_MODEL", "m")
+        monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
+        results = run(decompose="llm")
+    assert server.requests
+    assert any("HTTP status 403; decomposed by cues" in message for message in caplog.messages)
+    assert results.sections[0].per_query == run(decompose="cues").sections[0].per_query
 
 
 def test_a_text_that_wants_nothing_stays_whole(tmp_path):
