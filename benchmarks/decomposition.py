@@ -20,8 +20,7 @@ from pathlib import Path
 from pyserini_compneg.compose import Operators
 from pyserini_compneg.datasets import open_dataset
 from pyserini_compneg.datasets.topics import Topic
-from pyserini_compneg.decompose import Decomposition, decompose, undivided
-from pyserini_compneg.errors import DecompositionError
+from pyserini_compneg.decompose import Decomposition, decompose, or_undivided
 from pyserini_compneg.eval.measures import Measure, evaluate, mean, parse_measures
 from pyserini_compneg.expression import Atom, Difference, Expression, format_expression
 from pyserini_compneg.index import build_index
@@ -34,6 +33,8 @@ RANKING = ("nDCG@10", "R@100")
 MOST_FOR_ALL = 10_000
 """Documents of a collection up to which runs have all of them; of larger ones they have 1,000."""
 DAMPINGS = (0.2, 0.3, 0.4)
+read = or_undivided(decompose)
+"""As `--decompose cues --fallback vanilla`."""
 DIFFERENCES = ("ignore", "disentangled", "subtraction", "nrf", "constant", "orthogonal", "damped")
 GUARDED = "`damped`, guarded"
 
@@ -63,14 +64,6 @@ def main() -> int:
         for qid in wrong:
             print(f"- {qid}: {format_expression(readings[qid].expression)}")
     return 0
-
-
-def read(text: str) -> Decomposition:
-    """As `--decompose cues --fallback vanilla`."""
-    try:
-        return decompose(text)
-    except DecompositionError:
-        return undivided(text)
 
 
 def describe(topics: Sequence[Topic], readings: Mapping[str, Decomposition]) -> None:

@@ -119,21 +119,17 @@ def chosen_decomposer(args: argparse.Namespace) -> Callable[[str], Decomposition
     """
     if args.decompose == "off":
         return None
-    from pyserini_compneg.decompose import decompose, llm_reader, undivided
+    from pyserini_compneg.decompose import decompose, llm_reader, or_undivided
     from pyserini_compneg.models.cache import cache_home
 
     read = decompose if args.decompose == "cues" else llm_reader(os.environ, cache_home() / "decompositions")
     if args.fallback != "vanilla":
         return read
+    return or_undivided(read, _tell)
 
-    def read_or_keep(text: str) -> Decomposition:
-        try:
-            return read(text)
-        except DecompositionError as error:
-            _logger.warning("%s; searched as it is", str(error).partition(";")[0])
-            return undivided(text)
 
-    return read_or_keep
+def _tell(error: DecompositionError) -> None:
+    _logger.warning("%s; searched as it is", str(error).partition(";")[0])
 
 
 def chosen_query(args: argparse.Namespace) -> Topic | None:

@@ -1,7 +1,15 @@
 """Plain texts as expressions: what is wanted, what is excluded, and which words say so."""
 
 from pyserini_compneg.decompose.decomposing import decompose
-from pyserini_compneg.decompose.decomposition import Decomposition, Part, Reason, Span, to_object, undivided
+from pyserini_compneg.decompose.decomposition import (
+    Decomposition,
+    Part,
+    Reason,
+    Span,
+    or_undivided,
+    to_object,
+    undivided,
+)
 from pyserini_compneg.decompose.language import Language, load_language
 from pyserini_compneg.decompose.llm import LlmReader, llm_reader
 
@@ -15,6 +23,7 @@ __all__ = [
     "decompose",
     "llm_reader",
     "load_language",
+    "or_undivided",
     "to_object",
     "undivided",
 ]

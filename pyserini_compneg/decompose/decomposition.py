@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from pyserini_compneg.errors import DecompositionError
 from pyserini_compneg.expression import Atom, Expression, format_expression
 
 Span = tuple[int, int]
@@ -81,6 +82,27 @@ def undivided(text: str, confidence: float = 1.0) -> Decomposition:
     start = len(text) - len(text.lstrip())
     part = Part(atom.text, ((start, start + len(atom.text)),), excluded=False)
     return Decomposition(text, atom, (part,), (), confidence)
+
+
+def or_undivided(
+    read: Callable[[str], Decomposition], tell: Callable[[DecompositionError], None] | None = None
+) -> Callable[[str], Decomposition]:
+    """A reader that leaves texts whole which another refuses.
+
+    Args:
+        read: The other.
+        tell: Is told why.
+    """
+
+    def read_or_keep(text: str) -> Decomposition:
+        try:
+            return read(text)
+        except DecompositionError as error:
+            if tell:
+                tell(error)
+            return undivided(text)
+
+    return read_or_keep
 
 
 def to_object(decomposition: Decomposition) -> dict[str, Any]:

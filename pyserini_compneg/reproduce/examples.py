@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pyserini_compneg.compose import query_terms
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.expression import format_expression
-from pyserini_compneg.reproduce.experiment import RanSection, read_topics_as
+from pyserini_compneg.reproduce.experiment import RanSection
 from pyserini_compneg.reproduce.methods.method import ComposingMethod
 from pyserini_compneg.reproduce.results import Example, Weight
 from pyserini_compneg.reproduce.scoring import RanRow
@@ -59,7 +59,7 @@ def _example(
 ) -> Example:
     relevant = {docid for docid, value in judged.items() if value > 0}
     first, other = (_first(one, topic.qid) for one in (row, baseline))
-    (read,) = read_topics_as(row.plan.reads, [topic])
+    read = row.topics[topic.qid]
     positive, negative = _terms(row, read)
     values = section.section.per_query
     return Example(

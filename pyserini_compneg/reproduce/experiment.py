@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from pyserini_compneg.datasets.topics import Topic, decompose_topics
-from pyserini_compneg.decompose import Decomposition, decompose, llm_reader, undivided
-from pyserini_compneg.errors import DecompositionError, ProtocolError
+from pyserini_compneg.datasets.topics import Topic
+from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.eval.runs import read_run
-from pyserini_compneg.expression import Atom
-from pyserini_compneg.models.cache import cache_home
 from pyserini_compneg.progress import progress
 from pyserini_compneg.reproduce.methods import DENSE, Context, DenseContext, make_method
 from pyserini_compneg.reproduce.methods.method import Method
 from pyserini_compneg.reproduce.protocol import Protocol, RowPlan, SectionPlan
+from pyserini_compneg.reproduce.readings import topics_as
 from pyserini_compneg.reproduce.results import Section
 from pyserini_compneg.reproduce.runs import kept_run
 from pyserini_compneg.reproduce.scoring import RanRow, Scorer
@@ -93,6 +90,8 @@ def run_protocol(protocol: Protocol, place: Workplace, engines: Sequence[Engine]
             f"{place.dataset.folder}: split {place.split} has no query of protocol {protocol.name}: "
             f"{', '.join(repr(name) for section in protocol.sections for name in section.templates)}"
         )
+    needed = {row.reads for section, _ in plans for row in section.rows if row.method and row.method not in skip}
+    readings = {reads: topics_as(reads, place.topics) for reads in sorted(needed)}
     seconds, made, sections = 0.0, 0, []
     jobs = [_jobs(section, engines, skip, place) for section, _ in plans]
     if not any(jobs):
@@ -103,10 +102,11 @@ def run_protocol(protocol: Protocol, place: Workplace, engines: Sequence[Engine]
             ran = []
             for job in rows:
                 started = time.monotonic()
-                path, was_there = _run(job, plan, read_topics_as(job.plan.reads, topics), place, protocol.hits)
+                read = readings[job.plan.reads]
+                path, was_there = _run(job, plan, [read[topic.qid] for topic in topics], place, protocol.hits)
                 if not was_there:
                     seconds, made = seconds + time.monotonic() - started, made + 1
-                ran.append(RanRow(job.plan, job.name, job.method, path, read_run(path)))
+                ran.append(RanRow(job.plan, job.name, job.method, path, read_run(path), read))
                 bar.update()
             if ran:
                 sections.append(RanSection(plan, topics, ran, scorer.section(plan, topics, ran)))
@@ -153,32 +153,6 @@ def _depends_on(row: RowPlan) -> dict[str, object]:
 
 def _run(job: _Job, section: SectionPlan, topics: Sequence[Topic], place: Workplace, hits: int) -> tuple[Path, bool]:
     return kept_run(place.folder, f"{section.title}-{job.name}", job.depends_on, topics, job.method.search, hits)
-
-
-def read_topics_as(reads: str, topics: Sequence[Topic]) -> list[Topic]:
-    """The topics with what is made of their texts.
-
-    Args:
-        reads: One of ``READINGS``. A text that only says what it does not ask for stays one atom.
-        topics: The topics of a dataset.
-
-    Raises:
-        DecompositionError: There is no language model in the environment.
-    """
-    if reads == "expression":
-        return list(topics)
-    plain = [replace(topic, expression=Atom(topic.text), composed=None, plain=True) for topic in topics]
-    if reads == "text":
-        return plain
-    read = decompose if reads == "cues" else llm_reader(os.environ, cache_home() / "decompositions")
-
-    def read_or_keep(text: str) -> Decomposition:
-        try:
-            return read(text)
-        except DecompositionError:
-            return undivided(text)
-
-    return decompose_topics(plain, read_or_keep)
 
 
 def members(section: SectionPlan, topics: Sequence[Topic]) -> list[Topic]:

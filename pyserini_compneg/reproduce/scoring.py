@@ -29,6 +29,7 @@ class RanRow:
         method: What answered the queries.
         path: The run file.
         run: What the file has.
+        topics: The queries by their ids, as the row reads their texts.
     """
 
     plan: RowPlan
@@ -36,6 +37,7 @@ class RanRow:
     method: Method
     path: Path
     run: Run
+    topics: Mapping[str, Topic]
 
 
 class Scorer:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyserini_compneg.decompose import decompose
+from pyserini_compneg.decompose import decompose, or_undivided, undivided
 from pyserini_compneg.errors import DecompositionError
 from pyserini_compneg.expression import Atom, format_expression
 
@@ -250,3 +250,11 @@ def test_signs_are_one_atom(text):
 def test_unbalanced_signs_do_not_hide_the_cue(text):
     result = decompose(text)
     assert [part.text.lower().strip("’‘(") for part in result.parts if part.excluded] == ["comedies"]
+
+
+def test_a_text_that_another_reader_refuses_is_left_whole():
+    told = []
+    read = or_undivided(decompose, told.append)
+    assert read("not dogs") == undivided("not dogs")
+    assert read("cats not dogs") == decompose("cats not dogs")
+    assert ["dogs" in str(error) for error in told] == [True]

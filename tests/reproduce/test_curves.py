@@ -16,7 +16,7 @@ def ran(values, xs=None, sweep="", topics=TOPICS):
     """A section whose rows have a value for each query."""
     plans = {name: RowPlan(name, method="operators", swept=(xs or {}).get(name)) for name in values}
     per_query = {name: {f"q{n}": {"m": value} for n, value in enumerate(row)} for name, row in values.items()}
-    rows = [RanRow(plan, name, None, None, {}) for name, plan in plans.items()]
+    rows = [RanRow(plan, name, None, None, {}, {}) for name, plan in plans.items()]
     plan = SectionPlan("S", tuple(plans.values()), (), sweep)
     return RanSection(plan, topics, rows, Section("S", len(topics), (), "a", per_query))
 
@@ -71,7 +71,7 @@ def test_sweeps_of_several_encoders_are_several_lines():
     plans = [RowPlan(f"NRF, λ = {x}", method="operators", swept=("NRF", x)) for x in (1.0, 2.0)]
     level = RowPlan("level", method="operators")
     names = {f"{plan.name} [{label}]": plan for plan in (*plans, level) for label in ("one", "two")}
-    rows = [RanRow(plan, name, None, None, {}) for name, plan in names.items()]
+    rows = [RanRow(plan, name, None, None, {}, {}) for name, plan in names.items()]
     per_query = {name: {"q0": {"m": float(place)}} for place, name in enumerate(names)}
     section = RanSection(SectionPlan("S", (*plans, level), (), "λ"), [], rows, Section("S", 1, (), "a", per_query))
     series = sweep_curve(section, "m").series
