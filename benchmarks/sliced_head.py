@@ -55,7 +55,7 @@ def steps(side: str, head: str, pairs: int, max_length: int, number: int) -> dic
     torch.manual_seed(0)
     chosen = Head.parse(head)
     module = encoder_module.EncoderModule(
-        load_base(trunk_folder(), "all-MiniLM-L6-v2", chosen.signed), chosen, max_length, None
+        load_base(trunk_folder(), "all-MiniLM-L6-v2", chosen), chosen, max_length, None
     ).eval()
     documents = read_texts(SAMPLE, pairs)
     sides = [module.preprocess([" ".join(text.split()[:8]) for text in documents]), module.preprocess(documents)]

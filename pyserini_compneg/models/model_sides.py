@@ -61,8 +61,8 @@ class NeuralSide:
         prompt: What is put before each text.
         lowercase: Whether sentence-transformers puts texts into lower case before the tokenizer sees them.
         own_terms: If the vector is confined to the text's own tokens, and multiplied by their weights: those weights.
-        own_logits: A safetensors file with a tensor ``logits``: what each of a text's own tokens has as its logit if
-            the network says less; None if the network alone decides.
+        own_logits: A safetensors file with a tensor ``logits``: what is added to the logits that tokens have for their
+            own terms, in place of the decoder's bias; None if these are as all others.
     """
 
     folder: Path

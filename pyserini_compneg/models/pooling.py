@@ -49,20 +49,26 @@ def pooled(
     return torch.cat(parts, -1)
 
 
-def own_logits(ids: Tensor, mask: Tensor, logits: Tensor) -> Tensor:
-    """The logits that a text's own tokens have at least, whatever the network says of them.
+def own_logits(ids: Tensor, mask: Tensor, hidden: Tensor, rows: Tensor, logits: Tensor) -> Tensor:
+    """What a text's tokens say of their own terms: ⟨h_i, E_t⟩ + o_t for the token t at i, the largest of its places.
+
+    The learned o_t stands in for the decoder's bias, which is far below 0 while few terms are to be active: so texts
+    match by their words, of weights that depend on what stands around them.
 
     Args:
         ids: The tokens, (batch, tokens).
         mask: 1 for tokens, 0 for padding, (batch, tokens).
-        logits: A logit for each term, (vocabulary,).
+        hidden: The states that the decoder takes, (batch, tokens, width).
+        rows: The decoder's weights E_t of the tokens, (batch, tokens, width).
+        logits: o, (vocabulary,).
 
     Returns:
         (batch, vocabulary), −∞ for the terms that are none of the text's.
     """
-    count = torch.zeros(ids.shape[0], logits.shape[0], dtype=logits.dtype, device=ids.device)
-    count = count.scatter_add(1, ids, mask.to(logits.dtype))
-    return torch.where(count > 0, logits, -torch.inf)
+    said = (hidden * rows).sum(-1) + logits[ids]
+    said = torch.where(mask > 0, said, -torch.inf)
+    nothing = torch.full((ids.shape[0], logits.shape[0]), -torch.inf, dtype=said.dtype, device=ids.device)
+    return nothing.scatter_reduce(1, ids, said, "amax")
 
 
 def activated(logits: Tensor, head: Head) -> Tensor:

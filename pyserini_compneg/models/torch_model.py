@@ -49,6 +49,8 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told noth
             self.register_buffer(f"weight_{number}", weight.clone())
             self.register_buffer(f"bias_{number}", offset.clone())
         self.register_buffer("own", _own_logits(side, self.width))
+        tied = torch.equal(decoder.weight, model.get_input_embeddings().weight)
+        self._embeddings = model.get_input_embeddings() if tied else None
         self._slices = range(-(-self.width // SLICE))
         self._takes_types = "token_type_ids" in signature(model.forward).parameters
         self.model = model
@@ -74,8 +76,16 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told noth
         """The vectors of token ids, (batch, tokens), as (batch, terms)."""
         types = {"token_type_ids": token_type_ids} if self._takes_types else {}
         hidden = self.model(input_ids=input_ids, attention_mask=attention_mask, **types).logits
-        own = None if self.own is None else own_logits(input_ids, attention_mask, self.own)
+        own = None
+        if self.own is not None:
+            own = own_logits(input_ids, attention_mask, hidden, self._rows(input_ids), self.own)
         return pooled(hidden, attention_mask, self._decoder(), self.head, own)
+
+    def _rows(self, ids: Tensor) -> Tensor:
+        """The decoder's weights of tokens; where they are the input embeddings, an export has these but once."""
+        if self._embeddings is not None:
+            return self._embeddings(ids)
+        return nn.functional.embedding(ids, torch.cat([weight for weight, _ in self._decoder()]))
 
     def _decoder(self) -> list[tuple[Tensor, Tensor]]:
         """Its weights and biases, in slices; as buffers of their own they stay constants in an export."""

@@ -14,6 +14,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from pyserini_compneg.errors import EncodingError, TrainingError
 from pyserini_compneg.models.heads import Head
 
+QUERY_ENCODERS = ("shared", "separate", "static")
+"""What encodes queries: the documents' network, one of their own, or no network: a learned weight for each token."""
+
 NEGATIVES = ("none", "judged", "bm25", "compositional", "mixed")
 """Where the hard negatives of a source come from, beside the other documents of a batch, which always count."""
 
@@ -28,14 +31,14 @@ class ModelConfig:
     Attributes:
         base: The checkpoint to start from: a folder, or a name of the Hugging Face hub.
         head: ``activation:pooling[:epsilon]``, see :class:`~pyserini_compneg.models.Head`; by default the base's own.
-        shared: One encoder for queries and documents.
+        query_encoder: One of ``QUERY_ENCODERS``.
         max_length: Tokens that are read of a text.
         vocabulary: The terms of vectors: ``all``, or those of the training's texts alone.
     """
 
     base: str
     head: str | None = None
-    shared: bool = True
+    query_encoder: str = "shared"
     max_length: int = 256
     vocabulary: str = "all"
 
@@ -144,6 +147,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         """Checks the values."""
         _choice("model.vocabulary", self.model.vocabulary, ("all", "training"))
+        _choice("model.query_encoder", self.model.query_encoder, QUERY_ENCODERS)
         for source in self.data:
             _choice("data.negatives", source.negatives, NEGATIVES)
             _at_least("data.positives", source.positives, 1)

@@ -20,9 +20,11 @@ from pyserini_compneg.models.model_sides import OWN_LOGITS_FILE
 from pyserini_compneg.models.pooling import own_logits
 from pyserini_compneg.train.masked_lm import MaskedLanguageModel
 from pyserini_compneg.train.sliced_head import sliced_pooled
+from pyserini_compneg.train.static_query import StaticQueryModule
 
 _TRANSFORMER = "sentence_transformers.base.modules.transformer.Transformer"
 _POOLING = "sentence_transformers.sparse_encoder.modules.splade_pooling.SpladePooling"
+_STATIC = "sentence_transformers.sparse_encoder.modules.sparse_static_embedding.SparseStaticEmbedding"
 _FILL_MASK = {
     "transformer_task": "fill-mask",
     "modality_config": {"text": {"method": "forward", "method_output_name": "logits"}},
@@ -73,7 +75,9 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
         types = {"token_type_ids": torch.zeros_like(ids)} if self._takes_types else {}
         hidden = self.model(input_ids=ids, attention_mask=mask, **types).logits
         weight, bias = self.decoder.weight, self.decoder.bias
-        own = None if self.own is None else own_logits(ids, mask, self.own)
+        own = None
+        if self.own is not None:
+            own = own_logits(ids, mask, hidden, nn.functional.embedding(ids, weight), self.own)
         if self.vocabulary is not None:
             weight, bias = weight[self.vocabulary], bias[self.vocabulary]
             own = None if own is None else own[:, self.vocabulary]
@@ -126,7 +130,7 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
         return logits
 
 
-def write_layout(folder: Path, query: EncoderModule, document: EncoderModule) -> None:
+def write_layout(folder: Path, query: EncoderModule | StaticQueryModule, document: EncoderModule) -> None:
     """Writes a trained model as sentence-transformers would: one chain of modules, or a router where sides differ.
 
     Args:
@@ -150,13 +154,14 @@ def write_layout(folder: Path, query: EncoderModule, document: EncoderModule) ->
     kind = "sentence_transformers.base.modules.router.Router"
     _write_json(folder / "modules.json", [{"idx": 0, "name": "0", "path": "", "type": kind}])
     structure = {side: [f"{side}_0_Transformer", f"{side}_1_SpladePooling"] for side in ("query", "document")}
-    types = {
-        part: _POOLING if part.endswith("Pooling") else _TRANSFORMER for parts in structure.values() for part in parts
-    }
+    if isinstance(query, StaticQueryModule):
+        structure["query"] = ["query_0_SparseStaticEmbedding"]
+    kinds = {path.rsplit(".", 1)[1]: path for path in (_TRANSFORMER, _POOLING, _STATIC)}
+    types = {part: kinds[part.rsplit("_", 1)[1]] for parts in structure.values() for part in parts}
     parameters = {"default_route": "document", "allow_empty_key": True, "route_mappings": {}}
     _write_json(folder / "router_config.json", {"types": types, "structure": structure, "parameters": parameters})
-    for side, module in (("query", query), ("document", document)):
-        module.write(*(folder / part for part in structure[side]))
+    query.write(*(folder / part for part in structure["query"]))
+    document.write(*(folder / part for part in structure["document"]))
 
 
 def _restrict(model: Any, decoder: nn.Linear, vocabulary: Tensor) -> None:

@@ -14,14 +14,11 @@ from pyserini_compneg.errors import EncodingError, TrainingError
 from pyserini_compneg.models.checkpoint import Checkpoint, read_checkpoint
 from pyserini_compneg.models.configuration import read_lengths
 from pyserini_compneg.models.heads import Head
-from pyserini_compneg.models.model_sides import NeuralSide
+from pyserini_compneg.models.model_sides import NeuralSide, StaticSide
 from pyserini_compneg.models.tokenizer import TextTokenizer
 
 RARE_BIAS = -5.0
 """Where the decoder's bias of a new head starts: below 0, so that few terms are active before anything was learnt."""
-
-OWN_LOGIT = 1.0
-"""Where a token's logit for its own term starts in a new head: log(1 + 1) = 0.69, about what SPLADE weighs a word."""
 
 
 class MaskedLanguageModel(NamedTuple):
@@ -31,7 +28,7 @@ class MaskedLanguageModel(NamedTuple):
         model: A masked language model of transformers, its decoder a linear layer with a bias.
         tokenizer: Its tokenizer.
         longest: Tokens of a text that it can read.
-        own_logits: A logit of each token for its own term, (vocabulary,), for heads that have them.
+        own_logits: What is added to tokens' logits for their own terms, (vocabulary,), for heads that have that.
         head: Activation and pooling, where the checkpoint tells.
     """
 
@@ -42,17 +39,18 @@ class MaskedLanguageModel(NamedTuple):
     head: Head | None
 
 
-def load_base(folder: Path, name: str, signed: bool, which: str = "document") -> MaskedLanguageModel:
+def load_base(folder: Path, name: str, head: Head | None = None, which: str = "document") -> MaskedLanguageModel:
     """Loads a checkpoint to start from.
 
     A trunk without a masked-language-model head gets one that is tied to its input embeddings, whose hidden layer
-    starts as the identity, and a learned logit of each token for its own term, so that texts match by their words
-    from the first step on.
+    starts as the identity, and what its tokens say of their own terms counts without the decoder's bias, so that texts
+    match by their words from the first step on.
 
     Args:
         folder: Where it is.
         name: Its name, for messages.
-        signed: Whether negative weights are to be learnt; then a new head's bias starts at 0, far from either sign.
+        head: The head to train. For a signed one a new decoder's bias starts at 0, as far from either sign, and own
+            terms start above the dead zone.
         which: ``query`` or ``document``: which of its encoders, where the checkpoint has two.
 
     Raises:
@@ -71,9 +69,10 @@ def load_base(folder: Path, name: str, signed: bool, which: str = "document") ->
         return MaskedLanguageModel(model, tokenizer, longest, _own_logits(side), side.head if side else None)
     if inside := sorted(weight for weight in missing if weight.startswith(f"{model.base_model_prefix}.")):
         raise TrainingError(f"{name}: its weights lack {inside[0]}, which is no part of a head")
-    _start_head(model, missing, 0.0 if signed else RARE_BIAS)
-    own = torch.full((decoder.out_features,), OWN_LOGIT)
-    own[tokenizer.all_special_ids] = 0.0
+    head = head or Head()
+    _start_head(model, missing, 0.0 if head.signed else RARE_BIAS)
+    own = torch.full((decoder.out_features,), float(head.epsilon))
+    own[tokenizer.all_special_ids] = RARE_BIAS
     return MaskedLanguageModel(model, tokenizer, longest, own, None)
 
 
@@ -112,6 +111,12 @@ def has_two_encoders(folder: Path, name: str) -> bool:
     return checkpoint is not None and checkpoint.query != checkpoint.document
 
 
+def static_query_side(folder: Path, name: str) -> StaticSide | None:
+    """How a checkpoint encodes queries, if it does without a network."""
+    checkpoint = _checkpoint(folder, name)
+    return checkpoint.query if checkpoint and isinstance(checkpoint.query, StaticSide) else None
+
+
 def _checkpoint(folder: Path, name: str) -> Checkpoint | None:
     """What a sparse checkpoint is; None for a trunk."""
     try:
@@ -128,7 +133,8 @@ def _side(folder: Path, name: str, which: str) -> NeuralSide | None:
         return None
     side = checkpoint.query if which == "query" else checkpoint.document
     if not isinstance(side, NeuralSide):
-        raise TrainingError(f"{name}: encodes a {which} without a network, which cannot be trained here")
+        remedy = "set model.query_encoder to static" if which == "query" else "name another model.base"
+        raise TrainingError(f"{name}: encodes a {which} without a network; {remedy}")
     if side.prompt or side.lowercase or side.own_terms:
         raise TrainingError(
             f"{name}: has a prompt, puts texts into lower case, or weighs a text's own tokens only, which would be "

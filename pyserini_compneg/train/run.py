@@ -24,9 +24,10 @@ from pyserini_compneg.train.config import TrainConfig, TrainingConfig
 from pyserini_compneg.train.dev import DevEvaluator
 from pyserini_compneg.train.encoder_module import EncoderModule
 from pyserini_compneg.train.examples import Example
-from pyserini_compneg.train.masked_lm import has_two_encoders, load_base, quiet_transformers
+from pyserini_compneg.train.masked_lm import has_two_encoders, load_base, quiet_transformers, static_query_side
 from pyserini_compneg.train.regularisation import AbsoluteFlops
 from pyserini_compneg.train.sparse_trainer import Reporting, SparseTrainer, check_checkpoint, last_checkpoint
+from pyserini_compneg.train.static_query import StaticQueryModule, starting_weights, weights_of
 from pyserini_compneg.train.teacher import margins
 
 _NEGATIVE = "negative_{}"
@@ -37,13 +38,13 @@ class Trained(NamedTuple):
 
     Attributes:
         query: Encodes queries.
-        document: Encodes documents; the same if the encoder is shared.
+        document: Encodes documents; the same if one network does both.
         results: Of the model that was kept, on dev.
         log: What was logged, by steps.
         dev: The evaluator, if there is one; its run is that of the results.
     """
 
-    query: EncoderModule
+    query: EncoderModule | StaticQueryModule
     document: EncoderModule
     results: dict[str, float]
     log: list[dict[str, Any]]
@@ -90,24 +91,34 @@ def run_training(config: TrainConfig, sources: Sequence[Sequence[Example]], chec
     return Trained(query, document, dev.results if dev else {}, trainer.state.log_history, dev)
 
 
-def build_modules(config: TrainConfig, sources: Sequence[Sequence[Example]]) -> tuple[EncoderModule, EncoderModule]:
+def build_modules(
+    config: TrainConfig, sources: Sequence[Sequence[Example]]
+) -> tuple[EncoderModule | StaticQueryModule, EncoderModule]:
     """The encoders of queries and documents as they are before training."""
     folder, given = model_folder(config.model.base), config.model.head
     head = Head.parse(given) if given else None
-    base = load_base(folder, config.model.base, head is not None and head.signed)
+    base = load_base(folder, config.model.base, head)
     head = head or base.head or Head()
     vocabulary = None
     if config.model.vocabulary == "training":
         vocabulary = _vocabulary(base.tokenizer, sources)
     document = EncoderModule(base, head, config.model.max_length, vocabulary)
-    if config.model.shared:
-        if has_two_encoders(folder, config.model.base):
-            raise TrainingError(
-                f"{config.model.base}: has an encoder of its own for queries; set model.shared to false"
-            )
-        return document, document
-    again = load_base(folder, config.model.base, head.signed, "query")
-    return EncoderModule(again, head, config.model.max_length, vocabulary), document
+    if config.model.query_encoder == "static":
+        side, width = static_query_side(folder, config.model.base), document.decoder.out_features
+        if side:
+            weight = weights_of(side, base.tokenizer, width)
+        else:
+            texts = (text for examples in sources for one in examples for text in (one.positive, *one.negatives))
+            weight = starting_weights(base.tokenizer, texts, width)
+        return StaticQueryModule(base.tokenizer, weight, vocabulary), document
+    if config.model.query_encoder == "separate":
+        again = load_base(folder, config.model.base, head, "query")
+        return EncoderModule(again, head, config.model.max_length, vocabulary), document
+    if has_two_encoders(folder, config.model.base):
+        raise TrainingError(
+            f"{config.model.base}: has an encoder of its own for queries; set model.query_encoder to separate or static"
+        )
+    return document, document
 
 
 def _vocabulary(tokenizer: Any, sources: Sequence[Sequence[Example]]) -> list[int]:
@@ -119,22 +130,25 @@ def _vocabulary(tokenizer: Any, sources: Sequence[Sequence[Example]]) -> list[in
 
 
 def _columns(config: TrainConfig, sources: Sequence[Sequence[Example]]) -> DatasetDict:
-    """The examples as columns of texts; a table for each number of negatives."""
-    tables: dict[str, list[Example]] = {}
-    for examples in sources:
+    """The examples as columns of texts; a table for each source and number of negatives.
+
+    A batch is of one table: documents of one source are harder to tell apart than those of several.
+    """
+    tables: dict[tuple[int, int], list[Example]] = {}
+    for source, examples in enumerate(sources):
         for one in examples:
-            tables.setdefault(f"{len(one.negatives)}", []).append(one)
+            tables.setdefault((source, len(one.negatives)), []).append(one)
     columns = {}
-    for name, examples in sorted(tables.items()):
+    for (source, count), examples in sorted(tables.items()):
         table: dict[str, Any] = {
             "query": [one.query for one in examples],
             "positive": [one.positive for one in examples],
         }
-        for number in range(int(name)):
+        for number in range(count):
             table[_NEGATIVE.format(number + 1)] = [one.negatives[number] for one in examples]
         if config.teacher:
             table["label"] = margins(config.teacher, examples)
-        columns[name] = Dataset.from_dict(table)
+        columns[f"{source}-{count}"] = Dataset.from_dict(table)
     return DatasetDict(columns)
 
 
@@ -201,5 +215,5 @@ def _arguments(
 
 
 def _outside(prefix: str) -> str:
-    """A pattern for the names of weights that follow the trunk: own logits, hidden layer, decoder's bias."""
-    return rf"\.own$|\.decoder\.|\.model\.(?!{prefix}\.)"
+    """A pattern for names of weights outside the trunk: own logits, hidden layer, decoder's bias, static weights."""
+    return rf"\.own$|\.decoder\.|\.model\.(?!{prefix}\.)|\.query\.0\.weight$"

@@ -14,6 +14,7 @@ from pyserini_compneg.models.tokenizer import TextTokenizer
 torch = pytest.importorskip("torch", reason="the reference is torch")
 
 from safetensors.torch import save_file  # noqa: E402
+from transformers import AutoModelForMaskedLM  # noqa: E402
 
 from pyserini_compneg.models.batching import encode_tokens  # noqa: E402
 from pyserini_compneg.models.torch_model import TorchModel  # noqa: E402
@@ -41,18 +42,32 @@ def encoded(side, model):
     return encode_tokens(model, tokenizer(TEXTS).ids, tokenizer.terms), tokenizer
 
 
-def test_a_texts_own_tokens_weigh_at_least_what_the_logits_say(folder, checkpoints):
-    write(folder, torch.full((TERMS,), 50.0))
-    side, plain = read_checkpoint(folder).document, read_checkpoint(checkpoints.signed).document
+def test_they_are_added_to_what_texts_say_of_their_own_terms(folder):
+    """Against the formula, with all logits of the masked language model, and its decoder."""
+    drawn = torch.randn(TERMS, generator=torch.Generator().manual_seed(1)) * 3
+    write(folder, drawn)
+    side = read_checkpoint(folder).document
     ours, tokenizer = encoded(side, TorchModel(side))
-    theirs, _ = encoded(plain, TorchModel(plain))
-    heaviest = torch.log1p(torch.tensor(50.0 - side.head.epsilon)).item()
-    for ids, vector, other in zip(tokenizer(TEXTS).ids, ours, theirs, strict=True):
-        own = {tokenizer.terms[token] for token in ids}
-        assert {term for term, weight in vector.items() if weight == pytest.approx(heaviest, abs=1e-4)} == own
-        assert {term: weight for term, weight in vector.items() if term not in own} == {
-            term: weight for term, weight in other.items() if term not in own
-        }
+    model = AutoModelForMaskedLM.from_pretrained(side.folder).eval()
+    bias = model.get_output_embeddings().bias
+    raised = 0
+    for ids, vector in zip(tokenizer(TEXTS).ids, ours, strict=True):
+        with torch.no_grad():
+            logits = model(input_ids=torch.tensor([ids])).logits[0]
+        highest = logits.amax(0)
+        for place, token in enumerate(ids):
+            own = logits[place, token] - bias[token] + drawn[token]
+            raised += bool(own > highest[token])
+            highest[token] = torch.maximum(highest[token], own)
+        expected = torch.log1p(torch.relu(highest - side.head.epsilon))
+        expected = expected - torch.log1p(torch.relu(-logits.amin(0) - side.head.epsilon))
+        if side.head.pooling == "absmax":
+            low = torch.log1p(torch.relu(-logits.amin(0) - side.head.epsilon))
+            high = torch.log1p(torch.relu(highest - side.head.epsilon))
+            expected = torch.where(high >= low, high, -low)
+        got = torch.tensor([vector.get(term, 0.0) for term in tokenizer.terms])
+        torch.testing.assert_close(got, expected.detach(), atol=1e-4, rtol=1e-4)
+    assert raised
 
 
 def test_logits_of_minus_infinity_change_nothing(folder, checkpoints):

@@ -18,7 +18,7 @@ about: a try
 model:
   base: owner/model
   head: snrelu:sum:0.5
-  shared: false
+  query_encoder: separate
 data:
   - dataset: films
     split: train
@@ -46,7 +46,7 @@ def read(tmp_path, text):
 
 def test_all_that_can_be_said(tmp_path):
     assert read(tmp_path, WHOLE) == TrainConfig(
-        ModelConfig("owner/model", "snrelu:sum:0.5", shared=False),
+        ModelConfig("owner/model", "snrelu:sum:0.5", query_encoder="separate"),
         (SourceConfig("films", "train", "mixed"), SourceConfig("pairs.jsonl", positives=2)),
         TrainingConfig(10, learning_rate=2e-5, patience=3),
         DevConfig("films", "dev", ("ndcg_cut.10",), 1000),

@@ -62,7 +62,7 @@ def test_values_and_gradients_are_those_of_the_plain_head(name, with_own, seed):
     for function in (sliced_pooled, plain):
         ids, mask, tensors = made(seed)
         hidden, weight, bias, logits = tensors
-        own = own_logits(ids, mask, logits) if with_own else None
+        own = own_logits(ids, mask, hidden, weight[ids], logits) if with_own else None
         vectors = function(hidden, mask, weight, bias, Head.parse(name), own)
         (vectors * torch.arange(3 * TERMS).view(3, TERMS)).sum().backward()
         results.append([vectors, *(tensor.grad for tensor in tensors if tensor.grad is not None)])
@@ -74,7 +74,7 @@ def test_values_and_gradients_are_those_of_the_plain_head(name, with_own, seed):
 @pytest.mark.parametrize("name", HEADS)
 def test_inference_gives_the_same_vectors(name):
     ids, mask, (hidden, weight, bias, logits) = made(7)
-    own = own_logits(ids, mask, logits)
+    own = own_logits(ids, mask, hidden, weight[ids], logits)
     ours = sliced_pooled(hidden, mask, weight, bias, Head.parse(name), own)
     parts = list(zip(weight.split(4), bias.split(4), strict=True))
     torch.testing.assert_close(ours, pooled(hidden, mask, parts, Head.parse(name), own))

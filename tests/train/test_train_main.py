@@ -13,9 +13,10 @@ from pyserini_compneg.train import read_config, training
 from pyserini_compneg.train.__main__ import main
 from pyserini_compneg.train.recipe_file import located, recipe_names
 
+SIGNED = "snrelu:sum:0.1"
 CONFIG = """
 about: A try.
-model: {{base: {base}, head: "snrelu:sum:0.1", max_length: 32, shared: {shared}}}
+model: {{base: {base}, head: "{head}", max_length: 32, query_encoder: {queries}}}
 data: [{{dataset: films, split: train}}]
 dev: {{dataset: films, split: train, measures: [recip_rank]}}
 training: {{steps: 4, batch_size: 8, evaluate_every: 2, learning_rate: 1.0e-3, query_flops: 0, document_flops: 0}}
@@ -35,9 +36,11 @@ def base(request):
     return request.getfixturevalue("checkpoints").bert
 
 
-@pytest.mark.parametrize("shared", ["true", "false"])
-def test_train_export_index_search_eval(place, base, capsys, shared):
-    (place / "c.yaml").write_text(CONFIG.format(base=base, shared=shared))
+@pytest.mark.parametrize(
+    ("queries", "head"), [("shared", SIGNED), ("separate", SIGNED), ("static", "relu:max")], ids=["1", "2", "static"]
+)
+def test_train_export_index_search_eval(place, base, capsys, queries, head):
+    (place / "c.yaml").write_text(CONFIG.format(base=base, queries=queries, head=head))
     model, folder, run = place / "model", place / "index", place / "run.txt"
     assert main([str(place / "c.yaml"), "--data", str(place), "--output", str(model)]) == 0
     name, value = capsys.readouterr().out.splitlines()[0].split("\t")
@@ -54,7 +57,7 @@ def test_train_export_index_search_eval(place, base, capsys, shared):
 
     documents = str(place / "films" / "documents.jsonl")
     assert index(["--collection", documents, "--index", str(folder), "--encoder", str(model)]) == 0
-    assert Manifest.read(folder).signed
+    assert Manifest.read(folder).signed == (head == SIGNED)
     topics = str(place / "films" / "train.jsonl")
     assert search(["--index", str(folder), "--topics", topics, "--output", str(run)]) == 0
     capsys.readouterr()
@@ -81,7 +84,7 @@ def test_what_is_neither_a_file_nor_a_recipe(capsys):
 
 def test_packages_that_are_missing(place, monkeypatch, capsys):
     monkeypatch.setattr(training, "find_spec", lambda name: None if name in ("accelerate", "datasets") else name)
-    (place / "c.yaml").write_text(CONFIG.format(base="m", shared="true"))
+    (place / "c.yaml").write_text(CONFIG.format(base="m", queries="shared", head=SIGNED))
     assert main([str(place / "c.yaml"), "--output", str(place / "model")]) == 1
     message = "error: training needs accelerate, datasets; pip install 'pyserini_compneg[train]'\n"
     assert capsys.readouterr().err == message
@@ -89,7 +92,7 @@ def test_packages_that_are_missing(place, monkeypatch, capsys):
 
 def test_what_is_there_is_not_replaced_unless_asked(place, monkeypatch, capsys):
     monkeypatch.setattr(training, "find_spec", str)
-    (place / "c.yaml").write_text(CONFIG.format(base="m", shared="true"))
+    (place / "c.yaml").write_text(CONFIG.format(base="m", queries="shared", head=SIGNED))
     (place / "model").mkdir()
     assert main([str(place / "c.yaml"), "--output", str(place / "model")]) == 1
     message = f"error: {place}/model: exists already; choose another --output, or replace it with --overwrite\n"
@@ -97,7 +100,7 @@ def test_what_is_there_is_not_replaced_unless_asked(place, monkeypatch, capsys):
 
 
 def test_paths_of_datasets_start_where_the_command_says(place):
-    (place / "c.yaml").write_text(CONFIG.format(base="m", shared="true"))
+    (place / "c.yaml").write_text(CONFIG.format(base="m", queries="shared", head=SIGNED))
     config = located(read_config(place / "c.yaml"), "/data", "owner/other")
     assert (config.data[0].dataset, config.dev.dataset, config.model.base) == (
         "/data/films",

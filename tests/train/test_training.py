@@ -1,7 +1,6 @@
 """Whole trainings of tiny models."""
 
 import json
-import re
 import shutil
 from dataclasses import replace
 
@@ -9,49 +8,20 @@ import pytest
 from checkpoints import sample_texts
 from tiny_training import tiny_config, write_dataset, write_lines
 
-from pyserini_compneg.errors import EncodingError, OutputError, TrainingError
+from pyserini_compneg.errors import OutputError, TrainingError
 from pyserini_compneg.train.config import SourceConfig
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
 pytest.importorskip("sentence_transformers", reason="training builds on sentence-transformers")
 
-from safetensors.torch import load_file, save_file  # noqa: E402
-from sentence_transformers import SparseEncoder  # noqa: E402
+from safetensors.torch import load_file  # noqa: E402
 
-from pyserini_compneg.models import Head, read_checkpoint  # noqa: E402
-from pyserini_compneg.models.torch_model import TorchModel  # noqa: E402
 from pyserini_compneg.train import sparse_trainer, train, trained_folder  # noqa: E402
-from pyserini_compneg.train.encoder_module import EncoderModule  # noqa: E402
-from pyserini_compneg.train.masked_lm import load_base  # noqa: E402
-from pyserini_compneg.train.run import _outside  # noqa: E402
 from pyserini_compneg.train.sparse_trainer import SparseTrainer, last_checkpoint  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def dataset(tmp_path_factory):
-    return write_dataset(tmp_path_factory.mktemp("data") / "films", 10)
-
-
-@pytest.fixture(scope="module")
-def trunk(checkpoints, tmp_path_factory):
-    """A BERT without a head."""
-    from transformers import AutoTokenizer, BertModel
-
-    folder = tmp_path_factory.mktemp("trunk")
-    BertModel.from_pretrained(checkpoints.bert, add_pooling_layer=False).save_pretrained(folder)
-    AutoTokenizer.from_pretrained(checkpoints.bert).save_pretrained(folder)
-    return folder
 
 
 def weights(folder):
     return {path.name: load_file(path) for path in sorted(folder.rglob("*.safetensors"))}
-
-
-def vectors(side):
-    """Of some ids by the network that inference runs."""
-    ids = torch.tensor([[2, 30, 40, 3], [2, 50, 3, 0]])
-    with torch.no_grad():
-        return TorchModel(side).module(ids, torch.zeros_like(ids), (ids > 0).long())
 
 
 def test_64_pairs_are_learnt_by_heart(tmp_path, checkpoints):
@@ -306,43 +276,10 @@ def test_a_full_disk(tmp_path, checkpoints, dataset, monkeypatch):
     assert train(config, tmp_path / "m", resume=True) == train(config, tmp_path / "whole")
 
 
-@pytest.mark.parametrize("head", ["relu:max", "snrelu:absmax:0.1"])
-@pytest.mark.parametrize("vocabulary", ["all", "training"])
-@pytest.mark.parametrize("start", ["bert", "distilbert", "trunk"])
-def test_the_folder_is_what_was_trained(tmp_path, checkpoints, trunk, dataset, start, vocabulary, head):
-    base = trunk if start == "trunk" else getattr(checkpoints, start)
-    model = {"head": head, "vocabulary": vocabulary}
-    config = tiny_config(base, dataset, dev=False, steps=2, model=model)
-    train(config, tmp_path / "m")
-    side = read_checkpoint(tmp_path / "m").document
-    assert side.head == Head.parse(head)
-    assert (side.own_logits is not None) == (start == "trunk")
-    ours = vectors(side)
-    again = load_base(tmp_path / "m", "m", side.head.signed)
-    module = EncoderModule(again, side.head, 32, None).eval()
-    ids = torch.tensor([[2, 30, 40, 3], [2, 50, 3, 0]])
-    features = {"input_ids": ids, "attention_mask": (ids > 0).long()}
-    with torch.no_grad():
-        torch.testing.assert_close(module(features)["sentence_embedding"], ours, atol=1e-5, rtol=1e-5)
-    assert (ours != 0).any()
-
-
 def test_the_last_steps_are_evaluated_too(tmp_path, checkpoints, dataset, caplog):
     train(tiny_config(checkpoints.bert, dataset, steps=5, evaluate_every=3), tmp_path / "m")
     log = json.loads((tmp_path / "m" / "training_log.json").read_text())["log"]
     assert [entry["step"] for entry in log if "eval_recip_rank" in entry] == [3, 5]
-
-
-def test_the_learning_rate_of_the_head_is_for_what_follows_the_trunk(trunk, checkpoints):
-    for base in (trunk, checkpoints.distilbert):
-        module = EncoderModule(load_base(base, "m", signed=False), Head(), 32, None)
-        pattern = _outside(module.model.base_model_prefix)
-        names = [f"model.0.{name}" for name, _ in module.named_parameters()]
-        matched = {name for name in names if re.search(pattern, name)}
-        assert matched == {name for name in names if not name.startswith("model.0.model.bert.")} - {
-            name for name in names if name.startswith("model.0.model.distilbert.")
-        }
-        assert 0 < len(matched) < len(names)
 
 
 def test_a_training_that_gets_no_better_ends_early(tmp_path, checkpoints, dataset):
@@ -350,126 +287,3 @@ def test_a_training_that_gets_no_better_ends_early(tmp_path, checkpoints, datase
     train(config, tmp_path / "m")
     log = json.loads((tmp_path / "m" / "training_log.json").read_text())["log"]
     assert max(entry["step"] for entry in log) == 6
-
-
-def test_other_architectures_are_refused(tmp_path):
-    from transformers import GPT2Config
-
-    GPT2Config(n_layer=1).save_pretrained(tmp_path)
-    with pytest.raises(TrainingError) as error:
-        load_base(tmp_path, "owner/gpt", signed=False)
-    assert str(error.value).startswith("owner/gpt: no masked language model can be made of it: ")
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "settings", "message"),
-    [
-        ("bert", {"max_length": 65}, "model.max_length must be 64 or less for this model, got 65"),
-        ("opensearch", {}, "{}: has an encoder of its own for queries; set model.shared to false"),
-        ("opensearch", {"shared": False}, "{}: encodes a query without a network, which cannot be trained here"),
-        (
-            "legacy",
-            {},
-            "{}: has a prompt, puts texts into lower case, or weighs a text's own tokens only, which would be lost; "
-            "name another model.base",
-        ),
-        (
-            "bert",
-            {"head": "relu:sum"},
-            "head relu:sum: sums over all tokens, which the sliced head cannot; choose relu:max",
-        ),
-    ],
-)
-def test_models_that_cannot_be_trained(tmp_path, checkpoints, dataset, name, settings, message):
-    base = getattr(checkpoints, name)
-    with pytest.raises(TrainingError) as error:
-        train(tiny_config(base, dataset, steps=2, model=settings), tmp_path / "m")
-    assert str(error.value) == message.format(base)
-
-
-def test_training_goes_on_from_what_was_trained(tmp_path, checkpoints, dataset):
-    """Of two encoders each from its own."""
-    model = {"shared": False, "head": "snrelu:sum:0.1"}
-    train(tiny_config(checkpoints.bert, dataset, dev=False, steps=2, model=model), tmp_path / "first")
-    config = tiny_config(tmp_path / "first", dataset, dev=False, steps=1, learning_rate=0.0, model={"shared": False})
-    train(replace(config, model=replace(config.model, head=None)), tmp_path / "second")
-    first, second = (read_checkpoint(tmp_path / name) for name in ("first", "second"))
-    assert second.query.head == Head.parse("snrelu:sum:0.1")
-    assert not torch.equal(vectors(first.query), vectors(first.document))
-    for one, other in ((first.query, second.query), (first.document, second.document)):
-        torch.testing.assert_close(vectors(one), vectors(other))
-
-
-def test_a_trunk_that_lacks_weights_is_refused(tmp_path, checkpoints):
-    shutil.copytree(checkpoints.bert, tmp_path / "m")
-    kept = {
-        name: weight for name, weight in load_file(tmp_path / "m" / "model.safetensors").items() if ".1." not in name
-    }
-    save_file(kept, tmp_path / "m" / "model.safetensors", {"format": "pt"})
-    with pytest.raises(
-        TrainingError, match="owner/m: its weights lack bert.encoder.layer.1.*, which is no part of a head"
-    ):
-        load_base(tmp_path / "m", "owner/m", signed=False)
-
-
-@pytest.mark.parametrize("tokens", [900, 9000])
-def test_a_tokenizer_of_another_model_is_refused(tmp_path, checkpoints, tokens):
-    """Before the training, not when its model is used."""
-    from transformers import BertConfig, BertForMaskedLM
-
-    shutil.copytree(checkpoints.bert, tmp_path / "m")
-    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
-    BertForMaskedLM(BertConfig(vocab_size=tokens, **sizes)).save_pretrained(tmp_path / "m")
-    with pytest.raises(EncodingError) as error:
-        load_base(tmp_path / "m", "owner/m", signed=False)
-    assert str(error.value) == (
-        f"owner/m: the tokenizer has 1,009 tokens, the model {tokens:,}; they are not of one model"
-    )
-
-
-def test_positions_of_padding_are_no_tokens(tmp_path, checkpoints):
-    """RoBERTa counts positions from behind that of padding."""
-    from transformers import RobertaConfig, RobertaForMaskedLM
-
-    shutil.copytree(checkpoints.bert, tmp_path / "m")
-    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
-    settings = RobertaConfig(vocab_size=1009, max_position_embeddings=34, pad_token_id=1, **sizes)
-    RobertaForMaskedLM(settings).save_pretrained(tmp_path / "m")
-    base = load_base(tmp_path / "m", "owner/m", signed=False)
-    EncoderModule(base, Head(), 32, None)
-    with pytest.raises(TrainingError, match="^model.max_length must be 32 or less for this model, got 33$"):
-        EncoderModule(base, Head(), 33, None)
-
-
-def test_a_new_head_matches_texts_by_their_words(trunk):
-    """Before anything is learnt, a text's own tokens are among its terms, and its vector is sparse."""
-    base = load_base(trunk, "trunk", signed=False)
-    module = EncoderModule(base, Head(), 32, None).eval()
-    vector = module(module.preprocess(["films about spies"]))["sentence_embedding"][0]
-    own = base.tokenizer("films about spies", add_special_tokens=False)["input_ids"]
-    assert (vector[own] > 0).all()
-    assert (vector > 0).sum() < 0.5 * len(vector)
-
-
-@pytest.mark.parametrize("model", [{}, {"vocabulary": "training"}, {"shared": False}])
-def test_sentence_transformers_loads_what_has_no_sign(tmp_path, checkpoints, dataset, model):
-    train(tiny_config(checkpoints.bert, dataset, dev=False, steps=2, model=model), tmp_path / "m")
-    loaded = SparseEncoder(str(tmp_path / "m"))
-    ids = torch.tensor([[2, 30, 40, 3], [2, 50, 3, 0]])
-    checkpoint = read_checkpoint(tmp_path / "m")
-    for task, side in (("query", checkpoint.query), ("document", checkpoint.document)):
-        features = {"input_ids": ids, "attention_mask": (ids > 0).long()}
-        with torch.no_grad():
-            theirs = loaded(features, task=task)["sentence_embedding"]
-        torch.testing.assert_close(vectors(side), theirs, atol=1e-5, rtol=1e-5)
-        assert (theirs > 0).any()
-
-
-@pytest.mark.parametrize(("start", "head"), [("bert", "snrelu:sum:0.1"), ("trunk", "relu:max")])
-def test_sentence_transformers_refuses_what_it_lacks(tmp_path, checkpoints, trunk, dataset, start, head):
-    """Rather than giving other vectors."""
-    base = trunk if start == "trunk" else checkpoints.bert
-    train(tiny_config(base, dataset, dev=False, steps=1, model={"head": head}), tmp_path / "m")
-    with pytest.raises((TypeError, ValueError)):
-        SparseEncoder(str(tmp_path / "m"))

@@ -1,0 +1,81 @@
+"""What a training leaves: a folder that inference, sentence-transformers and further trainings take."""
+
+from dataclasses import replace
+
+import pytest
+from tiny_training import tiny_config
+
+torch = pytest.importorskip("torch", reason="training runs on torch")
+pytest.importorskip("sentence_transformers", reason="training builds on sentence-transformers")
+
+from sentence_transformers import SparseEncoder  # noqa: E402
+
+from pyserini_compneg.models import Head, read_checkpoint  # noqa: E402
+from pyserini_compneg.models.torch_model import TorchModel  # noqa: E402
+from pyserini_compneg.train import train  # noqa: E402
+from pyserini_compneg.train.encoder_module import EncoderModule  # noqa: E402
+from pyserini_compneg.train.masked_lm import load_base  # noqa: E402
+
+
+def vectors(side):
+    """Of some ids by the network that inference runs."""
+    ids = torch.tensor([[2, 30, 40, 3], [2, 50, 3, 0]])
+    with torch.no_grad():
+        return TorchModel(side).module(ids, torch.zeros_like(ids), (ids > 0).long())
+
+
+@pytest.mark.parametrize("head", ["relu:max", "snrelu:absmax:0.1"])
+@pytest.mark.parametrize("vocabulary", ["all", "training"])
+@pytest.mark.parametrize("start", ["bert", "distilbert", "trunk"])
+def test_the_folder_is_what_was_trained(tmp_path, checkpoints, trunk, dataset, start, vocabulary, head):
+    base = trunk if start == "trunk" else getattr(checkpoints, start)
+    model = {"head": head, "vocabulary": vocabulary}
+    config = tiny_config(base, dataset, dev=False, steps=2, model=model)
+    train(config, tmp_path / "m")
+    side = read_checkpoint(tmp_path / "m").document
+    assert side.head == Head.parse(head)
+    assert (side.own_logits is not None) == (start == "trunk")
+    ours = vectors(side)
+    again = load_base(tmp_path / "m", "m", side.head)
+    module = EncoderModule(again, side.head, 32, None).eval()
+    ids = torch.tensor([[2, 30, 40, 3], [2, 50, 3, 0]])
+    features = {"input_ids": ids, "attention_mask": (ids > 0).long()}
+    with torch.no_grad():
+        torch.testing.assert_close(module(features)["sentence_embedding"], ours, atol=1e-5, rtol=1e-5)
+    assert (ours != 0).any()
+
+
+def test_training_goes_on_from_what_was_trained(tmp_path, checkpoints, dataset):
+    """Of two encoders each from its own."""
+    model = {"query_encoder": "separate", "head": "snrelu:sum:0.1"}
+    train(tiny_config(checkpoints.bert, dataset, dev=False, steps=2, model=model), tmp_path / "first")
+    config = tiny_config(tmp_path / "first", dataset, dev=False, steps=1, learning_rate=0.0, model=model)
+    train(replace(config, model=replace(config.model, head=None)), tmp_path / "second")
+    first, second = (read_checkpoint(tmp_path / name) for name in ("first", "second"))
+    assert second.query.head == Head.parse("snrelu:sum:0.1")
+    assert not torch.equal(vectors(first.query), vectors(first.document))
+    for one, other in ((first.query, second.query), (first.document, second.document)):
+        torch.testing.assert_close(vectors(one), vectors(other))
+
+
+@pytest.mark.parametrize("model", [{}, {"vocabulary": "training"}, {"query_encoder": "separate"}])
+def test_sentence_transformers_loads_what_has_no_sign(tmp_path, checkpoints, dataset, model):
+    train(tiny_config(checkpoints.bert, dataset, dev=False, steps=2, model=model), tmp_path / "m")
+    loaded = SparseEncoder(str(tmp_path / "m"))
+    ids = torch.tensor([[2, 30, 40, 3], [2, 50, 3, 0]])
+    checkpoint = read_checkpoint(tmp_path / "m")
+    for task, side in (("query", checkpoint.query), ("document", checkpoint.document)):
+        features = {"input_ids": ids, "attention_mask": (ids > 0).long()}
+        with torch.no_grad():
+            theirs = loaded(features, task=task)["sentence_embedding"]
+        torch.testing.assert_close(vectors(side), theirs, atol=1e-5, rtol=1e-5)
+        assert (theirs > 0).any()
+
+
+@pytest.mark.parametrize(("start", "head"), [("bert", "snrelu:sum:0.1"), ("trunk", "relu:max")])
+def test_sentence_transformers_refuses_what_it_lacks(tmp_path, checkpoints, trunk, dataset, start, head):
+    """Rather than giving other vectors."""
+    base = trunk if start == "trunk" else checkpoints.bert
+    train(tiny_config(base, dataset, dev=False, steps=1, model={"head": head}), tmp_path / "m")
+    with pytest.raises((TypeError, ValueError)):
+        SparseEncoder(str(tmp_path / "m"))
