@@ -18,6 +18,7 @@ import argparse
 import gzip
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -32,23 +33,40 @@ from pyserini_compneg.train.config import SourceConfig
 from pyserini_compneg.train.examples import read_examples
 
 LARGEST_BYTES = 55_000_000
-TITLES = 4000
-DEV_DOCUMENTS = 5000
+TITLES = 3000
+POSITIVES = 5
+DEV_QUERIES, DEV_DOCUMENTS = 50, 2000
 SIZES = {
-    "gpu": {"max_length": 192, "steps": 12000, "batch_size": 64, "evaluate_every": 500, "negatives": "bm25"},
-    "cpu": {"max_length": 96, "steps": 1500, "batch_size": 24, "evaluate_every": 100, "negatives": "none"},
+    "gpu": {
+        "reads": 256,
+        "max_length": 192,
+        "steps": 12000,
+        "batch_size": 64,
+        "evaluate_every": 500,
+        "negatives": "bm25",
+    },
+    "cpu": {
+        "reads": 256,
+        "max_length": 96,
+        "steps": 1400,
+        "batch_size": 32,
+        "evaluate_every": 300,
+        "negatives": "none",
+    },
 }
 CONFIG = """\
 about: >-
   The candidate for a small encoder of the package's own: films by their genres, years and cast, questions and passages,
-  titles and leads.
+  sentences and what surrounds them, titles and leads. Queries need no network.
 model:
   base: base
   head: relu:max
-  max_length: {max_length}
+  query_encoder: static
+  max_length: {reads}
 data:
   - dataset: films.jsonl.gz
   - dataset: pairs.jsonl.gz
+  - dataset: passages.jsonl.gz
   - dataset: titles.jsonl.gz
 dev:
   dataset: filmsets
@@ -56,10 +74,11 @@ dev:
 training:
   steps: {steps}
   batch_size: {batch_size}
+  max_length: {max_length}
   learning_rate: 5.0e-5
   head_learning_rate: 1.0e-3
-  query_flops: 1.0e-3
-  document_flops: 1.0e-3
+  query_flops: 0
+  document_flops: 2.0e-3
   evaluate_every: {evaluate_every}
 """
 
@@ -77,27 +96,47 @@ def prepare(folder: Path, data: Path, base: Path, size: str) -> None:
     titles = [
         {"query": film["title"], "positive": film["text"]} for film in draw.sample(films, min(TITLES, len(films)))
     ]
-    source = SourceConfig(str(data / "filmsets"), "train-nc", str(SIZES[size]["negatives"]))
+    source = SourceConfig(str(data / "filmsets"), "train-nc", str(SIZES[size]["negatives"]), POSITIVES)
     examples = [
         {"query": one.query, "positive": one.positive, "negative": list(one.negatives)}
         for one in read_examples(source, seed=0)
     ]
-    queries = [record for _, record in iter_jsonl(data / "filmsets" / "dev.jsonl")]
+    pairs = [record for _, record in iter_jsonl(data / "pairs" / "train.jsonl.gz")]
+    texts = dict.fromkeys(pair[side] for pair in pairs for side in ("positive", "negative") if pair.get(side))
+    queries = [
+        record for _, record in iter_jsonl(data / "filmsets" / "dev.jsonl") if record["metadata"]["template"] == "_"
+    ][:DEV_QUERIES]
     judged = {docid for query in queries for docid in query["docs"]}
     others = draw.sample(films, min(DEV_DOCUMENTS, len(films)))
     kept = judged | {film["docid"] for film in others[: max(0, DEV_DOCUMENTS - len(judged))]}
     (folder / "filmsets").mkdir(parents=True)
     _write(folder / "films.jsonl.gz", examples)
+    _write(folder / "pairs.jsonl.gz", [{"query": pair["query"], "positive": pair["positive"]} for pair in pairs])
+    _write(folder / "passages.jsonl.gz", [pair for text in texts if (pair := sentence_and_rest(text, draw))])
     _write(folder / "titles.jsonl.gz", titles)
     _write(folder / "filmsets" / "documents.jsonl.gz", [film for film in films if film["docid"] in kept])
-    shutil.copyfile(data / "filmsets" / "dev.jsonl", folder / "filmsets" / "dev.jsonl")
-    shutil.copyfile(data / "pairs" / "train.jsonl.gz", folder / "pairs.jsonl.gz")
+    lines = "".join(json.dumps(query) + "\n" for query in queries)
+    (folder / "filmsets" / "dev.jsonl").write_text(lines, encoding="utf-8")
     _halve_trunk(base, folder / "base")
     (folder / "mini.yaml").write_text(CONFIG.format(**SIZES[size]), encoding="utf-8")
     size_bytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     if size_bytes >= LARGEST_BYTES:
         raise CompNegError(f"{folder}: has {size_bytes / 1e6:.0f} MB, {LARGEST_BYTES / 1e6:.0f} MB are the limit")
     print(f"{folder}: {size_bytes / 1e6:.1f} MB")
+
+
+def sentence_and_rest(text: str, draw: random.Random) -> dict[str, str] | None:
+    """A sentence of a passage as a query for those around it; None of a passage of fewer than three.
+
+    One time in five the sentence is left in (Lee et al. 2019, inverse cloze task, there one in ten).
+    """
+    sentences = [part for part in re.split(r"(?<=[.!?])\s+", text) if len(part.split()) > 5]
+    if len(sentences) < 3:
+        return None
+    place = draw.randrange(min(len(sentences), 6))
+    rest = sentences if draw.random() < 0.2 else sentences[:place] + sentences[place + 1 :]
+    first = max(0, min(place - 2, len(rest) - 3))
+    return {"query": sentences[place], "positive": " ".join(rest[first : first + 4])}
 
 
 def _write(path: Path, records: Iterable[dict[str, Any]]) -> None:

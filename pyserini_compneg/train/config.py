@@ -32,7 +32,7 @@ class ModelConfig:
         base: The checkpoint to start from: a folder, or a name of the Hugging Face hub.
         head: ``activation:pooling[:epsilon]``, see :class:`~pyserini_compneg.models.Head`; by default the base's own.
         query_encoder: One of ``QUERY_ENCODERS``.
-        max_length: Tokens that are read of a text.
+        max_length: Tokens that the model reads of a text.
         vocabulary: The terms of vectors: ``all``, or those of the training's texts alone.
     """
 
@@ -97,6 +97,7 @@ class TrainingConfig:
     Attributes:
         steps: Batches.
         batch_size: Queries in a batch.
+        max_length: Tokens that are read of a text while training; by default as many as the model reads.
         seed: Of everything that is drawn.
         learning_rate: Of the trunk: AdamW, with linear warm-up and decay.
         head_learning_rate: Of what follows the trunk; by default the same.
@@ -110,6 +111,7 @@ class TrainingConfig:
 
     steps: int
     batch_size: int = 16
+    max_length: int | None = None
     seed: int = 42
     learning_rate: float = 2e-5
     head_learning_rate: float | None = None
@@ -158,6 +160,12 @@ class TrainConfig:
             _at_least(f"training.{name}", getattr(training, name), 0)
         _at_least("training.patience", training.patience, 1)
         _at_least("model.max_length", self.model.max_length, 3)  # two are added to a text
+        _at_least("training.max_length", training.max_length, 3)
+        if training.max_length is not None and training.max_length > self.model.max_length:
+            raise TrainingError(
+                f"training.max_length must be model.max_length, {self.model.max_length}, or less, "
+                f"got {training.max_length}"
+            )
         _at_least("training.seed", training.seed, 0)
         if training.seed > LARGEST_SEED:
             raise TrainingError(f"training.seed must be {LARGEST_SEED} or less, got {training.seed}")

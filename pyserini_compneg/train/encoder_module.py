@@ -40,10 +40,16 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
         head: Activation and pooling.
         max_length: Tokens that are read of a text.
         vocabulary: The ids of the terms that vectors are made of, ascending; None for all.
+        training_length: Tokens that are read while training; None for as many.
     """
 
     def __init__(
-        self, base: MaskedLanguageModel, head: Head, max_length: int, vocabulary: Sequence[int] | None
+        self,
+        base: MaskedLanguageModel,
+        head: Head,
+        max_length: int,
+        vocabulary: Sequence[int] | None,
+        training_length: int | None = None,
     ) -> None:
         super().__init__()
         if head.pooling == "sum" and not head.signed:
@@ -52,6 +58,7 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
             raise TrainingError(f"model.max_length must be {base.longest} or less for this model, got {max_length}")
         self.head = head
         self.max_length = max_length
+        self._training_length = training_length or max_length
         self.tokenizer = base.tokenizer
         decoder = base.model.get_output_embeddings()
         self._decoder_name = next(name for name, part in base.model.named_modules() if part is decoder)
@@ -64,9 +71,8 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
 
     def preprocess(self, inputs: Sequence[str], prompt: str | None = None, **_: Any) -> dict[str, Tensor]:
         """Token ids and their mask, padded to the longest text."""
-        tokens = self.tokenizer(
-            list(inputs), padding=True, truncation=True, max_length=self.max_length, return_tensors="pt"
-        )
+        length = self._training_length if self.training else self.max_length
+        tokens = self.tokenizer(list(inputs), padding=True, truncation=True, max_length=length, return_tensors="pt")
         return {"input_ids": tokens["input_ids"], "attention_mask": tokens["attention_mask"]}
 
     def forward(self, features: dict[str, Any], **_: Any) -> dict[str, Any]:

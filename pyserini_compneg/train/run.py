@@ -102,7 +102,7 @@ def build_modules(
     vocabulary = None
     if config.model.vocabulary == "training":
         vocabulary = _vocabulary(base.tokenizer, sources)
-    document = EncoderModule(base, head, config.model.max_length, vocabulary)
+    document = EncoderModule(base, head, config.model.max_length, vocabulary, config.training.max_length)
     if config.model.query_encoder == "static":
         side, width = static_query_side(folder, config.model.base), document.decoder.out_features
         if side:
@@ -113,7 +113,7 @@ def build_modules(
         return StaticQueryModule(base.tokenizer, weight, vocabulary), document
     if config.model.query_encoder == "separate":
         again = load_base(folder, config.model.base, head, "query")
-        return EncoderModule(again, head, config.model.max_length, vocabulary), document
+        return EncoderModule(again, head, config.model.max_length, vocabulary, config.training.max_length), document
     if has_two_encoders(folder, config.model.base):
         raise TrainingError(
             f"{config.model.base}: has an encoder of its own for queries; set model.query_encoder to separate or static"

@@ -82,6 +82,11 @@ def test_the_least_that_must_be_said(tmp_path):
         (LEAST + "about: one\nabout: two\n", "about is given twice"),
         (LEAST.replace("{dataset: d}", "{dataset: d, dataset: e}"), "dataset is given twice"),
         (LEAST.replace("base: m", "base: m, max_length: 2"), "model.max_length must be 3 or more, got 2"),
+        (LEAST.replace("steps: 1", "steps: 1, max_length: 2"), "training.max_length must be 3 or more, got 2"),
+        (
+            LEAST.replace("steps: 1", "steps: 1, max_length: 257"),
+            "training.max_length must be model.max_length, 256, or less, got 257",
+        ),
         (
             LEAST.replace("steps: 1", "steps: 1, head_learning_rate: -1"),
             "training.head_learning_rate must be 0 or more, got -1.0",

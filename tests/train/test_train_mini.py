@@ -3,6 +3,7 @@
 import gzip
 import importlib.util
 import json
+import random
 import subprocess
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tiny_training import write_dataset
 from pyserini_compneg.models import read_checkpoint
 from pyserini_compneg.train import read_config
 
+PASSAGE = " ".join(f"This is the sentence of number {number}." for number in range(9))
 SCRIPT = Path(__file__).parents[2] / "tools" / "train_mini.py"
 
 
@@ -28,7 +30,9 @@ def test_configurations_are_complete(mini, tmp_path, size):
     (tmp_path / "mini.yaml").write_text(mini.CONFIG.format(**mini.SIZES[size]))
     config = read_config(tmp_path / "mini.yaml")
     assert config.training.steps == mini.SIZES[size]["steps"]
-    assert [source.dataset for source in config.data] == ["films.jsonl.gz", "pairs.jsonl.gz", "titles.jsonl.gz"]
+    assert [source.dataset for source in config.data] == [
+        f"{name}.jsonl.gz" for name in ("films", "pairs", "passages", "titles")
+    ]
 
 
 @pytest.fixture
@@ -39,7 +43,8 @@ def data(tmp_path):
     lines = (folder / "filmsets" / "documents.jsonl").read_text().splitlines()
     films = [json.loads(line) | {"title": f"t{i}"} for i, line in enumerate(lines)]
     write_packed(folder / "filmsets" / "documents.jsonl.gz", films)
-    write_packed(folder / "pairs" / "train.jsonl.gz", [{"query": "q", "positive": "p"}])
+    pair = {"query": "q", "positive": PASSAGE, "negative": None}
+    write_packed(folder / "pairs" / "train.jsonl.gz", [pair])
     query = (folder / "filmsets" / "train.jsonl").read_text().splitlines()[3]
     (folder / "filmsets" / "dev.jsonl").write_text(f"{query}\n")
     return folder
@@ -64,12 +69,24 @@ def test_all_is_gathered_in_one_folder(mini, tmp_path, data, request, capsys, mo
     titles = packed_lines(tmp_path / "mini" / "titles.jsonl.gz")
     assert sorted(pair["query"] for pair in titles) == [f"t{i}" for i in range(6)]
     assert len(packed_lines(tmp_path / "mini" / "films.jsonl.gz")) == 6
+    (pair,) = packed_lines(tmp_path / "mini" / "passages.jsonl.gz")
+    assert pair["query"] in PASSAGE
     kept = {film["docid"] for film in packed_lines(tmp_path / "mini" / "filmsets" / "documents.jsonl.gz")}
     assert "d3" in kept
     assert len(kept) in (2, 3)  # the judged one is perhaps among those drawn
     assert (tmp_path / "mini" / "base" / "config.json").is_file()
     assert mini.main(arguments) == 1
     assert capsys.readouterr().err == f"error: {tmp_path}/mini: exists already; name another folder\n"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_sentence_asks_for_those_around_it(mini, seed):
+    pair = mini.sentence_and_rest(PASSAGE, random.Random(seed))
+    number = int(pair["query"][-2])
+    around = {int(part[-1]) for part in pair["positive"].rstrip(".").split(". ")}
+    assert len(around) == 4
+    assert around & {number - 1, number + 1}
+    assert mini.sentence_and_rest("Two sentences are not enough. They are only two here.", random.Random(seed)) is None
 
 
 def test_it_is_trained_and_packed(mini, tmp_path, data, request, capsys, monkeypatch):
@@ -80,7 +97,7 @@ def test_it_is_trained_and_packed(mini, tmp_path, data, request, capsys, monkeyp
     from pyserini_compneg.models.torch_model import TorchModel
 
     base = request.getfixturevalue("checkpoints").bert
-    tiny = {"max_length": 32, "steps": 2, "batch_size": 4, "evaluate_every": 1, "negatives": "none"}
+    tiny = {"reads": 64, "max_length": 32, "steps": 2, "batch_size": 4, "evaluate_every": 1, "negatives": "none"}
     monkeypatch.setitem(mini.SIZES, "cpu", tiny)
     place = tmp_path / "mini"
     assert mini.main(["prepare", str(place), "--data", str(data), "--base", str(base), "--size", "cpu"]) == 0

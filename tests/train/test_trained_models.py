@@ -79,3 +79,18 @@ def test_sentence_transformers_refuses_what_it_lacks(tmp_path, checkpoints, trun
     train(tiny_config(base, dataset, dev=False, steps=1, model={"head": head}), tmp_path / "m")
     with pytest.raises((TypeError, ValueError)):
         SparseEncoder(str(tmp_path / "m"))
+
+
+def test_training_may_read_less_than_the_model_does(tmp_path, checkpoints, dataset, monkeypatch):
+    seen = {}
+    forward = EncoderModule.forward
+
+    def noting(self, features, **more):
+        longest = features["input_ids"].shape[1]
+        seen[self.training] = max(seen.get(self.training, 0), longest)
+        return forward(self, features, **more)
+
+    monkeypatch.setattr(EncoderModule, "forward", noting)
+    train(tiny_config(checkpoints.bert, dataset, steps=2, max_length=9), tmp_path / "m")
+    assert seen == {True: 9, False: 32}
+    assert read_checkpoint(tmp_path / "m").document.max_length == 32
