@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from datasets import Dataset, DatasetDict
+from datasets import Dataset, DatasetDict, DatasetInfo
 from sentence_transformers import SparseEncoder, SparseEncoderTrainingArguments
 from sentence_transformers.base.modules import Router
 from sentence_transformers.sparse_encoder.callbacks.splade_callbacks import SpladeRegularizerWeightSchedulerCallback
@@ -29,6 +29,7 @@ from pyserini_compneg.train.regularisation import AbsoluteFlops
 from pyserini_compneg.train.sparse_trainer import Reporting, SparseTrainer, check_checkpoint, last_checkpoint
 from pyserini_compneg.train.static_query import StaticQueryModule, starting_weights, weights_of
 from pyserini_compneg.train.teacher import margins
+from pyserini_compneg.train.twins import TWINS, split_twins
 
 _NEGATIVE = "negative_{}"
 
@@ -130,16 +131,19 @@ def _vocabulary(tokenizer: Any, sources: Sequence[Sequence[Example]]) -> list[in
 
 
 def _columns(config: TrainConfig, sources: Sequence[Sequence[Example]]) -> DatasetDict:
-    """The examples as columns of texts; a table for each source and number of negatives.
+    """The examples as columns of texts; a table for each source and number of negatives, and for twins.
 
     A batch is of one table: documents of one source are harder to tell apart than those of several.
     """
-    tables: dict[tuple[int, int], list[Example]] = {}
+    tables: dict[tuple[int, str, int], list[Example]] = {}
     for source, examples in enumerate(sources):
-        for one in examples:
-            tables.setdefault((source, len(one.negatives)), []).append(one)
+        twins, others = ([], examples) if config.teacher else split_twins(examples)
+        if twins:
+            tables[source, TWINS, 0] = twins
+        for one in others:
+            tables.setdefault((source, "", len(one.negatives)), []).append(one)
     columns = {}
-    for (source, count), examples in sorted(tables.items()):
+    for (source, kind, count), examples in sorted(tables.items()):
         table: dict[str, Any] = {
             "query": [one.query for one in examples],
             "positive": [one.positive for one in examples],
@@ -148,7 +152,7 @@ def _columns(config: TrainConfig, sources: Sequence[Sequence[Example]]) -> Datas
             table[_NEGATIVE.format(number + 1)] = [one.negatives[number] for one in examples]
         if config.teacher:
             table["label"] = margins(config.teacher, examples)
-        columns[f"{source}-{count}"] = Dataset.from_dict(table)
+        columns[f"{source}-{kind or count}"] = Dataset.from_dict(table, info=DatasetInfo(description=kind))
     return DatasetDict(columns)
 
 
@@ -204,7 +208,7 @@ def _arguments(
         metric_for_best_model=f"eval_{dev.primary_metric}" if dev else None,
         greater_is_better=True if dev else None,
         logging_steps=max(1, min(10, training.evaluate_every)),
-        # NevIR's pairs share both documents: a text twice in a batch would be positive and negative at once.
+        # A text that is twice in a batch would be positive and negative at once.
         batch_sampler="no_duplicates",
         router_mapping=routes,
         report_to="none",

@@ -16,6 +16,7 @@ from transformers import TrainerCallback, TrainerState
 from pyserini_compneg.errors import OutputError, TrainingError
 from pyserini_compneg.progress import progress
 from pyserini_compneg.train.encoder_module import EncoderModule
+from pyserini_compneg.train.twins import TWINS, TwinBatchSampler
 
 _logger = logging.getLogger(__name__)
 _UNSAID = ("runtime", "samples_per_second", "steps_per_second", "epoch")
@@ -29,6 +30,12 @@ class SparseTrainer(SparseEncoderTrainer):  # type: ignore[misc]  # mypy is told
 
     def add_model_card_callback(self, *_: Any) -> None:
         """Leaves it out: the card is written by this package."""
+
+    def get_batch_sampler(self, dataset: Any, batch_size: int, drop_last: bool, **more: Any) -> Any:
+        """What makes batches of a table; twins are kept together."""
+        if dataset.info.description == TWINS:
+            return TwinBatchSampler(dataset, batch_size, drop_last, **more)
+        return super().get_batch_sampler(dataset, batch_size, drop_last, **more)
 
     def compute_loss(self, model: Any, inputs: dict[str, Any], *arguments: Any, **more: Any) -> Any:
         """The loss of a batch.

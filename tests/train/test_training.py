@@ -31,18 +31,19 @@ def test_64_pairs_are_learnt_by_heart(tmp_path, checkpoints):
     assert results["P.1"] == results["recip_rank"] == 1.0
 
 
-@pytest.mark.parametrize(("killed_at", "tables"), [(3, 1), (5, 1), (5, 2)])
+@pytest.mark.parametrize(("killed_at", "tables"), [(3, 1), (5, 1), (5, 3)])
 def test_a_killed_training_goes_on_as_if_nothing_had_happened(
     tmp_path, checkpoints, dataset, monkeypatch, killed_at, tables
 ):
     """Over three epochs of three batches each; checkpoints are at every second step.
 
-    Examples with and without negatives are in tables of their own, from which batches are drawn in turn.
+    Examples with and without negatives, and twins, are in tables of their own, from which batches are drawn in turn.
     """
     config = tiny_config(checkpoints.bert, dataset, steps=8, model={"head": "snrelu:sum:0.1"})
-    if tables == 2:
-        texts = sample_texts(16)
+    if tables == 3:
+        texts = sample_texts(20)
         lines = [{"query": text[:20], "positive": text, "negative": f"not {text}"} for text in texts[10:]]
+        lines += [{"query": f"no {text[:9]}", "positive": f"not {text}", "negative": text} for text in texts[15:]]
         write_lines(tmp_path / "triples.jsonl", lines)
         config = replace(config, data=(*config.data, SourceConfig(str(tmp_path / "triples.jsonl"))))
     expected = train(config, tmp_path / "whole")
