@@ -22,6 +22,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,15 @@ def prepare(folder: Path, data: Path, base: Path, size: str) -> None:
     """
     if folder.exists():
         raise CompNegError(f"{folder}: exists already; name another folder")
+    if not (base / "config.json").is_file():
+        raise CompNegError(f"{base}: has no config.json; give the folder of all-MiniLM-L6-v2")
+    with tempfile.TemporaryDirectory(dir=folder.resolve().parent) as place:
+        _gather(Path(place, "mini"), data, base, size)
+        Path(place, "mini").rename(folder)
+    print(f"{folder}: {_size(folder) / 1e6:.1f} MB")
+
+
+def _gather(folder: Path, data: Path, base: Path, size: str) -> None:
     films = [record for _, record in iter_jsonl(data / "filmsets" / "documents.jsonl.gz")]
     draw = random.Random(0)
     titles = [
@@ -119,10 +129,12 @@ def prepare(folder: Path, data: Path, base: Path, size: str) -> None:
     (folder / "filmsets" / "dev.jsonl").write_text(lines, encoding="utf-8")
     _halve_trunk(base, folder / "base")
     (folder / "mini.yaml").write_text(CONFIG.format(**SIZES[size]), encoding="utf-8")
-    size_bytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    if size_bytes >= LARGEST_BYTES:
-        raise CompNegError(f"{folder}: has {size_bytes / 1e6:.0f} MB, {LARGEST_BYTES / 1e6:.0f} MB are the limit")
-    print(f"{folder}: {size_bytes / 1e6:.1f} MB")
+    if _size(folder) >= LARGEST_BYTES:
+        raise CompNegError(f"gathered {_size(folder) / 1e6:.0f} MB, {LARGEST_BYTES / 1e6:.0f} MB are the limit")
+
+
+def _size(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def sentence_and_rest(text: str, draw: random.Random) -> dict[str, str] | None:
@@ -153,8 +165,14 @@ def _halve_trunk(base: Path, target: Path) -> None:
 
     reports.disable_progress_bar()
     reports.set_verbosity_error()
-    AutoModel.from_pretrained(base, dtype=torch.float16, add_pooling_layer=False).save_pretrained(target)
-    AutoTokenizer.from_pretrained(base).save_pretrained(target)
+    try:
+        model = AutoModel.from_pretrained(base, dtype=torch.float16, add_pooling_layer=False, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
+    except Exception as cause:  # of torch, safetensors, transformers: without a common class
+        line = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
+        raise CompNegError(f"{base}: no trunk can be loaded: {line[:200]}") from None
+    model.save_pretrained(target)
+    tokenizer.save_pretrained(target)
 
 
 def pack(folder: Path) -> None:

@@ -22,7 +22,7 @@ from pyserini_compneg.models.tokenizer import TOKENIZER_FILE, TextTokenizer
 
 REPORT_FILE = "export.json"
 
-_FORMAT = 3
+_FORMAT = 4
 """Of what is made of a model: its graph, and its vectors by the code of ``models`` and ``encode``. Counted up when a
 change there makes other vectors of the same files, so that nothing kept of the former is used."""
 

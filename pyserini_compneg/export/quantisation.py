@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LARGEST = 127
-_TABLE, _SCALES = "embeddings_int8", "embeddings_scales"
 
 
 def quantised(dense: Path, path: Path, token_ids: str) -> Any:
@@ -42,6 +41,10 @@ def quantised(dense: Path, path: Path, token_ids: str) -> Any:
     model = onnx.load(path)
     for name, values in tables.items():
         _round_embeddings(model.graph, name, values, tied[name])
+    used = {name for node in model.graph.node for name in node.input}
+    kept = [entry for entry in model.graph.initializer if entry.name in used]
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(kept)
     return model
 
 
@@ -82,9 +85,10 @@ def _tied(graph: Any, table: NDArray[np.float32]) -> dict[str, int]:
 
 
 def _round_embeddings(graph: Any, name: str, values: NDArray[np.float32], tied: dict[str, int]) -> None:
-    """Puts the table in 8 bits in place of the one in 32, and of the decoder's weights."""
+    """Puts the table in 8 bits in place of the one in 32, which may stay unused, and of the decoder's weights."""
     from onnx import helper, numpy_helper
 
+    names = f"{name}_int8", f"{name}_scales"
     table, scales = rounded(values)
     sizes = {}
     for entry in graph.initializer:
@@ -93,35 +97,35 @@ def _round_embeddings(graph: Any, name: str, values: NDArray[np.float32], tied: 
             first, count = tied[weights], entry.dims[0]
             entry.CopyFrom(numpy_helper.from_array(scales[first : first + count], entry.name))
             sizes[weights] = count
-    replaced = {name, *(f"{weights}_quantized" for weights in tied)}
+    replaced = {f"{weights}_quantized" for weights in tied}
     kept = [entry for entry in graph.initializer if entry.name not in replaced]
     del graph.initializer[:]
     graph.initializer.extend(kept)
-    graph.initializer.extend([numpy_helper.from_array(table, _TABLE), numpy_helper.from_array(scales, _SCALES)])
+    graph.initializer.extend([numpy_helper.from_array(table, names[0]), numpy_helper.from_array(scales, names[1])])
 
     nodes = []
     for weights, first in tied.items():  # constants, which onnxruntime computes once, when it loads the model
         bounds = [f"{weights}_first", f"{weights}_end"]
         for bound, place in zip(bounds, (first, first + sizes[weights]), strict=True):
             graph.initializer.append(numpy_helper.from_array(np.array([place]), bound))
-        nodes.append(helper.make_node("Slice", [_TABLE, *bounds], [f"{weights}_rows"]))
+        nodes.append(helper.make_node("Slice", [names[0], *bounds], [f"{weights}_rows"]))
         nodes.append(helper.make_node("Transpose", [f"{weights}_rows"], [f"{weights}_quantized"], perm=[1, 0]))
-    graph.initializer.append(numpy_helper.from_array(np.array([-1]), f"{_SCALES}_axis"))
+    graph.initializer.append(numpy_helper.from_array(np.array([-1]), f"{names[1]}_axis"))
     for node in graph.node:
-        nodes.extend(_picked(node) if node.op_type == "Gather" and node.input[0] == name else [node])
+        nodes.extend(_picked(node, *names) if node.op_type == "Gather" and node.input[0] == name else [node])
     del graph.node[:]
     graph.node.extend(nodes)
 
 
-def _picked(gather: Any) -> list[Any]:
+def _picked(gather: Any, table: str, scales: str) -> list[Any]:
     """The embeddings of tokens, by their numbers and scales."""
     from onnx import TensorProto, helper
 
     ids, (picked,) = gather.input[1], gather.output
     return [
-        helper.make_node("Gather", [_TABLE, ids], [f"{picked}_int8"], axis=0),
+        helper.make_node("Gather", [table, ids], [f"{picked}_int8"], axis=0),
         helper.make_node("Cast", [f"{picked}_int8"], [f"{picked}_whole"], to=TensorProto.FLOAT),
-        helper.make_node("Gather", [_SCALES, ids], [f"{picked}_scales"], axis=0),
-        helper.make_node("Unsqueeze", [f"{picked}_scales", f"{_SCALES}_axis"], [f"{picked}_scales_wide"]),
+        helper.make_node("Gather", [scales, ids], [f"{picked}_scales"], axis=0),
+        helper.make_node("Unsqueeze", [f"{picked}_scales", f"{scales}_axis"], [f"{picked}_scales_wide"]),
         helper.make_node("Mul", [f"{picked}_whole", f"{picked}_scales_wide"], [picked]),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from inspect import signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.models.batching import Entries
+from pyserini_compneg.models.heads import Head
 from pyserini_compneg.models.model_sides import NeuralSide
 from pyserini_compneg.models.pooling import SLICE, own_logits, pooled
 
@@ -48,9 +50,11 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told noth
         ):
             self.register_buffer(f"weight_{number}", weight.clone())
             self.register_buffer(f"bias_{number}", offset.clone())
-        self.register_buffer("own", _own_logits(side, self.width))
+        own = None if side.own_logits is None else read_own_logits(side.own_logits, self.width, side.head)
+        self.register_buffer("own", own)
         tied = torch.equal(decoder.weight, model.get_input_embeddings().weight)
-        self._embeddings = model.get_input_embeddings() if tied else None
+        self._embeddings = model.get_input_embeddings() if tied else None  # which an export then has but once
+        self.register_buffer("rows", None if own is None or tied else decoder.weight.detach().clone())
         self._slices = range(-(-self.width // SLICE))
         self._takes_types = "token_type_ids" in signature(model.forward).parameters
         self.model = model
@@ -78,14 +82,10 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told noth
         hidden = self.model(input_ids=input_ids, attention_mask=attention_mask, **types).logits
         own = None
         if self.own is not None:
-            own = own_logits(input_ids, attention_mask, hidden, self._rows(input_ids), self.own)
+            pick = self._embeddings or (lambda ids: nn.functional.embedding(ids, self.rows))
+            rows = pick(input_ids)
+            own = own_logits(input_ids, attention_mask, hidden, rows, self.own)
         return pooled(hidden, attention_mask, self._decoder(), self.head, own)
-
-    def _rows(self, ids: Tensor) -> Tensor:
-        """The decoder's weights of tokens; where they are the input embeddings, an export has these but once."""
-        if self._embeddings is not None:
-            return self._embeddings(ids)
-        return nn.functional.embedding(ids, torch.cat([weight for weight, _ in self._decoder()]))
 
     def _decoder(self) -> list[tuple[Tensor, Tensor]]:
         """Its weights and biases, in slices; as buffers of their own they stay constants in an export."""
@@ -129,20 +129,22 @@ class TorchModel:
         return Entries(rows.numpy(), columns.numpy(), vectors[rows, columns].numpy())
 
 
-def _own_logits(side: NeuralSide, width: int) -> Tensor | None:
-    if side.own_logits is None:
-        return None
-    try:
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
+def read_own_logits(file: Path, width: int, head: Head) -> Tensor:
+    """What is added to the logits of own terms, (width,), in 32 bits.
 
-        logits = load_file(side.own_logits)["logits"].float()
+    Raises:
+        EncodingError: They cannot be read, or are of another model.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        logits = load_file(file)["logits"].float()
     except (SafetensorError, KeyError, OSError) as cause:
-        raise EncodingError(f"{side.own_logits}: cannot be read: {cause}") from None
-    if logits.shape != (width,) or (side.head.pooling == "sum" and not side.head.signed):
+        raise EncodingError(f"{file}: cannot be read: {cause}") from None
+    if logits.shape != (width,) or (head.pooling == "sum" and not head.signed):
         raise EncodingError(
-            f"{side.own_logits}: expected {width} logits, for a head that takes maxima, got {tuple(logits.shape)} for "
-            f"{side.head}"
+            f"{file}: expected {width} logits, for a head that takes maxima, got {tuple(logits.shape)} for {head}"
         )
     return logits
 

@@ -34,6 +34,9 @@ class ModelConfig:
         query_encoder: One of ``QUERY_ENCODERS``.
         max_length: Tokens that the model reads of a text.
         vocabulary: The terms of vectors: ``all``, or those of the training's texts alone.
+        frozen_layers: How many of the trunk's layers, the first ones and the embeddings, are left as they are; 0 for
+            none, the embeddings neither.
+        dropout: Share of the states that are left out at random while training; by default the base's.
     """
 
     base: str
@@ -41,6 +44,8 @@ class ModelConfig:
     query_encoder: str = "shared"
     max_length: int = 256
     vocabulary: str = "all"
+    frozen_layers: int = 0
+    dropout: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +159,18 @@ class TrainConfig:
             _choice("data.negatives", source.negatives, NEGATIVES)
             _at_least("data.positives", source.positives, 1)
         training = self.training
-        for name in ("steps", "batch_size", "evaluate_every"):
+        for name in ("steps", "evaluate_every"):
             _at_least(f"training.{name}", getattr(training, name), 1)
+        _at_least("training.batch_size", training.batch_size, 1 if self.teacher else 2)  # others are negatives
+        if self.teacher and self.teacher.scale <= 0:
+            raise TrainingError(f"teacher.scale must be above 0, got {self.teacher.scale}")
         for name in ("learning_rate", "head_learning_rate", "query_flops", "document_flops", "warmup", "flops_warmup"):
             _at_least(f"training.{name}", getattr(training, name), 0)
         _at_least("training.patience", training.patience, 1)
+        _at_least("model.frozen_layers", self.model.frozen_layers, 0)
+        _at_least("model.dropout", self.model.dropout, 0)
+        if self.model.dropout is not None and self.model.dropout >= 1:
+            raise TrainingError(f"model.dropout must be below 1, got {self.model.dropout}")
         _at_least("model.max_length", self.model.max_length, 3)  # two are added to a text
         _at_least("training.max_length", training.max_length, 3)
         if training.max_length is not None and training.max_length > self.model.max_length:

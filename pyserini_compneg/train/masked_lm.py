@@ -16,6 +16,7 @@ from pyserini_compneg.models.configuration import read_lengths
 from pyserini_compneg.models.heads import Head
 from pyserini_compneg.models.model_sides import NeuralSide, StaticSide
 from pyserini_compneg.models.tokenizer import TextTokenizer
+from pyserini_compneg.models.torch_model import read_own_logits
 
 RARE_BIAS = -5.0
 """Where the decoder's bias of a new head starts: below 0, so that few terms are active before anything was learnt."""
@@ -39,7 +40,9 @@ class MaskedLanguageModel(NamedTuple):
     head: Head | None
 
 
-def load_base(folder: Path, name: str, head: Head | None = None, which: str = "document") -> MaskedLanguageModel:
+def load_base(
+    folder: Path, name: str, head: Head | None = None, which: str = "document", dropout: float | None = None
+) -> MaskedLanguageModel:
     """Loads a checkpoint to start from.
 
     A trunk without a masked-language-model head gets one that is tied to its input embeddings, whose hidden layer
@@ -52,6 +55,7 @@ def load_base(folder: Path, name: str, head: Head | None = None, which: str = "d
         head: The head to train. For a signed one a new decoder's bias starts at 0, as far from either sign, and own
             terms start above the dead zone.
         which: ``query`` or ``document``: which of its encoders, where the checkpoint has two.
+        dropout: Instead of the checkpoint's.
 
     Raises:
         EncodingError: A tokenizer of another model.
@@ -59,14 +63,17 @@ def load_base(folder: Path, name: str, head: Head | None = None, which: str = "d
     """
     side = _side(folder, name, which)
     place = side.folder if side else folder
-    model, tokenizer, missing = _loaded(place, name)
+    model, tokenizer, missing = _loaded(place, name, dropout)
     longest = read_lengths(place, name)[1]
     decoder = model.get_output_embeddings()
     if not isinstance(decoder, nn.Linear) or decoder.bias is None:
         raise TrainingError(f"{name}: {type(model).__name__} has no linear decoder with a bias; name a BERT-like model")
     TextTokenizer(place, longest).fit(decoder.out_features, name)  # as when the trained model will be used
     if not missing:
-        return MaskedLanguageModel(model, tokenizer, longest, _own_logits(side), side.head if side else None)
+        own = None
+        if side and side.own_logits:
+            own = torch.nan_to_num(read_own_logits(side.own_logits, decoder.out_features, side.head), neginf=0.0)
+        return MaskedLanguageModel(model, tokenizer, longest, own, side.head if side else None)
     if inside := sorted(weight for weight in missing if weight.startswith(f"{model.base_model_prefix}.")):
         raise TrainingError(f"{name}: its weights lack {inside[0]}, which is no part of a head")
     head = head or Head()
@@ -90,14 +97,32 @@ def quiet_transformers() -> Iterator[None]:
         reports.set_verbosity(before)
 
 
-def _loaded(folder: Path, name: str) -> tuple[Any, Any, set[str]]:
+def freeze(model: Any, layers: int, name: str) -> None:
+    """Leaves the embeddings and the first layers of a trunk as they are; with 0 layers, nothing.
+
+    Raises:
+        TrainingError: It has fewer.
+    """
+    trunk = model.base_model
+    stack = max((part for part in trunk.modules() if isinstance(part, nn.ModuleList)), key=len, default=nn.ModuleList())
+    if layers > len(stack):
+        raise TrainingError(f"model.frozen_layers must be {len(stack)} or less for {name}, got {layers}")
+    for part in [getattr(trunk, "embeddings", trunk.get_input_embeddings()), *stack[:layers]] if layers else []:
+        part.requires_grad_(False)
+
+
+def _loaded(folder: Path, name: str, dropout: float | None) -> tuple[Any, Any, set[str]]:
     """The model, its tokenizer, and the names of the weights that the checkpoint lacks."""
-    from transformers import AutoModelForMaskedLM, AutoTokenizer
+    from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer
 
     try:
         with quiet_transformers():
+            config = AutoConfig.from_pretrained(folder, local_files_only=True)
+            for key, value in config.to_dict().items():
+                if dropout is not None and "dropout" in key and isinstance(value, float):
+                    setattr(config, key, dropout)
             model, report = AutoModelForMaskedLM.from_pretrained(
-                folder, local_files_only=True, output_loading_info=True, dtype=torch.float32
+                folder, config=config, local_files_only=True, output_loading_info=True, dtype=torch.float32
             )
             return model, AutoTokenizer.from_pretrained(folder, local_files_only=True), set(report["missing_keys"])
     except Exception as cause:  # of torch, safetensors, transformers: without a common class
@@ -112,9 +137,17 @@ def has_two_encoders(folder: Path, name: str) -> bool:
 
 
 def static_query_side(folder: Path, name: str) -> StaticSide | None:
-    """How a checkpoint encodes queries, if it does without a network."""
+    """How a checkpoint encodes queries, if it does without a network.
+
+    Raises:
+        TrainingError: It puts something before them, which is not learnt here.
+    """
     checkpoint = _checkpoint(folder, name)
-    return checkpoint.query if checkpoint and isinstance(checkpoint.query, StaticSide) else None
+    if checkpoint is None or not isinstance(checkpoint.query, StaticSide):
+        return None
+    if checkpoint.query.prompt:
+        raise TrainingError(f"{name}: has a prompt for queries, which would be lost; name another model.base")
+    return checkpoint.query
 
 
 def _checkpoint(folder: Path, name: str) -> Checkpoint | None:
@@ -141,14 +174,6 @@ def _side(folder: Path, name: str, which: str) -> NeuralSide | None:
             "lost; name another model.base"
         )
     return side
-
-
-def _own_logits(side: NeuralSide | None) -> Tensor | None:
-    if side is None or side.own_logits is None:
-        return None
-    from safetensors.torch import load_file
-
-    return torch.nan_to_num(load_file(side.own_logits)["logits"], neginf=0.0)
 
 
 def _start_head(model: Any, missing: Iterable[str], bias: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +25,7 @@ from pyserini_compneg.train.config import TrainConfig, TrainingConfig
 from pyserini_compneg.train.dev import DevEvaluator
 from pyserini_compneg.train.encoder_module import EncoderModule
 from pyserini_compneg.train.examples import Example
-from pyserini_compneg.train.masked_lm import has_two_encoders, load_base, quiet_transformers, static_query_side
+from pyserini_compneg.train.masked_lm import freeze, has_two_encoders, load_base, quiet_transformers, static_query_side
 from pyserini_compneg.train.regularisation import AbsoluteFlops
 from pyserini_compneg.train.sparse_trainer import Reporting, SparseTrainer, check_checkpoint, last_checkpoint
 from pyserini_compneg.train.static_query import StaticQueryModule, starting_weights, weights_of
@@ -98,7 +99,8 @@ def build_modules(
     """The encoders of queries and documents as they are before training."""
     folder, given = model_folder(config.model.base), config.model.head
     head = Head.parse(given) if given else None
-    base = load_base(folder, config.model.base, head)
+    base = load_base(folder, config.model.base, head, dropout=config.model.dropout)
+    freeze(base.model, config.model.frozen_layers, config.model.base)
     head = head or base.head or Head()
     vocabulary = None
     if config.model.vocabulary == "training":
@@ -113,7 +115,8 @@ def build_modules(
             weight = starting_weights(base.tokenizer, texts, width)
         return StaticQueryModule(base.tokenizer, weight, vocabulary), document
     if config.model.query_encoder == "separate":
-        again = load_base(folder, config.model.base, head, "query")
+        again = load_base(folder, config.model.base, head, "query", config.model.dropout)
+        freeze(again.model, config.model.frozen_layers, config.model.base)
         return EncoderModule(again, head, config.model.max_length, vocabulary, config.training.max_length), document
     if has_two_encoders(folder, config.model.base):
         raise TrainingError(
@@ -125,7 +128,7 @@ def build_modules(
 def _vocabulary(tokenizer: Any, sources: Sequence[Sequence[Example]]) -> list[int]:
     texts = {text for examples in sources for one in examples for text in (one.query, one.positive, *one.negatives)}
     ids: set[int] = set()
-    for encoding in tokenizer(sorted(texts), add_special_tokens=False, truncation=False)["input_ids"]:
+    for encoding in tokenizer(sorted(texts), add_special_tokens=False, truncation=False, verbose=False)["input_ids"]:
         ids.update(encoding)
     return sorted(ids - set(tokenizer.all_special_ids))
 
@@ -187,8 +190,9 @@ def _arguments(
     training = config.training
     rates = {}
     if training.head_learning_rate is not None:
-        rates[_outside(module.model.base_model_prefix)] = training.head_learning_rate
+        rates[_outside_trunk(module)] = training.head_learning_rate
     cuda = torch.cuda.is_available()
+    bf16 = cuda and torch.cuda.is_bf16_supported(including_emulation=False)
     return SparseEncoderTrainingArguments(
         output_dir=str(checkpoints),
         max_steps=training.steps,
@@ -197,8 +201,8 @@ def _arguments(
         learning_rate_mapping=rates,
         warmup_steps=int(training.warmup * training.steps),
         seed=training.seed,
-        bf16=cuda and torch.cuda.is_bf16_supported(),
-        fp16=cuda and not torch.cuda.is_bf16_supported(),
+        bf16=bf16,
+        fp16=cuda and not bf16,
         eval_strategy="steps" if dev else "no",
         eval_steps=training.evaluate_every,
         save_steps=training.evaluate_every,
@@ -218,6 +222,8 @@ def _arguments(
     )
 
 
-def _outside(prefix: str) -> str:
+def _outside_trunk(module: EncoderModule) -> str:
     """A pattern for names of weights outside the trunk: own logits, hidden layer, decoder's bias, static weights."""
-    return rf"\.own$|\.decoder\.|\.model\.(?!{prefix}\.)|\.query\.0\.weight$"
+    trunk = {id(weight) for weight in module.model.base_model.parameters()}
+    names = [name for name, weight in module.named_parameters() if id(weight) not in trunk]
+    return rf"\.({'|'.join(map(re.escape, names))})$|\.query\.0\.weight$"

@@ -82,7 +82,8 @@ class _Extremes(torch.autograd.Function):  # type: ignore[misc]  # mypy is told 
             size = (len(flat), len(rows))
             with torch.autocast(hidden.device.type, enabled=False):
                 d_hidden += _sparse(token, term, entries, size) @ rows
-                d_weight[part] = _sparse(term, token, entries, size[::-1]) @ flat
+                if ctx.needs_input_grad[1]:
+                    d_weight[part] = _sparse(term, token, entries, size[::-1]) @ flat
         return d_hidden.view_as(hidden).to(hidden.dtype), d_weight.to(weight.dtype), None
 
 

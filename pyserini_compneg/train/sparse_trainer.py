@@ -72,6 +72,7 @@ class SparseTrainer(SparseEncoderTrainer):  # type: ignore[misc]  # mypy is told
         """
         self._check_weights()
         results: dict[str, float] = super().evaluate(*arguments, **more)
+        self.model.train(self.is_in_train)  # texts of the next batch are read before the next step
         return results
 
     def _check_weights(self) -> None:

@@ -4,6 +4,7 @@ import re
 import shutil
 
 import pytest
+from checkpoints import write_router
 from tiny_training import tiny_config
 
 from pyserini_compneg.errors import EncodingError, TrainingError
@@ -16,20 +17,54 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 from pyserini_compneg.models import Head  # noqa: E402
 from pyserini_compneg.train import train  # noqa: E402
 from pyserini_compneg.train.encoder_module import EncoderModule  # noqa: E402
-from pyserini_compneg.train.masked_lm import load_base  # noqa: E402
-from pyserini_compneg.train.run import _outside  # noqa: E402
+from pyserini_compneg.train.masked_lm import freeze, load_base, static_query_side  # noqa: E402
+from pyserini_compneg.train.run import _outside_trunk  # noqa: E402
 
 
 def test_the_learning_rate_of_the_head_is_for_what_follows_the_trunk(trunk, checkpoints):
     for base in (trunk, checkpoints.distilbert):
         module = EncoderModule(load_base(base, "m", Head()), Head(), 32, None)
-        pattern = _outside(module.model.base_model_prefix)
+        pattern = _outside_trunk(module)
         names = [f"model.0.{name}" for name, _ in module.named_parameters()]
         matched = {name for name in names if re.search(pattern, name)}
         assert matched == {name for name in names if not name.startswith("model.0.model.bert.")} - {
             name for name in names if name.startswith("model.0.model.distilbert.")
         }
         assert 0 < len(matched) < len(names)
+
+
+def test_what_follows_the_trunk_is_found_where_names_repeat(tmp_path, checkpoints):
+    """ModernBERT's trunk is called ``model``, as the masked language model is here."""
+    from transformers import AutoTokenizer, ModernBertConfig, ModernBertForMaskedLM
+
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 2, "num_attention_heads": 1}
+    marks = {name: 0 for name in ("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id")}
+    ModernBertForMaskedLM(ModernBertConfig(vocab_size=1009, **marks, **sizes)).save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(checkpoints.bert).save_pretrained(tmp_path)
+    base = load_base(tmp_path, "owner/modern")
+    freeze(base.model, 1, "owner/modern")
+    module = EncoderModule(base, Head(), 32, None)
+    names = [f"model.0.{name}" for name, _ in module.named_parameters()]
+    matched = {name.removeprefix("model.0.") for name in names if re.search(_outside_trunk(module), name)}
+    assert matched == {"model.head.dense.weight", "model.head.norm.weight", "decoder.bias"}
+    left = {name for name, weight in module.named_parameters() if weight.requires_grad}
+    assert not any(".layers.0." in name or ".embeddings." in name for name in left)
+    assert any(".layers.1." in name for name in left)
+
+
+def test_frozen_layers_stay_as_they_are(tmp_path, checkpoints, dataset):
+    config = tiny_config(checkpoints.bert, dataset, dev=False, steps=2, model={"frozen_layers": 1, "dropout": 0})
+    train(config, tmp_path / "m")
+    before, after = (load_file(place / "model.safetensors") for place in (checkpoints.bert, tmp_path / "m"))
+    same = {name for name, weight in before.items() if torch.equal(weight, after[name])}
+    assert all(name in same for name in before if ".embeddings." in name or ".layer.0." in name)
+    assert not any(".layer.1." in name and name.endswith("weight") for name in same)
+    for name, dropout in (("first", None), ("second", 0.0)):
+        base = load_base(checkpoints.bert, name, dropout=dropout)
+        left_out = {part.p for part in base.model.modules() if isinstance(part, torch.nn.Dropout)}
+        assert left_out == {0.1 if dropout is None else dropout}
+    with pytest.raises(TrainingError, match="^model.frozen_layers must be 2 or less for m, got 3$"):
+        freeze(base.model, 3, "m")
 
 
 def test_other_architectures_are_refused(tmp_path):
@@ -121,3 +156,24 @@ def test_a_new_head_matches_texts_by_their_words(trunk):
     own = base.tokenizer("films about spies", add_special_tokens=False)["input_ids"]
     assert (vector[own] > 0).all()
     assert (vector > 0).sum() < 0.5 * len(vector)
+
+
+def test_logits_of_own_terms_are_read_as_inference_reads_them(tmp_path, trunk, dataset):
+    """In 32 bits, whatever the file has; what cannot be read is one line."""
+    train(tiny_config(trunk, dataset, dev=False, steps=1), tmp_path / "m")
+    file = tmp_path / "m" / "1_SpladePooling" / "own_logits.safetensors"
+    save_file({"logits": load_file(file)["logits"].half()}, file)
+    assert load_base(tmp_path / "m", "m").own_logits.dtype == torch.float32
+    save_file({"logits": torch.zeros(3)}, file)
+    with pytest.raises(EncodingError, match="expected 1009 logits"):
+        load_base(tmp_path / "m", "m")
+    file.write_bytes(b"nothing")
+    with pytest.raises(EncodingError, match=r"own_logits.safetensors: cannot be read: "):
+        load_base(tmp_path / "m", "m")
+
+
+def test_a_prompt_for_static_queries_is_refused(tmp_path, checkpoints):
+    write_router(tmp_path / "m", checkpoints.bert, prompts={"query": "search: "})
+    with pytest.raises(TrainingError) as error:
+        static_query_side(tmp_path / "m", "owner/m")
+    assert str(error.value) == "owner/m: has a prompt for queries, which would be lost; name another model.base"

@@ -82,6 +82,14 @@ def test_the_least_that_must_be_said(tmp_path):
         (LEAST + "about: one\nabout: two\n", "about is given twice"),
         (LEAST.replace("{dataset: d}", "{dataset: d, dataset: e}"), "dataset is given twice"),
         (LEAST.replace("base: m", "base: m, max_length: 2"), "model.max_length must be 3 or more, got 2"),
+        (LEAST.replace("steps: 1", "steps: 1, batch_size: 1"), "training.batch_size must be 2 or more, got 1"),
+        (LEAST + "teacher: {model: t, scale: 0}", "teacher.scale must be above 0, got 0.0"),
+        (LEAST.replace("base: m", "base: m, dropout: 1"), "model.dropout must be below 1, got 1.0"),
+        (LEAST.replace("base: m", "base: m, frozen_layers: -1"), "model.frozen_layers must be 0 or more, got -1"),
+        (
+            LEAST.replace("base: m", "base: m, query_encoder: none"),
+            "model.query_encoder must be one of shared, separate, static, got 'none'",
+        ),
         (LEAST.replace("steps: 1", "steps: 1, max_length: 2"), "training.max_length must be 3 or more, got 2"),
         (
             LEAST.replace("steps: 1", "steps: 1, max_length: 257"),

@@ -79,6 +79,19 @@ def test_all_is_gathered_in_one_folder(mini, tmp_path, data, request, capsys, mo
     assert capsys.readouterr().err == f"error: {tmp_path}/mini: exists already; name another folder\n"
 
 
+def test_a_wrong_trunk_leaves_no_folder(mini, tmp_path, data, capsys):
+    pytest.importorskip("torch", reason="weights are rewritten by torch")
+    arguments = ["prepare", str(tmp_path / "mini"), "--data", str(data), "--size", "cpu", "--base"]
+    assert mini.main([*arguments, str(tmp_path)]) == 1
+    (tmp_path / "trunk").mkdir()
+    (tmp_path / "trunk" / "config.json").write_text("{}")
+    assert mini.main([*arguments, str(tmp_path / "trunk")]) == 1
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == f"error: {tmp_path}: has no config.json; give the folder of all-MiniLM-L6-v2"
+    assert second.startswith(f"error: {tmp_path}/trunk: no trunk can be loaded: ")
+    assert not (tmp_path / "mini").exists()
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_sentence_asks_for_those_around_it(mini, seed):
     pair = mini.sentence_and_rest(PASSAGE, random.Random(seed))

@@ -91,6 +91,28 @@ def test_training_may_read_less_than_the_model_does(tmp_path, checkpoints, datas
         return forward(self, features, **more)
 
     monkeypatch.setattr(EncoderModule, "forward", noting)
-    train(tiny_config(checkpoints.bert, dataset, steps=2, max_length=9), tmp_path / "m")
+    train(tiny_config(checkpoints.bert, dataset, steps=8, max_length=9), tmp_path / "m")
     assert seen == {True: 9, False: 32}
     assert read_checkpoint(tmp_path / "m").document.max_length == 32
+
+
+@pytest.mark.parametrize("vocabulary", ["all", "training"])
+@pytest.mark.parametrize("terms", [4096, 500])
+def test_what_was_trained_is_exported_in_int8(tmp_path, trunk, dataset, monkeypatch, vocabulary, terms):
+    """Tokens pick rows for embeddings and for own terms of one table or of two; in one slice or in several."""
+    pytest.importorskip("onnxscript", reason="exports are made by torch and onnxscript")
+    from pyserini_compneg.export.graph import write_graph
+    from pyserini_compneg.models import torch_model
+    from pyserini_compneg.models.onnx_model import MODEL_FILE, OnnxModel
+
+    monkeypatch.setattr(torch_model, "SLICE", terms)
+    train(tiny_config(trunk, dataset, dev=False, steps=1, model={"vocabulary": vocabulary}), tmp_path / "m")
+    module = TorchModel(read_checkpoint(tmp_path / "m").document).module
+    write_graph(module, "int8", tmp_path / MODEL_FILE)
+    ids = torch.tensor([[2, 30, 40, 41, 3]])
+    found = torch.zeros(module.width)
+    entries = OnnxModel(tmp_path, "cpu")(ids.numpy(), torch.ones_like(ids).numpy())
+    found[entries.columns] = torch.tensor(entries.weights)
+    with torch.no_grad():
+        (expected,) = module(ids, torch.zeros_like(ids), torch.ones_like(ids))
+    assert torch.nn.functional.cosine_similarity(found, expected, dim=0) > 0.97

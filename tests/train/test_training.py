@@ -39,7 +39,7 @@ def test_a_killed_training_goes_on_as_if_nothing_had_happened(
 
     Examples with and without negatives, and twins, are in tables of their own, from which batches are drawn in turn.
     """
-    config = tiny_config(checkpoints.bert, dataset, steps=8, model={"head": "snrelu:sum:0.1"})
+    config = tiny_config(checkpoints.bert, dataset, steps=8, max_length=9, model={"head": "snrelu:sum:0.1"})
     if tables == 3:
         texts = sample_texts(20)
         lines = [{"query": text[:20], "positive": text, "negative": f"not {text}"} for text in texts[10:]]

@@ -1,7 +1,13 @@
 """Examples that have each other's documents as negatives."""
 
-import pytest
+import re
+from dataclasses import replace
 
+import pytest
+from checkpoints import sample_texts
+from tiny_training import tiny_config, write_lines
+
+from pyserini_compneg.train.config import SourceConfig
 from pyserini_compneg.train.examples import Example
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
@@ -9,6 +15,8 @@ pytest.importorskip("sentence_transformers", reason="training builds on sentence
 
 from datasets import Dataset  # noqa: E402
 
+from pyserini_compneg.train import train  # noqa: E402
+from pyserini_compneg.train.sparse_trainer import SparseTrainer  # noqa: E402
 from pyserini_compneg.train.twins import TwinBatchSampler, split_twins  # noqa: E402
 
 
@@ -46,3 +54,32 @@ def test_batches_separate_no_twins_and_have_no_text_twice(batch_size):
             assert len(batch) <= max(2, batch_size)
             assert len({texts[row] for row in batch}) == len(batch)
     assert len(sampler) <= len(epochs[0])
+
+
+def test_a_training_separates_no_twins(tmp_path, checkpoints, dataset, monkeypatch):
+    """All twelve queries name the number of their pair; other examples are in batches of their own."""
+    lines = []
+    for number, text in enumerate(sample_texts(6)):
+        other = f"not {text}"
+        lines.append({"query": f"{number} a film", "positive": text, "negative": other})
+        lines.append({"query": f"{number} the film", "positive": other, "negative": text})
+    write_lines(tmp_path / "twins.jsonl", lines)
+    config = tiny_config(checkpoints.bert, dataset, dev=False, steps=12)
+    config = replace(config, data=(*config.data, SourceConfig(str(tmp_path / "twins.jsonl"))))
+    batches = []
+    compute_loss = SparseTrainer.compute_loss
+
+    def noting(self, model, inputs, *arguments, **more):
+        tokenizer = self.model.tokenizer
+        texts = tokenizer.batch_decode(inputs["query_input_ids"], skip_special_tokens=True)
+        batches.append([text for text in texts if re.fullmatch(r"\d (a|the) film", text)])
+        assert len(batches[-1]) in (0, len(texts))
+        assert sum(name.endswith("input_ids") for name in inputs) == 2  # no negatives besides
+        return compute_loss(self, model, inputs, *arguments, **more)
+
+    monkeypatch.setattr(SparseTrainer, "compute_loss", noting)
+    train(config, tmp_path / "m")
+    with_twins = [batch for batch in batches if batch]
+    assert with_twins
+    for batch in with_twins:
+        assert len(batch) == 2 * len({text[0] for text in batch})

@@ -1,0 +1,176 @@
+"""Table 5's question, small enough for a processor: do negative term scores help to tell passages from their negations?
+
+    python benchmarks/signed_heads.py --dataset NEVIR --report DIR [--words 24] [--heads unsigned absmax sum]
+
+The recipes nevir-split-unsigned, -absmax and -sum train the trunk of all-MiniLM-L6-v2 with a new head on the split
+`train` of NevIR's pairs, all with the same settings, and are compared on `dev`. For a processor's sake passages are cut
+to the words around the place where the two of a pair differ most, before anything is trained or measured; `--words 0`
+leaves them as they are, up to 256 tokens, and takes some times as long.
+
+An arm that is done is not trained again. DIR has the table, and for each arm its run of both documents of each query,
+with the curve of its loss. Trained models are below runs/signed_heads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+from checkpoints import trunk_folder
+from reporting import RUNS, table
+
+from pyserini_compneg.cli import count, run_main
+from pyserini_compneg.datasets import open_dataset
+from pyserini_compneg.errors import CompNegError
+from pyserini_compneg.eval import evaluate, parse_measures
+from pyserini_compneg.eval.measures import observations
+from pyserini_compneg.eval.runs import read_run
+from pyserini_compneg.eval.significance import compare, confidence_interval
+from pyserini_compneg.files import atomic_writer, iter_jsonl
+from pyserini_compneg.search import Hit, write_run
+from pyserini_compneg.train import train
+from pyserini_compneg.train.config import DevConfig, TrainConfig
+from pyserini_compneg.train.recipe_file import located, named_config
+from pyserini_compneg.train.training import LOG_FILE
+
+HEADS = ("unsigned", "absmax", "sum")
+PUBLISHED = {"unsigned": 23.07, "absmax": 37.09, "sum": 42.73}
+"""Krasakis et al., Table 5: pairwise accuracy on NevIR's test set, of SPLADE fine-tuned on its train set."""
+
+MEASURES = ("paired_accuracy", "right_rank")
+TOKENS_A_WORD = 2
+
+
+def cut(first: str, second: str, words: int) -> tuple[str, str]:
+    """So many words of two passages, around the longest place in which they differ.
+
+    >>> cut("a b c d e f g", "a b c d e not f g", 3)
+    ('e f g', 'e not f')
+    """
+    left, right = first.split(), second.split()
+    changes = [one for one in SequenceMatcher(None, left, right, False).get_opcodes() if one[0] != "equal"]
+    _, start, end, other_start, other_end = max(
+        changes, key=lambda one: max(one[2] - one[1], one[4] - one[3]), default=("", 0, 0, 0, 0)
+    )
+
+    def around(passage: list[str], middle: int) -> str:
+        begin = max(0, min(middle - words // 2, len(passage) - words))
+        return " ".join(passage[begin : begin + words])
+
+    return around(left, (start + end) // 2), around(right, (other_start + other_end) // 2)
+
+
+def write_cut(source: Path, target: Path, words: int) -> None:
+    """Writes the pairs of a folder, train.jsonl and dev.jsonl, with cut passages."""
+    target.mkdir(parents=True, exist_ok=True)
+    for split in ("train", "dev"):
+        with atomic_writer(target / f"{split}.jsonl") as lines:
+            for _, pair in iter_jsonl(source / f"{split}.jsonl"):
+                pair["doc1"], pair["doc2"] = cut(pair["doc1"], pair["doc2"], words)
+                lines.write(json.dumps(pair) + "\n")
+
+
+def arm_config(head: str, data: Path, words: int) -> TrainConfig:
+    """The recipe, evaluated at its end alone: the checkpoint that did best on dev would be chosen by its result."""
+    config = located(named_config(f"nevir-split-{head}"), base=str(trunk_folder()))
+    model = replace(config.model, max_length=TOKENS_A_WORD * words) if words else config.model
+    sources = tuple(replace(source, dataset=str(data)) for source in config.data)
+    training = replace(config.training, evaluate_every=config.training.steps)
+    return replace(config, model=model, data=sources, training=training, dev=DevConfig(str(data), "dev", MEASURES))
+
+
+def train_arm(config: TrainConfig, folder: Path) -> None:
+    """Trains a model in a folder, if it is not there yet.
+
+    Raises:
+        CompNegError: It is, but of other settings.
+    """
+    if not (folder / LOG_FILE).is_file():
+        train(config, folder, overwrite=True)
+    elif _log(folder)["config"] != json.loads(json.dumps(asdict(config))):
+        raise CompNegError(f"{folder}: was trained with other settings; delete it to train it again")
+
+
+def _log(folder: Path) -> dict[str, Any]:
+    log: dict[str, Any] = json.loads((folder / LOG_FILE).read_text(encoding="utf-8"))
+    return log
+
+
+def write_report(models: dict[str, Path], data: Path, passages: str, place: Path) -> str:
+    """Writes the runs of judged documents, the learning curves, and the report, which is returned."""
+    qrels, measures = open_dataset(data).qrels("dev"), parse_measures(MEASURES)
+    place.mkdir(parents=True, exist_ok=True)
+    values: dict[str, dict[str, list[float]]] = {measure.name: {} for measure in measures}
+    rows = []
+    for head, model in models.items():
+        run = read_run(model / "dev_run.txt")
+        kept = {qid: {docid: run[qid][docid] for docid in judged} for qid, judged in qrels.items()}
+        with atomic_writer(place / f"{head}.txt") as lines:
+            for qid, scores in kept.items():
+                ranked = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
+                write_run(lines, qid, [Hit(docid, score) for docid, score in ranked])
+        shutil.copyfile(model / "learning_curve.png", place / f"{head}.png")
+        found = evaluate(qrels, kept, measures)
+        for measure in measures:
+            qids = observations(measure, qrels, list(found))
+            values[measure.name][head] = [found[qid][measure.name] for qid in qids]
+        log = _log(model)
+        losses = [entry["base_loss"] for entry in log["log"] if "base_loss" in entry][-10:]
+        cells = [_percent(values[measure.name][head]) for measure in measures]
+        terms = f"{log['results']['document_terms']:.0f}"
+        rows.append([head, *cells, terms, f"{sum(losses) / len(losses):.2f}", f"{PUBLISHED[head]:.2f}"])
+    shown = table(["head", "paired accuracy", "right rank", "terms of a document", "loss", "paper"], rows)
+    text = f"# Signed heads on NevIR's split\n\n{len(qrels) // 2} pairs of dev, {passages}, one seed.\n\n{shown}\n"
+    accuracy = values[measures[0].name]
+    if len(accuracy) > 1:
+        text += "\n" + "".join(
+            f"- {one.run} over {one.other}: {100 * one.difference:+.1f} points, p = {one.t_test.holm:.3f}\n"
+            for one in compare(accuracy, randomise=False)
+            if list(accuracy).index(one.run) > list(accuracy).index(one.other)
+        )
+    with atomic_writer(place / "report.md") as handle:
+        handle.write(text)
+    return text
+
+
+def _percent(values: Sequence[float]) -> str:
+    low, high = confidence_interval(values)
+    return f"{100 * sum(values) / len(values):.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Trains what is not trained yet, and reports."""
+    return run_main(_main, argv)
+
+
+def _words(text: str) -> int:
+    return 0 if text == "0" else count(text)
+
+
+def _main(argv: Sequence[str] | None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dataset", type=Path, required=True, help="a folder with NevIR's train.jsonl and dev.jsonl")
+    parser.add_argument("--report", type=Path, required=True, help="the folder for the results")
+    parser.add_argument("--words", type=_words, default=24, help="of a passage; 0 for all (default: %(default)s)")
+    parser.add_argument("--heads", nargs="+", choices=HEADS, default=list(HEADS), help="default: all")
+    args = parser.parse_args(argv)
+    data, folder = args.dataset, RUNS / "signed_heads" / f"{args.words}"
+    if args.words:
+        data = folder / "nevir"
+        write_cut(args.dataset, data, args.words)
+    models = {head: folder / head for head in args.heads}
+    for head, model in models.items():
+        train_arm(arm_config(head, data, args.words), model)
+    passages = f"passages of {args.words} words" if args.words else "passages of up to 256 tokens"
+    print(write_report(models, data, passages, args.report))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
