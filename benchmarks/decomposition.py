@@ -1,10 +1,12 @@
 """What it gives to decompose plain queries, by the operator for NOT; and how many are taken apart, by which cues.
 
     python benchmarks/decomposition.py --dataset FOLDER [--split dev] [--index indexes/FOLDER-bm25] [--wrong]
+    python benchmarks/decomposition.py --dataset FOLDER [--split dev] --readings
 
 FOLDER is a dataset as `open_dataset` knows them. Measures are those of ExcluIR and R@10 where each query has an
 excluded document, else nDCG@10 and R@100. Of QUEST's templates it also says how many readings equal the marks, and what
-the marked expressions give. The index (BM25 impacts) is built on the first call. Prints Markdown.
+the marked expressions give. The index (BM25 impacts) is built on the first call; --readings says only how the texts are
+read, of all queries, judged or not, and needs none. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -48,18 +50,22 @@ def main() -> int:
     parser.add_argument("--split", default="dev")
     parser.add_argument("--index", type=Path, metavar="DIR")
     parser.add_argument("--wrong", action="store_true", help="list the queries whose excluded document comes first")
+    parser.add_argument("--readings", action="store_true", help="only say how the texts are read")
     args = parser.parse_args()
     dataset = open_dataset(args.dataset)
+    topics = dataset.topics(args.split)
+    start = time.perf_counter()
+    readings = {topic.qid: read(topic.text) for topic in topics}
+    seconds = time.perf_counter() - start
+    print(f"{len(topics)} queries, {sum(bool(r.reasons) for r in readings.values())} split, in {seconds:.2f} s\n")
+    describe(topics, readings)
+    if args.readings:
+        return 0
     index = args.index or Path("indexes") / f"{dataset.name}-bm25"
     if not index.exists():
         build_index(dataset.collection, index)
     qrels = dataset.qrels(args.split)
-    topics = [topic for topic in dataset.topics(args.split) if topic.qid in qrels]
-    start = time.perf_counter()
-    readings = {topic.qid: read(topic.text) for topic in topics}
-    print(f"{len(topics)} queries, decomposed in {time.perf_counter() - start:.2f} s\n")
-    describe(topics, readings)
-    wrong = compare(index, topics, readings, qrels)
+    wrong = compare(index, [topic for topic in topics if topic.qid in qrels], readings, qrels)
     if args.wrong:
         for qid in wrong:
             print(f"- {qid}: {format_expression(readings[qid].expression)}")

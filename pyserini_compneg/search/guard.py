@@ -20,6 +20,7 @@ from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.compose.rewrite import holds_difference, without_differences
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.expression import Atom
+from pyserini_compneg.search.ranked_hits import ranked_hits, warn_of_no_result
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.search.searcher import SignedImpactSearcher
 
@@ -56,7 +57,7 @@ def search_guarded(
     operators = operators or searcher.operators
     nodes = searcher.compose([topic_query(topic) for topic in topics], operators)
     enough = max(k, PAGE) if k > 0 else k  # what is no number of hits is refused there
-    hits = searcher.batch_search(nodes, [topic.qid for topic in topics], enough, threads)
+    hits = ranked_hits(searcher.reader, nodes, [topic.qid for topic in topics], enough, threads)
     excluding = [
         (topic, topic.expression)
         for topic in topics
@@ -70,6 +71,7 @@ def search_guarded(
     scores = searcher.batch_score(parts, kept, threads)
     for (topic, _), docids, values in zip(excluding, kept, scores, strict=True):
         hits[topic.qid] = guarded(hits[topic.qid], _best_first(docids, values))
+    warn_of_no_result(hits, nodes)
     return {qid: ranked[:k] for qid, ranked in hits.items()}
 
 

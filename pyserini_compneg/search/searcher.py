@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from pyserini_compneg.compose import (
     QueryEncoder,
     ScoringNode,
     compose_queries,
-    is_empty,
     query_line,
     query_text,
 )
@@ -23,12 +21,10 @@ from pyserini_compneg.compose.quantisation import checked_scale
 from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.errors import IndexFormatError
 from pyserini_compneg.lucene import ImpactReader
-from pyserini_compneg.lucene.reader import Ranking
 from pyserini_compneg.models import ModelOptions
 from pyserini_compneg.search.explanation import Explanation, explain_score
+from pyserini_compneg.search.ranked_hits import ranked_hits, warn_of_no_result
 from pyserini_compneg.search.run_writer import Hit
-
-_logger = logging.getLogger(__name__)
 
 
 class SignedImpactSearcher:
@@ -139,32 +135,10 @@ class SignedImpactSearcher:
         Raises:
             ValueError: Ids that do not fit the queries, or k or threads below 1.
         """
-        if len(qids) != len(queries) or len(set(qids)) != len(qids):
-            raise ValueError(f"{len(queries)} queries need as many distinct qids, got {len(set(qids))}")
-        if k < 1 or threads < 1:
-            raise ValueError(f"k and threads must be 1 or more, got k={k}, threads={threads}")
         composed = self.compose(queries)
-        rankings = self._rankings([query_line(node) for node in composed], qids, k, threads)
-        for qid, node, ranking in zip(qids, composed, rankings, strict=True):
-            if not ranking.docids:
-                known = "it wants no term that is known" if is_empty(node) else "no document matches"
-                _logger.warning("no result for query %s: %s", qid, known)
-        return {
-            qid: [Hit(docid, score) for docid, score in zip(ranking.docids, ranking.scores, strict=True)]
-            for qid, ranking in zip(qids, rankings, strict=True)
-        }
-
-    def _rankings(self, lines: Sequence[str], qids: Sequence[str], k: int, threads: int) -> list[Ranking]:
-        """The rankings of composed queries; what goes wrong says with which."""
-        try:
-            return self.reader.search(lines, k, threads)
-        except IndexFormatError:
-            for qid, line in zip(qids, lines, strict=True):
-                try:
-                    self.reader.search([line], k)
-                except IndexFormatError as error:
-                    raise IndexFormatError(f"query {qid:.60}: {error}") from None
-            raise
+        hits = ranked_hits(self.reader, composed, qids, k, threads)
+        warn_of_no_result(hits, composed)
+        return hits
 
     def score(self, query: Query, docids: Sequence[str]) -> list[float | None]:
         """The scores of given documents, to the last bit those of a ranking of all documents.

@@ -60,12 +60,12 @@ def test_the_sample_is_read_as_judged(texts):
     assert changed == []
 
 
-@pytest.mark.parametrize("dataset", ["scifact", "pairs", "cisi"])
-def test_no_text_is_split_that_was_not_judged_and_few_are_split_wrongly(texts, dataset):
+@pytest.mark.parametrize("dataset", LOADERS)
+def test_all_texts_that_are_split_were_judged_and_few_are_split_wrongly(texts, dataset):
     judged = {reading["id"]: reading["right"] for reading in READINGS if reading["dataset"] == dataset}
     split = [key for key, text in texts[dataset].items() if decompose(text).reasons]
     assert [key for key in split if key not in judged] == []
-    assert sum(not judged[key] for key in split) <= 0.01 * len(texts[dataset])
+    assert sum(not judged[key] for key in split) <= 0.012 * len(texts[dataset])
 
 
 def operands(expression):

@@ -1,6 +1,8 @@
 """The page about decomposition shows what the code does."""
 
+import json
 import re
+from collections import Counter
 from pathlib import Path
 
 from pyserini_compneg.compose import DIFFERENCES
@@ -24,6 +26,20 @@ def test_the_example_is_read_as_shown():
 def test_every_operator_has_been_compared():
     named = set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
     assert set(DIFFERENCES) - {"vanilla"} == named
+
+
+def test_what_is_split_was_judged():
+    """That the judgements are of all that is split is a test of real texts."""
+    lines = (ROOT / "tests" / "decompose" / "data" / "readings.jsonl").read_text("utf-8").splitlines()
+    judged = [reading for reading in map(json.loads, lines) if reading["split"]]
+    split, wrong = Counter(), Counter()
+    for reading in judged:
+        split[reading["dataset"]] += 1
+        wrong[reading["dataset"]] += not reading["right"]
+    rows = {name.lower(): int(count) for name, count in re.findall(r"^\| (\w+), [^|]* \| (\d+) \|$", PAGE, re.M)}
+    assert rows == {name: split[name] for name in ("scifact", "cisi", "nevir")}
+    said = f"Of the questions of NevIR {wrong['nevir']} are split wrongly, as judged by reading all {split['nevir']}."
+    assert said in " ".join(PAGE.split())
 
 
 def test_the_stages_are_the_modules():

@@ -97,6 +97,17 @@ def test_what_finds_nothing_gets_what_the_wording_finds_the_least_excluded_first
     assert len({hit.score for hit in wording}) == len(wording) == 3
 
 
+def test_only_what_finds_nothing_at_all_is_said_to(index, caplog):
+    topics = [Topic(text, "x", parse(text)) for text in ("unicorn NOT sperm", "unicorn NOT dragon", "unicorn")]
+    with SignedImpactSearcher(index) as searcher:
+        hits = search_guarded(searcher, topics)
+    assert [len(ranked) for ranked in hits.values()] == [3, 0, 0]
+    assert caplog.messages == [
+        "no result for query unicorn NOT dragon: it wants no term that is known",
+        "no result for query unicorn: it wants no term that is known",
+    ]
+
+
 EXPRESSIONS = [
     "whale NOT sperm",
     "whale OR (sea NOT sperm)",
