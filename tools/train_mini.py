@@ -95,7 +95,10 @@ def prepare(folder: Path, data: Path, base: Path, size: str) -> None:
     if not (base / "config.json").is_file():
         raise CompNegError(f"{base}: has no config.json; give the folder of all-MiniLM-L6-v2")
     with tempfile.TemporaryDirectory(dir=folder.resolve().parent) as place:
-        _gather(Path(place, "mini"), data, base, size)
+        try:
+            _gather(Path(place, "mini"), data, base, size)
+        except KeyError as cause:
+            raise CompNegError(f"{data}: a record of filmsets or pairs has no field {cause}") from None
         Path(place, "mini").rename(folder)
     print(f"{folder}: {_size(folder) / 1e6:.1f} MB")
 

@@ -69,10 +69,16 @@ def load_base(
     if not isinstance(decoder, nn.Linear) or decoder.bias is None:
         raise TrainingError(f"{name}: {type(model).__name__} has no linear decoder with a bias; name a BERT-like model")
     TextTokenizer(place, longest).fit(decoder.out_features, name)  # as when the trained model will be used
+    if tokenizer.pad_token_id is None:
+        raise TrainingError(f"{name}: its tokenizer has no padding token; give it one in tokenizer_config.json")
+    tokenizer.padding_side = tokenizer.truncation_side = "right"  # as texts are read when it is used
     if not missing:
         own = None
         if side and side.own_logits:
-            own = torch.nan_to_num(read_own_logits(side.own_logits, decoder.out_features, side.head), neginf=0.0)
+            own = read_own_logits(side.own_logits, decoder.out_features, side.head)
+            own = torch.where(own == -torch.inf, 0.0, own)
+            if not torch.isfinite(own).all():
+                raise TrainingError(f"{name}: {side.own_logits.name} has logits that are no numbers; it is damaged")
         return MaskedLanguageModel(model, tokenizer, longest, own, side.head if side else None)
     if inside := sorted(weight for weight in missing if weight.startswith(f"{model.base_model_prefix}.")):
         raise TrainingError(f"{name}: its weights lack {inside[0]}, which is no part of a head")
@@ -103,11 +109,13 @@ def freeze(model: Any, layers: int, name: str) -> None:
     Raises:
         TrainingError: It has fewer.
     """
-    trunk = model.base_model
-    stack = max((part for part in trunk.modules() if isinstance(part, nn.ModuleList)), key=len, default=nn.ModuleList())
-    if layers > len(stack):
-        raise TrainingError(f"model.frozen_layers must be {len(stack)} or less for {name}, got {layers}")
-    for part in [getattr(trunk, "embeddings", trunk.get_input_embeddings()), *stack[:layers]] if layers else []:
+    if not layers:
+        return
+    trunk, number = model.base_model, model.config.num_hidden_layers
+    stacks = [part for part in trunk.modules() if isinstance(part, nn.ModuleList) and len(part) == number]
+    if not stacks or layers > number:
+        raise TrainingError(f"model.frozen_layers must be {number if stacks else 0} or less for {name}, got {layers}")
+    for part in [getattr(trunk, "embeddings", trunk.get_input_embeddings()), *stacks[0][:layers]]:
         part.requires_grad_(False)
 
 
@@ -119,7 +127,7 @@ def _loaded(folder: Path, name: str, dropout: float | None) -> tuple[Any, Any, s
         with quiet_transformers():
             config = AutoConfig.from_pretrained(folder, local_files_only=True)
             for key, value in config.to_dict().items():
-                if dropout is not None and "dropout" in key and isinstance(value, float):
+                if dropout is not None and "dropout" in key and type(value) in (int, float):
                     setattr(config, key, dropout)
             model, report = AutoModelForMaskedLM.from_pretrained(
                 folder, config=config, local_files_only=True, output_loading_info=True, dtype=torch.float32
@@ -180,6 +188,7 @@ def _start_head(model: Any, missing: Iterable[str], bias: float) -> None:
     """The layer before the decoder becomes the identity, the decoder that of the embeddings, its bias the one given."""
     decoder = model.get_output_embeddings()
     decoder.weight = model.get_input_embeddings().weight
+    model.config.tie_word_embeddings = True
     with torch.no_grad():
         for name, weight in model.named_parameters(remove_duplicate=False):
             if name not in missing or weight is decoder.weight:
@@ -187,5 +196,5 @@ def _start_head(model: Any, missing: Iterable[str], bias: float) -> None:
             if weight.dim() == 2:
                 nn.init.eye_(weight)
             else:
-                weight.fill_(1.0 if name.endswith(("LayerNorm.weight", "layer_norm.weight")) else 0.0)
+                weight.fill_(1.0 if name.lower().endswith("norm.weight") else 0.0)
         decoder.bias.fill_(bias)

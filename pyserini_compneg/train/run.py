@@ -101,23 +101,29 @@ def build_modules(
     head = Head.parse(given) if given else None
     base = load_base(folder, config.model.base, head, dropout=config.model.dropout)
     freeze(base.model, config.model.frozen_layers, config.model.base)
-    head = head or base.head or Head()
+    document_head = head or base.head or Head()
     vocabulary = None
     if config.model.vocabulary == "training":
         vocabulary = _vocabulary(base.tokenizer, sources)
-    document = EncoderModule(base, head, config.model.max_length, vocabulary, config.training.max_length)
+    document = EncoderModule(base, document_head, config.model.max_length, vocabulary, config.training.max_length)
     if config.model.query_encoder == "static":
         side, width = static_query_side(folder, config.model.base), document.decoder.out_features
         if side:
             weight = weights_of(side, base.tokenizer, width)
+            if not weight.any():
+                raise TrainingError(f"{config.model.base}: weighs no token of its own tokenizer; it is damaged")
         else:
             texts = (text for examples in sources for one in examples for text in (one.positive, *one.negatives))
             weight = starting_weights(base.tokenizer, texts, width)
         return StaticQueryModule(base.tokenizer, weight, vocabulary), document
     if config.model.query_encoder == "separate":
         again = load_base(folder, config.model.base, head, "query", config.model.dropout)
+        if again.tokenizer.get_vocab() != base.tokenizer.get_vocab():
+            raise TrainingError(f"{config.model.base}: its queries and documents have other tokens; name another base")
         freeze(again.model, config.model.frozen_layers, config.model.base)
-        return EncoderModule(again, head, config.model.max_length, vocabulary, config.training.max_length), document
+        query_head = head or again.head or document_head
+        lengths = config.model.max_length, vocabulary, config.training.max_length
+        return EncoderModule(again, query_head, *lengths), document
     if has_two_encoders(folder, config.model.base):
         raise TrainingError(
             f"{config.model.base}: has an encoder of its own for queries; set model.query_encoder to separate or static"
@@ -130,6 +136,8 @@ def _vocabulary(tokenizer: Any, sources: Sequence[Sequence[Example]]) -> list[in
     ids: set[int] = set()
     for encoding in tokenizer(sorted(texts), add_special_tokens=False, truncation=False, verbose=False)["input_ids"]:
         ids.update(encoding)
+    if not ids - set(tokenizer.all_special_ids):
+        raise TrainingError("the texts of data have no term; give others, or set model.vocabulary to all")
     return sorted(ids - set(tokenizer.all_special_ids))
 
 
@@ -147,6 +155,11 @@ def _columns(config: TrainConfig, sources: Sequence[Sequence[Example]]) -> Datas
             tables.setdefault((source, "", len(one.negatives)), []).append(one)
     columns = {}
     for (source, kind, count), examples in sorted(tables.items()):
+        if not count and len({one.positive for one in examples}) < 2:
+            raise TrainingError(
+                f"{config.data[source].dataset}: its examples without negatives have one document alone, so there is "
+                "nothing to tell it from; add others, or negatives"
+            )
         table: dict[str, Any] = {
             "query": [one.query for one in examples],
             "positive": [one.positive for one in examples],

@@ -55,6 +55,7 @@ class StaticQueryModule(SparseStaticEmbedding):  # type: ignore[misc]  # mypy is
             kept[self.vocabulary] = weight[self.vocabulary]
             weight = kept
         self.tokenizer.save_pretrained(folder)
+        weight = weight[: len(self.tokenizer.get_vocab())].contiguous()  # as many as sentence-transformers expects
         save_file({"weight": weight}, folder / "model.safetensors")
         (folder / "config.json").write_text(json.dumps({"frozen": False}, indent=2) + "\n", encoding="utf-8")
 
@@ -75,6 +76,8 @@ def weights_of(side: StaticSide, tokenizer: Any, width: int) -> Tensor:
 def starting_weights(tokenizer: Any, texts: Iterable[str], width: int) -> Tensor:
     """ln(1 + (N − n + ½) / (n + ½)), BM25's idf, for a token that n of N texts have, times ``IDF_SCALE``; (width,).
 
+    Special tokens weigh 0.
+
     Args:
         tokenizer: Makes tokens of the texts.
         texts: The documents, each counted once; read as a whole.
@@ -86,4 +89,6 @@ def starting_weights(tokenizer: Any, texts: Iterable[str], width: int) -> Tensor
         counts.update(set(ids))
     number = len(distinct)
     idf = [math.log1p((number - counts[token] + 0.5) / (counts[token] + 0.5)) for token in range(width)]
-    return IDF_SCALE * torch.tensor(idf)
+    weights = IDF_SCALE * torch.tensor(idf)
+    weights[tokenizer.all_special_ids] = 0.0
+    return weights

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
-from pyserini_compneg.errors import OutputError, TrainingError
+from pyserini_compneg.errors import CompNegError, OutputError, TrainingError
 from pyserini_compneg.train.config import TrainConfig
 from pyserini_compneg.train.examples import Example, read_examples
 
@@ -52,7 +52,12 @@ def train(config: TrainConfig, output: str | Path, resume: bool = False, overwri
     from pyserini_compneg.train.run import run_training
     from pyserini_compneg.train.trained_folder import write_trained
 
-    trained = run_training(config, examples, place / _CHECKPOINTS)
+    try:
+        trained = run_training(config, examples, place / _CHECKPOINTS)
+    except CompNegError:
+        if not any(place.glob(f"{_CHECKPOINTS}/*/*")):  # nothing was trained that could be gone on with
+            shutil.rmtree(place)
+        raise
     try:
         write_trained(place / "model", config, trained)
         if output.exists():

@@ -1,10 +1,11 @@
 """What a training can start from."""
 
+import json
 import re
 import shutil
 
 import pytest
-from checkpoints import write_router
+from checkpoints import write_pooling, write_router
 from tiny_training import tiny_config
 
 from pyserini_compneg.errors import EncodingError, TrainingError
@@ -14,11 +15,12 @@ pytest.importorskip("sentence_transformers", reason="training builds on sentence
 
 from safetensors.torch import load_file, save_file  # noqa: E402
 
-from pyserini_compneg.models import Head  # noqa: E402
+from pyserini_compneg.models import Head, read_checkpoint  # noqa: E402
+from pyserini_compneg.models.torch_model import TorchModel  # noqa: E402
 from pyserini_compneg.train import train  # noqa: E402
 from pyserini_compneg.train.encoder_module import EncoderModule  # noqa: E402
 from pyserini_compneg.train.masked_lm import freeze, load_base, static_query_side  # noqa: E402
-from pyserini_compneg.train.run import _outside_trunk  # noqa: E402
+from pyserini_compneg.train.run import _outside_trunk, build_modules  # noqa: E402
 
 
 def test_the_learning_rate_of_the_head_is_for_what_follows_the_trunk(trunk, checkpoints):
@@ -177,3 +179,96 @@ def test_a_prompt_for_static_queries_is_refused(tmp_path, checkpoints):
     with pytest.raises(TrainingError) as error:
         static_query_side(tmp_path / "m", "owner/m")
     assert str(error.value) == "owner/m: has a prompt for queries, which would be lost; name another model.base"
+
+
+def saved_trunk(folder, checkpoints, config, model):
+    """A trunk of random weights, with the tokenizer of the tests."""
+    from transformers import AutoTokenizer
+
+    model(config).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(checkpoints.bert).save_pretrained(folder)
+    return folder
+
+
+def test_a_new_head_lets_everything_through_whatever_its_norm_is_called(tmp_path, checkpoints):
+    from transformers import ModernBertConfig, ModernBertModel
+
+    marks = {name: 0 for name in ("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id")}
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 2, "num_attention_heads": 1}
+    config = ModernBertConfig(vocab_size=1009, **marks, **sizes)
+    base = load_base(saved_trunk(tmp_path, checkpoints, config, ModernBertModel), "m")
+    assert base.model.head.norm.weight.tolist() == [1.0] * 8
+
+
+def test_a_trunk_that_says_untied_gets_a_tied_decoder_all_the_same(tmp_path, trunk, dataset):
+    shutil.copytree(trunk, tmp_path / "trunk")
+    file = tmp_path / "trunk" / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"tie_word_embeddings": False}))
+    train(tiny_config(tmp_path / "trunk", dataset, dev=False, steps=1), tmp_path / "m")
+    assert TorchModel(read_checkpoint(tmp_path / "m").document).module.width == 1009
+
+
+@pytest.mark.parametrize("side", ["padding_side", "truncation_side"])
+def test_texts_are_read_from_their_beginning(tmp_path, checkpoints, side):
+    """As inference reads them, whatever the tokenizer's settings say."""
+    shutil.copytree(checkpoints.bert, tmp_path / "m")
+    file = tmp_path / "m" / "tokenizer_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {side: "left"}))
+    texts = ["films", "a spy film about a spy and a film"]
+    ours, theirs = (
+        EncoderModule(load_base(folder, "m"), Head(), 8, None).preprocess(texts)["input_ids"]
+        for folder in (tmp_path / "m", checkpoints.bert)
+    )
+    assert torch.equal(ours, theirs)
+
+
+def test_a_tokenizer_without_padding_is_refused(tmp_path, checkpoints):
+    shutil.copytree(checkpoints.bert, tmp_path / "m")
+    file = tmp_path / "m" / "tokenizer_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"pad_token": None}))
+    with pytest.raises(TrainingError) as error:
+        load_base(tmp_path / "m", "owner/m")
+    assert str(error.value) == "owner/m: its tokenizer has no padding token; give it one in tokenizer_config.json"
+
+
+def test_each_of_two_encoders_keeps_its_head(tmp_path, checkpoints, dataset):
+    write_router(tmp_path / "m", checkpoints.bert)
+    place = tmp_path / "m" / "query_0_SparseStaticEmbedding"
+    shutil.rmtree(place)
+    file = tmp_path / "m" / "router_config.json"
+    text = file.read_text().replace("query_0_SparseStaticEmbedding", "query_0_Transformer")
+    router = json.loads(text)
+    router["structure"]["query"].append("query_1_SpladePooling")
+    router["types"]["query_0_Transformer"] = router["types"]["document_0_Transformer"]
+    router["types"]["query_1_SpladePooling"] = router["types"]["document_1_SpladePooling"]
+    file.write_text(json.dumps(router))
+    for part in ("0_Transformer", "1_SpladePooling"):
+        shutil.copytree(tmp_path / "m" / f"document_{part}", tmp_path / "m" / f"query_{part}")
+    write_pooling(tmp_path / "m" / "query_1_SpladePooling", "relu")
+    model = {"query_encoder": "separate", "head": None}
+    query, document = build_modules(tiny_config(tmp_path / "m", dataset, steps=1, model=model), [])
+    assert (str(query.head), str(document.head)) == ("relu:max", "log1p_relu:max")
+
+    vocabulary = tmp_path / "m" / "query_0_Transformer" / "tokenizer.json"
+    vocabulary.write_text(vocabulary.read_text().replace('"film":', '"movie":'))
+    with pytest.raises(TrainingError, match="its queries and documents have other tokens; name another base$"):
+        build_modules(tiny_config(tmp_path / "m", dataset, steps=1, model=model), [])
+
+
+def test_logits_that_are_no_numbers_are_refused(tmp_path, trunk, dataset):
+    train(tiny_config(trunk, dataset, dev=False, steps=1), tmp_path / "m")
+    file = tmp_path / "m" / "1_SpladePooling" / "own_logits.safetensors"
+    logits = load_file(file)["logits"]
+    logits[5] = float("nan")
+    save_file({"logits": logits}, file)
+    with pytest.raises(TrainingError) as error:
+        load_base(tmp_path / "m", "m")
+    assert str(error.value) == "m: own_logits.safetensors has logits that are no numbers; it is damaged"
+
+
+def test_static_weights_of_another_tokenizer_are_refused(tmp_path, checkpoints, dataset):
+    shutil.copytree(checkpoints.opensearch, tmp_path / "m")
+    (tmp_path / "m" / "idf.json").write_text('{"no token of it": 2.0}')
+    with pytest.raises(TrainingError) as error:
+        build_modules(tiny_config(tmp_path / "m", dataset, steps=1, model={"query_encoder": "static"}), [])
+    assert str(error.value) == f"{tmp_path}/m: weighs no token of its own tokenizer; it is damaged"

@@ -46,6 +46,7 @@ def test_weights_start_as_idf(tokenizer):
     assert weights.shape == (1012,)
     assert weights[film].item() == pytest.approx(IDF_SCALE * math.log(1 + 1.5 / 2.5))
     assert weights[1011].item() == pytest.approx(IDF_SCALE * math.log(1 + 3.5 / 0.5))
+    assert not weights[tokenizer.all_special_ids].any()
 
 
 def test_each_token_counts_once_and_none_below_0(tokenizer):

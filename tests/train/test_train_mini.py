@@ -43,8 +43,9 @@ def data(tmp_path):
     lines = (folder / "filmsets" / "documents.jsonl").read_text().splitlines()
     films = [json.loads(line) | {"title": f"t{i}"} for i, line in enumerate(lines)]
     write_packed(folder / "filmsets" / "documents.jsonl.gz", films)
-    pair = {"query": "q", "positive": PASSAGE, "negative": None}
-    write_packed(folder / "pairs" / "train.jsonl.gz", [pair])
+    texts = PASSAGE, PASSAGE.replace("sentence", "line")
+    pairs = [{"query": "q", "positive": text, "negative": None} for text in texts]
+    write_packed(folder / "pairs" / "train.jsonl.gz", pairs)
     query = (folder / "filmsets" / "train.jsonl").read_text().splitlines()[3]
     (folder / "filmsets" / "dev.jsonl").write_text(f"{query}\n")
     return folder
@@ -69,7 +70,7 @@ def test_all_is_gathered_in_one_folder(mini, tmp_path, data, request, capsys, mo
     titles = packed_lines(tmp_path / "mini" / "titles.jsonl.gz")
     assert sorted(pair["query"] for pair in titles) == [f"t{i}" for i in range(6)]
     assert len(packed_lines(tmp_path / "mini" / "films.jsonl.gz")) == 6
-    (pair,) = packed_lines(tmp_path / "mini" / "passages.jsonl.gz")
+    pair, _ = packed_lines(tmp_path / "mini" / "passages.jsonl.gz")
     assert pair["query"] in PASSAGE
     kept = {film["docid"] for film in packed_lines(tmp_path / "mini" / "filmsets" / "documents.jsonl.gz")}
     assert "d3" in kept
@@ -89,6 +90,14 @@ def test_a_wrong_trunk_leaves_no_folder(mini, tmp_path, data, capsys):
     first, second = capsys.readouterr().err.splitlines()
     assert first == f"error: {tmp_path}: has no config.json; give the folder of all-MiniLM-L6-v2"
     assert second.startswith(f"error: {tmp_path}/trunk: no trunk can be loaded: ")
+    assert not (tmp_path / "mini").exists()
+
+
+def test_records_that_lack_a_field_are_said_to(mini, tmp_path, data, trunk, capsys):
+    write_packed(data / "pairs" / "train.jsonl.gz", [{"question": "q", "positive": PASSAGE}])
+    arguments = ["prepare", str(tmp_path / "mini"), "--data", str(data), "--base", str(trunk), "--size", "cpu"]
+    assert mini.main(arguments) == 1
+    assert capsys.readouterr().err == f"error: {data}: a record of filmsets or pairs has no field 'query'\n"
     assert not (tmp_path / "mini").exists()
 
 

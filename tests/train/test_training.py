@@ -288,3 +288,31 @@ def test_a_training_that_gets_no_better_ends_early(tmp_path, checkpoints, datase
     train(config, tmp_path / "m")
     log = json.loads((tmp_path / "m" / "training_log.json").read_text())["log"]
     assert max(entry["step"] for entry in log) == 6
+
+
+@pytest.mark.parametrize(
+    ("lines", "settings", "message"),
+    [
+        (
+            [{"query": f"q{i}", "positive": "one film"} for i in range(4)],
+            {},
+            "{file}: its examples without negatives have one document alone, so there is nothing to tell it from; add "
+            "others, or negatives",
+        ),
+        (
+            [{"query": "[CLS]", "positive": "[SEP]"}, {"query": "[MASK]", "positive": "[PAD]"}],
+            {"vocabulary": "training"},
+            "the texts of data have no term; give others, or set model.vocabulary to all",
+        ),
+    ],
+)
+def test_what_cannot_be_learnt_from_leaves_nothing_behind(tmp_path, checkpoints, lines, settings, message):
+    """So that the same place can be taken with better data."""
+    file = tmp_path / "pairs.jsonl"
+    write_lines(file, lines)
+    config = tiny_config(checkpoints.bert, tmp_path, dev=False, steps=2, model=settings)
+    config = replace(config, data=(SourceConfig(str(file)),))
+    with pytest.raises(TrainingError) as error:
+        train(config, tmp_path / "m")
+    assert str(error.value) == message.format(file=file)
+    assert [path.name for path in tmp_path.iterdir()] == ["pairs.jsonl"]
