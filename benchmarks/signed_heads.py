@@ -7,6 +7,9 @@ The recipes nevir-split-unsigned, -absmax and -sum train the trunk of all-MiniLM
 to the words around the place where the two of a pair differ most, before anything is trained or measured; `--words 0`
 leaves them as they are, up to 256 tokens, and takes some times as long.
 
+Paired accuracy is also measured with the weights above or below 0 alone, of queries and documents: two negative weights
+of a term are as good an agreement as two positive ones.
+
 An arm that is done is not trained again. DIR has the table, and for each arm its run of both documents of each query,
 with the curve of its loss. Trained models are below runs/signed_heads.
 """
@@ -28,12 +31,14 @@ from reporting import RUNS, table
 
 from pyserini_compneg.cli import count, run_main
 from pyserini_compneg.datasets import open_dataset
+from pyserini_compneg.encode.sides import load_side
 from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.measures import observations
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.eval.significance import compare, confidence_interval
 from pyserini_compneg.files import atomic_writer, iter_jsonl
+from pyserini_compneg.models import ModelOptions, read_checkpoint
 from pyserini_compneg.search import Hit, write_run
 from pyserini_compneg.train import train
 from pyserini_compneg.train.config import DevConfig, TrainConfig
@@ -98,6 +103,29 @@ def train_arm(config: TrainConfig, folder: Path) -> None:
         raise CompNegError(f"{folder}: was trained with other settings; delete it to train it again")
 
 
+def accuracy_by_sign(model: Path, data: Path, sign: int) -> float:
+    """The share of dev's pairs that are told apart by the weights of one sign alone, of queries and of documents."""
+    side = load_side(read_checkpoint(model).document, ModelOptions(backend="torch"))
+    pairs = [pair for _, pair in iter_jsonl(data / "dev.jsonl")]
+    sides = ("q1", "q2", "doc1", "doc2")
+    vectors = {name: side.encode_batch([pair[name] for pair in pairs]) for name in sides}
+    kept = {
+        name: [{term: weight for term, weight in vector.items() if weight * sign > 0} for vector in found]
+        for name, found in vectors.items()
+    }
+
+    def score(query: str, document: str, number: int) -> float:
+        other = kept[document][number]
+        return sum(weight * other.get(term, 0.0) for term, weight in kept[query][number].items())
+
+    right = [
+        score("q1", "doc1", number) > score("q1", "doc2", number)
+        and score("q2", "doc2", number) > score("q2", "doc1", number)
+        for number in range(len(pairs))
+    ]
+    return sum(right) / len(right)
+
+
 def _log(folder: Path) -> dict[str, Any]:
     log: dict[str, Any] = json.loads((folder / LOG_FILE).read_text(encoding="utf-8"))
     return log
@@ -125,8 +153,10 @@ def write_report(models: dict[str, Path], data: Path, passages: str, place: Path
         losses = [entry["base_loss"] for entry in log["log"] if "base_loss" in entry][-10:]
         cells = [_percent(values[measure.name][head]) for measure in measures]
         terms = f"{log['results']['document_terms']:.0f}"
-        rows.append([head, *cells, terms, f"{sum(losses) / len(losses):.2f}", f"{PUBLISHED[head]:.2f}"])
-    shown = table(["head", "paired accuracy", "right rank", "terms of a document", "loss", "paper"], rows)
+        by_sign = [f"{100 * accuracy_by_sign(model, data, sign):.1f}" for sign in (1, -1)]
+        rows.append([head, *cells, *by_sign, terms, f"{sum(losses) / len(losses):.2f}", f"{PUBLISHED[head]:.2f}"])
+    headers = ["head", "paired accuracy", "right rank", "by weights above 0", "below 0", "terms", "loss", "paper"]
+    shown = table(headers, rows)
     text = f"# Signed heads on NevIR's split\n\n{len(qrels) // 2} pairs of dev, {passages}, one seed.\n\n{shown}\n"
     accuracy = values[measures[0].name]
     if len(accuracy) > 1:
