@@ -93,10 +93,12 @@ def test_a_wrong_trunk_leaves_no_folder(mini, tmp_path, data, capsys):
     assert not (tmp_path / "mini").exists()
 
 
-def test_records_that_lack_a_field_are_said_to(mini, tmp_path, data, trunk, capsys):
+def test_records_that_lack_a_field_are_said_to(mini, tmp_path, data, capsys):
+    (tmp_path / "trunk").mkdir()
+    (tmp_path / "trunk" / "config.json").write_text("{}")
     write_packed(data / "pairs" / "train.jsonl.gz", [{"question": "q", "positive": PASSAGE}])
-    arguments = ["prepare", str(tmp_path / "mini"), "--data", str(data), "--base", str(trunk), "--size", "cpu"]
-    assert mini.main(arguments) == 1
+    arguments = ["prepare", str(tmp_path / "mini"), "--data", str(data), "--size", "cpu"]
+    assert mini.main([*arguments, "--base", str(tmp_path / "trunk")]) == 1
     assert capsys.readouterr().err == f"error: {data}: a record of filmsets or pairs has no field 'query'\n"
     assert not (tmp_path / "mini").exists()
 
