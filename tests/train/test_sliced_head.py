@@ -80,6 +80,17 @@ def test_inference_gives_the_same_vectors(name):
     torch.testing.assert_close(ours, pooled(hidden, mask, parts, Head.parse(name), own))
 
 
+def test_padding_says_nothing_of_own_terms():
+    """A text alone has the same logits, whatever tokens stand in the place of padding."""
+    ids, mask, (hidden, weight, _, logits) = made(3)
+    own = own_logits(ids, mask, hidden, weight[ids], logits)
+    for row, length in enumerate(mask.sum(1).tolist()):
+        part = slice(row, row + 1), slice(0, length)
+        alone = own_logits(ids[part], mask[part], hidden[part], weight[ids[part]], logits)
+        torch.testing.assert_close(own[row : row + 1], alone)
+        assert (alone > -torch.inf).sum() == len(set(ids[part][0].tolist()))
+
+
 def of_logits(text, name):
     """The vector of one text, given the logits of its tokens."""
     logits = torch.tensor([text])
