@@ -30,11 +30,11 @@ from checkpoints import trunk_folder
 from reporting import RUNS, table
 
 from pyserini_compneg.cli import count, run_main
-from pyserini_compneg.datasets import open_dataset
+from pyserini_compneg.datasets import Dataset, open_dataset
 from pyserini_compneg.encode.sides import load_side
 from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.eval import evaluate, parse_measures
-from pyserini_compneg.eval.measures import observations
+from pyserini_compneg.eval.measures import mean, observations
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.eval.significance import compare, confidence_interval
 from pyserini_compneg.files import atomic_writer, iter_jsonl
@@ -72,6 +72,22 @@ def cut(first: str, second: str, words: int) -> tuple[str, str]:
     return around(left, (start + end) // 2), around(right, (other_start + other_end) // 2)
 
 
+def check(dataset: Dataset, place: Path) -> None:
+    """Reads all pairs, and makes the folder for the results, before an hour is spent.
+
+    Raises:
+        CompNegError: Pairs that cannot be used, or a place that is no folder.
+    """
+    if dataset.kind != "nevir":
+        raise CompNegError(f"{dataset.folder}: has no pairs of NevIR, it is of the kind {dataset.kind}")
+    for split in ("train", "dev"):
+        dataset.qrels(split)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as cause:
+        raise CompNegError(f"{place}: no folder can be made there: {(cause.strerror or str(cause)).lower()}") from None
+
+
 def write_cut(source: Path, target: Path, words: int) -> None:
     """Writes the pairs of a folder, train.jsonl and dev.jsonl, with cut passages."""
     target.mkdir(parents=True, exist_ok=True)
@@ -99,31 +115,31 @@ def train_arm(config: TrainConfig, folder: Path) -> None:
     """
     if not (folder / LOG_FILE).is_file():
         train(config, folder, overwrite=True)
-    elif _log(folder)["config"] != json.loads(json.dumps(asdict(config))):
+    elif _log(folder)["config"] | {"about": ""} != json.loads(json.dumps(asdict(replace(config, about="")))):
         raise CompNegError(f"{folder}: was trained with other settings; delete it to train it again")
 
 
-def accuracy_by_sign(model: Path, data: Path, sign: int) -> float:
-    """The share of dev's pairs that are told apart by the weights of one sign alone, of queries and of documents."""
+def accuracy_by_sign(model: Path, dataset: Dataset) -> list[float]:
+    """Paired accuracy by the weights above 0 alone, of queries and documents, and by those below 0 alone."""
     side = load_side(read_checkpoint(model).document, ModelOptions(backend="torch"))
-    pairs = [pair for _, pair in iter_jsonl(data / "dev.jsonl")]
-    sides = ("q1", "q2", "doc1", "doc2")
-    vectors = {name: side.encode_batch([pair[name] for pair in pairs]) for name in sides}
-    kept = {
-        name: [{term: weight for term, weight in vector.items() if weight * sign > 0} for vector in found]
-        for name, found in vectors.items()
-    }
+    topics, documents = dataset.topics("dev"), list(dataset.documents("dev"))
+    queries = dict(zip((one.qid for one in topics), side.encode_batch([one.text for one in topics]), strict=True))
+    texts = side.encode_batch([one.text or "" for one in documents])
+    vectors = dict(zip((one.docid for one in documents), texts, strict=True))
+    qrels, measures = dataset.qrels("dev"), parse_measures(MEASURES[:1])
+    found = []
+    for sign in (1, -1):
+        run = {
+            qid: {docid: _score(queries[qid], vectors[docid], sign) for docid in judged}
+            for qid, judged in qrels.items()
+        }
+        found.append(mean(evaluate(qrels, run, measures), measures[0], list(qrels)))
+    return found
 
-    def score(query: str, document: str, number: int) -> float:
-        other = kept[document][number]
-        return sum(weight * other.get(term, 0.0) for term, weight in kept[query][number].items())
 
-    right = [
-        score("q1", "doc1", number) > score("q1", "doc2", number)
-        and score("q2", "doc2", number) > score("q2", "doc1", number)
-        for number in range(len(pairs))
-    ]
-    return sum(right) / len(right)
+def _score(query: dict[str, float], document: dict[str, float], sign: int) -> float:
+    pairs = ((weight, document.get(term, 0.0)) for term, weight in query.items())
+    return sum(weight * other for weight, other in pairs if weight * sign > 0 and other * sign > 0)
 
 
 def _log(folder: Path) -> dict[str, Any]:
@@ -133,8 +149,8 @@ def _log(folder: Path) -> dict[str, Any]:
 
 def write_report(models: dict[str, Path], data: Path, passages: str, place: Path) -> str:
     """Writes the runs of judged documents, the learning curves, and the report, which is returned."""
-    qrels, measures = open_dataset(data).qrels("dev"), parse_measures(MEASURES)
-    place.mkdir(parents=True, exist_ok=True)
+    dataset, measures = open_dataset(data), parse_measures(MEASURES)
+    qrels = dataset.qrels("dev")
     values: dict[str, dict[str, list[float]]] = {measure.name: {} for measure in measures}
     rows = []
     for head, model in models.items():
@@ -153,7 +169,7 @@ def write_report(models: dict[str, Path], data: Path, passages: str, place: Path
         losses = [entry["base_loss"] for entry in log["log"] if "base_loss" in entry][-10:]
         cells = [_percent(values[measure.name][head]) for measure in measures]
         terms = f"{log['results']['document_terms']:.0f}"
-        by_sign = [f"{100 * accuracy_by_sign(model, data, sign):.1f}" for sign in (1, -1)]
+        by_sign = [f"{100 * value:.1f}" for value in accuracy_by_sign(model, dataset)]
         rows.append([head, *cells, *by_sign, terms, f"{sum(losses) / len(losses):.2f}", f"{PUBLISHED[head]:.2f}"])
     headers = ["head", "paired accuracy", "right rank", "by weights above 0", "below 0", "terms", "loss", "paper"]
     shown = table(headers, rows)
@@ -192,6 +208,7 @@ def _main(argv: Sequence[str] | None) -> None:
     parser.add_argument("--heads", nargs="+", choices=HEADS, default=list(HEADS), help="default: all")
     args = parser.parse_args(argv)
     data, folder = args.dataset, RUNS / "signed_heads" / f"{args.words}"
+    check(open_dataset(data), args.report)
     if args.words:
         data = folder / "nevir"
         write_cut(args.dataset, data, args.words)

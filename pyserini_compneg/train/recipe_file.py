@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from pyserini_compneg.errors import TrainingError
-from pyserini_compneg.train.config import TrainConfig, read_config
+from pyserini_compneg.train.config import TrainConfig
+from pyserini_compneg.train.config_file import read_config
 
 _FOLDER = Path(__file__).parent / "recipes"
 

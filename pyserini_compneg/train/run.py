@@ -20,15 +20,15 @@ from sentence_transformers.sparse_encoder.losses import (
 from transformers import EarlyStoppingCallback, PrinterCallback, ProgressCallback
 
 from pyserini_compneg.errors import TrainingError
-from pyserini_compneg.models import Head, model_folder
 from pyserini_compneg.train.config import TrainConfig, TrainingConfig
 from pyserini_compneg.train.dev import DevEvaluator
 from pyserini_compneg.train.encoder_module import EncoderModule
 from pyserini_compneg.train.examples import Example
-from pyserini_compneg.train.masked_lm import freeze, has_two_encoders, load_base, quiet_transformers, static_query_side
+from pyserini_compneg.train.masked_lm import quiet_transformers
+from pyserini_compneg.train.modules import build_modules
 from pyserini_compneg.train.regularisation import AbsoluteFlops
 from pyserini_compneg.train.sparse_trainer import Reporting, SparseTrainer, check_checkpoint, last_checkpoint
-from pyserini_compneg.train.static_query import StaticQueryModule, starting_weights, weights_of
+from pyserini_compneg.train.static_query import StaticQueryModule
 from pyserini_compneg.train.teacher import margins
 from pyserini_compneg.train.twins import TWINS, split_twins
 
@@ -91,54 +91,6 @@ def run_training(config: TrainConfig, sources: Sequence[Sequence[Example]], chec
     if dev and dev.step != trainer.state.best_global_step:  # what is kept is not what was evaluated last
         dev(model, steps=trainer.state.best_global_step)
     return Trained(query, document, dev.results if dev else {}, trainer.state.log_history, dev)
-
-
-def build_modules(
-    config: TrainConfig, sources: Sequence[Sequence[Example]]
-) -> tuple[EncoderModule | StaticQueryModule, EncoderModule]:
-    """The encoders of queries and documents as they are before training."""
-    folder, given = model_folder(config.model.base), config.model.head
-    head = Head.parse(given) if given else None
-    base = load_base(folder, config.model.base, head, dropout=config.model.dropout)
-    freeze(base.model, config.model.frozen_layers, config.model.base)
-    document_head = head or base.head or Head()
-    vocabulary = None
-    if config.model.vocabulary == "training":
-        vocabulary = _vocabulary(base.tokenizer, sources)
-    document = EncoderModule(base, document_head, config.model.max_length, vocabulary, config.training.max_length)
-    if config.model.query_encoder == "static":
-        side, width = static_query_side(folder, config.model.base), document.decoder.out_features
-        if side:
-            weight = weights_of(side, base.tokenizer, width)
-            if not weight.any():
-                raise TrainingError(f"{config.model.base}: weighs no token of its own tokenizer; it is damaged")
-        else:
-            texts = (text for examples in sources for one in examples for text in (one.positive, *one.negatives))
-            weight = starting_weights(base.tokenizer, texts, width)
-        return StaticQueryModule(base.tokenizer, weight, vocabulary), document
-    if config.model.query_encoder == "separate":
-        again = load_base(folder, config.model.base, head, "query", config.model.dropout)
-        if again.tokenizer.get_vocab() != base.tokenizer.get_vocab():
-            raise TrainingError(f"{config.model.base}: its queries and documents have other tokens; name another base")
-        freeze(again.model, config.model.frozen_layers, config.model.base)
-        query_head = head or again.head or document_head
-        lengths = config.model.max_length, vocabulary, config.training.max_length
-        return EncoderModule(again, query_head, *lengths), document
-    if has_two_encoders(folder, config.model.base):
-        raise TrainingError(
-            f"{config.model.base}: has an encoder of its own for queries; set model.query_encoder to separate or static"
-        )
-    return document, document
-
-
-def _vocabulary(tokenizer: Any, sources: Sequence[Sequence[Example]]) -> list[int]:
-    texts = {text for examples in sources for one in examples for text in (one.query, one.positive, *one.negatives)}
-    ids: set[int] = set()
-    for encoding in tokenizer(sorted(texts), add_special_tokens=False, truncation=False, verbose=False)["input_ids"]:
-        ids.update(encoding)
-    if not ids - set(tokenizer.all_special_ids):
-        raise TrainingError("the texts of data have no term; give others, or set model.vocabulary to all")
-    return sorted(ids - set(tokenizer.all_special_ids))
 
 
 def _columns(config: TrainConfig, sources: Sequence[Sequence[Example]]) -> DatasetDict:

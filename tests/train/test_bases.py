@@ -20,7 +20,8 @@ from pyserini_compneg.models.torch_model import TorchModel  # noqa: E402
 from pyserini_compneg.train import train  # noqa: E402
 from pyserini_compneg.train.encoder_module import EncoderModule  # noqa: E402
 from pyserini_compneg.train.masked_lm import freeze, load_base, static_query_side  # noqa: E402
-from pyserini_compneg.train.run import _outside_trunk, build_modules  # noqa: E402
+from pyserini_compneg.train.modules import build_modules  # noqa: E402
+from pyserini_compneg.train.run import _outside_trunk  # noqa: E402
 
 
 def test_the_learning_rate_of_the_head_is_for_what_follows_the_trunk(trunk, checkpoints):

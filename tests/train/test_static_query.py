@@ -17,7 +17,7 @@ from pyserini_compneg.encode.sides import load_side  # noqa: E402
 from pyserini_compneg.models import ModelOptions, StaticSide, read_checkpoint  # noqa: E402
 from pyserini_compneg.models.tokenizer import TextTokenizer  # noqa: E402
 from pyserini_compneg.train import train  # noqa: E402
-from pyserini_compneg.train.run import build_modules  # noqa: E402
+from pyserini_compneg.train.modules import build_modules  # noqa: E402
 from pyserini_compneg.train.static_query import IDF_SCALE, StaticQueryModule, starting_weights  # noqa: E402
 
 STATIC = {"query_encoder": "static"}
