@@ -13,7 +13,7 @@ PACKAGE = "pyserini_compneg"
 ROOT = Path(__file__).parents[1] / PACKAGE
 
 FLOORS = (
-    ("errors", "vectors", "files", "json_objects", "progress"),
+    ("errors", "vectors", "files", "json_objects", "settings_files", "progress"),
     ("algebra", "expression"),
     ("decompose",),
     ("lucene", "models"),

@@ -1,0 +1,118 @@
+"""Settings files: YAML checked against a pydantic model. A fault is one line: file, key, what is wrong, what is allowed.
+
+Importing this module loads pydantic, so only modules that describe a settings file import it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from pyserini_compneg.errors import CompNegError
+
+ModelT = TypeVar("ModelT", bound="Settings")
+
+
+class Settings(BaseModel):
+    """A mapping of a settings file. Types are not converted, and infinities and unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+def read_settings(path: str | Path, model: type[ModelT], error: type[CompNegError]) -> ModelT:
+    """Reads a settings file.
+
+    Args:
+        path: The YAML file.
+        model: What the file describes.
+        error: What to raise.
+
+    Raises:
+        CompNegError: Of the class ``error``; the message is one line that starts with the path.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as cause:
+        raise error(f"{path}: cannot be read: {getattr(cause, 'strerror', None) or 'not UTF-8 text'}") from None
+    return parse_settings(text, str(path), model, error)
+
+
+def parse_settings(text: str, source: str, model: type[ModelT], error: type[CompNegError]) -> ModelT:
+    """Parses the text of a settings file.
+
+    Args:
+        text: The YAML.
+        source: Where it stands, for the message.
+        model: What the text describes.
+        error: What to raise.
+
+    Raises:
+        CompNegError: Of the class ``error``; the message is one line that starts with ``source``.
+    """
+    try:
+        # As JSON, so that dates, endless numbers and lists that contain themselves end here.
+        content = json.dumps(yaml.load(text, _Loader))  # noqa: S506  # it is a SafeLoader
+    except yaml.MarkedYAMLError as cause:
+        line = f":{cause.problem_mark.line + 1}" if cause.problem_mark else ""
+        raise error(f"{source}{line}: not valid YAML: {cause.problem}") from None
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as cause:
+        reason = "nested too deeply" if isinstance(cause, RecursionError) else " ".join(str(cause).split())[:200]
+        raise error(f"{source}: not valid YAML: {reason}") from None
+    try:
+        return model.model_validate_json(content)
+    except ValidationError as cause:
+        raise error(f"{source}: {_first_fault(cause, model)}") from None
+
+
+def _first_fault(cause: ValidationError, model: type[Settings]) -> str:
+    """Such as ``sections[0].rows[1].name: should be a valid string, got 7``."""
+    faults = cause.errors(include_url=False)
+    fault = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
+    *place, last = fault["loc"] or [""]
+    if fault["type"] == "extra_forbidden":
+        known = _model_at(model, place).model_fields
+        close = difflib.get_close_matches(str(last), known, 1)
+        said = f"unknown key {last!r}; " + (f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}")
+    elif fault["type"] == "missing":
+        said = f"the key {last!r} is missing"
+    elif fault["type"] == "value_error":
+        place, said = [*place, last], str(fault["ctx"]["error"])
+    else:
+        wanted = "keys and values" if fault["type"] == "model_type" else fault["msg"].removeprefix("Input should be ")
+        place, said = [*place, last], f"expected {wanted}, got {fault['input']!r:.60}"
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
+    return f"{key}: {said}" if key else said
+
+
+def _model_at(model: type[Settings], place: Sequence[str | int]) -> type[Settings]:
+    """The model of the mapping that stands at a place of a file."""
+    for part in place:
+        if isinstance(part, str):
+            waiting = [model.model_fields[part].annotation]
+            while not (isinstance(waiting[-1], type) and issubclass(waiting[-1], Settings)):
+                waiting[-1:] = get_args(waiting[-1])
+            model = waiting[-1]
+    return model
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
+    """Refuses a key that a mapping has twice, and reads ``2e-5`` as a number, as YAML 1.2 does."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value]
+        for key, _ in reversed(node.value):
+            if isinstance(key.value, str) and keys.count(key.value) > 1:
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value} is given twice", key.start_mark)
+        return dict(super().construct_mapping(node, deep))
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+$"), list("-+0123456789")
+)

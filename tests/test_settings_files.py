@@ -1,0 +1,80 @@
+from typing import Literal
+
+import pytest
+from pydantic import Field, field_validator
+
+from pyserini_compneg.errors import TrainingError
+from pyserini_compneg.settings_files import Settings, parse_settings, read_settings
+
+
+class Part(Settings):
+    name: str
+    kind: Literal["a", "b"] = "a"
+
+
+class Whole(Settings):
+    rate: float
+    steps: int = Field(default=1, ge=1)
+    parts: tuple[Part, ...] = ()
+    last: Part | None = None
+
+    @field_validator("steps")
+    @classmethod
+    def _odd(cls, steps: int) -> int:
+        if steps % 2 == 0:
+            raise ValueError(f"must be odd, got {steps}")
+        return steps
+
+
+def test_what_is_read(tmp_path):
+    path = tmp_path / "whole.yaml"
+    path.write_text("rate: 2e-5\nparts: [{name: α}, {name: β, kind: b}]\n", encoding="utf-8")
+    whole = read_settings(path, Whole, TrainingError)
+    assert whole == Whole(rate=2e-5, steps=1, parts=(Part(name="α"), Part(name="β", kind="b")))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rates: 1.0", ": unknown key 'rates'; did you mean 'rate'?"),
+        ("zzz: 1.0", ": unknown key 'zzz'; known are rate, steps, parts, last"),
+        ("steps: 2", ": the key 'rate' is missing"),
+        ("rate: '1'", ": rate: expected a valid number, got '1'"),
+        ("rate: true", ": rate: expected a valid number, got True"),
+        ("rate: .inf", ": rate: expected a finite number, got inf"),
+        ("rate: 1\nsteps: 2.0", ": steps: expected a valid integer, got 2.0"),
+        ("rate: 1\nsteps: 0", ": steps: expected greater than or equal to 1, got 0"),
+        ("rate: 1\nparts: [7]", ": parts[0]: expected keys and values, got 7"),
+        ("rate: 1\nparts: [{name: x, kind: c}]", ": parts[0].kind: expected 'a' or 'b', got 'c'"),
+        ("rate: 1\nparts: [{name: x, kin: c}]", ": parts[0]: unknown key 'kin'; did you mean 'kind'?"),
+        ("rate: 1\nlast: {name: x, kin: c}", ": last: unknown key 'kin'; did you mean 'kind'?"),
+        ("rate: 1\nsteps: 4", ": steps: must be odd, got 4"),
+        ("", ": expected keys and values, got None"),
+        ("- 1", ": expected keys and values, got [1]"),
+        ("rate: 1\nrate: 2", ":2: not valid YAML: rate is given twice"),
+        ("rate: [", ":1: not valid YAML: expected the node content, but found '<stream end>'"),
+        ("rate: 2020-13-45", ": not valid YAML: month must be in 1..12"),
+        ("rate: 2020-12-31", ": not valid YAML: Object of type date is not JSON serializable"),
+        ("rate: &a [*a]", ": not valid YAML: Circular reference detected"),
+        (f"rate: {'[' * 5000}", ": not valid YAML: nested too deeply"),
+    ],
+)
+def test_what_is_refused(text, message):
+    with pytest.raises(TrainingError) as caught:
+        parse_settings(text, "x.yaml", Whole, TrainingError)
+    assert str(caught.value) == f"x.yaml{message}"
+
+
+@pytest.mark.parametrize("text", ['rate: "half \\uD83D"', f"rate: {'9' * 5000}", f"rate: 0x{'f' * 5000}"])
+def test_a_fault_is_one_line(text):
+    with pytest.raises(TrainingError) as caught:
+        parse_settings(text, "x.yaml", Whole, TrainingError)
+    assert str(caught.value).startswith("x.yaml: ") and "\n" not in str(caught.value)
+
+
+def test_what_cannot_be_read(tmp_path):
+    (tmp_path / "odd.yaml").write_bytes(b"title: \xff")
+    for name, reason in (("odd.yaml", "not UTF-8 text"), ("none.yaml", "No such file or directory")):
+        with pytest.raises(TrainingError) as caught:
+            read_settings(tmp_path / name, Whole, TrainingError)
+        assert str(caught.value) == f"{tmp_path / name}: cannot be read: {reason}"
