@@ -119,10 +119,10 @@ def chosen_decomposer(args: argparse.Namespace) -> Callable[[str], Decomposition
     """
     if args.decompose == "off":
         return None
-    from pyserini_compneg.decompose import decompose, llm_reader, or_undivided
+    from pyserini_compneg.decompose import LlmReader, decompose, or_undivided
     from pyserini_compneg.models.cache import cache_home
 
-    read = decompose if args.decompose == "cues" else llm_reader(os.environ, cache_home() / "decompositions")
+    read = decompose if args.decompose == "cues" else LlmReader(os.environ, cache_home() / "decompositions")
     if args.fallback != "vanilla":
         return read
     return or_undivided(read, _tell)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from chat_server import body, chat_server, expression
+from chat_server import chat_server, expression
 from film_index import build
 
 from pyserini_compneg.compose.__main__ import main as compose
@@ -215,7 +215,7 @@ def test_a_language_model_reads_and_is_asked_once(run, topics, environment, tmp_
 
 
 def test_without_an_answer_the_cues_decide(run, topics, environment, caplog):
-    with chat_server(body("no", 403)) as server:
+    with chat_server((403, "no")) as server:
         environment(server)
         answer = run(compose, "--topics", topics, "--decompose", "llm")
     assert answer.out == run(compose, "--topics", topics, "--decompose", "cues").out

@@ -11,7 +11,7 @@ from pyserini_compneg.decompose.decomposition import (
     undivided,
 )
 from pyserini_compneg.decompose.language import Language, load_language
-from pyserini_compneg.decompose.llm import LlmReader, llm_reader
+from pyserini_compneg.decompose.llm import LlmReader
 
 __all__ = [
     "Decomposition",
@@ -21,7 +21,6 @@ __all__ = [
     "Reason",
     "Span",
     "decompose",
-    "llm_reader",
     "load_language",
     "or_undivided",
     "to_object",

@@ -5,7 +5,7 @@ import json
 import random
 
 import pytest
-from chat_server import body, chat_server
+from chat_server import chat_server
 from film_set import write_film_set
 
 from pyserini_compneg.datasets import open_dataset
@@ -384,7 +384,7 @@ def test_a_language_model_that_nobody_names(run, monkeypatch):
 
 
 def test_a_language_model_reads_the_texts(run, tmp_path, monkeypatch, caplog):
-    with chat_server(body("no", 403)) as server:
+    with chat_server((403, "no")) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("COMPNEG_LLM_MODEL", "m")
         monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
