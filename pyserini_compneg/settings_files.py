@@ -1,4 +1,4 @@
-"""Settings files: YAML checked against a pydantic model. A fault is one line: file, key, what is wrong, what is allowed.
+"""Settings files: YAML that is checked against a pydantic model. A fault is one line with file, key and what is wrong.
 
 Importing this module loads pydantic, so only modules that describe a settings file import it.
 """
