@@ -1,8 +1,12 @@
-"""Sparse vectors as plain mappings ``{term: weight}``, and the few operations everything else is made of.
+"""Sparse vectors as plain mappings ``{term: weight}``, their basic operations, and pseudo-terms.
 
-A vector holds no zero weights. Weights are finite; they are positive for ordinary learned sparse retrieval and may be
+A vector holds no zero weights. Weights are finite. They are positive for ordinary learned sparse retrieval, and may be
 negative in composed queries and for signed models. All functions are pure and keep the order of the left operand's
 terms.
+
+A pseudo-term stands beside the vocabulary: the pair ``a∩b`` of two terms, or the complement ``¬t`` of one. An index
+holds pseudo-terms if it was built to. The impact of a pair says that both terms occur (Krasakis et al., Eq. 7). The
+impact of a complement is the magnitude of a negative weight, which Lucene cannot store under the term itself.
 """
 
 from __future__ import annotations
@@ -15,6 +19,9 @@ from collections.abc import Iterable, Mapping
 from pyserini_compneg.errors import EncodingError
 
 SparseVector = Mapping[str, float]
+
+PAIR_SIGN = "∩"
+COMPLEMENT_SIGN = "¬"
 
 _WHITE_SPACE = re.compile(r"[^\S\x85\xa0\u2007\u202f]")  # where Lucene ends a token: not at no-break spaces
 _ROUNDING = 2.0**-48  # sixteen units in the last place: what a few additions can be off by
@@ -116,3 +123,35 @@ def top_terms(vector: SparseVector, count: int) -> dict[str, float]:
     {'c': 2.0, 'a': 1.0}
     """
     return dict(sorted(vector.items(), key=lambda item: (-item[1], item[0]))[:count])
+
+
+def pair_term(*terms: str) -> str:
+    """The pseudo-term of two terms or more, the same in any order; of a term with itself, the term.
+
+    >>> pair_term("venezuela", "colombia"), pair_term("birds", "birds"), pair_term("c", "a", "b", "a")
+    ('colombia∩venezuela', 'birds', 'a∩b∩c')
+    """
+    return PAIR_SIGN.join(sorted(set(terms)))
+
+
+def complement_term(term: str) -> str:
+    """The term that holds the negative weights of another.
+
+    >>> complement_term("parrots")
+    '¬parrots'
+    """
+    return COMPLEMENT_SIGN + term
+
+
+def is_complement(term: str) -> bool:
+    """Whether a term holds the negative weights of another."""
+    return term.startswith(COMPLEMENT_SIGN) and len(term) > 1
+
+
+def is_pseudo_term(term: str) -> bool:
+    """Whether a term is a pair or a complement. A sign alone is neither: BERT's vocabulary has both signs as words.
+
+    >>> [is_pseudo_term(term) for term in ("birds", "¬", "∩", "¬birds", "birds∩colombia")]
+    [False, False, False, True, True]
+    """
+    return is_complement(term) or PAIR_SIGN in term[1:-1]

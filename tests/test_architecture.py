@@ -125,7 +125,7 @@ def test_only_what_runs_torch_imports_it():
 
 def test_models_know_nothing_of_what_is_done_with_them():
     """Nor of Java: a checkpoint can be exported where no index is."""
-    allowed = {None, "errors", "vectors", "files", "algebra", "models", "export", *COMMAND_LINE}
+    allowed = {None, "errors", "vectors", "files", "models", "export", *COMMAND_LINE}
     assert {part(name) for module, name in OUR_ARROWS if part(module) in ("models", "export")} <= allowed
 
 

@@ -5,7 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyserini_compneg.errors import EncodingError
-from pyserini_compneg.vectors import add, checked, dot, max_pool, norm, positive_part, scale, top_terms
+from pyserini_compneg.vectors import (
+    add,
+    checked,
+    dot,
+    is_pseudo_term,
+    max_pool,
+    norm,
+    pair_term,
+    positive_part,
+    scale,
+    top_terms,
+)
 
 VECTORS = st.dictionaries(st.sampled_from("abcdef"), st.integers(-9, 9).filter(bool).map(float))
 
@@ -61,3 +72,13 @@ def test_sparse_operations_are_the_dense_ones(a, b):
 
 def test_top_terms_are_reproducible():
     assert list(top_terms({"é": 1.0, "b": 1.0, "a": -1.0, "c": 2.0}, 3)) == ["c", "b", "é"]
+
+
+@pytest.mark.parametrize("term", ["a∩b", "¬a", "¬¬", "¬∩", "∩∩∩", "a∩b∩c", pair_term("∩", "a"), pair_term("¬", "a")])
+def test_pseudo_terms(term):
+    assert is_pseudo_term(term)
+
+
+@pytest.mark.parametrize("term", ["a", "¬", "∩", "∩a", "a∩", "##∩", "a¬", "∩∩"])
+def test_ordinary_terms(term):
+    assert not is_pseudo_term(term)

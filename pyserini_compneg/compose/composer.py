@@ -17,16 +17,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyserini_compneg import algebra
-from pyserini_compneg.algebra.difference import constant, nrf
 from pyserini_compneg.compose.damping import BestScore, damped
+from pyserini_compneg.compose.difference import VECTOR_DIFFERENCES, constant, nrf
+from pyserini_compneg.compose.intersection import VECTOR_INTERSECTIONS, cpt_operands
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.protocol import QueryEncoder
 from pyserini_compneg.compose.rewrite import alternatives, conjunction, holds_difference, positive_atoms, verbalised
 from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum, is_empty, positive_weights
+from pyserini_compneg.compose.union import VECTOR_UNIONS
 from pyserini_compneg.errors import CompositionError, EncodingError
 from pyserini_compneg.expression import Atom, Expression, Union, atoms
-from pyserini_compneg.vectors import SparseVector, add, checked, max_pool, positive_part, scale
+from pyserini_compneg.vectors import SparseVector, add, checked, is_pseudo_term, max_pool, positive_part, scale
 
 
 def scoring_trees(
@@ -69,7 +70,7 @@ def atom_vectors(texts: Sequence[str], encoder: QueryEncoder) -> dict[str, dict[
 
 def _checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
     for term in vector:
-        if isinstance(term, str) and algebra.is_pseudo_term(term):
+        if isinstance(term, str) and is_pseudo_term(term):
             raise EncodingError(
                 f"{source}: the term {term!r} is reserved, a∩b for pairs and ¬t for complements; leave it out"
             )
@@ -104,7 +105,7 @@ class _Composer:
         return self._difference(positive, negatives, wanted) if negatives else positive
 
     def _union(self, children: list[ScoringNode]) -> ScoringNode:
-        unite = algebra.UNIONS.get(self.operators.union)
+        unite = VECTOR_UNIONS.get(self.operators.union)
         vectors = [child.weights for child in children if isinstance(child, Linear)]
         if unite and len(vectors) == len(children):
             return Linear(unite(vectors))
@@ -116,9 +117,9 @@ class _Composer:
     def _intersection(self, children: list[ScoringNode]) -> ScoringNode:
         name = self.operators.intersection
         vectors = [child.weights if isinstance(child, Linear) else positive_weights(child) for child in children]
-        if name in algebra.INTERSECTIONS:
-            return Linear(algebra.INTERSECTIONS[name](vectors))
-        operands = tuple(algebra.cpt_operands(vectors, self.operators.top_terms))
+        if name in VECTOR_INTERSECTIONS:
+            return Linear(VECTOR_INTERSECTIONS[name](vectors))
+        operands = tuple(cpt_operands(vectors, self.operators.top_terms))
         share = self.operators.maxpool_weight if name == "cpt+maxpool" else 0.0
         pooled = Linear(scale(max_pool(vectors), share))
         if not all(operands):
@@ -167,7 +168,7 @@ class _Composer:
             case "constant":
                 return constant(a, negatives, self.operators.constant_weight)
             case name:
-                return algebra.DIFFERENCES[name](a, negatives)
+                return VECTOR_DIFFERENCES[name](a, negatives)
 
 
 def _sum(node: ScoringNode, linear: Linear) -> ScoringNode:

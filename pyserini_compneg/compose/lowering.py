@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pyserini_compneg import algebra
+from pyserini_compneg.compose.intersection import cpt_pairs
 from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.compose.union import addition
 from pyserini_compneg.errors import CompositionError
-from pyserini_compneg.vectors import positive_part, scale
+from pyserini_compneg.vectors import SparseVector, complement_term, positive_part, scale
 
 FACTORED, MATERIALISED = CPT_FORMS = ("factored", "materialised")
 """Conjunctions as products of sums over plain terms, which any index has, or as sums over pairs."""
@@ -51,10 +52,25 @@ def checked_cpt(cpt: str) -> str:
     return cpt
 
 
+def signed_query(weights: SparseVector) -> dict[str, float]:
+    """The weights with which Σ q·d over signed documents becomes a sum over positive impacts.
+
+    A document holds d > 0 under t, and d < 0 as |d| under ¬t. So q·d is q times the first, or −q times the second.
+
+    >>> signed_query({"birds": 2.0, "parrots": -1.0})
+    {'birds': 2.0, '¬birds': -2.0, 'parrots': -1.0, '¬parrots': 1.0}
+    """
+    return {
+        name: value
+        for term, weight in weights.items()
+        for name, value in ((term, weight), (complement_term(term), -weight))
+    }
+
+
 def _asking_complements(node: ScoringNode) -> ScoringNode:
     match node:
         case Linear(weights):
-            return Linear(algebra.signed_query(weights))
+            return Linear(signed_query(weights))
         case Product():
             return node
         case Max(children):
@@ -74,7 +90,7 @@ def _materialised(node: ScoringNode) -> ScoringNode:
                     f"a product of power {node.exponent:g} and root {node.root} is no sum over pairs; use the factored "
                     f"form (--cpt factored), or {other}"
                 )
-            return Linear(scale(algebra.cpt_pairs(operands, top=max(map(len, operands))), node.weight))
+            return Linear(scale(cpt_pairs(operands, top=max(map(len, operands))), node.weight))
         case Max(children):
             return Max(tuple(map(_materialised, children)))
         case Sum(children):
@@ -99,5 +115,5 @@ def _merged(parts: Sequence[ScoringNode]) -> ScoringNode:
     wanted = {term for vector in vectors for term in positive_part(vector)}
     if any(weight < 0 and term in wanted for vector in vectors for term, weight in vector.items()):
         return Sum(tuple(parts))
-    merged = (Linear(algebra.UNIONS["addition"](vectors)), *(part for part in parts if not isinstance(part, Linear)))
+    merged = (Linear(addition(vectors)), *(part for part in parts if not isinstance(part, Linear)))
     return merged[0] if len(merged) == 1 else Sum(merged)

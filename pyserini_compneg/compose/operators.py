@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from pyserini_compneg import algebra
-from pyserini_compneg.algebra.difference import CONSTANT_WEIGHT, NRF_WEIGHT
 from pyserini_compneg.compose.damping import DAMPED_WEIGHT
+from pyserini_compneg.compose.difference import CONSTANT_WEIGHT, NRF_WEIGHT, VECTOR_DIFFERENCES
+from pyserini_compneg.compose.intersection import TOP_TERMS, VECTOR_INTERSECTIONS
+from pyserini_compneg.compose.union import VECTOR_UNIONS
 from pyserini_compneg.errors import CompositionError
 
-UNIONS = (*algebra.UNIONS, "dismax", "vanilla")
-INTERSECTIONS = ("cpt", "cpt+maxpool", "cpt-l2", *algebra.INTERSECTIONS, "vanilla")
-DIFFERENCES = (*algebra.DIFFERENCES, "damped", "vanilla")
+UNIONS = (*VECTOR_UNIONS, "dismax", "vanilla")
+INTERSECTIONS = ("cpt", "cpt+maxpool", "cpt-l2", *VECTOR_INTERSECTIONS, "vanilla")
+DIFFERENCES = (*VECTOR_DIFFERENCES, "damped", "vanilla")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Operators:
     union: str = "dismax"
     intersection: str = "cpt+maxpool"
     difference: str = "disentangled"
-    top_terms: int = algebra.TOP_TERMS
+    top_terms: int = TOP_TERMS
     maxpool_weight: float = 1.0
     nrf_weight: float = NRF_WEIGHT
     constant_weight: float = CONSTANT_WEIGHT

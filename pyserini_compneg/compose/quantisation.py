@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import math
 
-from pyserini_compneg.algebra import complement_term, is_complement
 from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.errors import CompositionError
-from pyserini_compneg.vectors import SparseVector
+from pyserini_compneg.vectors import SparseVector, complement_term, is_complement
 
 WEIGHT_SCALE = 100.0
 LARGEST_QUANTISED = 2**31 - 1

@@ -9,10 +9,9 @@ from functools import reduce
 from heapq import nlargest
 from typing import NamedTuple
 
-from pyserini_compneg.algebra import pair_term
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, checked_scale
 from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum
-from pyserini_compneg.vectors import SparseVector, add, scale
+from pyserini_compneg.vectors import SparseVector, add, pair_term, scale
 
 _MOST_TUPLES = 4096
 _MOST_TERMS_OF_TUPLES = 1 << 16

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from pyserini_compneg.algebra import is_pseudo_term
 from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.vectors import is_pseudo_term
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
-from pyserini_compneg.algebra import pair_term
 from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode
-from pyserini_compneg.vectors import positive_part
+from pyserini_compneg.vectors import pair_term, positive_part
 
 _MOST_TUPLES = 4096
 

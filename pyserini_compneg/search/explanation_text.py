@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import reduce
 
-from pyserini_compneg.algebra import complement_term
 from pyserini_compneg.compose import Linear, Max, Operators, Product, QueryTerm, ScoringNode, Sum, query_terms
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, verbalise
 from pyserini_compneg.search.columns import fitted, places, width, wrapped
 from pyserini_compneg.search.query_explanation import ExplainedQuery
-from pyserini_compneg.vectors import add
+from pyserini_compneg.vectors import add, complement_term
 
 _ATOM_TERMS = 8
 _WIDEST_ATOM = 48

@@ -3,9 +3,9 @@ import math
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from pair_index import document_pairs
 from scoring_strategies import DOCUMENTS, nodes
 
-from pyserini_compneg.algebra import document_pairs
 from pyserini_compneg.compose import Linear, Max, Product, Sum, evaluate, leaf_vectors, lowered
 from pyserini_compneg.errors import CompositionError
 

@@ -4,9 +4,9 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pair_index import document_pairs
 from scoring_strategies import DOCUMENTS, POSITIVE, SIGNED, nodes
 
-from pyserini_compneg.algebra import document_pairs
 from pyserini_compneg.compose import Linear, Max, Product, Sum, evaluate, query_terms
 from pyserini_compneg.errors import CompositionError
 

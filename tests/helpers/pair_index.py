@@ -1,9 +1,24 @@
 """Small indexes of vectors, with the pairs of their documents, or with signed documents."""
 
 import json
+import math
+from itertools import combinations_with_replacement
 
-from pyserini_compneg.algebra import document_pairs
 from pyserini_compneg.index import ImpactIndexer
+from pyserini_compneg.vectors import pair_term, positive_part, top_terms
+
+
+def document_pairs(vector, top):
+    """D ⊗ D, Eq. 7: the pseudo-terms of a document's ``top`` heaviest terms; the other terms have no pair.
+
+    >>> document_pairs({"birds": 4.0, "colombia": 9.0}, top=5)
+    {'colombia': 9.0, 'birds∩colombia': 6.0, 'birds': 4.0}
+    """
+    terms = top_terms(positive_part(vector), top)
+    return {
+        pair_term(s, t): terms[s] if s == t else math.sqrt(terms[s] * terms[t])
+        for s, t in combinations_with_replacement(terms, 2)
+    }
 
 
 def with_pairs(documents, top):

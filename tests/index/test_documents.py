@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pair_index import document_pairs
 
-from pyserini_compneg.algebra.intersection import document_pairs
 from pyserini_compneg.errors import CollectionError, EncodingError
 from pyserini_compneg.index import ImpactIndexer, build_index
 from pyserini_compneg.index.building import SKIPPED_LOG
@@ -43,7 +43,7 @@ VECTORS = st.dictionaries(st.sampled_from(["a", "b", "😀", "￮", "é", "z∩"
 
 @few
 @given(st.lists(VECTORS, min_size=1, max_size=5), st.integers(2, 8))
-def test_pairs_are_those_of_the_algebra(tmp_path_factory, vectors, top):
+def test_pairs_are_those_of_equation_7(tmp_path_factory, vectors, top):
     index = tmp_path_factory.mktemp("pairs") / "index"
     with ImpactIndexer(index, "m", pair_terms=top) as indexer:
         for i, vector in enumerate(vectors):

@@ -5,8 +5,8 @@ from impact_indexes import pairs, search, write_index
 from random_searches import Collection, collections, trees
 from score_oracle import check_ranking
 
-from pyserini_compneg.algebra import cpt_operands, cpt_pairs
 from pyserini_compneg.compose import Linear, Max, Product, Sum
+from pyserini_compneg.compose.intersection import cpt_operands, cpt_pairs
 from pyserini_compneg.lucene import ImpactReader
 
 few = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -11,9 +11,9 @@ pytest.importorskip("transformers", reason="tokenizers of checkpoints are writte
 
 from checkpoints import MAX_LENGTH, ODD_TOKENS, write_tokenizer  # noqa: E402
 
-from pyserini_compneg.algebra import is_pseudo_term  # noqa: E402
 from pyserini_compneg.errors import EncodingError  # noqa: E402
 from pyserini_compneg.models.tokenizer import TextTokenizer  # noqa: E402
+from pyserini_compneg.vectors import is_pseudo_term  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyserini_compneg.algebra import TOP_TERMS
 from pyserini_compneg.compose import Operators, ScoringNode
 from pyserini_compneg.compose.composer import atom_vectors
 from pyserini_compneg.compose.filtering import filtered, negated_terms, wanted_and_negated
+from pyserini_compneg.compose.intersection import TOP_TERMS
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.expression import atoms
 from pyserini_compneg.reproduce.methods.method import (

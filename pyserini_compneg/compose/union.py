@@ -26,7 +26,7 @@ def addition(vectors: Iterable[SparseVector]) -> dict[str, float]:
     return total
 
 
-UNIONS: Mapping[str, VectorUnion] = MappingProxyType({"maxpool": max_pool, "addition": addition})
+VECTOR_UNIONS: Mapping[str, VectorUnion] = MappingProxyType({"maxpool": max_pool, "addition": addition})
 """The operators by the names that users choose them by.
 
 ``maxpool`` is Eq. 10 as it stands, a maximum with 0: a negative weight survives only where every operand has one, so a

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
-from pyserini_compneg.algebra.union import addition
+from pyserini_compneg.compose.union import addition
 from pyserini_compneg.vectors import SparseVector, add, dot, max_pool, norm
 
 VectorDifference: TypeAlias = Callable[[SparseVector, Sequence[SparseVector]], dict[str, float]]
@@ -120,7 +120,7 @@ def _without_projection(vector: SparseVector, basis: Sequence[SparseVector]) -> 
     return rest
 
 
-DIFFERENCES: Mapping[str, VectorDifference] = MappingProxyType(
+VECTOR_DIFFERENCES: Mapping[str, VectorDifference] = MappingProxyType(
     {
         "disentangled": disentangled,
         "subtraction": subtraction,

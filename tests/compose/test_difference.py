@@ -2,8 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyserini_compneg.algebra import DIFFERENCES
-from pyserini_compneg.algebra.difference import constant, disentangled, nrf, orthogonal, subtraction
+from pyserini_compneg.compose.difference import (
+    VECTOR_DIFFERENCES,
+    constant,
+    disentangled,
+    nrf,
+    orthogonal,
+    subtraction,
+)
 from pyserini_compneg.vectors import add, dot, norm, scale
 
 COLOMBIA = {"birds": 1.0, "fly": 1.0, "colombia": 1.0, "andes": 1.0}
@@ -25,15 +31,14 @@ def shared(weight):
         ("constant", {**shared(0.25), "colombia": 1.0, "venezuela": -0.75}),
         # A·B = 3 and |B|² = 4, so three quarters of B go.
         ("orthogonal", {**shared(0.25), "colombia": 1.0, "venezuela": -0.75}),
-        # A fifth of A's weight, 4, on the one term that is not A's.
         ("ignore", COLOMBIA),
     ],
 )
 def test_the_papers_birds(name, expected):
-    assert DIFFERENCES[name](COLOMBIA, [VENEZUELA]) == expected
+    assert VECTOR_DIFFERENCES[name](COLOMBIA, [VENEZUELA]) == expected
 
 
-@pytest.mark.parametrize("operator", DIFFERENCES.values())
+@pytest.mark.parametrize("operator", VECTOR_DIFFERENCES.values())
 @given(a=VECTORS)
 def test_nothing_to_take_away(operator, a):
     assert operator(a, []) == operator(a, [{}]) == operator(a, [{}, {}]) == a

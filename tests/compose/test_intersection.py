@@ -3,8 +3,10 @@ import math
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pair_index import document_pairs
 
-from pyserini_compneg.algebra import INTERSECTIONS, TOP_TERMS, UNIONS, cpt_operands, cpt_pairs, document_pairs
+from pyserini_compneg.compose.intersection import TOP_TERMS, VECTOR_INTERSECTIONS, cpt_operands, cpt_pairs
+from pyserini_compneg.compose.union import VECTOR_UNIONS
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.vectors import dot, top_terms
 
@@ -82,4 +84,4 @@ def test_documents_by_hand():
 
 
 def test_the_ablations_are_those_of_the_union():
-    assert dict(INTERSECTIONS) == {name: UNIONS[name] for name in ("addition", "maxpool")}
+    assert dict(VECTOR_INTERSECTIONS) == {name: VECTOR_UNIONS[name] for name in ("addition", "maxpool")}

@@ -19,18 +19,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations_with_replacement
 from types import MappingProxyType
 
-from pyserini_compneg.algebra.pseudo_terms import pair_term
-from pyserini_compneg.algebra.union import UNIONS, VectorUnion
+from pyserini_compneg.compose.union import VECTOR_UNIONS, VectorUnion
 from pyserini_compneg.errors import CompositionError
-from pyserini_compneg.vectors import SparseVector, positive_part, top_terms
+from pyserini_compneg.vectors import SparseVector, pair_term, positive_part, top_terms
 
 TOP_TERMS = 5
 
-INTERSECTIONS: Mapping[str, VectorUnion] = MappingProxyType({name: UNIONS[name] for name in ("addition", "maxpool")})
-"""The operators that give one vector of plain terms; the paper's ablations use those of the union."""
+VECTOR_INTERSECTIONS: Mapping[str, VectorUnion] = MappingProxyType(
+    {name: VECTOR_UNIONS[name] for name in ("addition", "maxpool")}
+)
+"""The operators that give one vector of plain terms: those of the union, the paper's ablations."""
 
 
 def cpt_operands(vectors: Iterable[SparseVector], top: int = TOP_TERMS) -> list[dict[str, float]]:
@@ -67,20 +67,3 @@ def cpt_pairs(vectors: Sequence[SparseVector], top: int = TOP_TERMS) -> dict[str
             pair = pair_term(s, t)
             pairs[pair] = pairs.get(pair, 0.0) + math.sqrt(weight_a * weight_b)
     return pairs
-
-
-def document_pairs(vector: SparseVector, top: int) -> dict[str, float]:
-    """D ⊗ D, Eq. 7: what an index of pseudo-terms holds for a document.
-
-    Args:
-        vector: The document's impacts.
-        top: How many of its heaviest terms take part; every query term beyond them finds no pair.
-
-    >>> document_pairs({"birds": 4.0, "colombia": 9.0}, top=5)
-    {'colombia': 9.0, 'birds∩colombia': 6.0, 'birds': 4.0}
-    """
-    terms = top_terms(positive_part(vector), top)
-    return {
-        pair_term(s, t): terms[s] if s == t else math.sqrt(terms[s] * terms[t])
-        for s, t in combinations_with_replacement(terms, 2)
-    }
