@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from pyserini_compneg.errors import DownloadError, EncodingError
 from pyserini_compneg.models.cache import cache_home
 
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
-_HUB_FILE = re.compile(r"([\w.-]+/[\w.-]+)/(.+\.onnx)")
 _FILES = (".jsonl", ".json", ".gz", ".tsv", ".txt")
 _TEXTS = ("*.json", "*.txt", "*.model")
 _WEIGHTS = ("*.safetensors", "*.bin")
@@ -40,38 +38,11 @@ def model_folder(name: str) -> Path:
     )
     if not _HUB_NAME.fullmatch(name) or path.suffix in _FILES or path.exists():
         raise unknown
-    return _hub_folder(name, _WEIGHTS, unknown)
+    return _hub_folder(name, unknown)
 
 
-def onnx_file(name: str) -> Path:
-    """An ONNX file, in a folder with what else the model needs.
-
-    Args:
-        name: The file, or one of a model of the Hugging Face hub, such as ``owner/name/onnx/model.onnx``.
-
-    Raises:
-        EncodingError: Neither.
-        DownloadError: A model that is not in the cache and cannot be downloaded.
-    """
-    path = Path(os.path.expanduser(name))
-    on_hub = _HUB_FILE.fullmatch(name)
-    if path.is_file():
-        return path
-    unknown = EncodingError(
-        f"{name}: no such file; expected an ONNX file, or one of a model on the Hugging Face hub, such as "
-        "owner/name/onnx/model.onnx"
-    )
-    if on_hub is None or Path(on_hub[1]).is_dir():
-        raise unknown
-    model, file = on_hub.groups()
-    path = _hub_folder(model, (f"{file}*",), unknown) / file  # large weights lie beside it: model.onnx_data
-    if not path.is_file():
-        raise EncodingError(f"{model}: the hub has no {file} of it; name another of its files")
-    return path
-
-
-def _hub_folder(name: str, weights: Sequence[str], unknown: EncodingError) -> Path:
-    """The folder of a model of the hub, with weights of the first of these patterns that it has any of."""
+def _hub_folder(name: str, unknown: EncodingError) -> Path:
+    """The folder of a model of the hub, with its weights in the safe format where there are any."""
     try:
         from huggingface_hub import errors
     except ImportError:
@@ -79,10 +50,10 @@ def _hub_folder(name: str, weights: Sequence[str], unknown: EncodingError) -> Pa
             f"{name}: models come from the hub by huggingface_hub; pip install it, or name a folder"
         ) from None
     try:
-        cached = _cached(name, weights)
-        if cached is not None and _mark(cached, weights).exists():
+        cached = _cached(name)
+        if cached is not None and _mark(cached).exists():
             return cached
-        return _downloaded(name, weights)
+        return _downloaded(name)
     except errors.HFValidationError:
         raise unknown from None
     except DownloadError:
@@ -93,19 +64,18 @@ def _hub_folder(name: str, weights: Sequence[str], unknown: EncodingError) -> Pa
         return cached
 
 
-def _mark(folder: Path, weights: Sequence[str]) -> Path:
-    """A file that says that a snapshot was downloaded with all that is read of it, and not by others, with less."""
-    kind = "" if weights == _WEIGHTS else "-" + "--".join(weights).replace("/", "--").rstrip("*")
-    return cache_home() / "hub" / f"{folder.parent.parent.name}-{folder.name}{kind}"
+def _mark(folder: Path) -> Path:
+    """A file that says that this package downloaded all that it reads of a snapshot; others download less."""
+    return cache_home() / "hub" / f"{folder.parent.parent.name}-{folder.name}"
 
 
-def _cached(name: str, weights: Sequence[str]) -> Path | None:
+def _cached(name: str) -> Path | None:
     """What the cache has, if it is whole; no network is touched."""
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    for pattern in weights:
+    for pattern in _WEIGHTS:
         try:
-            folder = Path(_download(name, (*_TEXTS, pattern), local_files_only=True))
+            folder = Path(_download(name, pattern, local_files_only=True))
         except (LocalEntryNotFoundError, OSError):
             continue
         has_texts = (folder / "config.json").is_file() or (folder / "modules.json").is_file()
@@ -114,13 +84,13 @@ def _cached(name: str, weights: Sequence[str]) -> Path | None:
     return None
 
 
-def _downloaded(name: str, weights: Sequence[str]) -> Path:
+def _downloaded(name: str) -> Path:
     """Downloads configuration, tokenizer and weights, the safe format of the latter where there is one."""
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
 
     try:
-        for pattern in weights:
-            folder = Path(_download(name, (*_TEXTS, pattern)))
+        for pattern in _WEIGHTS:
+            folder = Path(_download(name, pattern))
             if any(folder.rglob(pattern)):
                 break
     except GatedRepoError:
@@ -133,18 +103,18 @@ def _downloaded(name: str, weights: Sequence[str]) -> Path:
             f"is a network (hf download {name}) and copy the cache"
         ) from None
     with suppress(OSError):
-        _mark(folder, weights).parent.mkdir(parents=True, exist_ok=True)
-        _mark(folder, weights).touch()
+        _mark(folder).parent.mkdir(parents=True, exist_ok=True)
+        _mark(folder).touch()
     return folder
 
 
-def _download(name: str, patterns: tuple[str, ...], local_files_only: bool = False) -> str:
+def _download(name: str, weights: str, local_files_only: bool = False) -> str:
     from huggingface_hub import snapshot_download
 
     return snapshot_download(
         name,
-        allow_patterns=list(patterns),
-        ignore_patterns=list(_OTHER_FORMATS) if patterns[-1] in _WEIGHTS else [],
+        allow_patterns=[*_TEXTS, weights],
+        ignore_patterns=list(_OTHER_FORMATS),
         local_files_only=local_files_only,
     )
 

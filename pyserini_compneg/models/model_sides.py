@@ -26,9 +26,6 @@ TEXT_FILES = (
 )
 """What besides the weights makes a model: its configuration and its tokenizer, in one form or another."""
 
-DENSE_FILES = ("modules.json", "config_sentence_transformers.json", "sentence_bert_config.json", *TEXT_FILES)
-"""The same of a dense model of sentence-transformers, its modules' own configuration left out."""
-
 
 @dataclass(frozen=True, slots=True)
 class StaticSide:

@@ -12,7 +12,8 @@ from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.progress import progress
-from pyserini_compneg.reproduce.methods import DENSE, Context, DenseContext, make_method
+from pyserini_compneg.reproduce.dense import DenseMethod
+from pyserini_compneg.reproduce.methods import DENSE, Context, make_method
 from pyserini_compneg.reproduce.methods.method import Method
 from pyserini_compneg.reproduce.protocol import Protocol, RowPlan, SectionPlan
 from pyserini_compneg.reproduce.readings import topics_as
@@ -127,8 +128,8 @@ def _jobs(section: SectionPlan, engines: Sequence[Engine], skip: frozenset[str],
         if row.method is None or row.method in skip:
             continue
         if row.method == DENSE:
-            method = make_method(row.method, row.settings, DenseContext(place.dense, place.threads))
-            jobs.append(_Job(row, row.name, method, _depends_on(row) | {"dense": place.dense_fingerprint()}))
+            dense = {"dense": place.dense_fingerprint()}
+            jobs.append(_Job(row, row.name, DenseMethod(place.dense, row.settings), _depends_on(row) | dense))
             continue
         for engine in engines:
             searcher = place.searcher(engine.encoder, engine.index, row.ablation)

@@ -13,6 +13,7 @@ from pyserini_compneg.datasets.opening import TITLES
 from pyserini_compneg.errors import DownloadError, EncodingError, ProtocolError
 from pyserini_compneg.models import ModelOptions
 from pyserini_compneg.reproduce.curves import check_interference, interference_curve, sweep_curve
+from pyserini_compneg.reproduce.dense import DenseEncoder, check_dense_model, similarities
 from pyserini_compneg.reproduce.examples import examples
 from pyserini_compneg.reproduce.experiment import Engine, Ran, members, run_protocol
 from pyserini_compneg.reproduce.methods import DENSE
@@ -159,8 +160,6 @@ def _left_out(protocol: Protocol, dense_encoder: str | None) -> str:
     methods = _methods(protocol)
     if DENSE not in methods and protocol.interference is None:
         return ""
-    from pyserini_compneg.encode.dense import check_dense_model
-
     try:
         check_dense_model(dense_encoder or ALL_MINILM)
     except (DownloadError, EncodingError) as error:
@@ -188,11 +187,11 @@ def _split(protocol: Protocol, dataset: Dataset) -> str:
 def _curves(protocol: Protocol, ran: Ran, dense_encoder: str) -> Iterator[Curve]:
     measure = protocol.measures[0]
     if protocol.interference is not None and dense_encoder:
-        from pyserini_compneg.encode.dense import similarities
-
         plan = protocol.interference
         if any(section.plan.title == plan.section for section in ran.sections):
-            yield interference_curve(plan, ran.sections, measure, lambda pairs: similarities(dense_encoder, pairs))
+            yield interference_curve(
+                plan, ran.sections, measure, lambda pairs: similarities(DenseEncoder(dense_encoder), pairs)
+            )
     for section in ran.sections:
         if section.plan.sweep:
             yield sweep_curve(section, measure)

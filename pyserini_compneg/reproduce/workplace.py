@@ -19,7 +19,7 @@ from pyserini_compneg.files import atomic_writer, keep_inputs, slug
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME, is_index
 from pyserini_compneg.models import ModelOptions
-from pyserini_compneg.reproduce.methods.method import DenseEngine
+from pyserini_compneg.reproduce.dense import DenseEncoder, DenseIndex, dense_model_hash
 from pyserini_compneg.reproduce.protocol import ALL_MINILM, REMEDY
 from pyserini_compneg.reproduce.runs import KEY_DIGITS, digest_of
 from pyserini_compneg.search import SignedImpactSearcher
@@ -54,7 +54,7 @@ class Workplace:
     ) -> None:
         self.folder, self.dataset, self.split, self.threads = folder, dataset, split, threads
         self.dense_encoder = dense_encoder
-        self._dense: DenseEngine | None = None
+        self._dense: DenseIndex | None = None
         self.topics: list[Topic] = dataset.topics(split)
         self.qrels: Qrels = dataset.qrels(split)
         self.model_options = model_options
@@ -115,20 +115,13 @@ class Workplace:
 
     def dense_fingerprint(self) -> str:
         """What dense rankings depend on; the model is not loaded for it."""
-        from pyserini_compneg.encode.dense import dense_model_hash
-
         return f"{dense_model_hash(self.dense_encoder)}-{self._collection_key()}"
 
-    def dense(self) -> DenseEngine:
-        """The dense encoder with the index of its vectors, which is built first if need be."""
+    def dense(self) -> DenseIndex:
+        """The documents' vectors by the dense encoder, which are made first if need be."""
         if self._dense is None:
-            from pyserini_compneg.encode.dense import DenseEncoder
-            from pyserini_compneg.index.dense import dense_index
-            from pyserini_compneg.lucene.dense import DenseReader
-
             encoder = DenseEncoder(self.dense_encoder)
-            index = dense_index(lambda: self.dataset.documents(self.split), encoder)
-            self._dense = DenseEngine(encoder, self._open.enter_context(DenseReader(index)))
+            self._dense = DenseIndex(lambda: self.dataset.documents(self.split), encoder)
         return self._dense
 
     def qrels_file(self, name: str, qrels: Qrels) -> str:

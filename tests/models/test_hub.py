@@ -11,7 +11,6 @@ from hub_server import COMMIT, hub_server
 
 from pyserini_compneg.errors import DownloadError, EncodingError
 from pyserini_compneg.models import model_folder
-from pyserini_compneg.models.hub import onnx_file
 
 pytest.importorskip("huggingface_hub", reason="models come from the hub by huggingface_hub")
 
@@ -212,33 +211,3 @@ def test_a_cache_that_others_filled_is_completed(ask):
     assert files(folder) == {"config.json", "model.safetensors"}
     assert ask("owner/m") == str(folder)
     assert {"1_SpladePooling/config.json", "tokenizer.json"} <= files(folder)
-
-
-ONNX = SCRIPT.replace("import model_folder", "import hub").replace("model_folder(", "hub.onnx_file(")
-
-
-def test_an_onnx_file_comes_without_other_weights(ask, hub, tmp_path):
-    hub.models["owner/m"] |= {"onnx/model.onnx_data": b"large", "onnx/model_O2.onnx": b"", "modules.json": b"[]"}
-    path = Path(ask("owner/m/onnx/model.onnx", ONNX))
-    folder = tmp_path / "home" / "hub" / "models--owner--m" / "snapshots" / COMMIT
-    assert path == folder / "onnx" / "model.onnx"
-    texts = {"config.json", "modules.json", "tokenizer.json", "vocab.txt", "1_SpladePooling/config.json"}
-    assert files(folder) == texts | {"onnx/config.json", "onnx/model.onnx", "onnx/model.onnx_data"}
-    hub.requests.clear()
-    assert ask("owner/m/onnx/model.onnx", ONNX) == ask("owner/m/onnx/model.onnx", ONNX, HF_HUB_OFFLINE="1") == str(path)
-    assert hub.requests == []
-    assert "model.safetensors" in files(ask("owner/m"))
-
-
-def test_an_onnx_file_that_the_hub_lacks(ask):
-    assert ask("owner/m/onnx/model_int8.onnx", ONNX) == (
-        "EncodingError owner/m: the hub has no onnx/model_int8.onnx of it; name another of its files"
-    )
-
-
-def test_a_path_in_a_folder_is_not_sought_on_the_hub(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "owner" / "m").mkdir(parents=True)
-    with pytest.raises(EncodingError) as caught:
-        onnx_file("owner/m/model.onnx")
-    assert str(caught.value).startswith("owner/m/model.onnx: no such file; expected an ONNX file, ")

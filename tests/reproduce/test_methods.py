@@ -11,7 +11,7 @@ from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.errors import CompositionError, ProtocolError
 from pyserini_compneg.expression import parse
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME
-from pyserini_compneg.reproduce.methods import DENSE, METHODS, ComposingMethod, Context, make_method
+from pyserini_compneg.reproduce.methods import METHODS, ComposingMethod, Context, make_method
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.search.guard import GUARDED, PAGE, search_guarded
 
@@ -65,7 +65,7 @@ def search(context, name, k=HITS, topics=TOPICS, **settings):
 
 
 def test_the_registry(context):
-    sparse = {name: make_method(name, {}, context) for name in METHODS if name != DENSE}
+    sparse = {name: make_method(name, {}, context) for name in METHODS}
     assert [*sparse] == ["operators", "guarded", "score-fusion", "score-fusion-scaled", "filtering", "two-step"]
     shown = [name for name, method in sparse.items() if isinstance(method, ComposingMethod)]
     assert shown == ["operators", "guarded", "two-step"]
@@ -212,7 +212,7 @@ def test_settings_that_a_method_does_not_have(context, name, settings, message):
 def test_unknown_methods_and_operators(context):
     with pytest.raises(ProtocolError) as error:
         make_method("fusion", {}, context)
-    assert str(error.value) == f"no method 'fusion'; expected one of {', '.join(METHODS)}"
+    assert str(error.value) == f"no method 'fusion'; expected one of {', '.join(METHODS)}, dense"
     for name in ("filtering", "two-step"):
         with pytest.raises(CompositionError) as wrong:
             make_method(name, {"union": "max"}, context)

@@ -189,7 +189,7 @@ def test_checksums_are_those_of_sha256sum(run, tmp_path):
 
 
 def test_too_few_queries_for_a_curve_are_known_before_anything_is_run(run, dataset, tmp_path, monkeypatch):
-    monkeypatch.setattr("pyserini_compneg.encode.dense.check_dense_model", lambda name: None)
+    monkeypatch.setattr("pyserini_compneg.reproduce.reproduction.check_dense_model", lambda name: None)
     count = sum(topic.group == "_ that are not _" for topic in dataset.topics("dev"))
     with pytest.raises(ProtocolError) as caught:
         run(("sections:", "interference: {section: Set difference, bins: 9}\nsections:"))

@@ -7,39 +7,37 @@ from typing import Any
 
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.reproduce.methods.composed import Composed, Guarded
-from pyserini_compneg.reproduce.methods.dense import Dense
 from pyserini_compneg.reproduce.methods.filtering import Filtering
 from pyserini_compneg.reproduce.methods.fusion import ScaledScoreFusion, ScoreFusion
-from pyserini_compneg.reproduce.methods.method import ComposingMethod, Context, DenseContext, Method
+from pyserini_compneg.reproduce.methods.method import ComposingMethod, Context, Method
 from pyserini_compneg.reproduce.methods.two_step import TwoStep
 
 DENSE = "dense"
-"""The method that has an encoder of its own."""
+"""The method that has an encoder of its own, ``DenseMethod`` of ``reproduce.dense``."""
 
-METHODS: Mapping[str, Callable[[Any, Mapping[str, Any]], Method]] = {
+METHODS: Mapping[str, Callable[[Context, Mapping[str, Any]], Method]] = {
     "operators": Composed,
     "guarded": Guarded,
     "score-fusion": ScoreFusion,
     "score-fusion-scaled": ScaledScoreFusion,
     "filtering": Filtering,
     "two-step": TwoStep,
-    DENSE: Dense,
 }
 
-__all__ = ["DENSE", "METHODS", "ComposingMethod", "Context", "DenseContext", "Method", "make_method"]
+__all__ = ["DENSE", "METHODS", "ComposingMethod", "Context", "Method", "make_method"]
 
 
-def make_method(name: str, settings: Mapping[str, Any], context: Context | DenseContext) -> Method:
+def make_method(name: str, settings: Mapping[str, Any], context: Context) -> Method:
     """Makes a method.
 
     Args:
         name: One of ``METHODS``.
         settings: What it is told.
-        context: What it works with; a :class:`DenseContext` for ``DENSE``.
+        context: What it works with.
 
     Raises:
         ProtocolError: No such method, or a setting that it does not have.
     """
     if name not in METHODS:
-        raise ProtocolError(f"no method {name!r}; expected one of {', '.join(METHODS)}")
+        raise ProtocolError(f"no method {name!r}; expected one of {', '.join((*METHODS, DENSE))}")
     return METHODS[name](context, settings)

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from pyserini_compneg.compose import ScoringNode
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.errors import CompositionError, ProtocolError
 from pyserini_compneg.expression import Expression
 from pyserini_compneg.search import Hit, SignedImpactSearcher
-
-if TYPE_CHECKING:
-    from pyserini_compneg.compose.dense import DenseQueryEncoder
-    from pyserini_compneg.lucene.dense import DenseReader
-
-
-class DenseEngine(NamedTuple):
-    """A dense encoder, and the open index of its vectors of the documents."""
-
-    encoder: DenseQueryEncoder
-    reader: DenseReader
 
 
 class Context(NamedTuple):
@@ -33,18 +22,6 @@ class Context(NamedTuple):
     """
 
     searcher: SignedImpactSearcher
-    threads: int = 1
-
-
-class DenseContext(NamedTuple):
-    """What the method of dense vectors is made with.
-
-    Attributes:
-        engine: Opens the dense index, which is built first if need be.
-        threads: Queries searched at once.
-    """
-
-    engine: Callable[[], DenseEngine]
     threads: int = 1
 
 
