@@ -10,18 +10,15 @@ from pyserini_compneg.decompose.decomposition import (
     to_object,
     undivided,
 )
-from pyserini_compneg.decompose.language import Language, load_language
 from pyserini_compneg.decompose.llm import LlmReader
 
 __all__ = [
     "Decomposition",
-    "Language",
     "LlmReader",
     "Part",
     "Reason",
     "Span",
     "decompose",
-    "load_language",
     "or_undivided",
     "to_object",
     "undivided",

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from pyserini_compneg.decompose.coordination import join
+from pyserini_compneg.decompose.coordination import Joined, Run, join
 from pyserini_compneg.decompose.cues import find_cues
-from pyserini_compneg.decompose.decomposition import Decomposition, Part, Reason, Span, undivided, words_of
+from pyserini_compneg.decompose.decomposition import Decomposition, Part, Reason, undivided
 from pyserini_compneg.decompose.exclusions import Exclusion, find_exclusions
 from pyserini_compneg.decompose.language import Language, load_language
 from pyserini_compneg.decompose.protection import protect
 from pyserini_compneg.decompose.sentences import Sentence, split_sentences
 from pyserini_compneg.decompose.tokens import Tokens, tokenise
-from pyserini_compneg.decompose.trimming import trim_wanted
-from pyserini_compneg.decompose.unions import Joined, Run
-from pyserini_compneg.decompose.wanted import find_wanted
+from pyserini_compneg.decompose.wanted import find_wanted, trim_wanted
 from pyserini_compneg.errors import DecompositionError
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union
 
@@ -22,14 +20,13 @@ _OF_NAMES = ("absence", "addition", "contrast", "irrelevance")
 """Kinds of exclusions that many titles and claims are made of: "Without Remorse", "Beyond Good and Evil"."""
 
 
-def decompose(text: str, language: Language | None = None) -> Decomposition:
+def decompose(text: str) -> Decomposition:
     """Reads a plain text as an expression, by the cues that say what is excluded, and what is joined how.
 
     A text that holds none stays one atom, as it is.
 
     Args:
         text: What someone typed. Nothing in it is an operator.
-        language: The data of its language; English by default.
 
     Raises:
         DecompositionError: The text is blank, or only says what it does not ask for.
@@ -42,7 +39,7 @@ def decompose(text: str, language: Language | None = None) -> Decomposition:
     """
     if not text.strip():
         raise DecompositionError(f"the text is blank, got {text!r}; give words to search for")
-    language = language or load_language()
+    language = load_language()
     tokens = tokenise(text, language.spellings)
     phrases = language.cues.find(tokens.words)
     if not phrases and not _joins_or_negates(tokens, language):
@@ -105,7 +102,7 @@ def _assembled(tokens: Tokens, joined: Joined | tuple[Run, ...], exclusions: Seq
         reasons.append(Reason(exclusion.kind, tokens.text[slice(*exclusion.cue)], exclusion.cue))
         confidences.append(exclusion.confidence)
         for item in exclusion.items:
-            part = _part(tokens.text, (item,), excluded=True)
+            part = Part.of(tokens.text, (item,), excluded=True)
             if Atom(part.text) not in excluded:
                 parts.append(part)
                 excluded.append(Atom(part.text))
@@ -124,7 +121,8 @@ def _wanted(
     confidences: list[float],
 ) -> Expression:
     if not isinstance(joined, Joined):
-        part = _part(tokens.text, _spans(tokens, joined), excluded=False)
+        spans = [(tokens.starts[start], tokens.ends[end - 1]) for start, end in joined]
+        part = Part.of(tokens.text, spans, excluded=False)
         parts.append(part)
         return Atom(part.text)
     span = tokens.starts[joined.cue[0]], tokens.ends[joined.cue[1] - 1]
@@ -132,14 +130,6 @@ def _wanted(
     confidences.append(joined.confidence)
     operands = tuple(_wanted(tokens, operand, parts, reasons, confidences) for operand in joined.operands)
     return Union(operands) if joined.kind == "union" else Intersection(operands)
-
-
-def _spans(tokens: Tokens, runs: Iterable[Run]) -> tuple[Span, ...]:
-    return tuple((tokens.starts[start], tokens.ends[end - 1]) for start, end in runs)
-
-
-def _part(text: str, spans: tuple[Span, ...], *, excluded: bool) -> Part:
-    return Part(words_of(text, spans), spans, excluded)
 
 
 def _shown(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pyserini_compneg.errors import DecompositionError
@@ -26,6 +26,16 @@ class Part:
     text: str
     spans: tuple[Span, ...]
     excluded: bool
+
+    @classmethod
+    def of(cls, text: str, spans: Iterable[Span], *, excluded: bool) -> Part:
+        """The part that stands in some spans of a text.
+
+        >>> Part.of("French or  Italian  comedies", [(0, 6), (11, 28)], excluded=False).text
+        'French Italian comedies'
+        """
+        spans = tuple(spans)
+        return cls(" ".join(" ".join(text[start:end].split()) for start, end in spans), spans, excluded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +71,6 @@ class Decomposition:
     parts: tuple[Part, ...]
     reasons: tuple[Reason, ...]
     confidence: float
-
-
-def words_of(text: str, spans: Iterable[Span]) -> str:
-    """What stands in the spans of a text, with single blanks.
-
-    >>> words_of("French or  Italian  comedies", [(0, 6), (11, 28)])
-    'French Italian comedies'
-    """
-    return " ".join(" ".join(text[start:end].split()) for start, end in spans)
 
 
 def undivided(text: str, confidence: float = 1.0) -> Decomposition:
@@ -110,12 +111,7 @@ def to_object(decomposition: Decomposition) -> dict[str, Any]:
     return {
         "text": decomposition.text,
         "expression": format_expression(decomposition.expression),
-        "parts": [
-            {"text": part.text, "spans": [list(span) for span in part.spans], "excluded": part.excluded}
-            for part in decomposition.parts
-        ],
-        "reasons": [
-            {"kind": reason.kind, "cue": reason.cue, "span": list(reason.span)} for reason in decomposition.reasons
-        ],
+        "parts": [asdict(part) for part in decomposition.parts],
+        "reasons": [asdict(reason) for reason in decomposition.reasons],
         "confidence": decomposition.confidence,
     }

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from pyserini_compneg.decompose.adjectives import find_adjectives
-from pyserini_compneg.decompose.clauses import Clauses, find_clauses
-from pyserini_compneg.decompose.conditions import Cue
+from pyserini_compneg.decompose.cues import Cue
 from pyserini_compneg.decompose.decomposition import Span
 from pyserini_compneg.decompose.language import Language
-from pyserini_compneg.decompose.scope import find_beginning, find_scope
-from pyserini_compneg.decompose.sentences import Sentence
+from pyserini_compneg.decompose.scope import find_beginning, find_clauses, find_scope
+from pyserini_compneg.decompose.sentences import Sentence, ends_word
 from pyserini_compneg.decompose.tokens import Tokens
-from pyserini_compneg.decompose.trimming import trim_excluded
 
 _ADJECTIVE = "negated adjective"
 _ADJECTIVE_CONFIDENCE = 0.8
@@ -50,11 +47,7 @@ def find_exclusions(
     taken = bytearray(len(tokens))
     for exclusion in found:
         taken[exclusion.start : exclusion.end] = b"\1" * (exclusion.end - exclusion.start)
-    found += [
-        Exclusion(_ADJECTIVE, one.start, one.end, one.cue, (one.item,), _ADJECTIVE_CONFIDENCE)
-        for one in find_adjectives(tokens, protected, sentences, language)
-        if not taken[one.start]
-    ]
+    found += [one for one in _adjectives(tokens, protected, sentences, language) if not taken[one.start]]
     return sorted(found, key=lambda exclusion: exclusion.start)
 
 
@@ -72,9 +65,9 @@ def _by_cues(
             first, last, end, marked = start, cue.start, cue.end, cue.start
         else:
             start = marked = start if pending is None else pending
-            end = _scope(tokens, protected, clauses, cue, limit, language)
+            end = find_scope(tokens, protected, clauses, cue, limit, language) if limit > cue.end else limit
             first, last = cue.end, end
-        first, last = trim_excluded(tokens, first, last, protected, language)
+        first, last = _trimmed(tokens, first, last, protected, language)
         if first < last:
             span = tokens.starts[marked], tokens.ends[cue.end - 1]
             items = _items(tokens, first, last, protected, language)
@@ -103,10 +96,6 @@ def _placed(tokens: Tokens, protected: bytearray, cues: Iterable[Cue], language:
         if start is not None:
             placed.append((start, cue))
     return placed
-
-
-def _scope(tokens: Tokens, protected: bytearray, clauses: Clauses, cue: Cue, limit: int, language: Language) -> int:
-    return find_scope(tokens, protected, clauses, cue, limit, language) if limit > cue.end else limit
 
 
 def _with_parentheses(tokens: Tokens, start: int, end: int) -> tuple[int, int]:
@@ -146,3 +135,63 @@ def _is_bare(tokens: Tokens, run: Span, language: Language) -> bool:
         and not any(map(tokens.is_name, range(*run)))
         and not any(word in lists["preposition"] or word in lists["other"] or "'" in word for word in words)
     )
+
+
+def _trimmed(tokens: Tokens, start: int, end: int, protected: bytearray, language: Language) -> tuple[int, int]:
+    """The part without what leads in, "any information about", and without signs; a part of nothing else stays."""
+    start, end = _without_signs(tokens, start, end, language)
+    lead_in, lead_out = language.words["lead_in"], language.words["lead_out"]
+    while end - start > 1 and tokens.words[end - 1] in lead_out and not protected[end - 1]:
+        start, end = _without_signs(tokens, start, end - 1, language)
+    first, leads = start, lead_in
+    while first < end and not protected[first] and (tokens.words[first] in leads or tokens.words[first] in (",", ":")):
+        if tokens.cased and tokens.text[tokens.starts[first]].isupper() and not tokens.opens(first):
+            break
+        if tokens.words[first] in language.words["relative"]:  # "documents that mention"
+            leads = lead_in | language.words["say"]
+        first += 1
+    return (first if first < end else start), end
+
+
+def _without_signs(tokens: Tokens, start: int, end: int, language: Language) -> tuple[int, int]:
+    while start < end and not tokens.is_word(start) and tokens.words[start] not in ('"', "'", "("):
+        start += 1
+    while end > start and not ends_word(tokens, end - 1, language):
+        end -= 1
+    return start, end
+
+
+def _adjectives(
+    tokens: Tokens, protected: bytearray, sentences: Sequence[Sentence], language: Language
+) -> Iterator[Exclusion]:
+    """The adjectives that exclude: a name, or in a phrase any word that does not make one word with the prefix."""
+    following = iter(sentences)
+    sentence = next(following)
+    for token in language.negated(tokens.words):
+        while token >= sentence.end:
+            sentence = next(following)
+        if sentence.kind != "statement" and not protected[token]:
+            found = _adjective(tokens, token, sentence, language)
+            if found is not None:
+                yield found
+
+
+def _adjective(tokens: Tokens, token: int, sentence: Sentence, language: Language) -> Exclusion | None:
+    """With a noun after it, without which it would be one itself."""
+    prefix, dash, word = tokens.words[token].partition("-")
+    if prefix not in language.words["prefix"]:
+        return None
+    end = token + 1 if dash else token + 2
+    if end >= sentence.end or not tokens.is_word(end):
+        return None
+    if not dash:
+        word = tokens.words[token + 1]
+    start, stop = tokens.ends[end - 1] - len(word), tokens.ends[end - 1]
+    if word in language.words["non"] or not word.isalpha():
+        return None
+    written = tokens.text[start:stop]
+    is_name = tokens.cased and written[0].isupper() and not written.isupper()
+    if not is_name and sentence.kind != "phrase":
+        return None
+    cue = (tokens.starts[token], tokens.starts[token] + len(prefix))
+    return Exclusion(_ADJECTIVE, token, end, cue, ((start, stop),), _ADJECTIVE_CONFIDENCE)

@@ -1,4 +1,4 @@
-"""The data of a language, read from a TOML file: ``english.toml`` says what is in one."""
+"""What is known of English, read from ``english.toml``, which says what is in it."""
 
 from __future__ import annotations
 
@@ -11,26 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.decompose.phrases import Phrases
-from pyserini_compneg.errors import DecompositionError
 
 ENGLISH = Path(__file__).with_name("english.toml")
-KINDS = ("question", "request", "phrase", "fragment", "statement")
-NEEDS = ("name", "noun", "word", "end", "out", "plural", "class", "every", "free", "other", "later")
-
-_WORDS = """
-question other else auxiliary request no_request searching noun_too modal asker courteous say relative
-relative_after_comma oblique choosing article definite every conjunction joint purpose resuming preposition structure
-in_name past abbreviation lead_in lead_out out opener frame connector not and or nor both either prefix non plural
-singular past_ending misspelt spelt
-"""
-_ENTRY: Mapping[str, type | tuple[type, ...]] = {
-    "name": str,
-    "cues": list,
-    "texts": str,
-    "confidence": (int, float),
-    "needs": str,
-}
-_OPTIONAL = ("needs",)
 _AFFIXES = ("plural", "singular", "past_ending", "prefix")
 
 
@@ -42,7 +24,7 @@ class CueGroup:
         name: The reason that is reported.
         kinds: The kinds of sentences in which they count.
         confidence: How often that is right, 0 to 1.
-        needs: What has to hold besides, some of ``NEEDS``.
+        needs: What has to hold besides; each is a condition of :mod:`cues`.
     """
 
     name: str
@@ -96,79 +78,22 @@ class Language:
 
 
 @cache
-def load_language(path: Path = ENGLISH) -> Language:
-    """Reads the data of a language, once in a process.
-
-    Args:
-        path: The file; English by default.
-
-    Raises:
-        DecompositionError: The file is missing or not as ``english.toml`` describes it.
-    """
-    try:
-        return _language(tomllib.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise DecompositionError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    except RecursionError:
-        raise DecompositionError(f"{path}: no data of a language: it is nested too deeply") from None
-    except (ValueError, KeyError) as error:
-        problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise DecompositionError(f"{path}: no data of a language: {problem}; see {ENGLISH.name}") from None
-
-
-def _language(data: Mapping[str, Any]) -> Language:
-    lists = {name: frozenset(_text(text).split()) for name, text in _checked(data, "words", dict).items()}
-    for name in _WORDS.split():
-        if name not in lists:
-            raise KeyError(name)
-    cues = Phrases(_grouped(_checked(data, "exclusion", list), "exclusion"), lists)
-    also = Phrases(_grouped(_checked(data, "intersection", list), "intersection"), lists)
-    idioms = Phrases(((idiom, None) for idiom in _texts(data, "idioms")), lists)
-    courtesies = frozenset(_texts(data, "courtesies"))
+def load_language() -> Language:
+    """Reads the data, once in a process."""
+    data = tomllib.loads(ENGLISH.read_text(encoding="utf-8"))
+    lists = {name: frozenset(text.split()) for name, text in data["words"].items()}
+    cues, also = (Phrases(_grouped(data[name], name), lists) for name in ("exclusion", "intersection"))
+    idioms = Phrases(((idiom, None) for idiom in data["idioms"]), lists)
     known = frozenset().union(cues.words, also.words, idioms.words, *lists.values())
     affixes = {name: tuple(sorted(lists[name])) for name in _AFFIXES}
-    return Language(lists, cues, also, idioms, courtesies, _spellings(lists, known), affixes)
+    return Language(lists, cues, also, idioms, frozenset(data["courtesies"]), _spellings(lists, known), affixes)
 
 
-def _checked(data: Mapping[str, Any], name: str, kind: type | tuple[type, ...]) -> Any:
-    value = data[name]
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise ValueError(f"{name!r} is not of the kind it has to be")
-    return value
-
-
-def _texts(data: Mapping[str, Any], name: str) -> Iterator[str]:
-    for text in _checked(data, name, list):
-        if not _text(text).strip():
-            raise ValueError(f"{name!r} has a blank text")
-        yield text
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"expected a text, got {value!r}")
-    return value
-
-
-def _grouped(entries: Iterable[Any], name: str) -> Iterator[tuple[str, CueGroup]]:
+def _grouped(entries: Iterable[Mapping[str, Any]], kind: str) -> Iterator[tuple[str, CueGroup]]:
     for entry in entries:
-        if not isinstance(entry, dict):
-            raise ValueError(f"{name!r} must be tables, got {entry!r}")
-        group = _group({"name": name, **entry} if name == "intersection" else entry)
-        for cue in _texts(entry, "cues"):
-            yield cue, group
-
-
-def _group(entry: Mapping[str, Any]) -> CueGroup:
-    for unknown in entry.keys() - _ENTRY:
-        raise ValueError(f"the group {entry['name']!r} has an unknown entry {unknown!r}")
-    for name, kind in _ENTRY.items():
-        if name in entry or name not in _OPTIONAL:
-            _checked(entry, name, kind)
-    kinds, needs = frozenset(entry["texts"].split()), frozenset(entry.get("needs", "").split())
-    if not kinds or not kinds <= {*KINDS} or not needs <= {*NEEDS} or not 0 < entry["confidence"] <= 1:
-        raise ValueError(f"the group {entry['name']!r} has unknown texts or needs, or a confidence beyond 0 and 1")
-    return CueGroup(entry["name"], kinds, float(entry["confidence"]), needs)
+        texts, needs = frozenset(entry["texts"].split()), frozenset(entry.get("needs", "").split())
+        group = CueGroup(entry.get("name", kind), texts, entry["confidence"], needs)
+        yield from ((cue, group) for cue in entry["cues"])
 
 
 def _spellings(lists: Mapping[str, frozenset[str]], known: frozenset[str]) -> dict[str, str]:

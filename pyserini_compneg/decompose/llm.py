@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.decompose.decomposing import decompose
-from pyserini_compneg.decompose.decomposition import Decomposition, Part, Reason, Span, undivided, words_of
+from pyserini_compneg.decompose.decomposition import Decomposition, Part, Reason, Span, undivided
 from pyserini_compneg.decompose.tokens import Tokens, tokenise
 from pyserini_compneg.errors import CompNegError, DecompositionError
 from pyserini_compneg.expression import Atom, Difference, Expression, format_expression, parse
@@ -142,8 +142,7 @@ def _aligned(tokens: Tokens, expression: Expression, parts: list[Part], *, exclu
     """The expression with the words of the text as they stand there; notes its atoms as parts."""
     match expression:
         case Atom():
-            spans = _spans(tokens, expression.text)
-            part = Part(words_of(tokens.text, spans), spans, excluded)
+            part = Part.of(tokens.text, _spans(tokens, expression.text), excluded=excluded)
             parts.append(part)
             return Atom(part.text)
         case Difference(left, right):
@@ -153,7 +152,7 @@ def _aligned(tokens: Tokens, expression: Expression, parts: list[Part], *, exclu
     return type(expression)(tuple(operands))
 
 
-def _spans(tokens: Tokens, atom: str) -> tuple[Span, ...]:
+def _spans(tokens: Tokens, atom: str) -> list[Span]:
     """Where the words of an atom stand: together if the text has them so, else each where it comes next, or first."""
     wanted = [word for word in tokenise(atom).words if word[0].isalnum()]
     if not wanted:
@@ -164,7 +163,7 @@ def _spans(tokens: Tokens, atom: str) -> tuple[Span, ...]:
         raise DecompositionError(f"the atom {atom!r} has the word {missing!r}, which the text lacks")
     for start in range(len(words) - len(wanted) + 1):
         if words[start : start + len(wanted)] == wanted:
-            return ((tokens.starts[places[start]], tokens.ends[places[start + len(wanted) - 1]]),)
+            return [(tokens.starts[places[start]], tokens.ends[places[start + len(wanted) - 1]])]
     spans: list[Span] = []
     after = 0
     for word in wanted:
@@ -173,4 +172,4 @@ def _spans(tokens: Tokens, atom: str) -> tuple[Span, ...]:
         start = spans.pop()[0] if follows else tokens.starts[places[found]]
         spans.append((start, tokens.ends[places[found]]))
         after = found + 1
-    return tuple(spans)
+    return spans

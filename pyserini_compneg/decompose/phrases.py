@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
 START, BACK, END = "^", "<", ">"
-_MOST_OPTIONAL = 8
 _ELEMENT = re.compile(r"\(([^()\s]+)\)|(\S+)")
 
 Meaning = TypeVar("Meaning")
@@ -51,20 +50,13 @@ def wordings(phrase: str, lists: Lists) -> Iterator[Wording]:
     Args:
         phrase: As ``english.toml`` describes it.
         lists: What ``<name>`` stands for.
-
-    Raises:
-        ValueError: A phrase of no words, or one with too many in parentheses.
-        KeyError: A list that there is none of.
     """
     body = phrase.strip()
     at_start, backwards = body.startswith(START), body.startswith(f"{BACK} ")
     body = body[1:] if at_start or backwards else body
     found: list[list[frozenset[str]]] = [[]]
     lengths: list[int | None] = [None]
-    elements = _ELEMENT.findall(body)
-    if sum(bool(optional) for optional, _ in elements) > _MOST_OPTIONAL:
-        raise ValueError(f"the phrase {phrase!r} has more than {_MOST_OPTIONAL} words in parentheses")
-    for optional, needed in elements:
+    for optional, needed in _ELEMENT.findall(body):
         if needed == END:
             lengths = [len(wording) for wording in found]
             continue
@@ -72,10 +64,7 @@ def wordings(phrase: str, lists: Lists) -> Iterator[Wording]:
         longer = [[*wording, element] for wording in found]
         found, lengths = ([*longer, *found], [*lengths, *lengths]) if optional else (longer, lengths)
     for wording, length in zip(found, lengths, strict=True):
-        length = len(wording) if length is None else length
-        if not length:
-            raise ValueError(f"the phrase {phrase!r} needs a word of its own, in no parentheses")
-        yield Wording(tuple(wording), length, at_start, backwards)
+        yield Wording(tuple(wording), len(wording) if length is None else length, at_start, backwards)
 
 
 def _alternatives(element: str, lists: Lists) -> frozenset[str]:
@@ -93,12 +82,7 @@ class Phrases(Generic[Meaning]):
     """Phrases and what they mean, found by their first two words."""
 
     def __init__(self, phrases: Iterable[tuple[str, Meaning]], lists: Lists) -> None:
-        """Takes the phrases as :func:`wordings` does.
-
-        Raises:
-            ValueError: A phrase that is none.
-            KeyError: A list that there is none of.
-        """
+        """Takes the phrases as :func:`wordings` does."""
         self._by_first: dict[str, dict[str, list[tuple[Wording, Meaning]]]] = {}
         for phrase, meaning in phrases:
             for wording in wordings(phrase, lists):

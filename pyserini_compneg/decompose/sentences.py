@@ -82,6 +82,13 @@ def is_abbreviation(word: str, language: Language) -> bool:
     return (len(word) == 1 and word.isalpha()) or "." in word or word in language.words["abbreviation"]
 
 
+def ends_word(tokens: Tokens, token: int, language: Language) -> bool:
+    """Whether a token is no sign of its own: a word, the end of a quote, or the full stop of an abbreviation."""
+    if tokens.is_word(token) or tokens.words[token] in ('"', "'", ")"):
+        return True
+    return tokens.words[token] == "." and token > 0 and is_abbreviation(tokens.words[token - 1], language)
+
+
 def _kind(tokens: Tokens, start: int, end: int, protected: bytearray, language: Language) -> str:
     words, lists = tokens.words, language.words
     first = next((token for token in range(start, end) if tokens.is_word(token)), start)

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from pyserini_compneg.decompose.exclusions import Exclusion
 from pyserini_compneg.decompose.language import Language
-from pyserini_compneg.decompose.sentences import Sentence
+from pyserini_compneg.decompose.sentences import Sentence, ends_word
 from pyserini_compneg.decompose.tokens import Tokens
-from pyserini_compneg.decompose.trimming import trim_wanted
 
 _MOST_COURTEOUS = 12
 """Tokens of a sentence that asks for nothing."""
@@ -67,3 +66,26 @@ def _is_courtesy(tokens: Tokens, gap: tuple[int, int, bool], language: Language)
         return False
     words = (tokens.words[token] for token in range(gap[0], gap[1]) if tokens.is_word(token))
     return " ".join(words) in language.courtesies
+
+
+def trim_wanted(
+    tokens: Tokens, start: int, end: int, opens: bool, protected: bytearray, language: Language
+) -> tuple[int, int]:
+    """Drops the frame of a question, "Can you tell me", what led to a cue, ", but please", and signs.
+
+    A part of nothing else becomes empty. One that opens no sentence has no frame.
+
+    >>> from pyserini_compneg.decompose.language import load_language
+    >>> from pyserini_compneg.decompose.tokens import tokenise
+    >>> tokens = tokenise("What other films has Jodie Foster made, but please")
+    >>> trim_wanted(tokens, 0, 10, True, bytearray(10), load_language())
+    (2, 7)
+    """
+    first, connectors = language.words["frame" if opens else "conjunction"], language.words["connector"]
+    while start < end and not protected[start] and (tokens.words[start] in first or not tokens.is_word(start)):
+        start += 1
+    while end > start and not protected[end - 1]:
+        if tokens.words[end - 1] not in connectors and ends_word(tokens, end - 1, language):
+            break
+        end -= 1
+    return start, end

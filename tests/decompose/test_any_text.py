@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pyserini_compneg.decompose import decompose, load_language
+from pyserini_compneg.decompose import decompose
+from pyserini_compneg.decompose.language import load_language
 from pyserini_compneg.errors import DecompositionError
 from pyserini_compneg.expression import Atom, Difference, Union, leaves
 
@@ -79,11 +80,6 @@ def test_something_is_wanted_and_excluded_words_are_not_among_it(text):
     assert result.reasons or result.expression == Atom(text)
 
 
-@given(TEXTS)
-def test_a_text_has_one_reading(text):
-    assert reading(text) == reading(text)
-
-
 @pytest.mark.parametrize("wanted", ["Norwegian songs", "films about Oslo", "the work of J. Smith"])
 @pytest.mark.parametrize(
     "cue", ["except", "other than", "but not", "without mentioning any details about", "excluding"]
@@ -112,55 +108,23 @@ def steps(text):
     return taken
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        *(
-            "not ",
-            "films except ",
-            "without mentioning ",
-            "(",
-            "(not ",
-            ") ",
-            '" ',
-            "' ",
-            "or ",
-            "a or b ",
-            ", ",
-            "no. ",
-        ),
-        *(
-            "what, who ",
-            "besides X, ",
-            "besides X or Y and ",
-            "that are also both ",
-            "both a and b ",
-            "non-",
-            "and also ",
-        ),
-        *("Who (besides X) ", "other than Oslo to ", "x", "İ", "in addition to ", "but please do not "),
-        *(
-            "which aren't ",
-            "save ",
-            "leave x ",
-            "aside, ",
-            "x aside, ",
-            "x are not relevant ",
-            "but x are not relevant. ",
-            "[; not ",
-        ),
-    ],
-)
+REPEATED = """\
+not |films except |without mentioning |(|(not |) |" |' |or |a or b |, |no. |what, who |besides X, |besides X or Y and |
+that are also both |both a and b |non-|and also |Who (besides X) |other than Oslo to |x|İ|in addition to |
+but please do not |which aren't |save |leave x |aside, |x aside, |x are not relevant |
+but x are not relevant. |[; not """
+
+
+@pytest.mark.parametrize("piece", REPEATED.replace("\n", "").split("|"))
 def test_the_steps_grow_no_faster_than_the_text(piece):
     prefix = "what films "
     few, many = (steps(prefix + piece * (length // len(piece))) for length in (2_500, 10_000))
     assert many < 4.8 * few + 2_000
 
 
-@pytest.mark.parametrize("length", [10_000, 100_000])
-def test_long_texts(length):
-    names = ", ".join(f"Name{number}" for number in range(length // 9))
+def test_a_long_text():
+    names = ", ".join(f"Name{number}" for number in range(10_000))
     result = decompose(f"all people except {names} and Ada")
     assert isinstance(result.expression.right, Union)
-    assert len(result.parts) == length // 9 + 2
+    assert len(result.parts) == 10_002
     assert re.fullmatch(r"Name\d+", result.parts[1].text)

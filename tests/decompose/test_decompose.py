@@ -207,16 +207,10 @@ def test_the_parts_say_where_their_words_stand():
     ("text", "message"),
     [
         ("", "the text is blank, got ''; give words to search for"),
-        ("  \n", "the text is blank, got '  \\n'; give words to search for"),
         (
             "not dogs",
             "'not dogs' says only what it does not ask for, after 'not'; say what is wanted too, or search the text as "
             "it is",
-        ),
-        (
-            "excluding cats",
-            "'excluding cats' says only what it does not ask for, after 'excluding'; say what is wanted too, or search "
-            "the text as it is",
         ),
         (
             "please do not mention " + "x" * 99,

@@ -1,6 +1,5 @@
 """Real questions, claims and queries: what excludes nothing stays whole, and templates are read as what they mean."""
 
-import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -10,29 +9,21 @@ import pytest
 from pyserini_compneg.datasets.topics import read_topics
 from pyserini_compneg.decompose import decompose
 from pyserini_compneg.expression import Atom, Difference, from_marks
-from pyserini_compneg.files import iter_lines
-from pyserini_compneg.json_objects import parse_json_object
+from pyserini_compneg.files import iter_jsonl
 
-READINGS = [
-    json.loads(line) for line in (Path(__file__).parent / "data" / "readings.jsonl").read_text("utf-8").splitlines()
-]
-
-
-def json_lines(path):
-    return [parse_json_object(line, str(path)) for _, line in iter_lines(path)]
+READINGS = [record for _, record in iter_jsonl(Path(__file__).parent / "data" / "readings.jsonl")]
 
 
 def scifact(folder):
-    return {record["_id"]: record["text"] for record in json_lines(folder / "scifact" / "queries.jsonl")}
+    return {record["_id"]: record["text"] for _, record in iter_jsonl(folder / "scifact" / "queries.jsonl")}
 
 
 def pairs(folder):
-    records = json_lines(folder / "pairs" / "train.jsonl.gz")
-    return {str(number): record["query"] for number, record in enumerate(records, 1)}
+    return {str(number): record["query"] for number, record in iter_jsonl(folder / "pairs" / "train.jsonl.gz")}
 
 
 def nevir(folder):
-    records = json_lines(folder / "nevir" / "dev.jsonl")
+    records = [record for _, record in iter_jsonl(folder / "nevir" / "dev.jsonl")]
     return {f"{record['id']}:{question}": record[question] for record in records for question in ("q1", "q2")}
 
 
@@ -81,7 +72,7 @@ def operands(expression):
 @pytest.mark.parametrize("split", ["dev", "train"])
 def test_plain_filmsets_queries_mean_what_their_marks_say(shared_data, split):
     right, total = Counter(), Counter()
-    for record in json_lines(shared_data / "filmsets" / f"{split}.jsonl"):
+    for _, record in iter_jsonl(shared_data / "filmsets" / f"{split}.jsonl"):
         template = record["metadata"]["template"]
         total[template] += 1
         marked = from_marks(record["original_query"])

@@ -6,8 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from pyserini_compneg.compose import DIFFERENCES
-from pyserini_compneg.decompose import decompose, load_language
-from pyserini_compneg.decompose.language import ENGLISH
+from pyserini_compneg.decompose import decompose
 from pyserini_compneg.expression import format_expression
 from pyserini_compneg.search.display import decomposition_lines
 
@@ -50,11 +49,3 @@ def test_the_stages_are_the_modules():
     put_together = (ROOT / "pyserini_compneg" / "decompose" / "decomposing.py").read_text(encoding="utf-8")
     called = set(re.findall(r"^from pyserini_compneg\.decompose\.(\w+) import", put_together, re.MULTILINE))
     assert called - {"decomposition", "language"} <= {*named}
-
-
-def test_a_language_of_ones_own(tmp_path):
-    path = tmp_path / "my.toml"
-    path.write_text(ENGLISH.read_text(encoding="utf-8").replace('"save for"', '"save for", "sauf"'), encoding="utf-8")
-    assert decompose("films sauf Ran").reasons == ()
-    result = decompose("films sauf Ran", load_language(path))
-    assert format_expression(result.expression) == "films NOT Ran"
