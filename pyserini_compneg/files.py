@@ -1,7 +1,7 @@
 """Reading and writing text files: plain or gzip, with one-line errors that name the path and the line.
 
-Everything that this package reads line by line comes through :func:`iter_lines` or :func:`iter_jsonl`, and everything
-that it writes goes through :func:`atomic_writer`, so that an interrupted command never leaves half a result.
+Everything that this package reads line by line comes through :func:`iter_lines` or :func:`iter_jsonl`. Everything that
+it writes goes through :func:`atomic_writer`, so that an interrupted command never leaves half a result.
 """
 
 from __future__ import annotations
@@ -24,23 +24,28 @@ from pyserini_compneg.errors import CollectionError, CompNegError, OutputError
 from pyserini_compneg.json_objects import parse_json_object
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_PACKED = re.compile(
+_COMPRESSED = re.compile(
     rb"(?P<gzip>\x1f\x8b)|(?P<zip>PK\x03\x04)|(?P<zstd>\x28\xb5\x2f\xfd)|(?P<bzip2>BZh[1-9]1AY&SY)|(?P<xz>\xfd7zXZ\0)"
 )
 _BLOCK_BYTES = 1 << 20
-_ELSEWHERE = "choose another place with --output"
+_REMEDY = "choose another place with --output"
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def source_name(path: str | Path) -> str:
-    """How messages call an input: its path, or ``stdin`` for ``-``."""
+    """The name of an input in messages: its path, or ``stdin`` for ``-``."""
     return "stdin" if str(path) == "-" else str(path)
+
+
+def reason_of(error: OSError) -> str:
+    """Why the operating system refused something, in lower case: ``permission denied``."""
+    return (error.strerror or str(error)).lower()
 
 
 def iter_lines(path: str | Path, error: type[CompNegError] = CollectionError) -> Iterator[tuple[int, str]]:
     """The lines that hold more than white space, each with its number from 1 and without its line end.
 
-    A line ends at a line feed and nowhere else: U+2028 and its kin are text.
+    A line ends at a line feed and nowhere else: U+2028 and similar characters are text.
 
     Raises:
         CompNegError: Of the class ``error``; the message starts with ``path:line``.
@@ -57,7 +62,7 @@ def decoded_line(line: bytes, source: str, error: type[CompNegError] = Collectio
     """The text of a line, without its end.
 
     Raises:
-        CompNegError: Of the class ``error``, for what is no UTF-8 text; the message starts with ``source``.
+        CompNegError: Of the class ``error``, for a line that is no UTF-8 text; the message starts with ``source``.
     """
     try:
         text = line.rstrip(b"\r\n").decode()
@@ -69,7 +74,7 @@ def decoded_line(line: bytes, source: str, error: type[CompNegError] = Collectio
 
 
 def iter_blocks(path: str | Path, error: type[CompNegError] = CollectionError) -> Iterator[tuple[int, bytes]]:
-    """Whole lines in blocks of about a megabyte, unpacked, each with the number of its first line, from 1.
+    """Whole lines in blocks of about a megabyte, decompressed, each with the number of its first line, from 1.
 
     The last block may end without a line feed. A byte order mark at the start of the file is left out.
 
@@ -77,27 +82,28 @@ def iter_blocks(path: str | Path, error: type[CompNegError] = CollectionError) -
         CompNegError: Of the class ``error``; the message starts with ``path``.
     """
     name = source_name(path)
-    number, rest = 1, bytearray()
+    number, unfinished = 1, bytearray()
     with _open_bytes(path, error) as data:
         try:
             while chunk := data.read(_BLOCK_BYTES):
-                if number == 1 and not rest:
-                    _refuse_packed(chunk, name, error)
-                end = len(rest) + chunk.rfind(b"\n") + 1
-                rest += chunk
-                if end > len(rest) - len(chunk):
-                    block = bytes(rest[:end])
-                    del rest[:end]
-                    yield number, block.removeprefix(codecs.BOM_UTF8) if number == 1 else block
+                if number == 1 and not unfinished:
+                    _refuse_compressed(chunk, name, error)
+                    chunk = chunk.removeprefix(codecs.BOM_UTF8)
+                before, feed, after = chunk.rpartition(b"\n")
+                if feed:
+                    block = bytes(unfinished) + before + feed
+                    yield number, block
                     number += block.count(b"\n")
+                    unfinished.clear()
+                unfinished += after
         except (EOFError, zlib.error, gzip.BadGzipFile) as cause:
-            raise error(f"{name}:{number + rest.count(10)}: broken gzip data: {cause}") from None
+            raise error(f"{name}:{number + unfinished.count(10)}: broken gzip data: {cause}") from None
         except OSError as cause:
-            raise error(f"{name}: cannot be read: {(cause.strerror or str(cause)).lower()}") from None
-    if number == 1 and b"\r" in rest.strip():
+            raise error(f"{name}: cannot be read: {reason_of(cause)}") from None
+    if number == 1 and b"\r" in unfinished.strip():
         raise error(f"{name}:1: lines end in carriage returns alone; convert them to line feeds")
-    if rest:
-        yield number, bytes(rest).removeprefix(codecs.BOM_UTF8) if number == 1 else bytes(rest)
+    if unfinished:
+        yield number, bytes(unfinished)
 
 
 def iter_jsonl(path: str | Path, error: type[CompNegError] = CollectionError) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -111,19 +117,19 @@ def iter_jsonl(path: str | Path, error: type[CompNegError] = CollectionError) ->
 
 
 @contextmanager
-def atomic_writer(path: str | Path | None, remedy: str = _ELSEWHERE) -> Iterator[TextIO]:
+def atomic_writer(path: str | Path | None, remedy: str = _REMEDY) -> Iterator[TextIO]:
     """A text handle whose file appears complete or not at all.
 
-    The text goes to a temporary file in the same folder, opened on entry so that an unwritable place is known before
-    the work starts; it takes the final name on a clean exit and is removed on any exception. An existing file is
-    kept until then. A device or a pipe, such as ``/dev/null``, is written directly.
+    The text goes to a temporary file in the same folder. This is opened on entry, so that an unwritable folder is known
+    before the work starts. On a clean exit it takes the final name; on any exception it is removed. Until then an
+    existing file stays as it is. A device or a pipe, such as ``/dev/null``, is written directly.
 
     Args:
         path: The file; ``None`` or ``-`` is standard output.
-        remedy: What the message tells the user to do where the place cannot be written.
+        remedy: What the message advises if the file cannot be written.
 
     Raises:
-        OutputError: The place cannot be written, or the disk is full.
+        OutputError: The file cannot be written, or the disk is full.
     """
     if path is None or str(path) == "-":
         with _standard_output():
@@ -136,7 +142,7 @@ def atomic_writer(path: str | Path | None, remedy: str = _ELSEWHERE) -> Iterator
     try:
         handle = open(written, "w" if direct else "x", encoding="utf-8", newline="\n")  # noqa: SIM115
     except OSError as cause:
-        raise _unwritable(path, cause, remedy) from None
+        raise OutputError(f"{path}: cannot be written: {reason_of(cause)}; {remedy}") from None
     try:
         with handle:
             yield handle
@@ -149,7 +155,7 @@ def atomic_writer(path: str | Path | None, remedy: str = _ELSEWHERE) -> Iterator
         if not direct:
             written.unlink(missing_ok=True)
         if isinstance(cause, OSError) and cause.errno in _DISK_FULL:
-            raise _unwritable(path, cause, remedy) from None
+            raise OutputError(f"{path}: cannot be written: {reason_of(cause)}; {remedy}") from None
         raise
 
 
@@ -160,17 +166,17 @@ def _standard_output() -> Iterator[None]:
         sys.stdout.flush()
     except OSError as cause:
         if cause.errno in _DISK_FULL:
-            raise OutputError(f"standard output: {(cause.strerror or str(cause)).lower()}") from None
+            raise OutputError(f"standard output: {reason_of(cause)}") from None
         raise
 
 
-def keep_inputs(output: str | Path | None, *inputs: str | Path, remedy: str = _ELSEWHERE) -> None:
+def keep_inputs(output: str | Path | None, *inputs: str | Path, remedy: str = _REMEDY) -> None:
     """Makes sure that an output does not replace what it is made from.
 
     Args:
         output: The file to write; ``None`` or ``-`` is standard output.
         inputs: Files, and folders, in which nothing may be written.
-        remedy: What the message tells the user to do.
+        remedy: What the message advises.
 
     Raises:
         OutputError: The output is one of the inputs, or in one.
@@ -183,25 +189,20 @@ def keep_inputs(output: str | Path | None, *inputs: str | Path, remedy: str = _E
 
 
 def _check_target(target: Path, path: str | Path) -> None:
-    """Says in our words what ``open`` would say of the temporary file, whose name means nothing to the user."""
+    """Says of the file what ``open`` would say of the temporary file, whose name means nothing to the user."""
     if target.is_dir():
         raise OutputError(f"{path}: cannot be written: it is a folder; name a file in it")
     if not target.parent.is_dir():
         raise OutputError(f"{path}: cannot be written: there is no folder {target.parent}; create it first")
 
 
-def _unwritable(path: str | Path, cause: OSError, remedy: str) -> OutputError:
-    reason = (cause.strerror or str(cause)).lower()
-    return OutputError(f"{path}: cannot be written: {reason}; {remedy}")
-
-
 @contextmanager
 def _open_bytes(path: str | Path, error: type[CompNegError]) -> Iterator[BinaryIO]:
-    """The unpacked bytes of a file or of standard input, which is not closed."""
+    """The decompressed bytes of a file or of standard input, which is not closed."""
     if str(path) == "-" and sys.stdin is None:
         raise error("stdin: it is closed")
     if str(path) == "-":
-        yield _unpacked(sys.stdin.buffer)
+        yield _decompressed(sys.stdin.buffer)
         return
     try:
         raw = open(path, "rb")  # noqa: SIM115
@@ -210,23 +211,23 @@ def _open_bytes(path: str | Path, error: type[CompNegError]) -> Iterator[BinaryI
     except IsADirectoryError:
         raise error(f"{path}: a folder, expected a file") from None
     except OSError as cause:
-        raise error(f"{path}: cannot be read: {(cause.strerror or str(cause)).lower()}") from None
+        raise error(f"{path}: cannot be read: {reason_of(cause)}") from None
     with raw:
-        yield _unpacked(raw)
+        yield _decompressed(raw)
 
 
-def _unpacked(raw: Any) -> Any:
-    """``raw``, through gzip when its first bytes say so; a file's name may lie and a pipe has none."""
-    packed = raw.peek(len(_GZIP_MAGIC))[: len(_GZIP_MAGIC)] == _GZIP_MAGIC
-    return gzip.GzipFile(fileobj=raw) if packed else raw
+def _decompressed(raw: Any) -> Any:
+    """``raw``, through gzip if its first bytes say so: a file's name may be wrong, and a pipe has none."""
+    compressed = raw.peek(len(_GZIP_MAGIC))[: len(_GZIP_MAGIC)] == _GZIP_MAGIC
+    return gzip.GzipFile(fileobj=raw) if compressed else raw
 
 
-def _refuse_packed(start: bytes, name: str, error: type[CompNegError]) -> None:
-    """Names the compression of what is still compressed, be it after :func:`_unpacked`."""
-    if found := _PACKED.match(start):
-        if found.lastgroup == "gzip":
+def _refuse_compressed(start: bytes, name: str, error: type[CompNegError]) -> None:
+    """Names the compression of data that is still compressed after :func:`_decompressed`."""
+    if match := _COMPRESSED.match(start):
+        if match.lastgroup == "gzip":
             raise error(f"{name}: compressed twice with gzip; unpack it once")
-        raise error(f"{name}: compressed as {found.lastgroup}, which is not read; unpack it, or compress it with gzip")
+        raise error(f"{name}: compressed as {match.lastgroup}, which is not read; unpack it, or compress it with gzip")
 
 
 def slug(text: str) -> str:

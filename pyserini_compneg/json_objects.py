@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from typing import Any
 
 from pyserini_compneg.errors import CollectionError, CompNegError
@@ -16,11 +15,11 @@ class _RepeatedKey(ValueError):
 def parse_json_object(
     text: str, source: str, error: type[CompNegError] = CollectionError, repeated_keys: bool = False
 ) -> dict[str, Any]:
-    """Parses one JSON object; refuses NaN, the infinities and unpaired surrogates, which no JSON reader must take.
+    """Parses one JSON object; refuses NaN, the infinities and halves of surrogate pairs, which are not JSON.
 
     Args:
         text: The JSON.
-        source: Where it stands, for the message.
+        source: Where it was read, for the message.
         error: What to raise.
         repeated_keys: Take an object that has a key twice, and the last of its values.
 
@@ -49,8 +48,7 @@ def parse_json_list(text: str, source: str, error: type[CompNegError] = Collecti
         error: What to raise.
 
     Raises:
-        CompNegError: Of the class ``error``; the message starts with ``source``, and with ``source:line`` where a line
-            is at fault.
+        CompNegError: Of the class ``error``; the message starts with ``source``, or with ``source:line``.
 
     >>> parse_json_list('["a bird", "a bat"]', "corpus.json")
     ['a bird', 'a bat']
@@ -70,12 +68,12 @@ def _parse(
         line = f":{cause.lineno}" if many_lines else ""
         raise error(f"{source}{line}: not valid JSON: {cause.msg} at column {cause.colno}") from None
     except RecursionError:
-        raise error(f"{source}: not valid JSON: brackets within brackets beyond all bounds") from None
+        raise error(f"{source}: not valid JSON: too many brackets within brackets") from None
     except _RepeatedKey as cause:
         raise error(f"{source}: the key {cause} is given twice") from None
     except ValueError as cause:
-        said = "a number of thousands of digits" if "set_int_max_str_digits" in str(cause) else cause
-        raise error(f"{source}: not valid JSON: {said}") from None
+        message = "a number of thousands of digits" if "set_int_max_str_digits" in str(cause) else cause
+        raise error(f"{source}: not valid JSON: {message}") from None
     if "\\ud" in text or "\\uD" in text:
         try:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
@@ -91,6 +89,6 @@ def _refuse_constant(constant: str) -> None:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        (key, _), *_ = Counter(key for key, _ in pairs).most_common(1)
-        raise _RepeatedKey(repr(key))
+        keys = [key for key, _ in pairs]
+        raise _RepeatedKey(repr(max(keys, key=keys.count)))
     return value

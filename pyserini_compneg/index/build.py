@@ -1,4 +1,4 @@
-"""From a collection to an index: reads, encodes where there are only texts, and goes on where a kill ended it."""
+"""From the files of a collection to an index: reads them, encodes texts, and continues a build that was killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyserini_compneg.datasets.collection import (
 from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder
 from pyserini_compneg.encode.bm25 import term_counts
 from pyserini_compneg.errors import CollectionError, EncodingError
-from pyserini_compneg.index.building import check_target, unfinished_plan
+from pyserini_compneg.index.index_folder import check_target, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer, OnError
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
 from pyserini_compneg.lucene import Manifest
@@ -27,11 +27,11 @@ from pyserini_compneg.models import ModelOptions
 from pyserini_compneg.progress import progress
 
 CHECKPOINT_SECONDS = 30.0
-"""A kill costs at most the work of this time; a checkpoint itself takes well below a second."""
+"""A kill costs at most this much work. A checkpoint itself takes well below a second."""
 
 
 class WriteOptions(TypedDict, total=False):
-    """What :class:`ImpactIndexer` is told, and means, besides."""
+    """The options that :func:`build_index` hands to :class:`ImpactIndexer`."""
 
     signed: bool
     pair_terms: int
@@ -53,18 +53,18 @@ def build_index(
     on_error: OnError = "stop",
     **options: Unpack[WriteOptions],
 ) -> Manifest:
-    """Builds an impact index of a collection; it appears complete, under its name, or not at all.
+    """Builds an impact index of a collection. It appears under its name when it is complete, or not at all.
 
     Args:
         collection: A JSON Lines file, plain or gzip, or a folder of them, read in the order of their names.
         index: The folder to make.
-        encoder: ``bm25``, or a model, as a folder or as a name of the Hugging Face hub, encodes the documents' texts.
-            Where documents bring vectors, it is the name of what made them, and only goes into the manifest.
+        encoder: What encodes the documents' texts: ``bm25``, or a model (a folder, or a name of the Hugging Face hub).
+            If documents bring vectors, it is the name of what made them, and only goes into the manifest.
         impact_scale: Impact = round(weight * impact_scale). By default 256 for BM25, 51.2 for models, as in Pyserini,
             and 1 for vectors that documents bring, whose weights must then be whole numbers.
         model_options: How the model is run; None for the defaults.
-        resume: Go on with a build of the same collection that was killed, if there is one.
-        on_error: ``stop`` at a bad document, or ``skip`` it; of documents with the same id, all but the first are bad.
+        resume: Continue a build of the same collection that was killed, if there is one.
+        on_error: ``stop`` at a bad document, or ``skip`` it. Of documents with the same id, all but the first are bad.
         **options: See :class:`ImpactIndexer`.
 
     Returns:
@@ -73,26 +73,17 @@ def build_index(
     Raises:
         CollectionError: A bad document, an id given twice, or no document with a term at all.
         EncodingError: An option out of range, or a model that cannot be used.
-        DownloadError: A model that cannot be had from the hub.
+        DownloadError: A model that cannot be downloaded from the hub.
         OutputError: The folder exists and ``overwrite`` is not set, or cannot be written.
     """
     files = collection_files(collection)
-    place = Path(os.path.realpath(index))
-    if inside := next((file for file in files if file.resolve().is_relative_to(place)), None):
-        raise CollectionError(f"{inside}: lies in the folder of the index, {index}; give another --index")
-    check_target(place, options.get("overwrite", False))  # before the collection is read
+    target = Path(os.path.realpath(index))
+    if inside := next((file for file in files if file.resolve().is_relative_to(target)), None):
+        raise CollectionError(f"{inside}: is in the folder of the index, {index}; give another --index")
+    check_target(target, options.get("overwrite", False))  # before the collection is read
     if encoder != BM25 and Path(encoder).is_dir():
         encoder = os.path.realpath(encoder)  # so that searches find it from other folders
-    source: Source
-    brings_vectors = None if encoder == BM25 else has_vectors(files)
-    if brings_vectors is False:
-        source = TextSource(_model_encoder(encoder, model_options))
-    elif model_options is not None and (brings_vectors or encoder == BM25):
-        raise EncodingError(f"{encoder}: no model is run, so options of one, such as --precision, have no use")
-    elif encoder == BM25:
-        source = TextSource(Bm25DocumentEncoder(_average_length(files, index, resume, on_error)))
-    else:
-        source = VectorSource(files, encoder)
+    source = _source(files, index, encoder, model_options, resume, on_error)
     options["signed"] = options.get("signed", False) or source.signed
     with _CollectionIndexer(
         collection,
@@ -111,8 +102,26 @@ def build_index(
     return indexer.manifest
 
 
+def _source(
+    files: Sequence[Path],
+    index: str | Path,
+    encoder: str,
+    model_options: ModelOptions | None,
+    resume: bool,
+    on_error: OnError,
+) -> Source:
+    brings_vectors = None if encoder == BM25 else has_vectors(files)
+    if brings_vectors is False:
+        return TextSource(_model_encoder(encoder, model_options))
+    if model_options is not None and (brings_vectors or encoder == BM25):
+        raise EncodingError(f"{encoder}: no model is run, so options of one, such as --precision, have no use")
+    if encoder == BM25:
+        return TextSource(Bm25DocumentEncoder(_average_length(files, index, resume, on_error)))
+    return VectorSource(files, encoder)
+
+
 class _CollectionIndexer(ImpactIndexer):
-    """An indexer of files, which knows where everything stands."""
+    """An indexer of files, which knows the file and the line of every document."""
 
     def __init__(
         self, collection: str | Path, files: Sequence[Path], source: Source, *arguments: Any, **options: Any
@@ -133,17 +142,17 @@ class _CollectionIndexer(ImpactIndexer):
                     self.checkpoint(block.end)
                     saved = time.monotonic()
         if self.position:
-            self.checkpoint((len(self._files), 1))  # what is left to do can take its time
+            self.checkpoint((len(self._files), 1))  # the search for duplicates can take long
 
     def _add(self, blocks: Iterable[Block]) -> Iterator[Block]:
-        """Encodes and adds blocks; yields each when it is in the hands of the indexer."""
+        """Encodes and adds blocks; yields each when the indexer has it."""
         for block, lines, problems in self._source.encoded(blocks):
             self._report(problems)
             self.add_lines(lines, block.name, block.first_line, block.lines)
             yield block
 
-    def _settle_duplicates(self) -> None:
-        """Refuses an id given twice, or keeps its first document; reads the collection again for the places."""
+    def _check_duplicates(self) -> None:
+        """Refuses an id given twice, or keeps its first document; reads the collection again to find the lines."""
         duplicates = self._writer.duplicate_ids() if self._skip else self._writer.duplicate_ids(1)
         if not duplicates:
             return
@@ -155,11 +164,11 @@ class _CollectionIndexer(ImpactIndexer):
             lines = block.lines.split(b"\n")
             kept = [b""] * len(lines)
             for number, docid in self._writer.find(self._source.identified(block), duplicates):
-                place = f"{block.name}:{block.first_line + number}"
+                position = f"{block.name}:{block.first_line + number}"
                 if docid in first:
-                    self._report([f"{place}: document id {docid!r} was given at {first[docid]} already"])
+                    self._report([f"{position}: document id {docid!r} was given at {first[docid]} already"])
                 else:
-                    first[docid] = place
+                    first[docid] = position
                     kept[number] = lines[number]
             if self._skip and any(kept):
                 again.append(block._replace(lines=b"\n".join(kept)))
@@ -167,7 +176,9 @@ class _CollectionIndexer(ImpactIndexer):
             pass
         self.drain()
         if lost := [docid for docid in duplicates if not self._skip or docid not in first]:
-            raise CollectionError(f"{self._name}: document id {lost[0]!r} is given twice, but not now: it has changed")
+            raise CollectionError(
+                f"{self._name}: document id {lost[0]!r} was given twice and is not any more; the collection has changed"
+            )
 
 
 def _model_encoder(name: str, options: ModelOptions | None) -> DocumentEncoder:
@@ -177,18 +188,18 @@ def _model_encoder(name: str, options: ModelOptions | None) -> DocumentEncoder:
 
 
 def _average_length(files: Sequence[Path], index: str | Path, resume: bool, on_error: OnError) -> float:
-    """Terms a document; known already where a build of these files is gone on with."""
+    """The mean number of terms of a document; if a build of these files is continued, it is known already."""
     plan = unfinished_plan(index) if resume else None
     if plan and plan["encoder"] == BM25 and plan["sources"] == fingerprint(files):
         return float(plan["settings"]["average_length"])
     terms = documents = 0
     with progress(None, None, " docs", "counting terms") as bar:
         for block in iter_collection_blocks(files):
-            found, problems = text_documents(block)
+            documents_read, problems = text_documents(block)
             if problems and on_error == "stop":
                 raise CollectionError(problems[0])
-            counts = term_counts([document.text or "" for document in found.values()])
+            counts = term_counts([document.text or "" for document in documents_read.values()])
             terms += sum(counts)
             documents += sum(count > 0 for count in counts)
-            bar.update(len(found))
+            bar.update(len(documents_read))
     return terms / documents if documents else 1.0

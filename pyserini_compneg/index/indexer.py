@@ -1,4 +1,4 @@
-"""The impact indexer: documents' vectors in, a Lucene index that is complete or not there."""
+"""An indexer for programs: it takes documents' vectors, and makes an index that is complete or not there."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
 from pyserini_compneg.errors import CollectionError, EncodingError
-from pyserini_compneg.index.building import SKIPPED_LOG, build_folder, keep
+from pyserini_compneg.index.index_folder import SKIPPED_LOG, keep_unfinished, new_index_folder
 from pyserini_compneg.lucene import LARGEST_IMPACT, ImpactWriter, Manifest, java_class
 
 MOST_PAIR_TERMS = 256
-"""32,640 pairs a document."""
+"""So many terms have 32,640 pairs."""
 
 OnError = Literal["stop", "skip"]
 
@@ -27,13 +27,13 @@ _logger = logging.getLogger(__name__)
 
 
 class ImpactIndexer:
-    """Builds an impact index that stock Anserini and Pyserini read too. Use it as a context manager.
+    """Builds an impact index that stock Anserini and Pyserini can read, too. Use it as a context manager.
 
-    The index appears under its name, complete, when the context is left, or not at all; one that was there before
-    stays until then. The impacts are written as term frequencies directly, where Anserini repeats tokens.
+    When the context is left the index appears under its name, complete, or not at all. Until then an older index stays
+    as it is. The impacts are written as term frequencies directly, where Anserini repeats tokens.
 
     Args:
-        index: The folder to make.
+        index: The folder of the index to make.
         encoder: The name of the model that makes the vectors, for the manifest.
         settings: What else the encoder depends on, for the manifest.
         impact_scale: Impact = round(weight * impact_scale), half to even, at least 0 and at most ``LARGEST_IMPACT``;
@@ -41,22 +41,22 @@ class ImpactIndexer:
         signed: Take negative weights, each as an impact of the complement term ``¬t``.
         pair_terms: Write Combined Pseudo-Terms: the pairs ``a∩b`` of each document's so many heaviest terms, with
             impact √(dᵢ·dⱼ) (Krasakis et al., Eq. 7); 0 for none.
-        threads: Threads that parse and index; by default one a processor, and at most four a processor.
-        store_raw: Keep each document's source, to be shown with its hit.
+        threads: Threads that parse and index: by default as many as processors, at most four times as many.
+        store_raw: Keep each document's source, which is shown with its hit.
         store_docvectors: Keep each document's terms and impacts as a term vector.
         optimize: Merge the index into one segment.
         overwrite: Replace an index that is there already.
-        resume: Go on with a build that was killed, from its last :meth:`checkpoint`.
-        on_error: ``stop`` at a bad document, or ``skip`` it; then it is listed in the index's ``SKIPPED_LOG``.
-        sources: What the vectors are made of, anything that JSON can hold; to go on, it must be the same.
+        resume: Continue a build that was killed, from its last :meth:`checkpoint`.
+        on_error: ``stop`` at a bad document, or ``skip`` it and list it in the index's ``SKIPPED_LOG``.
+        sources: What the vectors are made of, in JSON; a build can only be continued with the same.
 
     Attributes:
-        position: What the last checkpoint was given, be it of the build that is gone on with; None before any.
-        skipped: Documents that were skipped.
+        position: What the last checkpoint was given, also that of a build that is continued; None before any.
+        skipped: The number of documents that were skipped.
 
     Raises:
-        OutputError: On entry, that the folder exists and ``overwrite`` is not set; anywhere, that it cannot be written.
-        CollectionError: On a clean exit, an id that two documents have, or no document with a term.
+        OutputError: The folder exists and ``overwrite`` is not set (on entry), or it cannot be written.
+        CollectionError: Two documents have the same id, or no document has a term (on a clean exit).
         EncodingError: An encoder without a name, an impact scale or a number of pair terms out of range.
 
     Example:
@@ -107,11 +107,12 @@ class ImpactIndexer:
         self.position: Any = None
 
     def __enter__(self) -> Self:
-        """Makes the place to build in, or goes on with an unfinished build."""
+        """Makes the folder to build in, or continues an unfinished build."""
         written = {name: getattr(self._manifest, name) for name in ("impact_scale", "signed", "pair_terms")}
         self._plan = asdict(self._manifest) | self._store | {"sources": self._sources}
         with ExitStack() as stack:
-            self._folder = stack.enter_context(build_folder(self._target, self._plan, self._overwrite, self._resume))
+            folder = new_index_folder(self._target, self._plan, self._overwrite, self._resume)
+            self._folder = stack.enter_context(folder)
             self._writer = stack.enter_context(
                 ImpactWriter(
                     self._folder,
@@ -132,7 +133,7 @@ class ImpactIndexer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Completes the index and puts it in place; on an exception, leaves things as they were."""
+        """Completes the index and gives it its name; on an exception, leaves everything as it was."""
         if error is not None:
             self._stack.__exit__(kind, error, traceback)
             return
@@ -172,17 +173,17 @@ class ImpactIndexer:
         self._report(self._writer.add_lines(lines, file, first_line, sources))
 
     def checkpoint(self, position: Any) -> None:
-        """Makes durable what was added so far, to be gone on with should the process be killed.
+        """Makes durable what was added so far, so that the build can be continued after a kill.
 
         Args:
-            position: Where to go on, in JSON; it comes back as the attribute of this name.
+            position: Where to continue, in JSON; it comes back as the attribute of this name.
         """
         self.drain()
         self._log.flush()
         os.fsync(self._log.fileno())
         state = {"position": position, "skipped": self.skipped, "log_bytes": self._log.tell()}
         self._writer.commit(json.dumps(state))
-        keep(self._folder, self._plan)
+        keep_unfinished(self._folder, self._plan)
         self.position = position
 
     def drain(self) -> None:
@@ -195,7 +196,7 @@ class ImpactIndexer:
         self._report(self._writer.drain())
 
     def _flush(self) -> None:
-        """Hands what :meth:`add` has collected to the threads."""
+        """Hands the documents that :meth:`add` has collected to the threads."""
         if self._added:
             lines, sources = ("\n".join(texts).encode(errors="replace") for texts in zip(*self._added, strict=True))
             first, self._added_before = self._added_before + 1, self._added_before + len(self._added)
@@ -209,20 +210,20 @@ class ImpactIndexer:
         return int(state.get("log_bytes", 0))
 
     def _report(self, problems: Sequence[str]) -> None:
-        """Takes note of documents that could not be indexed, each as ``file:line: what is wrong``."""
+        """Takes the problems of documents, each as ``file:line: what is wrong``: raises the first, or logs them all."""
         if problems and not self._skip:
             raise CollectionError(problems[0])
         self._log.writelines(f"{problem}\n" for problem in problems)
         self.skipped += len(problems)
 
-    def _settle_duplicates(self) -> None:
+    def _check_duplicates(self) -> None:
         """Refuses an id that several documents have."""
         for docid in self._writer.duplicate_ids(1):
             raise CollectionError(f"{self._target}: document id {docid!r} is given twice")
 
     def _finish(self) -> None:
         self.drain()
-        self._settle_duplicates()
+        self._check_duplicates()
         documents, empty = self._writer.counts
         if documents == empty:
             without = f"none of {documents} documents has a term at impact scale {self._manifest.impact_scale:g}"

@@ -7,7 +7,6 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from pyserini_compneg.datasets.collection import Block, SourceDocument, text_documents
 from pyserini_compneg.datasets.vectors_about import VECTORS_FILE, read_about
@@ -15,37 +14,21 @@ from pyserini_compneg.encode import DocumentEncoder
 from pyserini_compneg.errors import CollectionError
 
 
-class Source(Protocol):
-    """Lines with ids and vectors, in the end.
-
-    Attributes:
-        impact_scale: Impact = round(weight * impact_scale), unless the user says otherwise.
-        settings: What the vectors depend on, for the manifest.
-        signed: Whether weights may be negative.
-        most_lines: The lines of a block, at most; None for as many as are read together.
-    """
-
-    impact_scale: float
-    settings: Mapping[str, float | int | str]
-    signed: bool
-    most_lines: int | None
-
-    def encoded(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, bytes, list[str]]]:
-        """Each block, for each of its lines one with an id and a vector or a blank one, and what is wrong."""
-
-    def identified(self, block: Block) -> bytes:
-        """As ``encoded``, but the vectors may be empty, and the problems are known."""
-
-
 class VectorSource:
-    """Lines that bring their vectors; checked where they are indexed.
+    """Lines that bring their vectors; they are checked where they are indexed.
 
     Args:
         files: The files; those of a folder that ``encode`` made say what made them.
-        encoder: The name of what made them.
+        encoder: The name of what made the vectors.
+
+    Attributes:
+        impact_scale: Impact = round(weight * impact_scale), unless the user gives another scale.
+        settings: What the vectors depend on, for the manifest.
+        signed: Whether weights may be negative.
+        most_lines: The most lines of a block; None for no limit.
 
     Raises:
-        CollectionError: It was something else.
+        CollectionError: Something else made them.
     """
 
     most_lines: int | None = None
@@ -60,20 +43,20 @@ class VectorSource:
         self.signed: bool = about.get("signed", False)
 
     def encoded(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, bytes, list[str]]]:
-        """See :class:`Source`."""
+        """Each block, its lines with an id and a vector each, and the problems of the lines that are left blank."""
         for block in blocks:
             yield block, block.lines, []
 
     def identified(self, block: Block) -> bytes:
-        """See :class:`Source`."""
+        """The lines of one block with their ids, as ``encoded`` has them; the vectors may be empty."""
         return block.lines
 
 
 class TextSource:
-    """Lines with texts.
+    """Lines with texts. Attributes and methods are those of :class:`VectorSource`.
 
     Args:
-        encoder: Makes vectors of them.
+        encoder: Makes vectors of the texts.
     """
 
     def __init__(self, encoder: DocumentEncoder) -> None:
@@ -84,7 +67,7 @@ class TextSource:
         self.most_lines = encoder.most_lines
 
     def encoded(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, bytes, list[str]]]:
-        """See :class:`Source`. An encoder may ask for the texts of a block while it works on the one before."""
+        """See :class:`VectorSource`. An encoder may ask for a block's texts while it works on the block before."""
         read: deque[tuple[Block, dict[int, SourceDocument], list[str]]] = deque()
 
         def texts() -> Iterator[list[str]]:
@@ -98,9 +81,12 @@ class TextSource:
             yield block, _lines(block, documents, vectors), problems
 
     def identified(self, block: Block) -> bytes:
-        """See :class:`Source`."""
+        """See :class:`VectorSource`."""
         documents, _ = text_documents(block)
         return _lines(block, documents, [{}] * len(documents))
+
+
+Source = VectorSource | TextSource
 
 
 def _lines(block: Block, documents: Mapping[int, SourceDocument], vectors: Sequence[Mapping[str, float]]) -> bytes:

@@ -10,18 +10,18 @@ from pyserini_compneg.lucene.gate import java_class
 def analyze(texts: Sequence[str]) -> list[list[str]]:
     """The terms of each text, in order and with repetitions, as ``IndexCollection`` would index them.
 
-    But for one thing: Lucene's tokenizer keeps words together that a narrow no-break space joins, as in Mongolian. No
-    term here holds white space, so these are terms of their own.
+    There is one difference: Lucene's tokenizer makes one term of words that a narrow no-break space joins, as in
+    Mongolian. Here no term holds white space, so each word is a term of its own.
 
     Args:
-        texts: Any texts, empty ones included; a NUL character counts as a blank.
+        texts: Any texts; a NUL character counts as a blank.
 
     Returns:
-        One list of terms a text.
+        One list of terms for each text.
     """
     if not texts:
         return []
     joined = "\0".join(text.replace("\0", " ") for text in texts)
-    # half of a surrogate pair is no text and has no term
+    # half of a surrogate pair becomes a question mark, which is no term
     packed = java_class("io.compneg.EnglishAnalysis").analyze(joined.encode("utf-8", "replace"))
     return [terms.split() for terms in bytes(packed.tostring()).decode().split("\0")[:-1]]

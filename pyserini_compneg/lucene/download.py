@@ -1,4 +1,4 @@
-"""Archives from the network: downloaded with a progress bar, gone on with after an interruption, verified, unpacked."""
+"""Archives from the network: downloaded with a progress bar, continued after an interruption, verified, unpacked."""
 
 from __future__ import annotations
 
@@ -14,56 +14,57 @@ from urllib.request import Request, urlopen
 from pyserini_compneg.errors import DownloadError
 from pyserini_compneg.progress import progress
 
-_AGENT = "Mozilla/5.0 (pyserini_compneg)"  # some mirrors turn Python's own away
+_AGENT = "Mozilla/5.0 (pyserini_compneg)"  # some servers refuse Python's own
 _TIMEOUT_S = 60
 _BLOCK_BYTES = 1 << 18
 _ATTEMPTS = 10
 
 
 def fetch(urls: Sequence[str], archive: Path, size: int | None, md5: str, name: str) -> None:
-    """Downloads a file from the first place that has it, whole and unharmed.
+    """Downloads a file from the first URL that has it, and verifies it.
 
-    What an earlier call left in the file is gone on with where the server can, else thrown away. A broken connection
-    is taken up again as long as something arrives.
+    The part that an earlier call left in the file is continued, if the server allows it. A broken connection is opened
+    again as long as something arrives.
 
     Args:
-        urls: Where it is.
-        archive: Where it goes.
+        urls: Where it can be downloaded.
+        archive: The file to write.
         size: Its bytes, if they are known.
         md5: Its checksum, in hexadecimal.
         name: What to call it in the progress bar.
 
     Raises:
-        DownloadError: No place has it; the message says why not, for each.
+        DownloadError: No URL has it; the message gives the reason for each.
     """
     faults = {}
     for url in urls:
         for _ in range(_ATTEMPTS):
-            before = _bytes(archive)
+            before = _length(archive)
             fault = _attempt(url, archive, size, md5, name)
             if fault is None:
                 return
             faults[url] = fault
-            if _is_whole(archive, size):
-                archive.unlink()
+            if size is None or _length(archive) >= size:
+                archive.unlink(missing_ok=True)
                 if before == 0:
-                    break  # not the fault of an earlier part
-            elif _bytes(archive) <= before:
+                    break  # no earlier part is to blame
+            elif _length(archive) <= before:
                 break
-    raise DownloadError("; ".join(f"{url}: {fault}" for url, fault in faults.items()) or "no place is known")
+    raise DownloadError("; ".join(f"{url}: {fault}" for url, fault in faults.items()) or "no URL is known")
 
 
 def unpack(archive: Path, folder: Path) -> Path:
-    """Unpacks a tar file, whatever its compression, and returns the folder in it that holds a Lucene index.
+    """Unpacks a tar file, compressed or not, and returns the folder in it that holds a Lucene index.
 
-    Nothing outside the folder is touched, whatever names and links the file holds; no device, owner or mode is taken.
+    Nothing outside the folder is touched, whatever names and links the file holds. Devices, owners and modes in it are
+    ignored.
 
     Args:
         archive: The file.
-        folder: Where to; what was there before goes.
+        folder: Where to unpack it; what was there before is deleted.
 
     Raises:
-        DownloadError: No tar file, a broken or a hostile one, or not one index in it.
+        DownloadError: This is no tar file, it is broken or hostile, or does not hold exactly one index.
         OSError: The folder cannot be written.
     """
     if not hasattr(tarfile, "data_filter"):
@@ -81,21 +82,21 @@ def unpack(archive: Path, folder: Path) -> Path:
 
 
 def _attempt(url: str, archive: Path, size: int | None, md5: str, name: str) -> str | None:
-    """What is wrong with the file after one more attempt; None when it is all there."""
+    """What is wrong with the file after one more attempt; None if it is whole."""
     try:
-        if size is None or _bytes(archive) != size:
+        if size is None or _length(archive) != size:
             _receive(url, archive, size, name)
     except (OSError, HTTPException, ValueError) as cause:
         return f"{getattr(cause, 'reason', None) or cause}"
-    if not _is_whole(archive, size):
-        return f"expected {size} bytes, got {_bytes(archive)}"
+    if size is not None and _length(archive) < size:
+        return f"expected {size} bytes, got {_length(archive)}"
     with archive.open("rb") as data:
-        found = hashlib.file_digest(data, "md5").hexdigest()
-    return None if found == md5 else f"expected the MD5 {md5}, got {found}"
+        digest = hashlib.file_digest(data, "md5").hexdigest()
+    return None if digest == md5 else f"expected the MD5 {md5}, got {digest}"
 
 
 def _receive(url: str, archive: Path, size: int | None, name: str) -> None:
-    start = _bytes(archive)
+    start = _length(archive)
     headers = {"User-Agent": _AGENT} | ({"Range": f"bytes={start}-"} if start else {})
     with urlopen(Request(url, headers=headers), timeout=_TIMEOUT_S) as answer:
         start = start if answer.status == 206 else 0
@@ -106,9 +107,5 @@ def _receive(url: str, archive: Path, size: int | None, name: str) -> None:
                 bar.update(len(block))
 
 
-def _is_whole(archive: Path, size: int | None) -> bool:
-    return size is None or _bytes(archive) >= size
-
-
-def _bytes(archive: Path) -> int:
+def _length(archive: Path) -> int:
     return archive.stat().st_size if archive.exists() else 0

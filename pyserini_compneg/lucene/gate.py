@@ -1,7 +1,7 @@
-"""The one gate to Java: starts the virtual machine with Anserini and our companion jar, quietly, and hands out classes.
+"""The one gate to Java: starts the virtual machine with Anserini and our companion jar, quietly, and gives its classes.
 
-The machine is configured here before Pyserini can do it, because Pyserini asks for a module that small Java runtimes
-lack and leaves the choice of Java to chance. If Pyserini was first, our jar is added to the machine that is running.
+The machine is configured here, before Pyserini can do it: Pyserini asks for a module that small Java runtimes lack, and
+takes any Java that it finds. If Pyserini was first, our jar is added to the machine that is running.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from pyserini_compneg.lucene.java_home import JavaRuntime, find_java
 
 _VECTOR_MODULE = "jdk.incubator.vector"
 _COLLECTOR = ("-XX:+UseParallelGC", "-XX:MaxNewSize=256m")
-"""For the garbage of indexing, unless the user has chosen a collector: Java does not start with two."""
+"""The garbage collector for indexing. If the user has chosen one it is left out: Java does not start with two."""
 
 _OPTIONS = (
-    "-Xrs",  # signals stay with Python: an interrupted command has to clean up
+    "-Xrs",  # leaves signals to Python, so that an interrupted command can clean up
     "--enable-native-access=ALL-UNNAMED",
     "-Dslf4j.internal.verbosity=WARN",
     "-Dlog4j2.level=WARN",
@@ -40,10 +40,10 @@ _lock = threading.Lock()
 
 @cache
 def java_class(name: str) -> Any:
-    """The Java class of that name, starting the machine on first use.
+    """The Java class of that name; the machine starts on first use.
 
     Raises:
-        JvmError: No usable Java, no Anserini, or a machine that refuses our jar.
+        JvmError: There is no usable Java or no Anserini, or the running machine refuses our jar.
     """
     try:
         return _autoclass()(name)
@@ -75,23 +75,27 @@ def anserini_jar() -> Path:
 
 def companion_jar() -> Path:
     """Our own jar, shipped with the package."""
-    return Path(str(resources.files("pyserini_compneg") / "resources" / "compneg.jar"))
+    return _resource("compneg.jar")
+
+
+def _resource(name: str) -> Path:
+    return Path(str(resources.files("pyserini_compneg") / "resources" / name))
 
 
 def message_of(error: Exception) -> str:
-    """What a Java exception says, in one line, without its class name."""
+    """The message of a Java exception, in one line, without the name of its class."""
     text = getattr(error, "innermessage", None) or str(error)
     return " ".join(str(text).split())
 
 
 def is_java(error: Exception) -> bool:
-    """Whether an exception comes from Java, and not from a mistake in calling it."""
+    """Whether an exception comes from Java, and not from a wrong call in Python."""
     return type(error).__name__ == "JavaException"
 
 
 @contextmanager
 def java_errors(error: type[CompNegError], what: str) -> Iterator[None]:
-    """Turns what Java throws into one of this package's errors; a mistake in calling it stays what it is.
+    """Turns exceptions of Java into one of this package's errors; Python's own exceptions pass unchanged.
 
     Args:
         error: What to raise.
@@ -99,7 +103,7 @@ def java_errors(error: type[CompNegError], what: str) -> Iterator[None]:
     """
     try:
         yield
-    except Exception as cause:  # jnius's class can only be imported where Java runs
+    except Exception as cause:  # jnius has no class of its own to catch before Java runs
         if not is_java(cause):
             raise
         raise error(f"{what}: {message_of(cause)}") from None
@@ -117,18 +121,18 @@ def _autoclass() -> Any:
             return autoclass
         java = find_java()
         _configure(jnius_config, java)
-        places = {"JAVA_HOME": str(java.home), "JVM_PATH": str(java.library)}
-        with _environment(places | _names_in_utf8()), _captured_stderr() as said:
+        variables = {"JAVA_HOME": str(java.home), "JVM_PATH": str(java.library)} | _file_names_in_utf8()
+        with _environment(variables), _captured_stderr() as printed:
             try:
                 from jnius import autoclass
             except Exception as cause:
-                raise JvmError(f"the Java machine did not start: {message_of(cause)} {said()}".rstrip()) from cause
+                raise JvmError(f"the Java machine did not start: {message_of(cause)} {printed()}".rstrip()) from cause
         return autoclass
 
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Sets variables for the time of the start, where jnius looks for its machine."""
+    """Sets environment variables while the machine starts; jnius reads there which Java to take."""
     saved = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -141,35 +145,36 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _names_in_utf8() -> dict[str, str]:
-    """Has Java encode names of files as Python does: as UTF-8 in the locale C, too, for which Java has no option."""
-    unlike = sys.getfilesystemencoding() == "utf-8" != locale.getencoding().lower()
-    return {"LC_ALL": "C.UTF-8"} if unlike else {}
+def _file_names_in_utf8() -> dict[str, str]:
+    """Makes Java encode names of files in UTF-8 as Python does, also in the locale C; Java has no option for it."""
+    differ = sys.getfilesystemencoding() == "utf-8" != locale.getencoding().lower()
+    return {"LC_ALL": "C.UTF-8"} if differ else {}
 
 
 @contextmanager
 def _captured_stderr() -> Iterator[Callable[[], str]]:
-    """Keeps what the starting machine prints (that it uses an incubator module) for the case that it does not start."""
+    """Hides what the starting machine prints, such as warnings of incubator modules; gives it if the start fails."""
     if sys.stderr is not None:
         sys.stderr.flush()
     with tempfile.TemporaryFile() as capture:
         saved = os.dup(_STDERR)
         os.dup2(capture.fileno(), _STDERR)
 
-        def said() -> str:
+        def printed() -> str:
             capture.seek(0)
             return " ".join(capture.read().decode(errors="replace").split())
 
         try:
-            yield said
+            yield printed
         finally:
             os.dup2(saved, _STDERR)
             os.close(saved)
 
 
 def _configure(jnius_config: Any, java: JavaRuntime) -> None:
-    jnius_config.set_classpath(str(anserini_jar()), str(companion_jar()), *_inherited_classpath())
-    options = [*_OPTIONS, f"-Djava.util.logging.config.file={_logging_properties()}"]
+    inherited = filter(None, os.environ.get("CLASSPATH", "").split(os.pathsep))
+    jnius_config.set_classpath(str(anserini_jar()), str(companion_jar()), *inherited)
+    options = [*_OPTIONS, f"-Djava.util.logging.config.file={_resource('logging.properties')}"]
     chosen = [*jnius_config.get_options(), os.environ.get("JAVA_TOOL_OPTIONS", ""), os.environ.get("_JAVA_OPTIONS", "")]
     if not any("GC" in option for option in chosen):
         options += _COLLECTOR
@@ -180,21 +185,13 @@ def _configure(jnius_config: Any, java: JavaRuntime) -> None:
     jnius_config.add_options(*options)
 
 
-def _inherited_classpath() -> list[str]:
-    return [entry for entry in os.environ.get("CLASSPATH", "").split(os.pathsep) if entry]
-
-
-def _logging_properties() -> Path:
-    return Path(str(resources.files("pyserini_compneg") / "resources" / "logging.properties"))
-
-
 def _join_running_machine(autoclass: Any) -> None:
-    """Adds our jar to a machine that something else started, through the method that Java keeps for its agents."""
+    """Adds our jar to a machine that something else started, by the method that Java has for its agents."""
     try:
         autoclass("io.compneg.SignedSearcher")
         return
     except Exception as error:
-        if not is_java(error):  # Java says so when it has no such class
+        if not is_java(error):  # an exception of Java says that it has no such class
             raise
     try:
         autoclass("io.anserini.search.SimpleImpactSearcher")

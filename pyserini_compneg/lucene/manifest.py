@@ -1,11 +1,11 @@
-"""``compneg.json``: what an index was made with, beside Lucene's files, and checked whenever it is searched."""
+"""``compneg.json``: what an index was made with. It is beside Lucene's files, and is checked whenever one searches."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -17,27 +17,18 @@ MANIFEST_NAME = "compneg.json"
 FORMAT_VERSION = 1
 
 _COMMIT = re.compile("segments_[0-9a-z]+")
-_KINDS: Mapping[str, tuple[type, ...]] = {
-    "encoder": (str,),
-    "settings": (dict,),
-    "impact_scale": (int, float),
-    "signed": (bool,),
-    "pair_terms": (int,),
-    "documents": (int,),
-    "empty_documents": (int,),
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """How the impacts of an index came about.
+    """How the impacts of an index were made.
 
     Attributes:
         encoder: The encoder's name, ``bm25``, or the model that made the vectors.
         settings: What else the encoder depends on, for BM25 ``k1``, ``b`` and the average document length in terms.
         impact_scale: Impact = round(weight * impact_scale); 1 for vectors that came as impacts.
         signed: Whether negative document weights were indexed.
-        pair_terms: Of how many terms a document the pairs were materialised; 0 for none.
+        pair_terms: Of how many terms of a document the pairs were indexed; 0 for none.
         documents: How many documents there are.
         empty_documents: How many of them have no term at all.
         format_version: The version of this file's layout.
@@ -59,10 +50,10 @@ class Manifest:
 
     @classmethod
     def read(cls, index: Path) -> Manifest | None:
-        """Reads the manifest of an index folder; None when it has none, as with an index of stock Anserini.
+        """Reads the manifest of an index folder; None if it has none, as with an index of stock Anserini.
 
         Raises:
-            IndexFormatError: A manifest that cannot be read, of a later version, or with keys that are not its own.
+            IndexFormatError: The manifest cannot be read, is of a later version, or has unknown keys or values.
         """
         path = index / MANIFEST_NAME
         try:
@@ -71,38 +62,36 @@ class Manifest:
             return None
         except (OSError, ValueError, RecursionError) as cause:
             raise IndexFormatError(f"{path}: cannot be read: {cause}; rebuild the index") from None
-        return cls._checked(values, path)
-
-    @classmethod
-    def _checked(cls, values: Any, path: Path) -> Manifest:
         if not isinstance(values, dict):
             raise IndexFormatError(f"{path}: expected a JSON object, got {type(values).__name__}; rebuild the index")
         version = values.get("format_version")
         if version != FORMAT_VERSION:
             raise IndexFormatError(f"{path}: format version {version!r}, but this release reads {FORMAT_VERSION}")
-        known = {entry.name: entry for entry in fields(cls)}
-        if unknown := sorted(values.keys() - known.keys()):
+        known = [entry.name for entry in fields(cls)]
+        if unknown := sorted(values.keys() - set(known)):
             raise IndexFormatError(f"{path}: unknown key {unknown[0]!r}; it was written by another release")
-        if missing := sorted(known.keys() - values.keys()):
+        if missing := sorted(set(known) - values.keys()):
             raise IndexFormatError(f"{path}: the key {missing[0]!r} is missing; rebuild the index")
-        for name, kinds in _KINDS.items():
-            if not isinstance(values[name], kinds) or (isinstance(values[name], bool) and kinds != (bool,)):
+        for name, is_valid in _VALID.items():
+            if not is_valid(values[name]) or (name == "empty_documents" and values[name] > values["documents"]):
                 raise IndexFormatError(f"{path}: bad value for {name!r}: {values[name]!r}; rebuild the index")
-        manifest = cls(**values)
-        for name, holds in manifest._in_range().items():
-            if not holds:
-                raise IndexFormatError(f"{path}: bad value for {name!r}: {values[name]!r}; rebuild the index")
-        return manifest
+        return cls(**values)
 
-    def _in_range(self) -> Mapping[str, bool]:
-        """Whether each value is one that a build writes."""
-        return {
-            "encoder": bool(self.encoder.strip()),
-            "impact_scale": 0 < self.impact_scale < math.inf,
-            "pair_terms": self.pair_terms >= 0,
-            "documents": self.documents >= 0,
-            "empty_documents": 0 <= self.empty_documents <= self.documents,
-        }
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+_VALID: Mapping[str, Callable[[Any], bool]] = {
+    "encoder": lambda value: isinstance(value, str) and bool(value.strip()),
+    "settings": lambda value: isinstance(value, dict),
+    "impact_scale": lambda value: type(value) in (int, float) and 0 < value < math.inf,
+    "signed": lambda value: isinstance(value, bool),
+    "pair_terms": _is_count,
+    "documents": _is_count,
+    "empty_documents": _is_count,
+}
+"""For each key, whether a value is one that a build writes."""
 
 
 def is_index(folder: Path) -> bool:

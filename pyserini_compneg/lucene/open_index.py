@@ -1,4 +1,4 @@
-"""A Lucene index that is open for searching."""
+"""What the readers of sparse and of dense indexes share: an index that is open for searching."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyserini_compneg.lucene.gate import java_class, java_errors
 
 
 class OpenIndex:
-    """An index that a searcher of the companion has open. Close it, or use it as a context manager.
+    """An index that a Java searcher has open. Close it, or use it as a context manager.
 
     Attributes:
         folder: Its folder.
@@ -26,10 +26,10 @@ class OpenIndex:
 
         Args:
             searcher: The name of a Java class.
-            arguments: What its constructor takes after the folder.
+            arguments: The arguments of its constructor after the folder.
 
         Raises:
-            IndexFormatError: No Lucene index, or one that is not for this searcher.
+            IndexFormatError: The folder holds no Lucene index, or one of another kind.
         """
         if not any(self.folder.glob("segments_*")):
             raise IndexFormatError(f"{self.folder}: not a Lucene index (it has no segments file)")
@@ -51,7 +51,7 @@ class OpenIndex:
 
     @property
     def document_count(self) -> int:
-        """Documents that are not deleted."""
+        """The number of documents that are not deleted."""
         return int(self._call(self._searcher.documentCount))
 
     def _call(self, function: Callable[..., Any], *arguments: object) -> Any:

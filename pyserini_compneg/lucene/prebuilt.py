@@ -1,6 +1,6 @@
-"""Prebuilt indexes by name: Pyserini's list of impact indexes, and Pyserini's own cache, which both share.
+"""Prebuilt indexes by name: Pyserini's list of impact indexes, downloaded into Pyserini's own cache.
 
-Nothing here is loaded for an index that is a folder.
+This module is imported only if an index is given by such a name.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from pyserini_compneg.errors import DownloadError, IndexFormatError
+from pyserini_compneg.files import reason_of
 from pyserini_compneg.lucene.download import fetch, unpack
 from pyserini_compneg.lucene.gate import java_class, message_of
 
@@ -33,9 +34,9 @@ class PrebuiltIndex:
     """An index that can be downloaded.
 
     Attributes:
-        name: What users call it.
-        urls: Where it is.
-        folder_name: What its folder in the cache is called.
+        name: Its name for users.
+        urls: Where it can be downloaded.
+        folder_name: The name of its folder in the cache.
         md5: The checksum of the archive.
         size: The archive's bytes, if they are known.
     """
@@ -54,36 +55,35 @@ def prebuilt_folder(name: str) -> Path:
         name: For example ``beir-v1.0.0-scifact.splade-v3``.
 
     Raises:
-        IndexFormatError: No index has that name, or the list of names cannot be had.
-        DownloadError: The index cannot be downloaded or kept.
+        IndexFormatError: No index has that name, or the list of names cannot be read.
+        DownloadError: The index cannot be downloaded or stored.
     """
-    place = cache_home() / "indexes"
+    cache = cache_home() / "indexes"
     try:
         index = _look_up(name)
     except IndexFormatError:
         raise
     except Exception as cause:  # whatever Pyserini raises where there is no network
-        if len(known := _in_cache(name, place)) == 1:
-            return known[0]
+        if len(cached := _in_cache(name, cache)) == 1:
+            return cached[0]
         raise IndexFormatError(
             f"{name}: no such index folder, and Pyserini's list of prebuilt indexes needs a network: "
             f"{message_of(cause)}; give the folder of an index"
         ) from None
     try:
-        return _installed(index, place)
+        return _installed(index, cache)
     except DownloadError as cause:
         raise DownloadError(
             f"{name}: cannot be downloaded: {cause}; unpack the archive by hand and give its folder as the index"
         ) from None
     except OSError as cause:
         raise DownloadError(
-            f"{name}: cannot be kept in {place}: {(cause.strerror or str(cause)).lower()}; let PYSERINI_CACHE name "
-            "another place"
+            f"{name}: cannot be stored in {cache}: {reason_of(cause)}; set PYSERINI_CACHE to another folder"
         ) from None
 
 
 def cache_home() -> Path:
-    """Pyserini's cache, where the installed Pyserini looks for it."""
+    """Pyserini's cache, in the folder where the installed version of Pyserini has it."""
     if home := os.environ.get("PYSERINI_CACHE"):
         return Path(home)
     local = Path(".cache")
@@ -115,21 +115,21 @@ def _look_up(name: str) -> PrebuiltIndex:
     return PrebuiltIndex(name, tuple(info["urls"]), folder_name, info["md5"], size if size and size > 0 else None)
 
 
-def _in_cache(name: str, place: Path) -> list[Path]:
-    """The folders that hold an index of that name, as far as their own names tell."""
+def _in_cache(name: str, cache: Path) -> list[Path]:
+    """The folders whose own names say that they hold an index of that name."""
     return [
         folder
-        for folder in place.glob(f"*.{glob.escape(name)}.*")
+        for folder in cache.glob(f"*.{glob.escape(name)}.*")
         if re.search(r"\.[0-9a-f]{32}$", folder.name) and folder.is_dir()
     ]
 
 
-def _installed(index: PrebuiltIndex, place: Path) -> Path:
-    folder = place / index.folder_name
+def _installed(index: PrebuiltIndex, cache: Path) -> Path:
+    folder = cache / index.folder_name
     if folder.is_dir():
         return folder
-    place.mkdir(parents=True, exist_ok=True)
-    lock = place / f".{index.folder_name}.lock"
+    cache.mkdir(parents=True, exist_ok=True)
+    lock = cache / f".{index.folder_name}.lock"
     with _acquired(FileLock(lock), index.name):
         if not folder.is_dir():  # another process may have been faster
             _install(index, folder)
@@ -160,13 +160,13 @@ def _install(index: PrebuiltIndex, folder: Path) -> None:
 
 
 def _check_space(index: PrebuiltIndex, archive: Path) -> None:
-    """Refuses a download that cannot fit: the archive and the index, which is at least as large, lie side by side."""
+    """Refuses a download that cannot fit: the disk must hold the archive and the index, which is at least as large."""
     if index.size is None:
         return
     needed = 2 * index.size - (archive.stat().st_size if archive.exists() else 0)
     free = shutil.disk_usage(archive.parent).free
     if free < needed:
         raise DownloadError(
-            f"{archive.parent} needs {needed / _GIGABYTE:.1f} GB or more for it and has {free / _GIGABYTE:.1f} GB; let "
-            "PYSERINI_CACHE name another place"
+            f"{archive.parent} needs {needed / _GIGABYTE:.1f} GB or more for it and has {free / _GIGABYTE:.1f} GB; set "
+            "PYSERINI_CACHE to another folder"
         )

@@ -28,7 +28,7 @@ class Ranking(NamedTuple):
 
 
 class WorkDone(NamedTuple):
-    """What searches cost since the index was opened."""
+    """The work of all searches since the index was opened."""
 
     windows: int
     windows_skipped: int
@@ -37,7 +37,7 @@ class WorkDone(NamedTuple):
 
 
 class ImpactReader(OpenIndex):
-    """Reads an impact index, ours or stock Anserini's. Close it, or use it as a context manager.
+    """Reads an impact index, made by this package or by stock Anserini. Close it, or use it as a context manager.
 
     Args:
         index: The folder, or the name of a prebuilt index, which is downloaded on first use.
@@ -47,7 +47,7 @@ class ImpactReader(OpenIndex):
         manifest: What the index was made with; None for an index of stock Anserini.
 
     Raises:
-        IndexFormatError: The folder is missing, holds no Lucene index, one without impacts, or a bad manifest.
+        IndexFormatError: There is no such folder, it holds no Lucene index with impacts, or its manifest is bad.
         DownloadError: A prebuilt index cannot be downloaded.
     """
 
@@ -67,11 +67,11 @@ class ImpactReader(OpenIndex):
 
     @property
     def field_document_count(self) -> int:
-        """Documents with a term; as in document frequencies, deleted ones count until they are merged away."""
+        """The number of documents with a term. Deleted ones count until they are merged away, as in frequencies."""
         return int(self._call(self._searcher.fieldDocumentCount))
 
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
-        """How many documents hold each term."""
+        """The number of documents that hold each term."""
         if not terms:
             return []
         return list(self._call(self._searcher.documentFrequencies, "\n".join(terms).encode()))
@@ -128,11 +128,11 @@ class ImpactReader(OpenIndex):
         return None if math.isnan(score) else score
 
     def unknown_document(self, docid: str) -> CollectionError:
-        """What to raise where the index has no document of that id."""
+        """The error to raise if the index has no document of that id."""
         return CollectionError(f"{self.folder} has no document {docid!r}")
 
     def explain(self, query: str, docid: str) -> dict[str, Any] | None:
-        """The parts of a document's score, as ``io.compneg.Explainer`` has them; None for an unknown document."""
+        """The parts of a document's score, as ``io.compneg.Explainer`` gives them; None for an unknown document."""
         packed = self._call(self._searcher.explain, query.encode(), docid.encode())
         return None if packed is None else json.loads(bytes(packed.tostring()))
 
@@ -141,7 +141,7 @@ class ImpactReader(OpenIndex):
         return self.explain('{"vector": {"_": 1}}', docid) is not None
 
     def raw(self, docid: str) -> str | None:
-        """The stored source of a document; None when it is unknown or was not stored."""
+        """The stored source of a document; None if there is no such document or its source was not stored."""
         packed = self._call(self._searcher.raw, docid.encode())
         return None if packed is None else bytes(packed.tostring()).decode()
 
@@ -154,10 +154,10 @@ def resolve_index(index: str | Path) -> Path:
     """The folder of an index.
 
     Args:
-        index: The folder itself, or the name of a prebuilt index, if there is no folder of that name.
+        index: The folder itself, or the name of a prebuilt index. A folder of that name comes first.
 
     Raises:
-        IndexFormatError: Neither.
+        IndexFormatError: There is neither.
         DownloadError: A prebuilt index cannot be downloaded.
     """
     folder = Path(index)
@@ -165,13 +165,13 @@ def resolve_index(index: str | Path) -> Path:
         return folder
     if isinstance(index, Path) or folder.name != index or folder.exists():
         raise IndexFormatError(f"{index}: no such index folder; build one with python -m pyserini_compneg.index")
-    from pyserini_compneg.lucene.prebuilt import prebuilt_folder  # only names pay for its imports
+    from pyserini_compneg.lucene.prebuilt import prebuilt_folder  # its imports take time, and only names need them
 
     return prebuilt_folder(index)
 
 
 def unpack_rankings(packed: bytes, queries: int) -> list[Ranking]:
-    """Undoes ``Packed.rankings``: counts, then scores, then ids, each followed by a NUL."""
+    """The rankings in what ``Packed.rankings`` made: all counts, then all scores, then all ids, each with a NUL."""
     counts = array("i", packed[: _INT_BYTES * queries])
     total = sum(counts)
     scores = array("f", packed[_INT_BYTES * queries : _INT_BYTES * (queries + total)])

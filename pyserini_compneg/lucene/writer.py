@@ -33,18 +33,19 @@ class ImpactWriter:
 
     A line is ``{"id", "vector": {term: weight}}``; other fields do not matter. ``io.compneg.DocumentReader`` checks it
     and makes impacts of the weights. The methods that write return the problems of the documents that could not be
-    indexed, each as ``file:line: what is wrong``, in the order of the lines, but not at once: threads are at work.
+    indexed, each as ``file:line: what is wrong``, in the order of the lines. Because threads do the work, a problem may
+    be returned by a later call.
 
     Args:
-        folder: An empty folder, or one with a commit to go on from.
+        folder: An empty folder, or one with a commit to continue from.
         threads: Threads that parse and index.
         impact_scale: Impact = round(weight * impact_scale), half to even; with 1 the weights must be whole numbers.
         signed: Index a negative weight of t as an impact of ``¬t``; otherwise it is a problem.
         pair_terms: Add the pairs of each document's so many heaviest terms, as ``a∩b`` with impact √(dᵢ·dⱼ).
         store_raw: Store each document's source.
         store_docvectors: Store each document's terms and impacts as a term vector.
-        resume: Go on from the last commit.
-        name: What messages call the index, by default the folder.
+        resume: Continue from the last commit.
+        name: The index's name in messages, by default the folder.
 
     Raises:
         OutputError: The folder cannot be written, or the disk is full, here and in every method.
@@ -88,35 +89,35 @@ class ImpactWriter:
 
     @property
     def state(self) -> str | None:
-        """What the commit that is gone on from was given; None on a new index."""
+        """The state in the commit that is continued; None for a new index."""
         state: str | None = self._call(self._indexer.state)
         return state
 
     @property
     def counts(self) -> Counts:
-        """What was written, but for the blocks that are still worked on."""
+        """What was written, without the blocks that threads still work on."""
         return Counts(*self._call(self._indexer.counts))
 
     def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> list[str]:
-        """Adds documents; waits only while too many blocks are being worked on.
+        """Adds documents; waits only while threads have too many blocks to work on.
 
         Args:
             lines: JSON lines in UTF-8; blank ones count as lines.
             file: Their file, for messages.
-            first_line: The number of the first line there.
-            sources: What to store for each line, as many lines; by default the lines themselves.
+            first_line: The number of the first line in the file.
+            sources: What to store for each document, a line for each of ``lines``; by default the lines themselves.
         """
         return _texts(self._call(self._indexer.add, lines, sources, file, first_line))
 
     def drain(self) -> list[str]:
-        """Waits until everything is in."""
+        """Waits until every document is in the index."""
         return _texts(self._call(self._indexer.drain))
 
     def commit(self, state: str | None = None) -> None:
-        """Makes durable what is in.
+        """Makes durable what is in the index.
 
         Args:
-            state: For :attr:`state`, should the process end after this; None when the index is complete.
+            state: For :attr:`state`, if a later process continues from this commit; None for a complete index.
         """
         self._call(self._indexer.commit, state)
 
@@ -125,17 +126,17 @@ class ImpactWriter:
         self._call(self._indexer.optimize)
 
     def duplicate_ids(self, most: int = 2**31 - 1) -> list[str]:
-        """The first ids that several documents have; found in the index, so that no list of all ids is in memory."""
+        """The first ids that several documents have, read from the index, so that memory holds no list of all ids."""
         return _texts(self._call(self._indexer.duplicateIds, most))
 
     def find(self, lines: bytes, ids: Iterable[str]) -> list[tuple[int, str]]:
-        """Where, in a block of JSON lines, good documents of these ids are.
+        """Finds the good documents of these ids in a block of JSON lines.
 
         Returns:
-            The number of each one's line, from 0, and its id.
+            For each of them the number of its line, from 0, and its id.
         """
-        found = _texts(self._call(self._indexer.find, lines, "\n".join(ids).encode()))
-        return [(int(number), docid) for number, _, docid in (line.partition(" ") for line in found)]
+        matches = _texts(self._call(self._indexer.find, lines, "\n".join(ids).encode()))
+        return [(int(number), docid) for number, _, docid in (line.partition(" ") for line in matches)]
 
     def delete(self, ids: Iterable[str]) -> None:
         """Removes all documents of these ids."""

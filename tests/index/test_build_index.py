@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pyserini_compneg.errors import CollectionError, OutputError
-from pyserini_compneg.index import ImpactIndexer, build_index, building
+from pyserini_compneg.index import ImpactIndexer, build_index, index_folder
 from pyserini_compneg.index.__main__ import main
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, ImpactWriter, Manifest
 
@@ -335,7 +335,7 @@ def test_a_failed_exchange_keeps_the_old_index(tmp_path, collection, monkeypatch
             raise KeyboardInterrupt
         return False
 
-    monkeypatch.setattr(building, "_exchange", exchange)
+    monkeypatch.setattr(index_folder, "_exchange", exchange)
     monkeypatch.setattr(Path, "rename", fails)
     with pytest.raises(KeyboardInterrupt):
         build_index(collection, index, overwrite=True)
@@ -347,7 +347,7 @@ def test_a_failed_exchange_keeps_the_old_index(tmp_path, collection, monkeypatch
 def test_without_an_exchange_in_one_step(tmp_path, collection, monkeypatch):
     index = tmp_path / "index"
     build_index(write(tmp_path / "other.jsonl", ("x", "birds")), index)
-    monkeypatch.setattr(building, "_exchange", lambda a, b: False)
+    monkeypatch.setattr(index_folder, "_exchange", lambda a, b: False)
     build_index(collection, index, overwrite=True)
     assert found(index) == ["d3", "d1"]
     assert hidden(tmp_path) == []

@@ -10,7 +10,7 @@ from pyserini_compneg.datasets.collection import collection_files, source_docume
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.files import iter_lines
 from pyserini_compneg.index import build_index
-from pyserini_compneg.index.building import SKIPPED_LOG
+from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.lucene import ImpactReader
 
 
@@ -366,5 +366,5 @@ def test_an_index_never_replaces_its_collection(tmp_path):
     inside = write(index / "c.jsonl", GOOD)
     with pytest.raises(CollectionError) as caught:
         build_index(inside, index, overwrite=True)
-    assert str(caught.value) == f"{inside}: lies in the folder of the index, {index}; give another --index"
+    assert str(caught.value) == f"{inside}: is in the folder of the index, {index}; give another --index"
     assert inside.exists()

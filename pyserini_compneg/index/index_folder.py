@@ -1,7 +1,7 @@
-"""The place where an index is built: a hidden folder beside its own, which takes its name when all is done.
+"""The folder of an index that is being built: hidden, beside the index whose name it takes when all is done.
 
-Whatever ends a build, the index that was there before stays as it was. A build that was committed to disk on the way
-leaves its folder behind, to be gone on with; one process at a time may have it.
+However a build ends, the index that was there before stays as it was. A build that was committed to disk on the way
+leaves its folder behind, so that a later build can continue it. Only one process at a time may build an index.
 """
 
 from __future__ import annotations
@@ -21,59 +21,59 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from pyserini_compneg.errors import OutputError
-from pyserini_compneg.files import atomic_writer
+from pyserini_compneg.files import atomic_writer, reason_of
 from pyserini_compneg.lucene import MANIFEST_NAME, is_index
 
 SKIPPED_LOG = "skipped-documents.txt"
-"""In an index: a line for each document that was left out, with its place and the reason."""
+"""A file in the index, with a line for each document that was left out: where it was, and why."""
 
 _PLAN = "build.json"
-_LUCENE = r"(pending_)?segments_[0-9a-z]+|_[0-9a-z]+(_[\w-]+)?\.\w+|write\.lock"
-_PART = re.compile("|".join([_LUCENE, *map(re.escape, (MANIFEST_NAME, SKIPPED_LOG, _PLAN))]))
+_LUCENE_FILES = r"(pending_)?segments_[0-9a-z]+|_[0-9a-z]+(_[\w-]+)?\.\w+|write\.lock"
+_INDEX_FILES = re.compile("|".join([_LUCENE_FILES, *map(re.escape, (MANIFEST_NAME, SKIPPED_LOG, _PLAN))]))
 _logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def build_folder(target: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool) -> Iterator[Path]:
-    """A folder for the new index; it becomes ``target`` on a clean exit.
+def new_index_folder(target: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool) -> Iterator[Path]:
+    """A folder to build an index in; on a clean exit it becomes ``target``.
 
-    On an exception the folder goes, unless :func:`keep` was called: then it stays, for ``resume``.
+    On an exception the folder is deleted. If :func:`keep_unfinished` was called, it stays for ``resume`` instead.
 
     Args:
-        target: The index's place, without symbolic links.
-        plan: What is built, of what; to go on, it must be what it was. JSON.
+        target: The index to make, without symbolic links.
+        plan: What is built, and from what, in JSON. A build can only be continued with an equal plan.
         overwrite: Replace an index that is there already, and throw away an unfinished build.
-        resume: Go on with an unfinished build, if there is one.
+        resume: Continue an unfinished build, if there is one.
 
     Raises:
-        OutputError: The place is taken or cannot be written, another process builds there, or there is an unfinished
-            build that nothing was said about, or one of another plan.
+        OutputError: The target exists or cannot be written, another process builds it, there is an unfinished build
+            and neither option is set, or the unfinished build has another plan.
     """
     check_target(target, overwrite)
-    folder = _folder(target)
+    folder = _building(target)
     with _parents(target), _locked(target):
-        with _our_words(target):
-            _mend(target)
+        with _one_line_errors(target):
+            _undo_half_an_exchange(target)
             check_target(target, overwrite)  # another build may just have ended
             _prepare(target, folder, plan, overwrite, resume)
         try:
             yield folder
             check_target(target, overwrite)
-            with _our_words(target):
-                _take_place(folder, target)
+            with _one_line_errors(target):
+                _replace(target, folder)
         except BaseException:
             if (folder / _PLAN).exists():
-                _logger.warning("%s: the unfinished build is kept; give --resume, too, to go on with it", target)
+                _logger.warning("%s: the unfinished build is kept; add --resume to continue it", target)
             else:
                 shutil.rmtree(folder, ignore_errors=True)
             raise
 
 
 def check_target(target: Path, overwrite: bool) -> None:
-    """Makes sure that nothing but an index is ever replaced, and that the name can be had.
+    """Makes sure that an index can be built there, and that nothing but an index is ever replaced.
 
     Args:
-        target: The index's place, without symbolic links.
+        target: The index to make, without symbolic links.
         overwrite: Whether an index that is there may be replaced.
 
     Raises:
@@ -85,77 +85,77 @@ def check_target(target: Path, overwrite: bool) -> None:
         return
     if not is_index(target):
         raise OutputError(f"{target}: exists and is no index; give another --index")
-    if foreign := [path.name for path in target.iterdir() if not _PART.fullmatch(path.name) or not path.is_file()]:
+    foreign = [path.name for path in target.iterdir() if not (_INDEX_FILES.fullmatch(path.name) and path.is_file())]
+    if foreign:
         raise OutputError(
             f"{target}: holds {min(foreign)!r}, which is no part of an index; move it, or give another --index"
         )
     if not overwrite and unfinished_plan(target) is not None:
         raise OutputError(
-            f"{target}: exists already, and so does an unfinished build of its successor; give --overwrite --resume to "
-            "go on with that, or --overwrite to start anew"
+            f"{target}: exists already, and there is an unfinished build to replace it; give --overwrite --resume to "
+            "continue that build, or --overwrite to start anew"
         )
     if not overwrite:
         raise OutputError(f"{target}: exists already; give --overwrite to replace it, or another --index")
 
 
-def unfinished_plan(target: str | Path) -> Mapping[str, Any] | None:
-    """The plan of an unfinished build of an index, if there is one."""
-    place = Path(os.path.realpath(target))
+def unfinished_plan(index: str | Path) -> Mapping[str, Any] | None:
+    """The plan of an unfinished build of an index; None if there is no such build."""
+    target = Path(os.path.realpath(index))
     try:
-        plan = json.loads((_folder(place) / _PLAN).read_text("utf-8")) if place.name else None
+        plan = json.loads((_building(target) / _PLAN).read_text("utf-8")) if target.name else None
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     return plan if isinstance(plan, dict) else None
 
 
-def keep(folder: Path, plan: Mapping[str, Any]) -> None:
-    """Marks a folder, whose content is committed, as an unfinished build to be gone on with.
+def keep_unfinished(folder: Path, plan: Mapping[str, Any]) -> None:
+    """Marks a folder, whose content is committed, as an unfinished build that can be continued.
 
     Args:
-        folder: What :func:`build_folder` gave.
-        plan: What it was given.
+        folder: What :func:`new_index_folder` gave.
+        plan: The plan that it was given.
     """
     if not (folder / _PLAN).exists():
         with atomic_writer(folder / _PLAN, "make room, or give another --index") as handle:
             json.dump(plan, handle)
 
 
-def _folder(target: Path) -> Path:
+def _building(target: Path) -> Path:
     return target.with_name(f".{target.name}.building")
 
 
+def _old(target: Path) -> Path:
+    return target.with_name(f".{target.name}.old")
+
+
 def _prepare(target: Path, folder: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool) -> None:
-    """Keeps an unfinished build that is to be gone on with, and throws away any other."""
+    """Keeps an unfinished build that is to be continued, and throws away any other."""
     before = unfinished_plan(target)
-    if before is not None:
-        if resume:
-            _compare(target, before, json.loads(json.dumps(plan)))
-            return
-        if not overwrite:
+    if before is not None and resume:
+        now = json.loads(json.dumps(plan))
+        if changed := [name for name in now if before.get(name) != now[name]]:
             raise OutputError(
-                f"{target}: an unfinished build of it is there; give --resume to go on with it, or --overwrite to "
-                "throw it away"
+                f"{target}: the unfinished build cannot be continued, because {', '.join(changed)} changed since; give "
+                "--overwrite without --resume to start anew"
             )
+        return
+    if before is not None and not overwrite:
+        raise OutputError(
+            f"{target}: there is an unfinished build of it; give --resume to continue it, or --overwrite to throw it "
+            "away"
+        )
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir()
 
 
-def _compare(target: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    changed = [name for name in now if before.get(name) != now[name]]
-    if changed:
-        raise OutputError(
-            f"{target}: cannot go on with the unfinished build, because {', '.join(changed)} changed since; give "
-            "--overwrite without --resume to start anew"
-        )
-
-
 @contextmanager
 def _parents(target: Path) -> Iterator[None]:
-    """Makes the folders above the index, and on an exception removes those of them that hold nothing else."""
+    """Makes the folders above the index. On an exception it removes those of them that hold nothing else."""
     made: list[Path] = []
     try:
-        with _our_words(target):
+        with _one_line_errors(target):
             made += (folder for folder in target.parents if not folder.exists())
             if not (above := next(folder for folder in target.parents if folder.exists())).is_dir():
                 raise OutputError(f"{target}: cannot be written: {above} is no folder; give another --index")
@@ -170,34 +170,34 @@ def _parents(target: Path) -> Iterator[None]:
 
 @contextmanager
 def _locked(target: Path) -> Iterator[None]:
-    """Keeps other builds of the index away. The lock stands beside the folders, which are renamed and deleted."""
+    """Keeps other builds of the index away. The lock is beside the folders, because they are renamed and deleted."""
     path = target.with_name(f".{target.name}.lock")
     lock = FileLock(path, timeout=0)
     try:
-        with _our_words(target):
+        with _one_line_errors(target):
             lock.acquire()
     except Timeout:
         raise OutputError(f"{target}: another process is building it; wait for it, or give another --index") from None
     try:
         yield
     finally:
-        path.unlink(missing_ok=True)  # while it is held: who has it open will see that it is gone, and ask again
+        path.unlink(missing_ok=True)  # before the release: whoever waits for it sees that it is gone, and makes another
         lock.release()
 
 
 @contextmanager
-def _our_words(target: Path) -> Iterator[None]:
-    """Says in one line what the system refuses."""
+def _one_line_errors(target: Path) -> Iterator[None]:
+    """Says in one line what the operating system refuses."""
     try:
         yield
     except (OutputError, Timeout):
         raise
     except OSError as cause:
-        raise OutputError(f"{target}: cannot be written: {(cause.strerror or str(cause)).lower()}") from None
+        raise OutputError(f"{target}: cannot be written: {reason_of(cause)}") from None
 
 
-def _take_place(folder: Path, target: Path) -> None:
-    """Renames the folder to the target, whose old content goes once the new one is in place."""
+def _replace(target: Path, folder: Path) -> None:
+    """Renames the folder to the target. The old index is deleted when the new one is there."""
     (folder / _PLAN).unlink(missing_ok=True)
     if not target.exists():
         folder.rename(target)
@@ -213,8 +213,8 @@ def _take_place(folder: Path, target: Path) -> None:
         shutil.rmtree(_old(target), ignore_errors=True)
 
 
-def _mend(target: Path) -> None:
-    """Undoes what a kill between the two renames of an exchange left."""
+def _undo_half_an_exchange(target: Path) -> None:
+    """Repairs what a kill between the two renames of :func:`_replace` left."""
     if not is_index(_old(target)):
         return
     if target.exists():
@@ -223,12 +223,8 @@ def _mend(target: Path) -> None:
         _old(target).rename(target)
 
 
-def _old(target: Path) -> Path:
-    return target.with_name(f".{target.name}.old")
-
-
 def _exchange(a: Path, b: Path) -> bool:
-    """Swaps two folders in one step, so that at no moment either name is free; False where the system cannot."""
+    """Swaps two folders in one step, so that both names always exist; False where the system has no such call."""
     if sys.platform != "linux":
         return False
     renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
