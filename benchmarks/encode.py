@@ -30,7 +30,8 @@ from checkpoints import SHAPES, TERMS, make_checkpoint
 from measuring import in_child, peak_bytes
 from reporting import INDEXES, megabytes, table, write_json
 
-from pyserini_compneg.cli import count, run_main
+from pyserini_compneg.commands.flags import count
+from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.datasets.collection import collection_files, iter_collection_blocks, text_documents
 from pyserini_compneg.datasets.topics import read_topics

@@ -27,7 +27,8 @@ from measuring import Finished, folder_bytes, in_child, run_command
 from reporting import INDEXES, describe, environment, megabytes, table, write_json
 from synthetic import ENCODER, queries, write_collection
 
-from pyserini_compneg.cli import count, run_main
+from pyserini_compneg.commands.flags import count
+from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.errors import CompNegError
 
 QUERIES, HITS = 200, 1000

@@ -31,7 +31,8 @@ from measuring import folder_bytes, in_child, run_command, timed
 from reporting import INDEXES, describe, environment, megabytes, table, write_json
 from synthetic import queries, write_collection
 
-from pyserini_compneg.cli import count, run_main
+from pyserini_compneg.commands.flags import count
+from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.compose import lowered, to_json
 from pyserini_compneg.compose.lowering import FACTORED, MATERIALISED
 from pyserini_compneg.lucene import ImpactReader

@@ -30,7 +30,8 @@ from reporting import INDEXES, RUNS, describe, environment, write_json
 from scale_measures import Settings, build, search
 from scale_report import plot, report
 
-from pyserini_compneg.cli import count, run_main
+from pyserini_compneg.commands.flags import count
+from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.errors import RunFormatError
 from pyserini_compneg.lucene import MANIFEST_NAME
 

@@ -93,7 +93,7 @@ def cold_start() -> None:
     """Times a whole process from nothing to the first hit on the sample, beside the import of Pyserini's search."""
     index = Path("indexes/sample")
     if not index.exists():
-        subprocess.run([sys.executable, "-m", "pyserini_compneg.reproduce.demo"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "-m", "pyserini_compneg", "demo"], check=True, stdout=subprocess.DEVNULL)
     ours = [sys.executable, "-m", "pyserini_compneg.search", "--index", str(index), "--query", "spy films NOT comedies"]
     pyserini = [sys.executable, "-c", "import pyserini.search.lucene"]
     java = {"JAVA_HOME": str(find_java().home)}  # Pyserini takes the first Java it finds, and fails if that is too old

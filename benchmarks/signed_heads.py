@@ -29,7 +29,8 @@ from typing import Any
 from checkpoints import trunk_folder
 from reporting import RUNS, table
 
-from pyserini_compneg.cli import count, run_main
+from pyserini_compneg.commands.flags import count
+from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.datasets import Dataset, open_dataset
 from pyserini_compneg.encode.sides import load_side
 from pyserini_compneg.errors import CompNegError

@@ -25,7 +25,8 @@ from measuring import in_child, peak_bytes
 from reporting import megabytes, table, write_json
 from torch import Tensor
 
-from pyserini_compneg.cli import count, run_main
+from pyserini_compneg.commands.flags import count
+from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.models import Head
 from pyserini_compneg.models.pooling import activated
 from pyserini_compneg.train import encoder_module

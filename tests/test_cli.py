@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from pyserini_compneg.cli import run_main
+from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.errors import IndexFormatError
 
 
@@ -52,7 +52,7 @@ def test_a_bug_is_no_user_error():
 
 
 def run_script(script, **options):
-    code = f"import sys\nfrom pyserini_compneg.cli import run_main\n{script}\nsys.exit(run_main(main))"
+    code = f"import sys\nfrom pyserini_compneg.commands.running import run_main\n{script}\nsys.exit(run_main(main))"
     return subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, **options)
 
 

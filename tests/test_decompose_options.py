@@ -6,9 +6,9 @@ import pytest
 from chat_server import chat_server, expression
 from film_index import build
 
-from pyserini_compneg.compose.__main__ import main as compose
-from pyserini_compneg.explain import main as explain
-from pyserini_compneg.search.__main__ import main as search
+from pyserini_compneg.commands.compose import main as compose
+from pyserini_compneg.commands.explain import main as explain
+from pyserini_compneg.commands.search import main as search
 
 TEXT = "Can you list spy films other than comedies?"
 EXPRESSION = "spy films NOT comedies"

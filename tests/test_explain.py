@@ -9,8 +9,8 @@ import pytest
 from film_index import start
 
 from pyserini_compneg import SignedImpactSearcher, build_index
+from pyserini_compneg.commands.explain import main
 from pyserini_compneg.compose import from_json
-from pyserini_compneg.explain import main
 
 ATOMS = {
     "spy films": {"spy": 2.5, "film": 0.5},

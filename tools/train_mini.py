@@ -27,7 +27,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.cli import count, run_main
+from pyserini_compneg.commands.flags import count
+from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.files import iter_jsonl
 from pyserini_compneg.train.config import SourceConfig

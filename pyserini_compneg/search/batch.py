@@ -1,13 +1,13 @@
-"""From a file of topics to a run file."""
+"""From topics to a run file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 from pyserini_compneg.compose.batch import topic_query
-from pyserini_compneg.datasets.topics import decompose_topics, read_topics
-from pyserini_compneg.decompose import Decomposition, to_object
+from pyserini_compneg.datasets.topics import Topic
+from pyserini_compneg.decompose import to_object
 from pyserini_compneg.files import atomic_writer, keep_inputs
 from pyserini_compneg.progress import progress
 from pyserini_compneg.search.guard import search_guarded
@@ -17,11 +17,9 @@ from pyserini_compneg.search.searcher import SignedImpactSearcher
 
 def search_topics(
     searcher: SignedImpactSearcher,
-    topics: str | Path,
+    topics: Sequence[Topic],
     output: str | Path | None,
     *,
-    plain: bool = False,
-    decompose: Callable[[str], Decomposition] | None = None,
     explain: bool = False,
     guard: bool = False,
     hits: int = 1000,
@@ -34,12 +32,10 @@ def search_topics(
 
     Args:
         searcher: An open searcher.
-        topics: The file of topics, or ``-``.
+        topics: The topics.
         output: The run, or None for standard output.
-        plain: Read every query as plain text.
-        decompose: Reads plain texts as expressions; None leaves them whole.
-        explain: Add to the ``json`` format how they were read.
-        guard: Keep among the first ten what the texts find first without their exclusions.
+        explain: Add to the ``json`` format how plain texts were decomposed.
+        guard: Search with :mod:`pyserini_compneg.search.guard`.
         hits: Hits a query.
         threads: Queries searched at once.
         batch_size: Queries encoded and searched together.
@@ -47,16 +43,14 @@ def search_topics(
         tag: The run's name.
 
     Raises:
-        CompNegError: Bad topics, an atom that cannot be encoded, or an output that cannot be written.
+        CompNegError: An atom that cannot be encoded, or an output that cannot be written.
     """
-    read = read_topics(topics, plain)
-    read = read if decompose is None else decompose_topics(read, decompose)
-    queries = {topic.qid: topic_query(topic) for topic in read}
-    notes = {t.qid: {"decomposition": to_object(t.decomposition)} for t in read if explain and t.decomposition}
-    keep_inputs(output, searcher.reader.folder, topics)
-    with atomic_writer(output) as handle, progress(None, len(read), " queries", "searching") as bar:
-        for start in range(0, len(read), batch_size):
-            batch = read[start : start + batch_size]
+    queries = {topic.qid: topic_query(topic) for topic in topics}
+    notes = {t.qid: {"decomposition": to_object(t.decomposition)} for t in topics if explain and t.decomposition}
+    keep_inputs(output, searcher.reader.folder)
+    with atomic_writer(output) as handle, progress(None, len(topics), " queries", "searching") as bar:
+        for start in range(0, len(topics), batch_size):
+            batch = topics[start : start + batch_size]
             if guard:
                 results = search_guarded(searcher, batch, hits, threads)
             else:

@@ -7,10 +7,10 @@ import pytest
 from film_index import build, start
 from pair_index import write, write_atoms
 
+from pyserini_compneg.commands.compose import main
+from pyserini_compneg.commands.search import main as search
 from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS
-from pyserini_compneg.compose.__main__ import main
 from pyserini_compneg.lucene import java_class
-from pyserini_compneg.search.__main__ import main as search
 
 TOPICS = """1\tspy AND comedy NOT animated
 2\twestern NOT comedy
@@ -32,7 +32,7 @@ DOCUMENTS = {
 
 COMMAND = """
 import sys
-from pyserini_compneg.compose.__main__ import main
+from pyserini_compneg.commands.compose import main
 if code := main():
     sys.exit(code)
 """

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from pyserini_compneg.reproduce.demo import SAMPLE
+from pyserini_compneg.commands.demo import SAMPLE
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_errors_are_one_line(command):
 def test_usage(command):
     code, _, said = command()
     assert code == 2
-    assert said.endswith("error: the following arguments are required: COMMAND\n")
+    assert said.endswith("error: the following arguments are required: convert, --dataset, --split, --output\n")
     code, shown, _ = command("convert", "--help")
     assert code == 0
-    assert "expressions where there are, else texts, for --topics" in shown
+    assert "expressions if the dataset has them, else texts, for --topics" in shown

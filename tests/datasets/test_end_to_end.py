@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from pyserini_compneg.datasets.__main__ import main as datasets
-from pyserini_compneg.eval.__main__ import main as evaluate
-from pyserini_compneg.index.__main__ import main as index
-from pyserini_compneg.search.__main__ import main as search
+from pyserini_compneg.commands.datasets import main as datasets
+from pyserini_compneg.commands.eval import main as evaluate
+from pyserini_compneg.commands.index import main as index
+from pyserini_compneg.commands.search import main as search
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 import pytest
 
+from pyserini_compneg.commands.demo import SAMPLE
 from pyserini_compneg.datasets import KINDS, open_dataset
 from pyserini_compneg.errors import CollectionError
-from pyserini_compneg.reproduce.demo import SAMPLE
 
 
 def refusal(*arguments):

@@ -3,10 +3,10 @@ import sys
 
 import pytest
 
+from pyserini_compneg.commands.demo import SAMPLE
 from pyserini_compneg.datasets import register
 from pyserini_compneg.datasets.registration import VARIABLE
 from pyserini_compneg.errors import CollectionError
-from pyserini_compneg.reproduce.demo import SAMPLE
 
 PAIR = "id,WorkerId,q1,q2,doc1,doc2\n1-1,w,Who AND what?,Who?,An emu.,A bat.\n"
 

@@ -4,9 +4,9 @@ import re
 import shlex
 from pathlib import Path
 
-from pyserini_compneg.explain import main
+from pyserini_compneg.commands.demo import DOCUMENTS
+from pyserini_compneg.commands.explain import main
 from pyserini_compneg.index import build_index
-from pyserini_compneg.reproduce.demo import DOCUMENTS
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 

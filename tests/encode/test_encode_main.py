@@ -13,13 +13,13 @@ pytest.importorskip("onnxruntime", reason="exports are run by onnxruntime")
 
 from checkpoints import SAMPLE  # noqa: E402
 
-from pyserini_compneg.encode.__main__ import main as encode  # noqa: E402
+from pyserini_compneg.commands.encode import main as encode  # noqa: E402
+from pyserini_compneg.commands.eval import main as evaluate  # noqa: E402
+from pyserini_compneg.commands.index import main as build  # noqa: E402
+from pyserini_compneg.commands.search import main as search  # noqa: E402
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, checkpoint_hash, load_checkpoint  # noqa: E402
-from pyserini_compneg.eval.__main__ import main as evaluate  # noqa: E402
-from pyserini_compneg.index.__main__ import main as build  # noqa: E402
 from pyserini_compneg.lucene import Manifest  # noqa: E402
 from pyserini_compneg.models import ModelOptions  # noqa: E402
-from pyserini_compneg.search.__main__ import main as search  # noqa: E402
 
 NAME = "vectors-00000-of-00001.jsonl.gz"
 DOCUMENTS = 120

@@ -27,7 +27,7 @@ collection, output, steps = sys.argv[1], sys.argv[2], int(sys.argv[3])
 files._BLOCK_BYTES = 1 << 10
 
 make_mortal(((os, ("fsync", "replace", "unlink")), (shard_file.ShardFile, ("add", "_open"))), steps)
-from pyserini_compneg.cli import run_main
+from pyserini_compneg.commands.running import run_main
 sys.exit(run_main(lambda _: print(write_vectors(collection, output, StandInEncoder(), "m", resume=True))))
 """
 

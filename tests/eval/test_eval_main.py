@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from pyserini_compneg.eval.__main__ import main
+from pyserini_compneg.commands.eval import main
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_runs_without_a_query_of_the_judgements(folder, capsys, caplog):
 def test_a_text_table_of_one_run_needs_no_statistics(folder):
     arguments = ["--qrels", str(folder / "qrels"), "--run", str(folder / "good" / "run.txt"), "-m", "right_rank"]
     (folder / "qrels").write_text("1 0 a 1\n1 0 b 0\n")
-    code = f"import sys; from pyserini_compneg.eval.__main__ import main; main({arguments!r}); "
+    code = f"import sys; from pyserini_compneg.commands.eval import main; main({arguments!r}); "
     code += "sys.exit('scipy' in sys.modules or 'numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
 

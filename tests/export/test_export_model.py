@@ -20,6 +20,7 @@ import onnx  # noqa: E402
 from checkpoints import sample_texts  # noqa: E402
 from varied_texts import varied_texts  # noqa: E402
 
+from pyserini_compneg.commands.export import main  # noqa: E402
 from pyserini_compneg.errors import EncodingError, OutputError  # noqa: E402
 from pyserini_compneg.export import (  # noqa: E402
     export_model,
@@ -29,7 +30,6 @@ from pyserini_compneg.export import (  # noqa: E402
     read_report,
     verification,  # noqa: E402
 )
-from pyserini_compneg.export.__main__ import main  # noqa: E402
 from pyserini_compneg.models import Head, read_checkpoint  # noqa: E402
 from pyserini_compneg.models.batching import encode_tokens  # noqa: E402
 from pyserini_compneg.models.onnx_model import MODEL_FILE, OnnxModel  # noqa: E402

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pyserini_compneg.commands.index import main
 from pyserini_compneg.errors import CollectionError, OutputError
 from pyserini_compneg.index import ImpactIndexer, build_index, index_folder
-from pyserini_compneg.index.__main__ import main
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, ImpactWriter, Manifest
 
 
@@ -221,7 +221,7 @@ def test_a_bad_document_late_in_the_collection_keeps_the_old_index(tmp_path, col
 SLOW_COMMAND = """
 import sys, time
 from pyserini_compneg.index import indexer
-from pyserini_compneg.index.__main__ import main
+from pyserini_compneg.commands.index import main
 original = indexer.ImpactWriter.add_lines
 def add_lines(self, *arguments):
     print("adding", flush=True)

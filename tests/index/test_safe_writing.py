@@ -26,7 +26,7 @@ import shutil, sys
 from mortal import make_mortal
 from pyserini_compneg import files
 from pyserini_compneg.index import build, index_folder, indexer
-from pyserini_compneg.index.__main__ import main
+from pyserini_compneg.commands.index import main
 from pyserini_compneg.lucene import ImpactWriter, Manifest
 
 steps = int(sys.argv.pop())
@@ -213,7 +213,7 @@ def test_a_second_writer_is_told(tmp_path, collection):
         thread = threading.Thread(target=second)
         thread.start()
         thread.join()
-        script = "import sys; from pyserini_compneg.index.__main__ import main; sys.exit(main())"
+        script = "import sys; from pyserini_compneg.commands.index import main; sys.exit(main())"
         other = run(script, "--collection", collection, "--index", index, "--encoder", "splade")
     said = f"{index}: another process is building it; wait for it, or give another --index"
     assert told == [said, said]
@@ -227,7 +227,7 @@ def test_a_full_disk_is_reported(tmp_path, collection):
     index = tmp_path / "index"
     build_index(tmp_path / "old.jsonl", index, "splade")
     before = contents(index)
-    script = "import sys; from pyserini_compneg.index.__main__ import main; sys.exit(main())"
+    script = "import sys; from pyserini_compneg.commands.index import main; sys.exit(main())"
     done = run(
         script,
         *("--collection", collection, "--index", index, "--encoder", "splade", "--overwrite"),

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from example_results import example_results
 
+from pyserini_compneg.commands.eval import main as eval_main
 from pyserini_compneg.eval import evaluate, parse_measures
-from pyserini_compneg.eval.__main__ import main as eval_main
 from pyserini_compneg.eval.rows import compare_rows, make_rows
 from pyserini_compneg.reproduce.report.tables import make_table, provenance_warning
 from pyserini_compneg.reproduce.results import Cell, Results, Row, Section

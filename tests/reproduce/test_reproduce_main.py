@@ -5,9 +5,9 @@ import re
 import pytest
 from film_set import write_film_set
 
-from pyserini_compneg.eval.__main__ import main as evaluate
-from pyserini_compneg.index.__main__ import main as index
-from pyserini_compneg.reproduce.__main__ import main
+from pyserini_compneg.commands.eval import main as evaluate
+from pyserini_compneg.commands.index import main as index
+from pyserini_compneg.commands.reproduce import main
 
 PROTOCOL = """
 title: Differences

@@ -7,9 +7,9 @@ import sys
 import pytest
 from film_index import build, start
 
+from pyserini_compneg.commands.search import main
 from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS
 from pyserini_compneg.search import SignedImpactSearcher
-from pyserini_compneg.search.__main__ import main
 
 TOPICS = "1\tspy AND comedy NOT animated\n2\twestern NOT comedy\n3\tspy OR western\n"
 
@@ -282,7 +282,7 @@ def test_help_has_examples_and_names_every_operator(capsys):
 SLOW_COMMAND = """
 import sys, time
 from pyserini_compneg.search import batch
-from pyserini_compneg.search.__main__ import main
+from pyserini_compneg.commands.search import main
 original = batch.write_run
 def write_run(*arguments):
     original(*arguments)

@@ -5,12 +5,12 @@ import json
 import pytest
 from tiny_training import write_dataset
 
-from pyserini_compneg.eval.__main__ import main as evaluate
-from pyserini_compneg.index.__main__ import main as index
+from pyserini_compneg.commands.eval import main as evaluate
+from pyserini_compneg.commands.index import main as index
+from pyserini_compneg.commands.search import main as search
+from pyserini_compneg.commands.train import main
 from pyserini_compneg.lucene import Manifest
-from pyserini_compneg.search.__main__ import main as search
 from pyserini_compneg.train import read_config, training
-from pyserini_compneg.train.__main__ import main
 from pyserini_compneg.train.recipe_file import located, recipe_names
 
 SIGNED = "snrelu:sum:0.1"

@@ -1,11 +1,9 @@
-"""What every command does alike: errors in one line, exit codes, interruptions and closed pipes."""
+"""How every command runs: errors in one line, exit codes, interruptions and closed pipes."""
 
 from __future__ import annotations
 
-import argparse
 import io
 import logging
-import math
 import os
 import signal
 import sys
@@ -21,22 +19,22 @@ DONE, FAILED, INTERRUPTED, TERMINATED = 0, 1, 130, 143
 def run_main(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[str] | None = None) -> int:
     """Runs a command and turns whatever ends it into an exit code.
 
-    A command module reads ``def main(argv=None): return run_main(_main, argv)``.
+    A command module has ``def main(argv=None): return run_main(_main, argv)``.
 
     Args:
-        main: The command itself: parses its arguments and does the work; ``None`` counts as 0.
+        main: The command itself: it parses its arguments and does the work; ``None`` counts as 0.
         argv: The arguments, by default those of the process.
 
     Returns:
-        0 done or the reader of our output went away, 1 an error said in one line, 2 wrong usage, 130 interrupted,
-        143 terminated.
+        0 when done, or when the reader of our output went away; 1 after an error, which is printed in one line; 2 for
+        wrong usage; 130 when interrupted; 143 when terminated.
     """
     _prepare_streams()
     _exit_on_sigterm()
     code = _ended(main, argv)
     try:
         sys.stdout.flush()
-    except OSError:  # what failed was said
+    except OSError:  # the error was reported above
         _discard_output()
     return code
 
@@ -67,24 +65,6 @@ def _ended(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[st
         return _say(f"error: {place}{(error.strerror or str(error)).lower()}", FAILED)
 
 
-def count(text: str) -> int:
-    """A whole number from 1, as the ``type`` of an argument."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1, got {text}")
-    return int(text)
-
-
-def positive(text: str) -> float:
-    """A finite number above 0, as the ``type`` of an argument."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"must be a finite number above 0, got {text}")
-    return value
-
-
 def _check_text(argv: Sequence[str]) -> None:
     for argument in argv:
         if argument != (text := argument.encode(errors="replace").decode()):
@@ -92,7 +72,7 @@ def _check_text(argv: Sequence[str]) -> None:
 
 
 def _exit_on_sigterm() -> None:
-    """Ends on SIGTERM as on any exception, so that half-made files go; left alone outside the main thread."""
+    """Turns SIGTERM into an exception, so that unfinished files are removed; does nothing outside the main thread."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
 
@@ -103,9 +83,9 @@ def _say(message: str, code: int) -> int:
 
 
 def _prepare_streams() -> None:
-    """UTF-8 whatever the locale, and the package's warnings as ``warning: ...`` on standard error."""
+    """Sets UTF-8 whatever the locale, and prints the package's warnings as ``warning: ...`` on standard error."""
     if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # closed by whoever started us
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # the parent process closed it
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -117,7 +97,7 @@ def _prepare_streams() -> None:
 
 
 def _discard_output() -> None:
-    """Sends what is still buffered to nowhere, or the interpreter's own flush at exit would complain once more."""
+    """Drops what is still buffered, because the interpreter's own flush at exit would report the error again."""
     sink = os.open(os.devnull, os.O_WRONLY)
     os.dup2(sink, sys.stdout.fileno())
     os.close(sink)

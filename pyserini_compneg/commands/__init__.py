@@ -1,0 +1,1 @@
+"""The command lines: one module a command, over the public functions of the packages below."""

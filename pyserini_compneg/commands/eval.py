@@ -1,0 +1,101 @@
+"""``python -m pyserini_compneg.eval``: a table of measures for one or more runs."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Sequence
+
+from pyserini_compneg.commands.flags import add_output, advanced, command_parser
+from pyserini_compneg.commands.running import run_main
+from pyserini_compneg.datasets.qrels import Qrels, read_groups, read_qrels
+from pyserini_compneg.errors import RunFormatError
+from pyserini_compneg.eval.measures import DEFAULT_MEASURES, Measure, coverage, evaluate, parse_measures
+from pyserini_compneg.eval.rows import PerQuery, compare_rows, make_rows
+from pyserini_compneg.eval.runs import read_run
+from pyserini_compneg.eval.table import TABLE_FORMATS, render, run_labels
+from pyserini_compneg.files import atomic_writer, keep_inputs
+
+_logger = logging.getLogger("pyserini_compneg.eval")
+
+_EPILOG = """\
+As with trec_eval -c, means are over all queries of the qrels: a query that a run lacks scores 0.
+Several runs are compared. A letter after a value means: significantly better than the run of that letter
+(paired t-test, p < 0.05, corrected by Holm's method). JSON has all p-values and confidence intervals.
+
+example:
+  python -m pyserini_compneg.eval --qrels dev.jsonl --run runs/cpt.txt runs/vanilla.txt \\
+      -m ndcg_cut.10 -m recall.100 --by template
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    return run_main(_main, argv)
+
+
+def _main(argv: Sequence[str] | None) -> None:
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if args.groups and not args.by:
+        parser.error("--groups needs --by")
+    keep_inputs(args.output, *filter(None, (args.qrels, args.groups, *args.run)))
+    measures = parse_measures(args.measures or DEFAULT_MEASURES)
+    qrels = read_qrels(args.qrels)
+    groups = {qid: qid for qid in qrels} if args.per_query else {}
+    if args.by:
+        groups = _groups(args.groups or args.qrels, args.by, qrels)
+    labels = run_labels(args.run)
+    with atomic_writer(args.output) as handle:
+        results = {label: _evaluate_run(path, qrels, measures) for label, path in zip(labels, args.run, strict=True)}
+        rows = make_rows(results, measures, groups)
+        as_json = args.output_format == "json"
+        if as_json or len(results) > 1:
+            rows = compare_rows(rows, results, measures, qrels, randomise=as_json)
+        handle.write(render(rows, "query" if args.per_query else args.by, args.output_format))
+
+
+def _groups(path: str, key: str, qrels: Qrels) -> dict[str, str]:
+    groups = read_groups(path, key)
+    for qid in qrels:
+        if qid not in groups:
+            raise RunFormatError(f"{path}: no {key} for query {qid!r} of the qrels")
+    return groups
+
+
+def _evaluate_run(path: str, qrels: Qrels, measures: Sequence[Measure]) -> PerQuery:
+    run = read_run(path)
+    missing, unjudged = coverage(qrels, run)
+    if missing and run:
+        share = f"{len(missing)} of {len(qrels)}"
+        _logger.warning("%s: %s queries are missing and score 0: %s", path, share, _few(missing))
+    found = [qid for qid in qrels if qid in run]
+    if found and not any(docid in run[qid] for qid in found for docid in qrels[qid]):
+        _logger.warning("%s: not one judged document is in the run; are the ids those of the qrels?", path)
+    if unjudged:
+        _logger.warning("%s: ignored %d queries that the qrels lack: %s", path, len(unjudged), _few(unjudged))
+    return evaluate(qrels, run, measures)
+
+
+def _few(qids: Sequence[str]) -> str:
+    return ", ".join(qids[:3]) + (", ..." if len(qids) > 3 else "")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = command_parser(
+        "eval", "--qrels FILE --run FILE [FILE ...]", "Evaluates and compares runs against judgements.", _EPILOG
+    )
+    parser.add_argument("--qrels", required=True, metavar="FILE", help="judgements: TREC, BEIR tsv or QUEST jsonl")
+    runs = "one run or more: trec, msmarco or json, plain or .gz"
+    parser.add_argument("--run", required=True, nargs="+", action="extend", metavar="FILE", help=runs)
+    measures = "a name of trec_eval or ir_measures, or paired_accuracy, right_rank, delta_recall@N, delta_mrr@N; "
+    measures += "repeatable (default: ndcg_cut.10 and recall.100)"
+    parser.add_argument("-m", "--measure", dest="measures", action="append", metavar="MEASURE", help=measures)
+    rows = parser.add_mutually_exclusive_group()
+    rows.add_argument("--by", metavar="KEY", help="a row for each value of metadata.KEY, for example template")
+    rows.add_argument("--per-query", action="store_true", help="a row for each query")
+    group = advanced(parser)
+    group.add_argument("--groups", metavar="FILE", help="jsonl with the metadata for --by (default: the qrels)")
+    add_output(group, "where to write the table")
+    group.add_argument("--output-format", choices=TABLE_FORMATS, default="text", help="default: %(default)s")
+    return parser

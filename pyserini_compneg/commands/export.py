@@ -1,0 +1,61 @@
+"""``python -m pyserini_compneg.export``: makes the ONNX form of a model before it is needed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from pyserini_compneg.commands.flags import MODEL, add_head, add_overwrite, advanced, command_parser
+from pyserini_compneg.commands.running import run_main
+from pyserini_compneg.models import PRECISIONS, Head
+
+_EPILOG = """\
+The first use of a model exports it. This command does it earlier, for example while there is a network. An export is
+compared with torch on sample texts, and refused if it differs. Exports are kept in the user's cache (COMPNEG_CACHE),
+under the hash of the checkpoint's content. The folder of each export is printed.
+
+example:
+  python -m pyserini_compneg.export --encoder naver/splade-v3 --precision fp32 int8
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    return run_main(_main, argv)
+
+
+def _main(argv: Sequence[str] | None) -> None:
+    args = _parser().parse_args(argv)
+    from pyserini_compneg.export import export_model
+    from pyserini_compneg.export.exporting import read_report
+    from pyserini_compneg.models import NeuralSide, model_folder, read_checkpoint
+
+    checkpoint = read_checkpoint(model_folder(args.encoder), args.encoder, Head.parse(args.head) if args.head else None)
+    sides = [side for side in dict.fromkeys([checkpoint.document, checkpoint.query]) if isinstance(side, NeuralSide)]
+    for side in sides:
+        for precision in args.precision:
+            folder = export_model(side, precision, fresh=args.overwrite)
+            report = read_report(folder)
+            print(
+                f"{precision}: largest difference {report['largest_difference']:.1e}, "
+                f"mean cosine {report['mean_cosine']:.4f}, {report['bytes'] / 1e6:.0f} MB",
+                file=sys.stderr,
+            )
+            print(folder)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = command_parser(
+        "export",
+        "--encoder MODEL",
+        "Exports a sparse model to ONNX, pooling included, and checks it against torch.",
+        _EPILOG,
+    )
+    parser.add_argument("--encoder", required=True, metavar="MODEL", help=MODEL)
+    text = "fp32 (default), int8 for processors, fp16 for GPUs"
+    parser.add_argument("--precision", nargs="+", choices=PRECISIONS, default=["fp32"], help=text)
+    group = advanced(parser)
+    add_head(group)
+    add_overwrite(group, "an earlier export")
+    return parser

@@ -1,0 +1,135 @@
+"""What the parsers of several commands share: their form, and flags that mean the same in each."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any, TypeAlias
+
+from pyserini_compneg.models import BACKENDS, DEVICES, PRECISIONS, Head, ModelOptions
+
+Flags: TypeAlias = argparse._ActionsContainer
+"""A parser, or a group of its flags."""
+
+MODEL = "a folder, or a name on the Hugging Face hub"
+_MODEL_OPTIONS = ("backend", "precision", "device", "max_length", "head", "top_terms", "threshold", "batch_size")
+
+
+def command_parser(name: str, usage: str, description: str, epilog: str) -> argparse.ArgumentParser:
+    """The parser of a command.
+
+    Args:
+        name: The command, for example ``search``.
+        usage: The arguments that it needs; all others are ``[options]``.
+        description: What it does.
+        epilog: Remarks, and at the end examples.
+    """
+    prog = f"python -m pyserini_compneg.{name}"
+    return argparse.ArgumentParser(
+        prog,
+        usage=f"%(prog)s {usage} [options]",
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def advanced(parser: argparse.ArgumentParser) -> Flags:
+    """The group of the flags that few people need; the help shows it last."""
+    return parser.add_argument_group("advanced options")
+
+
+def count(text: str) -> int:
+    """A whole number from 1, as the ``type`` of an argument."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1, got {text}")
+    return int(text)
+
+
+def positive(text: str) -> float:
+    """A finite number above 0, as the ``type`` of an argument."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a finite number above 0, got {text}")
+    return value
+
+
+def add_index(flags: Flags, required: bool = True) -> None:
+    """Adds ``--index``, an index that is read."""
+    text = "index folder, of this package or of Anserini, or the name of a prebuilt index"
+    flags.add_argument("--index", required=required, metavar="DIR", help=text)
+
+
+def add_collection(flags: Flags) -> None:
+    """Adds ``--collection``."""
+    flags.add_argument("--collection", required=True, metavar="PATH", help="JSON Lines file, or folder of such files")
+
+
+def add_threads(flags: Flags, default: int | None, what: str) -> None:
+    """Adds ``--threads``; ``what`` says what is done at once, and the default where that is None."""
+    text = what if default is None else f"{what} (default {default})"
+    flags.add_argument("--threads", type=count, default=default, metavar="N", help=text)
+
+
+def add_output(flags: Flags, what: str) -> None:
+    """Adds ``--output``, a file."""
+    flags.add_argument("--output", metavar="FILE", help=f"{what} (default standard output)")
+
+
+def add_decompose(flags: Flags, text: str) -> None:
+    """Adds ``--decompose``."""
+    flags.add_argument("--decompose", choices=("off", "cues", "llm"), default="off", help=text)
+
+
+def add_overwrite(flags: Flags, what: str) -> None:
+    """Adds ``--overwrite``."""
+    flags.add_argument("--overwrite", action="store_true", help=f"replace {what}")
+
+
+def add_resume(flags: Flags, what: str) -> None:
+    """Adds ``--resume``."""
+    flags.add_argument("--resume", action="store_true", help=f"continue {what} that was killed")
+
+
+def add_head(flags: Flags) -> None:
+    """Adds ``--head``."""
+    flags.add_argument(
+        "--head",
+        metavar="ACTIVATION:POOLING[:EPSILON]",
+        help="use this head instead of the one that the model names: relu or log1p_relu with max or sum, snrelu with "
+        "absmax or sum",
+    )
+
+
+def add_model_options(flags: Flags, texts: str) -> None:
+    """Adds how a model encodes texts. All flags default to None, so that it is known whether any was given.
+
+    Args:
+        flags: The parser, or a group.
+        texts: What is encoded, ``documents`` or ``queries``.
+    """
+    add = flags.add_argument
+    add("--backend", choices=BACKENDS, help="onnx exports the model once (default), torch runs the checkpoint itself")
+    add("--precision", choices=PRECISIONS, help="fp32 (default), int8 for processors, fp16 for GPUs")
+    add("--device", choices=DEVICES, help="cpu (default) or cuda")
+    text = "tokens read of a text (default: as many as the model takes, at most 512)"
+    add("--max-length", type=count, metavar="N", help=text)
+    add("--top-terms", type=count, metavar="N", help=f"keep the N heaviest terms of the {texts}' vectors")
+    add("--threshold", type=positive, metavar="X", help=f"keep the weights of the {texts}' vectors that are X or more")
+    add_head(flags)
+
+
+def chosen_model_options(args: argparse.Namespace, batch_size: int | None = None) -> ModelOptions | None:
+    """The model options that were given; None if none was.
+
+    Raises:
+        EncodingError: Options that exclude each other.
+    """
+    values: dict[str, Any] = {**vars(args), "batch_size": batch_size}
+    given = {name: values[name] for name in _MODEL_OPTIONS if values.get(name) is not None}
+    if "head" in given:
+        given["head"] = Head.parse(given["head"])
+    return ModelOptions(**given) if given else None

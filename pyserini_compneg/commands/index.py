@@ -1,0 +1,114 @@
+"""``python -m pyserini_compneg.index``: builds an impact index."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from pyserini_compneg.commands.flags import (
+    MODEL,
+    add_collection,
+    add_model_options,
+    add_overwrite,
+    add_resume,
+    add_threads,
+    advanced,
+    chosen_model_options,
+    command_parser,
+    positive,
+)
+from pyserini_compneg.commands.running import run_main
+from pyserini_compneg.index.indexer import MOST_PAIR_TERMS
+
+_EPILOG = """\
+A collection is JSON Lines, plain or gzip, or a folder of such files. A line has an id in `id`, `_id` or `docid`. It has
+its text in `contents`, or in `title` and `text`; or it has a `vector` {term: weight}, which a model made of its text.
+
+examples:
+  python -m pyserini_compneg.index --collection documents.jsonl.gz --index indexes/films --store-raw
+  python -m pyserini_compneg.index --collection documents.jsonl.gz --index indexes/splade --encoder naver/splade-v3
+  python -m pyserini_compneg.index --collection vectors/ --index indexes/other --encoder my-model --impact-scale 51.2
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    return run_main(_main, argv)
+
+
+def _main(argv: Sequence[str] | None) -> None:
+    args = _parser().parse_args(argv)
+    from pyserini_compneg.index import build_index
+
+    manifest = build_index(
+        args.collection,
+        args.index,
+        args.encoder,
+        impact_scale=args.impact_scale,
+        model_options=chosen_model_options(args),
+        signed=args.signed,
+        pair_terms=args.pair_terms,
+        threads=args.threads,
+        store_raw=args.store_raw,
+        store_docvectors=args.store_docvectors,
+        optimize=args.optimize,
+        overwrite=args.overwrite,
+        resume=args.resume,
+        on_error=args.on_error,
+    )
+    empty = f" ({manifest.empty_documents} without a term)" if manifest.empty_documents else ""
+    print(f"{args.index}: {manifest.documents} documents{empty}, encoder {manifest.encoder}", file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = command_parser(
+        "index",
+        "--collection PATH --index DIR",
+        "Builds a Lucene impact index. Stock Pyserini and Anserini can read it, too.",
+        _EPILOG,
+    )
+    add_collection(parser)
+    parser.add_argument("--index", required=True, metavar="DIR", help="folder to make")
+    parser.add_argument(
+        "--encoder",
+        default="bm25",
+        metavar="NAME",
+        help=f"encodes the texts: bm25 (default), or a model ({MODEL}); for documents with vectors, the name of the "
+        "model that made them",
+    )
+    add_threads(parser, None, "threads (default: one for each processor)")
+    parser.add_argument("--store-raw", action="store_true", help="keep each document's line, to show it with its hit")
+    add_resume(parser, "a build")
+    add_overwrite(parser, "an index that is there already")
+    group = advanced(parser)
+    group.add_argument(
+        "--impact-scale",
+        type=positive,
+        metavar="X",
+        help="impact = round(weight * X); default 256 for bm25, 51.2 for models, 1 for vectors of whole numbers",
+    )
+    group.add_argument(
+        "--pair-terms",
+        type=_pair_terms,
+        default=0,
+        metavar="N",
+        help="also index the pairs of each document's N heaviest terms, for search --cpt materialised",
+    )
+    group.add_argument("--signed", action="store_true", help="take negative weights, stored under complement terms")
+    group.add_argument("--store-docvectors", action="store_true", help="keep each document's terms and impacts")
+    group.add_argument("--optimize", action="store_true", help="merge the index into one segment")
+    group.add_argument(
+        "--on-error",
+        choices=("stop", "skip"),
+        default="stop",
+        help="a bad document ends the build (default), or is skipped and listed in the index",
+    )
+    add_model_options(group, "documents")
+    return parser
+
+
+def _pair_terms(text: str) -> int:
+    if not text.isdecimal() or not (int(text) == 0 or 2 <= int(text) <= MOST_PAIR_TERMS):
+        raise argparse.ArgumentTypeError(f"must be 0, or from 2 to {MOST_PAIR_TERMS}, got {text}")
+    return int(text)

@@ -1,0 +1,38 @@
+"""``compneg`` and ``python -m pyserini_compneg``: every command by its name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+COMMANDS = {
+    "search": "search queries with AND, OR and NOT, and write a TREC run",
+    "explain": "show what a query became, and why documents stand where they stand",
+    "compose": "write composed queries to a file",
+    "index": "build an impact index",
+    "encode": "encode a collection with a model, in shards",
+    "eval": "evaluate and compare runs",
+    "datasets": "convert the official files of a dataset",
+    "reproduce": "make the tables and figures of the papers",
+    "train": "train a sparse encoder",
+    "export": "export a model to ONNX before it is needed",
+    "lucene": "print the paths of Java, Anserini and this plugin's jar",
+    "demo": "index and search the sample that comes with the package",
+}
+
+_USAGE = "usage: python -m pyserini_compneg COMMAND [options]\n\ncommands (each explains itself with -h):\n"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command that the first argument names; returns its exit code."""
+    verb, *arguments = (sys.argv[1:] if argv is None else argv) or ["-h"]
+    if verb in COMMANDS:
+        code: int = import_module(f"pyserini_compneg.commands.{verb}").main(arguments)
+        return code
+    listed = _USAGE + "".join(f"  {name:<11}{what}\n" for name, what in COMMANDS.items())
+    if verb in ("-h", "--help"):
+        print(listed, end="")
+        return 0
+    print(f"{listed}error: there is no command {verb!r}", file=sys.stderr)
+    return 2

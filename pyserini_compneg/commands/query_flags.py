@@ -1,0 +1,173 @@
+"""The flags with which commands read, encode and compose queries, and what they choose."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pyserini_compneg.commands.flags import (
+    MODEL,
+    Flags,
+    add_decompose,
+    add_model_options,
+    chosen_model_options,
+    count,
+    positive,
+)
+from pyserini_compneg.compose import CPT_FORMS, DIFFERENCES, INTERSECTIONS, UNIONS, WEIGHT_SCALE, Operators
+from pyserini_compneg.compose.lowering import FACTORED
+from pyserini_compneg.errors import DecompositionError
+from pyserini_compneg.expression import Atom, parse
+from pyserini_compneg.models import ABLATIONS
+
+if TYPE_CHECKING:
+    from pyserini_compneg.datasets.topics import Topic
+    from pyserini_compneg.decompose import Decomposition
+
+DECOMPOSED_DIFFERENCE = "damped"
+"""The default of NOT with --decompose, for all topics of a run: the best on the dev splits of ExcluIR and
+NegConstraint. It needs an index and factored conjunctions. Without these the default is that of expressions."""
+
+SYNTAX = """\
+Expressions have AND, OR, NOT in capitals, parentheses, and "quotes" around phrases that contain these words. AND and
+NOT bind alike, from left to right, and tighter than OR. Topics are TSV (id, tab, expression) or JSON Lines with an
+`expression`, QUEST's `original_query`, a plain `query` or `text`, or a composed `vector` or `score`.
+"""
+
+_OPERATORS = {"union": ("OR", UNIONS), "intersection": ("AND", INTERSECTIONS), "difference": ("NOT", DIFFERENCES)}
+
+_logger = logging.getLogger(__name__)
+
+
+def add_query_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the usual flags: the queries, their encoder, their operators and their decomposition."""
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--topics", metavar="FILE", help="topics, TSV or JSON Lines, or - for standard input")
+    source.add_argument("--query", metavar="EXPRESSION", help="one query")
+    text = f"bm25, a model ({MODEL}), or JSON Lines of encoded atoms (default: the encoder of the index)"
+    parser.add_argument("--encoder", metavar="NAME", help=text)
+    for kind, (sign, names) in _OPERATORS.items():
+        default = getattr(Operators(), kind)
+        if kind == "difference":
+            default += f"; with --decompose {DECOMPOSED_DIFFERENCE}"
+        text = f"{sign}: {', '.join(names)} (default {default})"
+        parser.add_argument(f"--{kind}", choices=names, metavar="NAME", help=text)
+    add_decompose(
+        parser,
+        "read plain texts as expressions: not at all (default), by cue phrases, or with a language model, whose "
+        "OpenAI-compatible API the environment names (OPENAI_BASE_URL, COMPNEG_LLM_MODEL, OPENAI_API_KEY); the text "
+        "of --query is then plain, too",
+    )
+
+
+def add_advanced_query_options(flags: Flags, batches: bool = True) -> None:
+    """Adds the other flags for queries; ``--batch-size`` only where there are batches."""
+    add = flags.add_argument
+    add("--plain", action="store_true", help="queries are plain text: no word in them is an operator")
+    add(
+        "--fallback",
+        choices=("none", "vanilla"),
+        default="none",
+        help="with --decompose, what becomes of a text that only excludes: an error (default), or one atom",
+    )
+    add(
+        "--cpt",
+        choices=CPT_FORMS,
+        default=CPT_FORMS[0],
+        help=f"form of conjunctions: for any index (factored), or for one with pairs (default {CPT_FORMS[0]})",
+    )
+    add(
+        "--weight-scale",
+        type=positive,
+        default=WEIGHT_SCALE,
+        metavar="X",
+        help=f"query weight = round(weight * X); composed queries keep their weights (default {WEIGHT_SCALE:g})",
+    )
+    if batches:
+        add("--batch-size", type=count, default=64, metavar="N", help="queries encoded together (default 64)")
+    add_model_options(flags, "queries")
+    add(
+        "--ablation",
+        choices=ABLATIONS,
+        help="leave out of query vectors: terms that are no tokens of the query, weights, or both (no network)",
+    )
+
+
+def chosen_operators(args: argparse.Namespace) -> Operators:
+    """The operators for union, intersection and difference."""
+    named = {kind: getattr(args, kind) for kind in _OPERATORS if getattr(args, kind)}
+    if args.decompose != "off" and args.index is not None and args.cpt == FACTORED:
+        named.setdefault("difference", DECOMPOSED_DIFFERENCE)
+    return Operators(**named)
+
+
+def chosen_model(args: argparse.Namespace) -> dict[str, Any]:
+    """How a model encodes the queries, as keyword arguments of ``SignedImpactSearcher`` and ``query_encoder``.
+
+    Raises:
+        EncodingError: Options that exclude each other.
+    """
+    return {"model_options": chosen_model_options(args), "ablation": args.ablation}
+
+
+def chosen_settings(args: argparse.Namespace) -> dict[str, Any]:
+    """How queries are composed, as keyword arguments of ``SignedImpactSearcher`` and ``compose_queries``."""
+    return {"operators": chosen_operators(args), "cpt": args.cpt, "weight_scale": args.weight_scale}
+
+
+def chosen_decomposer(args: argparse.Namespace) -> Callable[[str], Decomposition] | None:
+    """What reads plain texts as expressions; None where they stay atoms.
+
+    Raises:
+        DecompositionError: The environment names no language model.
+    """
+    if args.decompose == "off":
+        return None
+    from pyserini_compneg.decompose import LlmReader, decompose, or_undivided
+    from pyserini_compneg.models.cache import cache_home
+
+    read = decompose if args.decompose == "cues" else LlmReader(os.environ, cache_home() / "decompositions")
+    return or_undivided(read, _warn_of_fallback) if args.fallback == "vanilla" else read
+
+
+def _warn_of_fallback(error: DecompositionError) -> None:
+    _logger.warning("%s; searched as it is", str(error).partition(";")[0])
+
+
+def chosen_query(args: argparse.Namespace) -> Topic | None:
+    """The topic of ``--query``, whose text is plain with ``--plain`` or ``--decompose``; None with ``--topics``.
+
+    Raises:
+        QuerySyntaxError: The text is no expression.
+        DecompositionError: The text only excludes.
+    """
+    if args.query is None:
+        return None
+    from pyserini_compneg.datasets.topics import Topic
+
+    decompose = chosen_decomposer(args)
+    if decompose is None:
+        return Topic("1", args.query, Atom(args.query) if args.plain else parse(args.query), plain=args.plain)
+    decomposition = decompose(args.query)
+    return Topic("1", args.query, decomposition.expression, plain=True, decomposition=decomposition)
+
+
+def chosen_topics(args: argparse.Namespace) -> list[Topic]:
+    """The topics of ``--topics``, or the one of ``--query``.
+
+    Raises:
+        CollectionError: A file without topics, or a line that is no topic.
+        QuerySyntaxError: An expression that cannot be parsed.
+        DecompositionError: A plain text that only excludes.
+    """
+    query = chosen_query(args)
+    if query is not None:
+        return [query]
+    from pyserini_compneg.datasets.topics import decompose_topics, read_topics
+
+    decompose = chosen_decomposer(args)
+    topics = read_topics(args.topics, args.plain)
+    return topics if decompose is None else decompose_topics(topics, decompose)

@@ -1,0 +1,110 @@
+"""``python -m pyserini_compneg.reproduce``: the tables and figures of the papers, on the user's data."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyserini_compneg.commands.flags import (
+    add_decompose,
+    add_model_options,
+    add_threads,
+    advanced,
+    chosen_model_options,
+    command_parser,
+)
+from pyserini_compneg.commands.running import run_main
+from pyserini_compneg.reproduce.protocol import ALL_MINILM
+
+_EPILOG = """\
+protocols:
+{protocols}
+
+The folder of the report has report.html, report.md, tables.tex, results.json with all figures, the runs, and the
+judgements. A run that is there already is not made again, so an interrupted command continues.
+
+examples:
+  python -m pyserini_compneg.reproduce table1 --dataset data/filmsets --encoder bm25 --report reports/table1
+  python -m pyserini_compneg.reproduce table1 --dataset data/quest --encoder naver/splade-v3 --report reports/quest
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    return run_main(_main, argv)
+
+
+def _main(argv: Sequence[str] | None) -> None:
+    parser = _parser()
+    args = parser.parse_args(argv)
+    indexes = args.index or [None] * len(args.encoder)
+    if len(indexes) != len(args.encoder):
+        parser.error(f"--index must name one index for each --encoder, got {len(indexes)} for {len(args.encoder)}")
+    from pyserini_compneg.datasets import open_dataset
+    from pyserini_compneg.eval.table import run_labels
+    from pyserini_compneg.reproduce.experiment import Engine
+    from pyserini_compneg.reproduce.protocol_file import read_protocol
+    from pyserini_compneg.reproduce.report import check_packages, write_report
+    from pyserini_compneg.reproduce.reproduction import reproduce
+    from pyserini_compneg.reproduce.results import write_results
+
+    check_packages()
+    labels = run_labels(args.encoder) if len(args.encoder) > 1 else [""]
+    engines = [Engine(*values) for values in zip(args.encoder, indexes, labels, strict=True)]
+    results = reproduce(
+        read_protocol(args.protocol),
+        open_dataset(args.dataset),
+        engines,
+        args.report,
+        split=args.split,
+        dense_encoder=args.dense_encoder,
+        threads=args.threads,
+        model_options=chosen_model_options(args),
+        decompose=args.decompose,
+        command=f"python -m pyserini_compneg.reproduce {shlex.join(sys.argv[1:] if argv is None else argv)}",
+    )
+    write_results(results, args.report / "results.json")
+    write_report(results, args.report)
+    logging.getLogger("pyserini_compneg.reproduce").info("%s", args.report / "report.html")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = command_parser(
+        "reproduce",
+        "PROTOCOL --dataset DIR --report DIR",
+        "Runs the protocol of a table or figure, and writes its runs, its figures and a report.",
+        _EPILOG.format(protocols=_listed()),
+    )
+    add = parser.add_argument
+    add("protocol", metavar="PROTOCOL", help="one of the protocols below, or the path of a YAML file like them")
+    add("--dataset", required=True, metavar="DIR", help="folder with the dataset's official files")
+    text = "bm25 (default), or models, folders or names on the Hugging Face hub; each row is run with each of them"
+    add("--encoder", nargs="+", default=["bm25"], metavar="NAME", help=text)
+    add("--report", required=True, type=Path, metavar="DIR", help="folder for everything that is made")
+    add_threads(parser, os.cpu_count() or 1, "queries searched at once")
+    group = advanced(parser)
+    text = "split (default: the first split of the protocol that the dataset has)"
+    group.add_argument("--split", metavar="NAME", help=text)
+    text = "an index for each encoder (default: built in the report's folder)"
+    group.add_argument("--index", nargs="+", type=Path, metavar="DIR", help=text)
+    group.add_argument(
+        "--dense-encoder",
+        metavar="NAME",
+        help="the encoder of dense rows, and of the similarities of figure3: a folder or a name on the hub (default "
+        f"{ALL_MINILM}; where it cannot be had, there are no dense rows)",
+    )
+    text = "in rows of the dataset's expressions, read its plain texts instead, as search does; texts that only "
+    add_decompose(group, text + "exclude stay whole (default off)")
+    add_model_options(group, "queries and documents")
+    return parser
+
+
+def _listed() -> str:
+    from pyserini_compneg.reproduce.protocol_file import protocol_names, read_protocol
+
+    return "\n".join(f"  {name:<12}{read_protocol(name).title}" for name in protocol_names())

@@ -1,0 +1,94 @@
+"""``python -m pyserini_compneg.search``: searches composed queries and writes a run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from pyserini_compneg.commands.flags import add_index, add_output, add_threads, advanced, command_parser, count
+from pyserini_compneg.commands.query_flags import (
+    SYNTAX,
+    add_advanced_query_options,
+    add_query_options,
+    chosen_model,
+    chosen_settings,
+    chosen_topics,
+)
+from pyserini_compneg.commands.running import run_main
+from pyserini_compneg.files import atomic_writer, keep_inputs
+from pyserini_compneg.search.run_writer import OUTPUT_FORMATS
+
+_EPILOG = f"""{SYNTAX}
+examples:
+  python -m pyserini_compneg.search --index indexes/films --query 'spy films AND comedies NOT animated films'
+  python -m pyserini_compneg.search --index indexes/films --topics topics.tsv --output runs/films.txt --threads 2
+  python -m pyserini_compneg.search --index indexes/films --decompose cues --query 'spy films other than comedies'
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    return run_main(_main, argv)
+
+
+def _main(argv: Sequence[str] | None) -> None:
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if args.query is not None and args.output is not None:
+        parser.error("--output takes the run of --topics; the list of --query goes to standard output")
+    if args.explain and args.query is None and args.output_format != "json":
+        parser.error("--explain needs --query or --output-format json")
+    from pyserini_compneg.search.batch import search_topics
+    from pyserini_compneg.search.display import show_hits
+    from pyserini_compneg.search.searcher import SignedImpactSearcher
+
+    topics = chosen_topics(args)
+    keep_inputs(args.output, args.index, *filter(None, (args.topics, args.encoder)))
+    with SignedImpactSearcher(args.index, args.encoder, **chosen_settings(args), **chosen_model(args)) as searcher:
+        if args.query is not None:
+            with atomic_writer(None) as handle:
+                show_hits(handle, searcher, topics[0], args.hits or 10, explain=args.explain, guard=args.guard)
+        else:
+            search_topics(
+                searcher,
+                topics,
+                args.output,
+                explain=args.explain,
+                guard=args.guard,
+                hits=args.hits or 1000,
+                threads=args.threads,
+                batch_size=args.batch_size,
+                output_format=args.output_format,
+                tag=args.tag,
+            )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = command_parser(
+        "search",
+        "--index DIR (--topics FILE | --query EXPRESSION)",
+        "Searches set-compositional and negated queries on a Lucene impact index, exactly. --query prints a readable "
+        "list, --topics writes a run.",
+        _EPILOG,
+    )
+    add_index(parser)
+    add_query_options(parser)
+    add_output(parser, "run file")
+    parser.add_argument("--hits", type=count, metavar="N", help="hits a query (default 1000, with --query 10)")
+    add_threads(parser, 1, "queries searched at once")
+    group = advanced(parser)
+    group.add_argument(
+        "--output-format", choices=OUTPUT_FORMATS, default="trec", help="format of the run (default trec)"
+    )
+    group.add_argument("--tag", default="compneg", help="name of the run, its last column (default compneg)")
+    group.add_argument(
+        "--explain", action="store_true", help="show how --decompose reads each text; for topics in the json format"
+    )
+    group.add_argument(
+        "--guard",
+        action="store_true",
+        help="keep in the top 10 the five best documents for the whole wording of a query, and the five best for the "
+        "query without its exclusions",
+    )
+    add_advanced_query_options(group)
+    return parser

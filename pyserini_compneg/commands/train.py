@@ -1,0 +1,57 @@
+"""``python -m pyserini_compneg.train``: trains a sparse encoder."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from pyserini_compneg.commands.flags import add_overwrite, add_resume, advanced, command_parser
+from pyserini_compneg.commands.running import run_main
+
+_EPILOG = """\
+CONFIG is a YAML file, or the name of a recipe that comes with the package. Checkpoints are kept in OUTPUT.training
+until the model is done. docs/training.md explains the settings.
+
+examples:
+  python -m pyserini_compneg.train table5-sum --show
+  python -m pyserini_compneg.train table5-sum --data DATASETS --base naver/splade-v3 --output models/nevir
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit code."""
+    return run_main(_main, argv)
+
+
+def _main(argv: Sequence[str] | None) -> None:
+    args = _parser().parse_args(argv)
+    from pyserini_compneg.train import train
+    from pyserini_compneg.train.recipe_file import located, named_config, recipe_text
+
+    if args.show:
+        print(recipe_text(args.config), end="")
+        return
+    config = located(named_config(args.config), args.data, args.base)
+    results = train(config, args.output, resume=args.resume, overwrite=args.overwrite)
+    for name, value in results.items():
+        print(f"{name}\t{value:.4f}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = command_parser(
+        "train",
+        "CONFIG (--output FOLDER | --show)",
+        "Fine-tunes a masked language model into a sparse encoder, with signed weights if CONFIG says so.",
+        _EPILOG,
+    )
+    parser.add_argument("config", metavar="CONFIG", help="a YAML file, or the name of a recipe")
+    text = "the folder that contains the datasets that CONFIG names by relative paths"
+    parser.add_argument("--data", metavar="FOLDER", help=text)
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--output", metavar="FOLDER", help="the folder of the trained model")
+    action.add_argument("--show", action="store_true", help="print CONFIG, for a copy of your own, and train nothing")
+    add_resume(parser, "a training")
+    group = advanced(parser)
+    group.add_argument("--base", metavar="MODEL", help="start from this checkpoint instead of the one in CONFIG")
+    add_overwrite(group, "the folder of an earlier model")
+    return parser
