@@ -15,6 +15,7 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from typing import TypeGuard
 
 from pyserini_compneg.errors import EncodingError
 
@@ -48,11 +49,16 @@ def checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
             raise EncodingError(
                 f"{source}: the term {term!r} has white space, so no index holds it; weigh its words one by one"
             )
-        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not abs(weight) <= sys.float_info.max:
+        if not is_number(weight) or not abs(weight) <= sys.float_info.max:
             raise EncodingError(f"{source}: the weight of {term!r} must be a finite number, got {weight!r}")
         if weight:
             result[term] = float(weight)
     return result
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a number; Python counts True and False as numbers, too."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def add(a: SparseVector, b: SparseVector, factor: float = 1.0) -> dict[str, float]:

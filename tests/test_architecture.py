@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1] / PACKAGE
 
 FLOORS = (
     ("errors", "vectors", "files", "json_objects", "settings_files", "progress"),
-    ("algebra", "expression"),
+    ("expression",),
     ("decompose",),
     ("lucene", "models"),
     ("export",),

@@ -1,5 +1,6 @@
 """Composition: an expression, an encoder and a choice of operators make the query that is run."""
 
+from pyserini_compneg.compose.composer import QueryEncoder
 from pyserini_compneg.compose.json_form import composed_line, from_json, query_line, to_json
 from pyserini_compneg.compose.lowering import CPT_FORMS, lowered
 from pyserini_compneg.compose.operators import (
@@ -9,7 +10,6 @@ from pyserini_compneg.compose.operators import (
     UNIONS,
     Operators,
 )
-from pyserini_compneg.compose.protocol import QueryEncoder
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
 from pyserini_compneg.compose.queries import Query, compose_queries, compose_query, query_text
 from pyserini_compneg.compose.query_terms import QueryTerm, query_terms
@@ -24,7 +24,6 @@ from pyserini_compneg.compose.scoring import (
     leaf_vectors,
     matches,
     positive_weights,
-    terms,
 )
 
 __all__ = [
@@ -57,6 +56,5 @@ __all__ = [
     "query_line",
     "query_terms",
     "query_text",
-    "terms",
     "to_json",
 ]

@@ -19,7 +19,7 @@ from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.progress import progress
 
 Compose: TypeAlias = Callable[[Sequence[Query]], list[ScoringNode]]
-"""Composes queries and leaves those alone that are composed already, as ``SignedImpactSearcher.compose`` does."""
+"""Composes queries, as ``SignedImpactSearcher.compose`` does; a query that is composed already stays as it is."""
 
 OUTPUT_FORMATS = ("jsonl", "tsv")
 
@@ -37,16 +37,16 @@ def compose_topics(
 ) -> None:
     """Writes the composed query of each topic to a file, which appears complete or not at all.
 
-    ``jsonl`` has a line ``{"id", "contents", "vector" or "score"}`` for each, which is a topic for ``search``. ``tsv``
-    has the lines of ``token_line``; queries without terms, for which it has no line, are left out.
+    ``jsonl`` has a line ``{"id", "contents", "vector" or "score"}`` for each topic; ``search`` takes it as a topic.
+    ``tsv`` has the lines of ``token_line``, without the queries that have no terms.
 
     Args:
         topics: The topics.
-        compose: What composes them.
+        compose: Composes them.
         output: The file, or None for standard output.
         batch_size: Queries encoded together.
         output_format: ``jsonl`` or ``tsv``.
-        explain: Add to the lines of ``jsonl`` how plain texts were decomposed.
+        explain: Add to each line of ``jsonl`` how a plain text was decomposed.
 
     Raises:
         CompNegError: A topic that cannot be composed or that the format cannot hold, or an unwritable output.
@@ -60,7 +60,7 @@ def compose_topics(
             batch = qids[start : start + batch_size]
             for qid, node in zip(batch, compose([queries[qid] for qid in batch]), strict=True):
                 if is_empty(node):
-                    _logger.warning("query %s finds nothing: it wants no term that is known", qid)
+                    _logger.warning("query %s finds nothing: none of its positive terms is known", qid)
                 if output_format == "jsonl":
                     handle.write(composed_line(qid, contents[qid], node, read.get(qid)) + "\n")
                 elif not is_empty(node):
@@ -69,7 +69,7 @@ def compose_topics(
 
 
 def topic_query(topic: Topic) -> Expression | ScoringNode:
-    """What a topic asks: its expression, or the scoring tree it came with.
+    """The query of a topic: its expression, or the scoring tree that it came with.
 
     Raises:
         CompositionError: A composed query that is no scoring tree.

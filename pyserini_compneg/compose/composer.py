@@ -1,33 +1,55 @@
 r"""From expressions to scoring trees, bottom-up.
 
-Where all operands are vectors and the operator works on vectors, the result is a vector, one linear leaf. Elsewhere it
-is a tree, and these are the approximations:
+If all operands are vectors and the operator works on vectors, the result is a vector, one linear leaf. Otherwise it is
+a tree, with these approximations:
 
-- ∪: ``maxpool`` of anything but vectors is the maximum of the scores, as with ``dismax``; ``addition`` adds the scores.
+- ∪: ``maxpool`` of trees is the maximum of the scores, as with ``dismax``. ``addition`` adds the scores.
 - ∩: an operand that is a tree takes part with its positive weights.
-- \: what is excluded takes part with its positive weights if it is a tree or holds a difference. A left side that is a
+- \: an excluded part takes part with its positive weights if it is a tree or holds a difference. A left side that is a
   tree stays as it is, and a linear part is added to it: see ``_Composer._change``. Only ``damped`` is exact.
 
-An atom without terms, all of them unknown to the model, is an empty vector. In ``cpt`` it empties the conjunction; in
-``cpt+maxpool`` it leaves the share of maxpool, so documents about the other operands are still found.
+An atom whose terms are all unknown to the encoder is an empty vector. It empties a conjunction of ``cpt``. Of a
+conjunction of ``cpt+maxpool`` it leaves the maxpool part, so documents about the other operands are still found.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from pyserini_compneg.compose.damping import BestScore, damped
 from pyserini_compneg.compose.difference import VECTOR_DIFFERENCES, constant, nrf
 from pyserini_compneg.compose.intersection import VECTOR_INTERSECTIONS, cpt_operands
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
-from pyserini_compneg.compose.protocol import QueryEncoder
-from pyserini_compneg.compose.rewrite import alternatives, conjunction, holds_difference, positive_atoms, verbalised
-from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum, is_empty, positive_weights
+from pyserini_compneg.compose.rewrite import (
+    alternatives,
+    conjunction,
+    holds_difference,
+    verbalised,
+    without_differences,
+)
+from pyserini_compneg.compose.scoring import (
+    Linear,
+    Max,
+    Product,
+    ScoringNode,
+    Sum,
+    is_empty,
+    positive_weights,
+    summands,
+)
 from pyserini_compneg.compose.union import VECTOR_UNIONS
 from pyserini_compneg.errors import CompositionError, EncodingError
 from pyserini_compneg.expression import Atom, Expression, Union, atoms
 from pyserini_compneg.vectors import SparseVector, add, checked, is_pseudo_term, max_pool, positive_part, scale
+
+
+class QueryEncoder(Protocol):
+    """Turns texts into sparse vectors."""
+
+    def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
+        """The vector of each text, in the order of the texts; the other texts of the batch do not change it."""
 
 
 def scoring_trees(
@@ -36,14 +58,14 @@ def scoring_trees(
     operators: Operators = DEFAULT_OPERATORS,
     best_score: BestScore | None = None,
 ) -> list[ScoringNode]:
-    """The scoring tree of each expression, with the weights as the encoder and the operators have them.
+    """The scoring tree of each expression; its weights are not yet rounded.
 
     Every distinct text is encoded once, all in one batch.
 
     Args:
-        expressions: What is searched for.
+        expressions: The queries.
         encoder: Gives the vectors of texts.
-        operators: What stands for union, intersection and difference.
+        operators: The operators of union, intersection and difference.
         best_score: Gives the best score of a query in the index that will be searched; ``damped`` needs it.
 
     Raises:
@@ -65,16 +87,11 @@ def atom_vectors(texts: Sequence[str], encoder: QueryEncoder) -> dict[str, dict[
     vectors = encoder.encode_batch(list(texts)) if texts else []
     if len(vectors) != len(texts):
         raise EncodingError(f"the encoder must give a vector for each text, got {len(vectors)} for {len(texts)} texts")
-    return {text: _checked(vector, f"atom {text!r}") for text, vector in zip(texts, vectors, strict=True)}
-
-
-def _checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
-    for term in vector:
-        if isinstance(term, str) and is_pseudo_term(term):
-            raise EncodingError(
-                f"{source}: the term {term!r} is reserved, a∩b for pairs and ¬t for complements; leave it out"
-            )
-    return checked(vector, source)
+    for text, vector in zip(texts, vectors, strict=True):
+        if reserved := [term for term in vector if isinstance(term, str) and is_pseudo_term(term)]:
+            form = "a∩b for pairs and ¬t for complements"
+            raise EncodingError(f"atom {text!r}: the term {reserved[0]!r} is reserved, {form}; leave it out")
+    return {text: checked(vector, f"atom {text!r}") for text, vector in zip(texts, vectors, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +99,9 @@ class _Composer:
     """Composes expressions without vanilla operators.
 
     Attributes:
-        operators: What stands for the nodes.
+        operators: The operators of union, intersection and difference.
         vectors: The vector of each atom's text.
-        best_score: What asks the index, if there is one.
+        best_score: Asks the index; None if there is none.
     """
 
     operators: Operators
@@ -101,18 +118,18 @@ class _Composer:
         kept = [self.compose(member) for member in parts.kept]
         positive = self._intersection(kept) if len(kept) > 1 else kept[0]
         negatives = [self._negative(member) for member in parts.excluded]
-        wanted = max_pool([self.vectors[text] for text in positive_atoms(parts.kept)])
+        wanted = max_pool(self.vectors[text] for member in parts.kept for text in atoms(without_differences(member)))
         return self._difference(positive, negatives, wanted) if negatives else positive
 
     def _union(self, children: list[ScoringNode]) -> ScoringNode:
-        unite = VECTOR_UNIONS.get(self.operators.union)
+        name = self.operators.union
         vectors = [child.weights for child in children if isinstance(child, Linear)]
-        if unite and len(vectors) == len(children):
-            return Linear(unite(vectors))
-        able = tuple(child for child in children if not is_empty(child))
-        if len(able) < 2:
-            return able[0] if able else Linear({})
-        return Sum(able) if self.operators.union == "addition" else Max(able)
+        if name in VECTOR_UNIONS and len(vectors) == len(children):
+            return Linear(VECTOR_UNIONS[name](vectors))
+        nonempty = tuple(child for child in children if not is_empty(child))
+        if len(nonempty) < 2:
+            return nonempty[0] if nonempty else Linear({})
+        return Sum(nonempty) if name == "addition" else Max(nonempty)
 
     def _intersection(self, children: list[ScoringNode]) -> ScoringNode:
         name = self.operators.intersection
@@ -120,8 +137,7 @@ class _Composer:
         if name in VECTOR_INTERSECTIONS:
             return Linear(VECTOR_INTERSECTIONS[name](vectors))
         operands = tuple(cpt_operands(vectors, self.operators.top_terms))
-        share = self.operators.maxpool_weight if name == "cpt+maxpool" else 0.0
-        pooled = Linear(scale(max_pool(vectors), share))
+        pooled = Linear(scale(max_pool(vectors), self.operators.maxpool_weight if name == "cpt+maxpool" else 0.0))
         if not all(operands):
             return pooled
         product = Product(operands, 2 / len(operands), root=2) if name == "cpt-l2" else Product(operands)
@@ -149,8 +165,8 @@ class _Composer:
     def _change(self, left: ScoringNode, negatives: list[SparseVector], wanted: SparseVector) -> dict[str, float]:
         """What the operator would add to a vector that stands for the tree.
 
-        ``disentangled`` asks it only which terms the left side's atoms have, those that a conjunction did not take
-        included; ``orthogonal`` projects the tree's positive weights; what the others subtract does not depend on it.
+        For ``disentangled`` that vector has all terms of the left side's atoms, also those that a conjunction did not
+        take. For ``orthogonal`` it has the tree's positive weights. The other operators subtract the same from any.
         """
         match self.operators.difference:
             case "disentangled":
@@ -172,7 +188,5 @@ class _Composer:
 
 
 def _sum(node: ScoringNode, linear: Linear) -> ScoringNode:
-    """The node with a linear part added to it; sums stay flat, and an empty part is left out."""
-    if not linear.weights:
-        return node
-    return Sum((*node.children, linear) if isinstance(node, Sum) else (node, linear))
+    """The node with a linear part added to it; a sum stays flat, and an empty part is left out."""
+    return Sum((*summands(node), linear)) if linear.weights else node

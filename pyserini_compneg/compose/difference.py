@@ -1,11 +1,12 @@
 r"""A \ B₁ \ … \ Bₙ as one vector.
 
-All operators take every negative at once, because only some could take one after another:
+All operators take all negatives at once, because some of them cannot take one after another:
 
 - ``disentangled`` max-pools the negatives: a term of several is penalised once, with the largest weight.
-- ``subtraction`` and ``constant`` subtract each negative, as Widdows does (Section 4.2), so its order is irrelevant.
+- ``subtraction`` and ``constant`` subtract each negative, as Widdows does (Section 4.2), so the order is irrelevant.
 - ``nrf`` subtracts the mean of the negatives, as Rocchio's formula does with non-relevant documents.
-- ``orthogonal`` removes the subspace that the negatives span; Widdows shows why one after another would not.
+- ``orthogonal`` removes the subspace that the negatives span. One projection after another would not remove it, as
+  Widdows shows.
 
 A negative without terms changes nothing. Negative weights, as signed encoders give them, are subtracted like others.
 
@@ -27,13 +28,13 @@ VectorDifference: TypeAlias = Callable[[SparseVector, Sequence[SparseVector]], d
 NRF_WEIGHT = 0.25
 CONSTANT_WEIGHT = 0.75
 
-# Relative to the length of a vector: what is left of it below these is rounding.
+# Relative to the length of a vector: a remainder below these is rounding.
 _DEPENDENT = 1e-10
-_NOISE = 1e-12
+_ROUNDING = 1e-12
 
 
 def disentangled(a: SparseVector, negatives: Sequence[SparseVector]) -> dict[str, float]:
-    """A − B* with B* = B − 𝟙_A ⊙ B, Eq. 5: penalises what B has and A has not, and keeps A as it is.
+    """A − B* with B* = B − 𝟙_A ⊙ B, Eq. 5: penalises the terms that B has and A lacks, and keeps A as it is.
 
     >>> disentangled({"birds": 1.0, "colombia": 1.0}, [{"birds": 1.0, "venezuela": 1.0}])
     {'birds': 1.0, 'colombia': 1.0, 'venezuela': -1.0}
@@ -43,7 +44,7 @@ def disentangled(a: SparseVector, negatives: Sequence[SparseVector]) -> dict[str
 
 
 def subtraction(a: SparseVector, negatives: Sequence[SparseVector]) -> dict[str, float]:
-    """A − Σ Bᵢ: terms that A shares with a negative suffer too.
+    """A − Σ Bᵢ: the terms that A shares with a negative lose weight, too.
 
     >>> subtraction({"birds": 1.0, "colombia": 1.0}, [{"birds": 1.0, "venezuela": 1.0}])
     {'colombia': 1.0, 'venezuela': -1.0}
@@ -55,8 +56,8 @@ def nrf(a: SparseVector, negatives: Sequence[SparseVector], weight: float = NRF_
     """A − λ/n · Σ Bᵢ, negative relevance feedback with the n negatives as the non-relevant documents.
 
     Args:
-        a: What is wanted.
-        negatives: What is not. Those without terms do not count: they would only weaken the others.
+        a: The positive part.
+        negatives: The negatives. One without terms is not counted in n: it would only weaken the others.
         weight: λ; Salton and Buckley's γ by default.
 
     >>> nrf({"birds": 1.0}, [{"birds": 1.0}, {"venezuela": 2.0}, {}])
@@ -78,16 +79,16 @@ def constant(a: SparseVector, negatives: Sequence[SparseVector], weight: float =
 def orthogonal(a: SparseVector, negatives: Sequence[SparseVector]) -> dict[str, float]:
     """A minus its projection on the span of the negatives, Widdows, Eq. 1 for one negative and Eq. 2 for several.
 
-    The result is orthogonal to each of them. A term that only rounding leaves behind is dropped.
+    The result is orthogonal to each negative. A term whose weight is only rounding is dropped.
 
     >>> orthogonal({"birds": 1.0, "colombia": 1.0}, [{"birds": 1.0, "venezuela": 1.0}])
     {'birds': 0.5, 'colombia': 1.0, 'venezuela': -0.5}
     >>> orthogonal({"birds": 1.0, "colombia": 1.0}, [{"birds": 3.0, "colombia": 3.0}])
     {}
     """
-    rest = _without_projection(a, _orthogonal_basis(negatives))
-    floor = _NOISE * norm(a)
-    return {term: weight for term, weight in rest.items() if abs(weight) > floor}
+    remainder = _without_projection(a, _orthogonal_basis(negatives))
+    rounding = _ROUNDING * norm(a)
+    return {term: weight for term, weight in remainder.items() if abs(weight) > rounding}
 
 
 def ignore(a: SparseVector, negatives: Sequence[SparseVector]) -> dict[str, float]:
@@ -103,21 +104,21 @@ def _orthogonal_basis(vectors: Iterable[SparseVector]) -> list[dict[str, float]]
     """Gram-Schmidt; a vector that depends on those before it adds no direction."""
     basis: list[dict[str, float]] = []
     for vector in vectors:
-        rest = _without_projection(vector, basis)
-        if norm(rest) > _DEPENDENT * norm(vector):
-            basis.append(rest)
+        direction = _without_projection(vector, basis)
+        if norm(direction) > _DEPENDENT * norm(vector):
+            basis.append(direction)
     return basis
 
 
 def _without_projection(vector: SparseVector, basis: Sequence[SparseVector]) -> dict[str, float]:
     """A − Σ (A·b / |b|²) b over an orthogonal basis, one direction at a time as the modified Gram-Schmidt process does.
 
-    The second round takes away what cancellation left of the first.
+    The second round corrects the cancellation errors of the first.
     """
-    rest = dict(vector)
+    remainder = dict(vector)
     for direction in (*basis, *basis):
-        rest = add(rest, direction, -dot(rest, direction) / dot(direction, direction))
-    return rest
+        remainder = add(remainder, direction, -dot(remainder, direction) / dot(direction, direction))
+    return remainder
 
 
 VECTOR_DIFFERENCES: Mapping[str, VectorDifference] = MappingProxyType(

@@ -1,7 +1,7 @@
-r"""Post-retrieval filtering: the ranking for what is wanted, without the documents that hold a negated term.
+r"""Post-retrieval filtering: the ranking for the positive part, without the documents that hold a negated term.
 
-It is done within the search, so no ranking is cut off before it is filtered: a negated term weighs more than the best
-score, which leaves just the documents that hold one with a score below 0.
+The search itself filters, so no ranking is cut off before it is filtered. The negative weight of a negated term is
+larger than the best score, so exactly the documents that hold such a term get a score below 0.
 
 Source: Widdows 2003, Sections 3.1 and 4.1, where each negated term is a word of its own.
 """
@@ -23,11 +23,11 @@ def wanted_and_negated(expression: Expression) -> tuple[Expression, list[str]]:
     r"""Takes A \ B apart, with whatever set identities bring an expression into that form.
 
     Returns:
-        A, and the texts of the atoms whose documents are to be left out.
+        A, and the texts of the atoms whose documents are left out.
 
     Raises:
-        CompositionError: An expression that has no such form: a difference in an alternative, or the exclusion of
-            anything but atoms and unions of atoms.
+        CompositionError: An expression that has no such form: an alternative holds a difference, or anything but atoms
+            and unions of atoms is excluded.
 
     >>> from pyserini_compneg.expression import parse
     >>> wanted_and_negated(parse("a NOT (b OR c)"))
@@ -46,30 +46,25 @@ def wanted_and_negated(expression: Expression) -> tuple[Expression, list[str]]:
 
 
 def negated_terms(wanted: Iterable[SparseVector], negated: Iterable[SparseVector], top: int) -> list[str]:
-    """The terms whose documents are left out: each negated vector's heaviest ones that no wanted vector has.
+    """The terms whose documents are left out: the heaviest terms of each negated vector that no wanted vector has.
 
-    A term of both would leave nothing of what is wanted: ``film`` in ``films NOT war films``.
+    A term of both would leave out wanted documents: ``film`` in ``films NOT war films``.
 
     Args:
-        wanted: The vectors of the atoms that are wanted.
-        negated: The vectors of those that are not.
-        top: The most terms that each of them leaves out.
+        wanted: The vectors of the wanted atoms.
+        negated: The vectors of the negated atoms.
+        top: How many terms of each negated vector are taken.
 
     >>> negated_terms([{"film": 0.5}], [{"war": 2.0, "film": 0.5, "battle": 1.0}, {"war": 1.0}], top=1)
     ['war']
     """
     support = {term for vector in wanted for term in positive_part(vector)}
-    return list(
-        dict.fromkeys(
-            term
-            for vector in negated
-            for term in top_terms({t: w for t, w in positive_part(vector).items() if t not in support}, top)
-        )
-    )
+    others = ({t: w for t, w in positive_part(vector).items() if t not in support} for vector in negated)
+    return list(dict.fromkeys(term for vector in others for term in top_terms(vector, top)))
 
 
 def filtered(wanted: ScoringNode, terms: Sequence[str], best_score: float) -> ScoringNode:
-    """The query that gives documents with one of the terms a score below 0, and all others the score they have.
+    """The query that gives a document with one of the terms a score below 0, and any other document its old score.
 
     Args:
         wanted: A query whose scores are above 0.
@@ -77,7 +72,7 @@ def filtered(wanted: ScoringNode, terms: Sequence[str], best_score: float) -> Sc
         best_score: The best score that the query has in the index.
 
     Raises:
-        CompositionError: A score that no whole weight outweighs.
+        CompositionError: The best score is larger than any whole weight.
 
     >>> filtered(Linear({"film": 50.0}), ["war"], best_score=1000.0)
     Sum(children=(Linear(weights={'film': 50.0}), Linear(weights={'war': -1024.0})))

@@ -1,14 +1,14 @@
-r"""Score fusion: the scores that a document has under each atom, added for ∪, multiplied for ∩, subtracted for \.
+r"""Score fusion: a document's scores under the atoms are added for ∪, multiplied for ∩ and subtracted for \.
 
-The scoring tree has the exact scores of all documents, where the paper seems to fuse ranked lists. They are those that
-the index gives to the atoms alone, whose weights are whole. Set identities come first, as with the operators: (A \ B) ∩
-C becomes (A ∩ C) \ B, which is s(A)·s(C) − s(B). Where only + and − are left, fused scores are those of the vectors'
-addition and subtraction; what differs is which documents are found, here those that have a term of a positive atom, be
-it one that another atom lowers.
+The scoring tree fuses the exact scores of all documents; the paper seems to fuse ranked lists. The scores are those
+that the index gives to each atom alone, with whole weights. Set identities come first, as with the operators: (A \ B) ∩
+C becomes (A ∩ C) \ B, whose score is s(A)·s(C) − s(B). If only + and − remain, fused scores are those of the vectors'
+addition and subtraction. But other documents are found: all that have a term of a positive atom, even if another atom
+lowers that term.
 
-Units. Impacts are I times a document's weights, and query weights are rounded at the scale S; so an atom's score in the
-index is U = S·I times the model's score, and a product of m of them is Uᵐ times the model's. To be added up as the
-model's scores would be, it gets the factor Uᴹ⁻ᵐ, where M is the most scores that are multiplied anywhere.
+Units. Impacts are I times a document's weights, and query weights are rounded at the scale S. So an atom's score in the
+index is U = S·I times the model's score, and a product of m scores is Uᵐ times the model's. Let M be the largest number
+of scores that are multiplied. A product of m scores gets the factor Uᴹ⁻ᵐ, so that all are in one unit.
 
 Source: Krasakis, Yates, Kanoulas, Section 4.2.2.
 """
@@ -30,11 +30,11 @@ from pyserini_compneg.vectors import SparseVector, scale
 MOST_PRODUCTS = 1000
 
 _FINENESS = 1024.0
-"""What scaled weights are multiplied by, so that rounding them costs less than a thousandth of a whole weight."""
+"""Scaled weights are multiplied by it, so that rounding them costs less than a thousandth of a whole weight."""
 
 
 class _Polynomial(NamedTuple):
-    """What an expression's score is made of, by the texts of atoms: products that are added, and what is subtracted."""
+    """An expression's score over the texts of atoms: the sum of the products, less the scores that are subtracted."""
 
     products: list[tuple[str, ...]]
     subtracted: list[str]
@@ -52,23 +52,24 @@ def fused(
     A document is found if it has a term of every factor of some product, or of some positive atom that stands alone.
 
     Args:
-        expression: What is searched for.
-        vectors: The vector of each atom, by its text; weights above 0 where scores are multiplied. An atom without
-            terms has the score 0.
-        impact_scale: I; None where it is not known. It has to be where products are added to others of fewer factors.
-        best_scores: The best score that the index has for each atom's vector, rounded at the same scale. With these,
-            every atom's scores are divided by its best one before they are fused (score-fusion-scaled), and I is not
-            needed. That is min-max scaling with the score of a document without the atom's terms, 0, as the minimum,
-            in a collection without such a document, too. An atom whose best score is 0 scores 0 everywhere.
+        expression: The query.
+        vectors: The vector of each atom, by its text; weights above 0 if scores are multiplied. An atom without terms
+            has the score 0.
+        impact_scale: I; None if it is not known. It is needed if products of different numbers of scores are added.
+        best_scores: The best score that the index has for each atom's vector, rounded at the same scale. If they are
+            given, every atom's scores are divided by its best one before they are fused (score-fusion-scaled), and I is
+            not needed. That is min-max scaling whose minimum is always 0, the score of a document without the atom's
+            terms. An atom whose best score is 0 scores 0 everywhere.
         weight_scale: S.
 
     Returns:
-        A tree of whole weights. Beside products they may be larger than 2³¹ − 1. It ``is_empty`` if it finds nothing.
+        A tree of whole weights, which may be larger than 2³¹ − 1 in a sum with products. It ``is_empty`` if it finds
+        nothing.
 
     Raises:
-        CompositionError: Scores of what something is subtracted from to be multiplied, or those of anything but atoms
-            to be subtracted; products of more than ``LARGEST_DEGREE`` factors, or more than ``MOST_PRODUCTS`` of them;
-            an unknown impact scale where it is needed; a weight out of range.
+        CompositionError: A difference would be multiplied, or anything but an atom subtracted; a product has more than
+            ``LARGEST_DEGREE`` factors, or there are more than ``MOST_PRODUCTS`` products; the impact scale is needed
+            and unknown; a weight is out of range.
 
     >>> from pyserini_compneg.expression import parse
     >>> vectors = {"a": {"s": 1.5}, "b": {"t": 0.2}, "c": {"u": 1.0}}
@@ -95,7 +96,7 @@ def _tree(
     factors: Mapping[str, float],
     fineness: float,
 ) -> ScoringNode:
-    """The tree in which the score of an atom counts by its factor, and is so many units of a model's score."""
+    """The tree in which each atom's score is multiplied by its factor; ``unit`` is U, None if it is not known."""
     products = [product for product in polynomial.products if all(vectors.get(text) for text in product)]
     if not products:
         return Linear({})
@@ -103,7 +104,7 @@ def _tree(
     degree = max(map(len, products))
     members = products + subtracted
     signs = [1] * len(products) + [-1] * len(subtracted)
-    shares = [math.prod(factors[text] for text in member) * _gain(unit, degree - len(member)) for member in members]
+    shares = [math.prod(factors[text] for text in member) * _power(unit, degree - len(member)) for member in members]
     children: list[ScoringNode] = []
     for member, sign, share in zip(members, signs, shares, strict=True):
         first, *others = (vectors[text] for text in member)
@@ -112,15 +113,16 @@ def _tree(
     return children[0] if len(children) == 1 else Sum(tuple(children))
 
 
-def _gain(unit: float | None, missing_factors: int) -> float:
-    if not missing_factors:
+def _power(unit: float | None, exponent: int) -> float:
+    """Uᴹ⁻ᵐ."""
+    if not exponent:
         return 1.0
     if unit is None:
         raise CompositionError(
-            "scores and products of scores can be fused only where the index says its impact scale; use "
+            "scores can be added to products of scores only if the index gives its impact scale; use "
             "score-fusion-scaled, or an index of this package"
         )
-    return unit**missing_factors
+    return unit**exponent
 
 
 def _polynomial(expression: Expression) -> _Polynomial:
@@ -140,7 +142,7 @@ def _polynomial(expression: Expression) -> _Polynomial:
         return _Polynomial(kept[0].products, kept[0].subtracted + subtracted)
     for member, score in zip(parts.kept, kept, strict=True):
         if score.subtracted:
-            raise _refusal(f"multiply {format_expression(member)!r}, from which something is subtracted")
+            raise _refusal(f"multiply {format_expression(member)!r}, which holds a difference")
     return _Polynomial(_multiplied([score.products for score in kept]), subtracted)
 
 

@@ -7,8 +7,8 @@ The factored form never builds a pair:
 
 so the operands' own terms are enough, on an ordinary index.
 
-Source: Krasakis, Yates, Kanoulas, Eq. 6 to 8, the norm in Eq. 8 read as L1, a sum over pairs. Read as L2 it factorises,
-too, and is the geometric mean of the scores of the operands' top terms, but no sum over pairs:
+Source: Krasakis, Yates, Kanoulas, Eq. 6 to 8. The norm in Eq. 8 is read as L1, a sum over pairs. Read as L2 it also
+factorises: it is the geometric mean of the scores of the operands' top terms, but no sum over pairs:
 
     √(Σᵢⱼ (√(aᵢbⱼ) · √(dᵢdⱼ))²)  =  √((Σᵢ aᵢdᵢ) · (Σⱼ bⱼdⱼ)).
 

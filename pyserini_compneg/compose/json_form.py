@@ -1,6 +1,6 @@
 """Composed queries as JSON: ``{"vector": …}`` for one linear leaf, else ``{"score": tree}``.
 
-A product says its ``power`` where it is not 1/n, of n operands, and its ``root`` and ``weight`` where they are not 1.
+A product of n operands gives its ``power`` unless it is 1/n, and its ``root`` and ``weight`` unless they are 1.
 """
 
 from __future__ import annotations
@@ -10,21 +10,12 @@ import reprlib
 from collections.abc import Mapping
 from typing import Any
 
-from pyserini_compneg.compose.scoring import (
-    Linear,
-    Max,
-    Product,
-    ScoringNode,
-    Sum,
-    checked_operand,
-    checked_power,
-    checked_product_weight,
-    checked_root,
-    checked_weights,
-)
+from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import MAX_DEPTH
 from pyserini_compneg.vectors import SparseVector
+
+_DEFAULT_SETTINGS = {"power": None, "root": 1, "weight": 1}
 
 
 def to_json(node: ScoringNode) -> dict[str, Any]:
@@ -75,7 +66,10 @@ def from_json(value: object, source: str) -> ScoringNode:
     >>> from_json({"max": [{"vector": {"birds": 2}}, {"vector": {"bats": 1}}]}, "queries.jsonl:1")
     Max(children=(Linear(weights={'birds': 2.0}), Linear(weights={'bats': 1.0})))
     """
-    return _read(value, source, "$", 1)
+    try:
+        return _read(value, "$", 1)
+    except CompositionError as error:
+        raise CompositionError(f"{source}: {error}") from None
 
 
 def _tree(node: ScoringNode) -> dict[str, Any]:
@@ -91,10 +85,8 @@ def _tree(node: ScoringNode) -> dict[str, Any]:
 
 
 def _settings(product: Product) -> dict[str, float]:
-    """What is not the default."""
-    settings: dict[str, float] = {} if product.power is None else {"power": _number(product.power)}
-    settings |= {} if product.root == 1 else {"root": product.root}
-    return settings | ({} if product.weight == 1 else {"weight": _number(product.weight)})
+    settings = {name: getattr(product, name) for name in _DEFAULT_SETTINGS}
+    return {name: _number(value) for name, value in settings.items() if value != _DEFAULT_SETTINGS[name]}
 
 
 def _vector(weights: SparseVector) -> dict[str, Any]:
@@ -106,54 +98,55 @@ def _number(number: float) -> float:
     return int(number) if number == int(number) else number
 
 
-def _read(value: object, source: str, path: str, level: int) -> ScoringNode:
+def _read(value: object, path: str, level: int) -> ScoringNode:
     if level > MAX_DEPTH:
-        raise CompositionError(f"{source}: the score is more than {MAX_DEPTH} levels deep; flatten it")
+        raise CompositionError(f"the score is more than {MAX_DEPTH} levels deep; flatten it")
     if isinstance(value, Mapping) and "product" in value:
-        return _product(value, source, path)
-    kind, body = _only_item(value, ("vector", "product", "max", "sum"), source, path)
-    path = f"{path}.{kind}"
+        return _read_product(value, path)
+    kind, body = _only_item(value, ("vector", "product", "max", "sum"), path)
     if kind == "vector":
-        return Linear(checked_weights(_object(body, source, path), source=f"{source}: {path}"))
-    children = tuple(_read(member, source, place, level + 1) for place, member in _members(body, source, path, 1))
+        return _node(Linear, path, _weights(body, f"{path}.vector"))
+    members = _members(body, f"{path}.{kind}", least=1)
+    children = tuple(_read(member, f"{path}.{kind}[{i}]", level + 1) for i, member in enumerate(members))
     return Max(children) if kind == "max" else Sum(children)
 
 
-def _product(value: Mapping[str, Any], source: str, path: str) -> Product:
-    if unknown := [key for key in value if key not in ("product", "power", "root", "weight")]:
-        raise CompositionError(f"{source}: {path}: a product has no {unknown[0]!r}, only product, power, root, weight")
-    members = _members(value["product"], source, f"{path}.product", 2)
-    operands = tuple(_operand(member, source, place) for place, member in members)
-    place = f"{source}: {path}"
-    power = checked_power(value["power"], len(operands), f"{place}.power") if "power" in value else None
-    root = checked_root(value.get("root", 1), f"{place}.root")
-    return Product(operands, power, root, checked_product_weight(value.get("weight", 1), f"{place}.weight"))
+def _read_product(value: Mapping[str, Any], path: str) -> ScoringNode:
+    settings = {key: setting for key, setting in value.items() if key != "product"}
+    if unknown := [key for key in settings if key not in _DEFAULT_SETTINGS]:
+        raise CompositionError(f"{path}: a product has no {unknown[0]!r}, only product, power, root, weight")
+    operands = []
+    for i, member in enumerate(_members(value["product"], f"{path}.product", least=2)):
+        _, body = _only_item(member, ("vector",), f"{path}.product[{i}]")
+        operands.append(_weights(body, f"{path}.product[{i}].vector"))
+    return _node(Product, path, tuple(operands), **settings)
 
 
-def _operand(value: object, source: str, path: str) -> dict[str, float]:
-    _, body = _only_item(value, ("vector",), source, path)
-    path = f"{path}.vector"
-    return checked_operand(_object(body, source, path), source=f"{source}: {path}")
+def _node(kind: type[Linear | Product], path: str, *arguments: Any, **settings: Any) -> ScoringNode:
+    """A leaf or a product, whose own message goes on with the path inside it."""
+    try:
+        return kind(*arguments, **settings)
+    except CompositionError as error:
+        raise CompositionError(f"{path}.{error}") from None
 
 
-def _only_item(value: object, keys: tuple[str, ...], source: str, path: str) -> tuple[str, object]:
+def _only_item(value: object, keys: tuple[str, ...], path: str) -> tuple[str, object]:
     if isinstance(value, Mapping) and len(value) == 1:
         key, body = next(iter(value.items()))
         if key in keys:
             return str(key), body
     expected = f"an object with one key, {' or '.join(keys)}"
-    raise CompositionError(f"{source}: {path}: expected {expected}, got {reprlib.repr(value)}")
+    raise CompositionError(f"{path}: expected {expected}, got {reprlib.repr(value)}")
 
 
-def _object(value: object, source: str, path: str) -> Mapping[str, float]:
+def _weights(value: object, path: str) -> Mapping[str, float]:
     if not isinstance(value, Mapping):
-        raise CompositionError(f"{source}: {path}: expected an object of terms and weights, got {reprlib.repr(value)}")
+        raise CompositionError(f"{path}: expected an object of terms and weights, got {reprlib.repr(value)}")
     return value
 
 
-def _members(value: object, source: str, path: str, least: int) -> list[tuple[str, object]]:
-    """The members of a list with their paths."""
+def _members(value: object, path: str, least: int) -> list[object]:
     if not isinstance(value, list) or len(value) < least:
-        wanted = "two or more operands" if least == 2 else "one or more children"
-        raise CompositionError(f"{source}: {path}: expected a list of {wanted}, got {reprlib.repr(value)}")
-    return [(f"{path}[{i}]", member) for i, member in enumerate(value)]
+        expected = "two or more operands" if least == 2 else "one or more children"
+        raise CompositionError(f"{path}: expected a list of {expected}, got {reprlib.repr(value)}")
+    return value

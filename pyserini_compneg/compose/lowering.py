@@ -1,26 +1,26 @@
-"""Lowering: from a scoring tree to one that scores alike and runs on what an index holds.
+"""Lowering: from a scoring tree to one that gives the same scores with the terms that an index holds.
 
-- An index of signed documents keeps their negative weights under complement terms, so linear leaves ask for both. The
-  operands of products do not: a root of a negative weight is undefined, and they score positive impacts only.
-- In the ``materialised`` form a product becomes a linear leaf over pairs, which the index must hold, and sums of linear
-  leaves become one. A query that is a single leaf without negative weights runs on stock Anserini.
+- An index of signed documents keeps their negative weights under complement terms. A linear leaf asks for both terms.
+  An operand of a product does not: it scores positive impacts only, because the root of a negative one is undefined.
+- In the ``materialised`` form a product becomes a linear leaf over pairs, which the index must hold, and a sum of
+  linear leaves becomes one leaf. A query that is one leaf without negative weights also runs on stock Anserini.
 
-The pairs of a document are those of its heaviest terms. A conjunction that finds a document by lighter ones in the
-``factored`` form misses it in the ``materialised`` one.
+An index holds the pairs of a document's heaviest terms. A document that a conjunction finds by lighter terms in the
+``factored`` form is missed in the ``materialised`` form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from pyserini_compneg.compose.intersection import cpt_pairs
-from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum, summands
 from pyserini_compneg.compose.union import addition
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.vectors import SparseVector, complement_term, positive_part, scale
 
 FACTORED, MATERIALISED = CPT_FORMS = ("factored", "materialised")
-"""Conjunctions as products of sums over plain terms, which any index has, or as sums over pairs."""
+"""A conjunction is a product of sums over plain terms, which any index has, or one sum over pairs."""
 
 
 def lowered(node: ScoringNode, cpt: str = FACTORED, signed: bool = False) -> ScoringNode:
@@ -41,7 +41,7 @@ def lowered(node: ScoringNode, cpt: str = FACTORED, signed: bool = False) -> Sco
     Linear(weights={'birds': 1.0, '¬birds': -1.0})
     """
     checked_cpt(cpt)
-    node = _asking_complements(node) if signed else node
+    node = _with_complements(node) if signed else node
     return _materialised(node) if cpt == MATERIALISED else node
 
 
@@ -67,16 +67,14 @@ def signed_query(weights: SparseVector) -> dict[str, float]:
     }
 
 
-def _asking_complements(node: ScoringNode) -> ScoringNode:
+def _with_complements(node: ScoringNode) -> ScoringNode:
     match node:
         case Linear(weights):
             return Linear(signed_query(weights))
         case Product():
             return node
-        case Max(children):
-            return Max(tuple(map(_asking_complements, children)))
-        case Sum(children):
-            return Sum(tuple(map(_asking_complements, children)))
+        case Max(children) | Sum(children):
+            return type(node)(tuple(map(_with_complements, children)))
 
 
 def _materialised(node: ScoringNode) -> ScoringNode:
@@ -94,26 +92,17 @@ def _materialised(node: ScoringNode) -> ScoringNode:
         case Max(children):
             return Max(tuple(map(_materialised, children)))
         case Sum(children):
-            return _merged([part for child in children for part in _parts(_materialised(child))])
-
-
-def _parts(node: ScoringNode) -> Iterator[ScoringNode]:
-    """The children of a sum, of sums in it too; another node is its own part."""
-    if isinstance(node, Sum):
-        for child in node.children:
-            yield from _parts(child)
-    else:
-        yield node
+            return _merged([part for child in children for part in summands(_materialised(child))])
 
 
 def _merged(parts: Sequence[ScoringNode]) -> ScoringNode:
-    """The sum of the parts, with one linear leaf for all of them if that retrieves the same documents.
+    """The sum of the parts, with one linear leaf for all linear ones if that finds the same documents.
 
-    It does unless a leaf wants a term that another lowers: the more so, as weights are rounded later.
+    It may not where a term is positive in one leaf and negative in another: their sum, rounded later, may lose it.
     """
     vectors = [part.weights for part in parts if isinstance(part, Linear)]
-    wanted = {term for vector in vectors for term in positive_part(vector)}
-    if any(weight < 0 and term in wanted for vector in vectors for term, weight in vector.items()):
+    positive = {term for vector in vectors for term in positive_part(vector)}
+    if any(weight < 0 and term in positive for vector in vectors for term, weight in vector.items()):
         return Sum(tuple(parts))
     merged = (Linear(addition(vectors)), *(part for part in parts if not isinstance(part, Linear)))
     return merged[0] if len(merged) == 1 else Sum(merged)

@@ -10,6 +10,7 @@ from pyserini_compneg.compose.difference import CONSTANT_WEIGHT, NRF_WEIGHT, VEC
 from pyserini_compneg.compose.intersection import TOP_TERMS, VECTOR_INTERSECTIONS
 from pyserini_compneg.compose.union import VECTOR_UNIONS
 from pyserini_compneg.errors import CompositionError
+from pyserini_compneg.vectors import is_number
 
 UNIONS = (*VECTOR_UNIONS, "dismax", "vanilla")
 INTERSECTIONS = ("cpt", "cpt+maxpool", "cpt-l2", *VECTOR_INTERSECTIONS, "vanilla")
@@ -25,10 +26,10 @@ class Operators:
         intersection: One of ``INTERSECTIONS``.
         difference: One of ``DIFFERENCES``.
         top_terms: How many terms of each operand a conjunction combines (cpt, cpt-l2); the paper takes 5.
-        maxpool_weight: The share of maxpool in ``cpt+maxpool``.
+        maxpool_weight: The weight of maxpool in ``cpt+maxpool``.
         nrf_weight: λ of ``nrf``.
         constant_weight: λ of ``constant``.
-        damped_weight: λ of ``damped``, which asks an index for scores: the most of its score that a document loses.
+        damped_weight: λ of ``damped``, the largest share of its score that a document loses.
 
     Raises:
         CompositionError: An unknown name, or a setting out of its range.
@@ -49,11 +50,11 @@ class Operators:
             name = getattr(self, kind)
             if name not in choices:
                 raise CompositionError(f"{kind} must be one of {', '.join(choices)}, got {name!r}")
-        if isinstance(self.top_terms, bool) or not isinstance(self.top_terms, int) or self.top_terms < 1:
+        if not isinstance(self.top_terms, int) or not is_number(self.top_terms) or self.top_terms < 1:
             raise CompositionError(f"top_terms must be a whole number from 1, got {self.top_terms!r}")
         for setting in ("maxpool_weight", "nrf_weight", "constant_weight", "damped_weight"):
             weight = getattr(self, setting)
-            if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight < math.inf:
+            if not is_number(weight) or not 0 <= weight < math.inf:
                 raise CompositionError(f"{setting} must be a finite number from 0, got {weight!r}")
 
 

@@ -1,14 +1,14 @@
-"""Whole query weights, so that whatever runs a query, stock Anserini included, reports the same scores.
+"""Whole query weights: every engine that runs a query, stock Anserini included, reports the same scores.
 
-An n-th root of n operands makes a product grow with the scale S as a linear leaf does, and so does any product whose
-power · n is its root; so one scale for all leaves keeps them in proportion. A product that grows with another power g
-of the scale has its weight multiplied by S¹⁻ᵍ. Score fusion gives every leaf a scale of its own.
+One scale S for all leaves keeps them in proportion. A linear leaf grows with S. So does a product whose power · n is
+its root, such as Combined Pseudo-Terms: n operands, each an n-th root. A product that grows with Sᵍ has its weight
+multiplied by S¹⁻ᵍ. Score fusion gives each leaf a scale of its own.
 
 The scale is small because stock Anserini takes a whole weight as that many repeated tokens. On the dev split of
-FilmSets, with BM25 impacts and the default operators, 100 is the smallest of 5, 10, 20, 32, 51.2, 64 and 100 to keep
-nDCG@10 and R@100 of every template within 0.0005 of what unrounded weights give: 0.0002 and 0.0003, with 99.3 % or more
-of the first ten hits the same. What is left is ties (128 changes nDCG@10 by 0.0006 in a template, 256 by 0.0001).
-``benchmarks/weight_scale.py`` makes the table.
+FilmSets, with BM25 impacts and the default operators, 100 is the smallest of 5, 10, 20, 32, 51.2, 64 and 100 that keeps
+nDCG@10 and R@100 of every template within 0.0005 of those of unrounded weights. They change by 0.0002 and 0.0003, and
+99.3 % or more of the first ten hits are the same. The remaining differences come from ties: 128 changes nDCG@10 of one
+template by 0.0006, 256 by 0.0001. ``benchmarks/weight_scale.py`` makes the table.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ import math
 
 from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.errors import CompositionError
-from pyserini_compneg.vectors import SparseVector, complement_term, is_complement
+from pyserini_compneg.vectors import SparseVector, complement_term, is_complement, is_number
 
 WEIGHT_SCALE = 100.0
 LARGEST_QUANTISED = 2**31 - 1
-"""What Anserini takes: weights are Java's ``int`` there."""
+"""The largest weight that Anserini takes: a weight is an ``int`` of Java there."""
 
 
 def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringNode:
     """The tree with the weight round(w · weight_scale) for every w, half to even; zeros are dropped.
 
-    A leaf never loses what it wants: if all its positive weights, those of complements aside, would become 0, the
-    heaviest become 1, and their complements −1.
+    A leaf always keeps a positive term. If all its positive weights, those of complements aside, would become 0, the
+    heaviest of them become 1, and their complements −1.
 
     Args:
         node: The query.
-        weight_scale: What the weights are multiplied by.
+        weight_scale: The factor of all weights.
 
     Raises:
         CompositionError: A scale that is no finite number above 0, or a weight that becomes larger than 2³¹ − 1.
@@ -50,16 +50,13 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
             scaled = tuple(whole(operand, weight_scale) for operand in operands)
             proportion = 1.0 if math.isclose(node.degree, 1) else weight_scale ** (1 - node.degree)
             return Product(scaled, power, root, weight * proportion)
-        case Max(children):
-            return Max(tuple(quantised(child, weight_scale) for child in children))
-        case Sum(children):
-            return Sum(tuple(quantised(child, weight_scale) for child in children))
+        case Max(children) | Sum(children):
+            return type(node)(tuple(quantised(child, weight_scale) for child in children))
 
 
 def checked_scale(weight_scale: float) -> float:
     """The scale, if it is a finite number above 0."""
-    number = isinstance(weight_scale, (int, float)) and not isinstance(weight_scale, bool)
-    if not number or not 0 < weight_scale < math.inf:
+    if not is_number(weight_scale) or not 0 < weight_scale < math.inf:
         raise CompositionError(f"weight_scale must be a finite number above 0, got {weight_scale!r}")
     return weight_scale
 
@@ -69,7 +66,7 @@ def whole(weights: SparseVector, weight_scale: float, limit: float = LARGEST_QUA
 
     Args:
         weights: Terms and weights.
-        weight_scale: What the weights are multiplied by.
+        weight_scale: The factor of all weights.
         limit: The largest whole weight.
 
     Raises:

@@ -8,12 +8,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from pyserini_compneg.compose.composer import scoring_trees
+from pyserini_compneg.compose.composer import QueryEncoder, scoring_trees
 from pyserini_compneg.compose.damping import BestScore
 from pyserini_compneg.compose.json_form import to_json
 from pyserini_compneg.compose.lowering import FACTORED, lowered
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
-from pyserini_compneg.compose.protocol import QueryEncoder
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
 from pyserini_compneg.compose.scoring import Product, ScoringNode, positive_weights
 from pyserini_compneg.errors import CompositionError, EncodingError
@@ -38,20 +37,20 @@ def compose_query(
     """Turns an expression into the query that is run, whose weights are whole numbers.
 
     Args:
-        query: What is searched for. A scoring tree is returned as it is.
+        query: The expression. A scoring tree is returned as it is.
         encoder: Gives the vectors of texts; not needed for a scoring tree.
-        operators: What stands for union, intersection and difference.
+        operators: The operators of union, intersection and difference.
         cpt: ``factored``, for any index, or ``materialised``, for one that holds pairs.
         signed: Whether the index keeps negative weights of documents.
         weight_scale: Weights are round(w · weight_scale).
         best_score: Gives the best score of a query in the index that will be searched; ``damped`` needs it.
 
     Returns:
-        The scoring tree. It ``is_empty`` if the encoder knows no term of what is wanted.
+        The scoring tree. It ``is_empty`` if the encoder knows no term of the query's positive part.
 
     Raises:
         QuerySyntaxError: A text that is no expression.
-        EncodingError: A text that cannot be encoded, or a vector with a weight or a term that cannot be.
+        EncodingError: A text that cannot be encoded, or a vector with a wrong weight or a reserved term.
         CompositionError: A wrong setting, weights out of range, or a conjunction that cannot be materialised.
     """
     return compose_queries(
@@ -92,7 +91,7 @@ def query_text(query: Query) -> str:
 
 
 def _as_run(best_score: BestScore, weight_scale: float) -> BestScore:
-    """Asks for the queries as they are run, rounded, and gives the scores of unscaled weights."""
+    """Asks the index with whole weights, as queries are run, and gives the score of the unscaled weights."""
 
     def best(node: ScoringNode) -> float:
         degree = node.degree if isinstance(node, Product) else 1.0

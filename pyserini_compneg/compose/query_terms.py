@@ -1,4 +1,4 @@
-"""What a composed query asks for, as one list of terms and weights, for people and tables."""
+"""A composed query as one list of terms and weights, for people and tables."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ class QueryTerm(NamedTuple):
 def query_terms(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> list[QueryTerm]:
     """The signed weights of a query, largest magnitude first, equal ones by term; terms that cancel are left out.
 
-    A conjunction counts as its pseudo-terms: ``a∩b`` weighs √(a·b), a tuple of n terms the n-th root of their product,
-    whatever power and root its score has, so that all weights are in one unit; an operand that is repeated counts once
-    then, and of the product's own weight only the sign. The weights of a sum add up. Of alternatives, the children of a
-    maximum, a term has the weight of largest magnitude.
+    A conjunction is shown by its pseudo-terms: ``a∩b`` weighs √(a·b), and a tuple of n terms weighs the n-th root of
+    their product. A product with another power or root is shown in the same way, so that all weights are in one unit;
+    then an operand that is repeated counts once, and the product's own weight gives only its sign. The weights of a sum
+    add up. In a maximum a term has the weight of largest magnitude.
 
     Args:
         node: The query.
-        weight_scale: What the weights were multiplied by when they were rounded; 1 for weights as they are.
+        weight_scale: The factor that the weights had when they were rounded; 1 if they are not scaled.
 
     Raises:
         CompositionError: A scale that is no finite number above 0.
 
-    Source: Krasakis, Yates, Kanoulas, Eq. 6, and n-th roots beyond pairs. Of conjunctions with more than 4,096 tuples
-    the heaviest 4,096 are taken, and of those of more than 16 operands fewer: as many as hold 65,536 terms.
+    Source: Krasakis, Yates, Kanoulas, Eq. 6, and n-th roots beyond pairs. Of a conjunction with more than 4,096 tuples
+    the heaviest 4,096 are taken. If it has more than 16 operands, fewer are taken: as many as hold 65,536 terms.
 
     >>> query_terms(Sum((Product(({"birds": 400.0}, {"andes": 100.0})), Linear({"parrots": -300.0}))))
     [QueryTerm(term='parrots', weight=-3.0), QueryTerm(term='andes∩birds', weight=2.0)]
@@ -72,8 +72,8 @@ def _larger(a: SparseVector, b: SparseVector) -> dict[str, float]:
 def _tuples(operands: Sequence[SparseVector]) -> dict[str, float]:
     """The heaviest tuples of one term of each operand.
 
-    The i-th heaviest of what came before with the j-th heaviest of the next operand is no heavier than i · j tuples,
-    itself included, so only those with i · j up to the limit are formed.
+    Operands are taken one after another. If the i-th heaviest tuple so far is joined with the j-th heaviest term of the
+    next operand, at least i · j − 1 others are as heavy. So only tuples with i · j up to the limit are formed.
     """
     most = min(_MOST_TUPLES, max(1, _MOST_TERMS_OF_TUPLES // len(operands)))
     tuples: list[tuple[float, tuple[str, ...]]] = [(1.0, ())]

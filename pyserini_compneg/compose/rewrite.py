@@ -1,18 +1,17 @@
 r"""Set identities that bring an expression into the form that vectors can express best.
 
-All functions are pure, and these keep the set that an expression means:
+All functions are pure, and these two keep the set that an expression means:
 
 - ``alternatives``: (A ∪ B) ∪ C = A ∪ B ∪ C.
 - ``conjunction``: every tree of ∩ and \ is ⋂ Aᵢ \ ⋃ Bⱼ, because
   (A ∩ B) ∩ C = A ∩ B ∩ C, (A \ B) ∩ C = (A ∩ C) \ B, (A \ B) \ C = A \ (B ∪ C). So a conjunction combines positive
   terms only, no negation inside it is lost, and operators for \ see all negatives at once.
 
-``verbalised`` comes first and puts texts for what is encoded as a whole; nothing looks below these.
+``verbalised`` comes first: it replaces each subtree that is encoded as a whole by one atom.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -41,7 +40,7 @@ class Conjunction:
 
     Attributes:
         kept: One or more atoms or unions.
-        excluded: What is taken away, no unions among it; empty for a pure intersection.
+        excluded: The expressions that are taken away, no unions among them; empty for a pure intersection.
     """
 
     kept: tuple[Expression, ...]
@@ -49,7 +48,7 @@ class Conjunction:
 
 
 def verbalised(expression: Expression, operators: OperatorNames) -> Expression:
-    """Puts an atom, its wording as a whole, for every subtree whose operator is ``vanilla``.
+    """Replaces every subtree whose operator is ``vanilla`` by an atom, the wording of the subtree.
 
     >>> from pyserini_compneg.compose import Operators
     >>> tree = Difference(Union((Atom("birds"), Atom("bats"))), Atom("parrots"))
@@ -69,7 +68,7 @@ def verbalised(expression: Expression, operators: OperatorNames) -> Expression:
 
 
 def alternatives(expression: Expression) -> tuple[Expression, ...]:
-    """The operands of a union and of the unions directly in it; the expression itself where it is none.
+    """The operands of a union and of the unions directly in it; of any other expression, the expression itself.
 
     >>> alternatives(Union((Union((Atom("a"), Atom("b"))), Atom("c"))))
     (Atom(text='a'), Atom(text='b'), Atom(text='c'))
@@ -99,17 +98,11 @@ def conjunction(expression: Expression) -> Conjunction:
 
 def holds_difference(expression: Expression) -> bool:
     """Whether a difference stands anywhere in the expression."""
-    match expression:
-        case Atom():
-            return False
-        case Union(operands) | Intersection(operands):
-            return any(map(holds_difference, operands))
-        case Difference():
-            return True
+    return without_differences(expression) != expression
 
 
 def without_differences(expression: Expression) -> Expression:
-    r"""What the expression wants: the left side in the place of every difference.
+    r"""The expression with every difference replaced by its left side.
 
     >>> without_differences(Union((Atom("bats"), Difference(Atom("birds"), Atom("parrots")))))
     Union(operands=(Atom(text='bats'), Atom(text='birds')))
@@ -117,25 +110,7 @@ def without_differences(expression: Expression) -> Expression:
     match expression:
         case Atom():
             return expression
-        case Union(operands):
-            return Union(tuple(map(without_differences, operands)))
-        case Intersection(operands):
-            return Intersection(tuple(map(without_differences, operands)))
+        case Union(operands) | Intersection(operands):
+            return type(expression)(tuple(map(without_differences, operands)))
         case Difference(left, _):
             return without_differences(left)
-
-
-def positive_atoms(expressions: Iterable[Expression]) -> Iterator[str]:
-    r"""The texts of the atoms that the expressions want, those on the right of a \ left out.
-
-    >>> list(positive_atoms([Difference(Atom("birds"), Atom("parrots"))]))
-    ['birds']
-    """
-    for expression in expressions:
-        match expression:
-            case Atom(text):
-                yield text
-            case Union(operands) | Intersection(operands):
-                yield from positive_atoms(operands)
-            case Difference(left, _):
-                yield from positive_atoms((left,))

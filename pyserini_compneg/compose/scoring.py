@@ -1,6 +1,7 @@
-"""The scoring tree: what an expression becomes, and what score it gives to a document.
+"""The scoring tree: what an expression becomes, and the score that it gives to a document.
 
-Four frozen nodes. ``evaluate`` defines their meaning for one document; a search over an index must agree with it.
+There are four kinds of frozen nodes. ``evaluate`` defines what they mean for one document, and a search over an index
+must agree with it.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from pyserini_compneg.errors import CompositionError, EncodingError
-from pyserini_compneg.vectors import SparseVector, checked, max_pool, positive_part
+from pyserini_compneg.vectors import SparseVector, checked, is_number, max_pool, positive_part
 
 SMALLEST_WEIGHT = 1e-18
 LARGEST_WEIGHT = 1e18
 SMALLEST_PRODUCT_WEIGHT = 1e-288
-"""As small as products of weights may be large, for what is divided by one."""
+"""The weight of a product may be the reciprocal of a product of weights, so it may be as small as that is large."""
 
 LARGEST_DEGREE = 16
-"""The most for power · operands of a product, and for its root."""
+"""The largest power · operands of a product, and its largest root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,29 +28,30 @@ class Linear:
     """Σ w·d over signed weights. A document matches when it has a term of positive weight.
 
     Raises:
-        CompositionError: A weight that ``checked_weights`` refuses.
+        CompositionError: No vector, or a weight whose magnitude exact arithmetic does not cover.
     """
 
     weights: SparseVector
 
     def __post_init__(self) -> None:
         """Checks the weights and drops zeros."""
-        object.__setattr__(self, "weights", checked_weights(self.weights, "Linear"))
+        object.__setattr__(self, "weights", _checked_weights(self.weights, "vector"))
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
     """weight · (Π over the n operands of Σ (w·d)^power)^(1/root). A document matches when all operands do.
 
-    Combined Pseudo-Terms, factored, are the power 1/n and the root 1, or in the L2 reading of Eq. 8 the power 2/n and
-    the root 2; a product of plain scores is the power 1 and the root 1.
+    Combined Pseudo-Terms in their factored form have the power 1/n and the root 1. In the L2 reading of Eq. 8 they have
+    the power 2/n and the root 2. A product of plain scores has the power 1 and the root 1.
 
-    A product of negative weight only lowers the scores of a sum, as the negative terms of a linear leaf do: no document
+    A product of negative weight only lowers the scores of a sum, as the negative terms of a linear leaf do. No document
     matches it, so alone or in a maximum it finds nothing.
 
     Attributes:
         operands: Vectors of positive weights.
-        power: Above 0, at most 1 and at most ``LARGEST_DEGREE`` / n; None for 1/n, which is always kept as None.
+        power: Above 0, at most 1 and at most ``LARGEST_DEGREE`` / n, so that no product of weights leaves the range of
+            a double. None stands for 1/n, and 1/n is always kept as None.
         root: A whole number from 1 to ``LARGEST_DEGREE``.
         weight: What the root is multiplied by; in magnitude from ``SMALLEST_PRODUCT_WEIGHT`` to ``LARGEST_WEIGHT``.
 
@@ -65,14 +67,25 @@ class Product:
 
     def __post_init__(self) -> None:
         """Checks everything and drops zeros."""
-        if len(self.operands) < 2:
-            raise CompositionError(f"a product needs two or more operands, got {len(self.operands)}")
-        operands = tuple(checked_operand(operand, f"Product[{i}]") for i, operand in enumerate(self.operands))
+        count = len(self.operands)
+        if count < 2:
+            raise CompositionError(f"a product needs two or more operands, got {count}")
+        operands = tuple(_checked_operand(operand, f"product[{i}].vector") for i, operand in enumerate(self.operands))
         object.__setattr__(self, "operands", operands)
+        most = min(1.0, LARGEST_DEGREE / count)
+        if self.power is not None and not (is_number(self.power) and 0 < self.power <= most):
+            limits = f"above 0 and at most {most:g}"
+            raise CompositionError(f"power: the power of {count} operands must be {limits}, got {self.power!r}")
         if self.power is not None:
-            object.__setattr__(self, "power", checked_power(self.power, len(operands), "Product"))
-        checked_root(self.root, "Product")
-        object.__setattr__(self, "weight", checked_product_weight(self.weight, "Product"))
+            object.__setattr__(self, "power", None if self.power == 1 / count else float(self.power))
+        if not isinstance(self.root, int) or not is_number(self.root) or not 1 <= self.root <= LARGEST_DEGREE:
+            raise CompositionError(
+                f"root: the root must be a whole number from 1 to {LARGEST_DEGREE}, got {self.root!r}"
+            )
+        if not is_number(self.weight) or not SMALLEST_PRODUCT_WEIGHT <= abs(self.weight) <= LARGEST_WEIGHT:
+            limits = f"between {SMALLEST_PRODUCT_WEIGHT:g} and {LARGEST_WEIGHT:g} in magnitude"
+            raise CompositionError(f"weight: the weight of a product must be {limits}, got {self.weight!r}")
+        object.__setattr__(self, "weight", float(self.weight))
 
     @property
     def exponent(self) -> float:
@@ -80,23 +93,20 @@ class Product:
         return 1 / len(self.operands) if self.power is None else self.power
 
     @property
+    def is_sum_over_tuples(self) -> bool:
+        """Whether it is what pseudo-terms score, a weighted sum over the tuples of the operands' terms."""
+        return self.power is None and self.root == 1
+
+    @property
     def degree(self) -> float:
-        """What power of a factor that all weights of the operands have the score has."""
-        return 1.0 if self.power is None and self.root == 1 else self.exponent * len(self.operands) / self.root
+        """The score grows with this power of a factor that all weights of the operands have."""
+        return 1.0 if self.is_sum_over_tuples else self.exponent * len(self.operands) / self.root
 
     @property
     def factors(self) -> list[tuple[SparseVector, int]]:
         """The distinct operands, each with the number of times that it is multiplied; a search sums each up once."""
-        distinct: list[SparseVector] = []
-        for operand in self.operands:
-            if operand not in distinct:
-                distinct.append(operand)
+        distinct = [operand for i, operand in enumerate(self.operands) if operand not in self.operands[:i]]
         return [(operand, self.operands.count(operand)) for operand in distinct]
-
-    @property
-    def is_sum_over_tuples(self) -> bool:
-        """Whether it is what pseudo-terms score, a weighted sum over the tuples of the operands' terms."""
-        return self.power is None and self.root == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,21 +187,26 @@ def _sum_of_powers(weights: SparseVector, impacts: SparseVector, power: float) -
     return math.fsum((weight * impacts[term]) ** power for term, weight in weights.items() if term in impacts)
 
 
+def nodes(node: ScoringNode) -> Iterator[ScoringNode]:
+    """Yields the node and all below it, from left to right."""
+    yield node
+    if isinstance(node, (Max, Sum)):
+        for child in node.children:
+            yield from nodes(child)
+
+
+def summands(node: ScoringNode) -> tuple[ScoringNode, ...]:
+    """The children of a sum; any other node is its own only summand."""
+    return node.children if isinstance(node, Sum) else (node,)
+
+
 def leaf_vectors(node: ScoringNode) -> Iterator[SparseVector]:
     """Yields the weights of every linear leaf and of every operand of a product, from left to right."""
-    match node:
-        case Linear(weights):
-            yield weights
-        case Product(operands):
-            yield from operands
-        case Max(children) | Sum(children):
-            for child in children:
-                yield from leaf_vectors(child)
-
-
-def terms(node: ScoringNode) -> list[str]:
-    """The distinct terms in order of first appearance."""
-    return list(dict.fromkeys(term for weights in leaf_vectors(node) for term in weights))
+    for part in nodes(node):
+        if isinstance(part, Linear):
+            yield part.weights
+        elif isinstance(part, Product):
+            yield from part.operands
 
 
 def positive_weights(node: ScoringNode) -> dict[str, float]:
@@ -216,62 +231,28 @@ def is_empty(node: ScoringNode) -> bool:
     return not positive_weights(node)
 
 
-def checked_weights(weights: SparseVector, source: str) -> dict[str, float]:
-    """The weights without zeros, if scores made of them stay exact.
-
-    Args:
-        weights: Terms and weights.
-        source: Where they stand, for the message.
-
-    Raises:
-        CompositionError: No vector, or a weight whose magnitude exact arithmetic does not cover.
-    """
+def _checked_weights(weights: SparseVector, path: str) -> dict[str, float]:
+    """The weights without zeros, if scores made of them stay exact; the message begins with the path in JSON."""
     try:
-        result = checked(weights, source)
+        result = checked(weights, path)
     except EncodingError as error:
         raise CompositionError(str(error)) from None
     for term, weight in result.items():
         if not SMALLEST_WEIGHT <= abs(weight) <= LARGEST_WEIGHT:
             limits = f"between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g} in magnitude, the limits of exact arithmetic"
-            raise CompositionError(f"{source}: the weight of {term!r} must be {limits}, got {weight!r}")
+            raise CompositionError(f"{path}: the weight of {term!r} must be {limits}, got {weight!r}")
     return result
 
 
-def checked_operand(weights: SparseVector, source: str) -> dict[str, float]:
-    """As ``checked_weights``, for an operand of a product: only positive weights, and at least one."""
-    result = checked_weights(weights, source)
+def _checked_operand(weights: SparseVector, path: str) -> dict[str, float]:
+    """As ``_checked_weights``, for an operand of a product: only positive weights, and at least one."""
+    result = _checked_weights(weights, path)
     if not result:
-        raise CompositionError(f"{source}: an operand of a product needs a term")
+        raise CompositionError(f"{path}: an operand of a product needs a term")
     for term, weight in result.items():
         if weight < 0:
-            raise CompositionError(f"{source}: the weight of {term!r} in a product must be positive, got {weight!r}")
+            raise CompositionError(f"{path}: the weight of {term!r} in a product must be positive, got {weight!r}")
     return result
-
-
-def checked_power(power: object, operands: int, source: str) -> float | None:
-    """The power of a product, None if it is 1/n; within its range no product of weights leaves that of a double."""
-    most = min(1.0, LARGEST_DEGREE / operands)
-    if isinstance(power, bool) or not isinstance(power, (int, float)) or not 0 < power <= most:
-        raise CompositionError(
-            f"{source}: the power of {operands} operands must be above 0 and at most {most:g}, got {power!r}"
-        )
-    return None if power == 1 / operands else float(power)
-
-
-def checked_root(root: object, source: str) -> int:
-    """The root of a product."""
-    if isinstance(root, bool) or not isinstance(root, int) or not 1 <= root <= LARGEST_DEGREE:
-        raise CompositionError(f"{source}: the root must be a whole number from 1 to {LARGEST_DEGREE}, got {root!r}")
-    return root
-
-
-def checked_product_weight(weight: object, source: str) -> float:
-    """The weight of a product."""
-    number = float(weight) if isinstance(weight, (int, float)) and not isinstance(weight, bool) else math.nan
-    if SMALLEST_PRODUCT_WEIGHT <= abs(number) <= LARGEST_WEIGHT:
-        return number
-    limits = f"between {SMALLEST_PRODUCT_WEIGHT:g} and {LARGEST_WEIGHT:g} in magnitude"
-    raise CompositionError(f"{source}: the weight of a product must be {limits}, got {weight!r}")
 
 
 def _checked_children(children: Sequence[object], name: str) -> tuple[ScoringNode, ...]:

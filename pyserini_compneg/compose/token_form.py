@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum, leaf_vectors
+from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum, leaf_vectors, nodes
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.vectors import SparseVector
 
@@ -28,7 +26,7 @@ def token_line(qid: str, node: ScoringNode) -> str:
         node: A linear query with positive whole weights.
 
     Raises:
-        CompositionError: Any other query; the message says what to do about it.
+        CompositionError: Any other query; the message has the remedy.
 
     >>> token_line("7", Linear({"birds": 2.0, "andes": 1.0}))
     '7\tbirds birds andes'
@@ -43,7 +41,7 @@ def token_line(qid: str, node: ScoringNode) -> str:
 
 
 def stock_obstacle(node: ScoringNode) -> tuple[str, str] | None:
-    """Why stock Anserini cannot run a query: the kind of the obstacle, and what it is; None where it can.
+    """The first reason why stock Anserini cannot run a query: its kind, and what it is; None if Anserini can run it.
 
     >>> stock_obstacle(Linear({"birds": 2.0, "parrots": -1.0}))
     ('negative', "a negative weight, -1 of 'parrots'")
@@ -52,19 +50,18 @@ def stock_obstacle(node: ScoringNode) -> tuple[str, str] | None:
     for term, weight in weights:
         if weight < 0:
             return "negative", f"a negative weight, {weight:g} of {term!r}"
-    products = [part for part in _nodes(node) if isinstance(part, Product)]
+    parts = list(nodes(node))
+    products = [part for part in parts if isinstance(part, Product)]
     if any(product.weight < 0 for product in products):
         return "negative", "a product of negative weight"
     if any(not product.is_sum_over_tuples for product in products):
         return "power", "a product with powers or a root of its own"
-    kinds = {type(part) for part in _nodes(node)}
-    for kind, name, what in (
-        (Product, PRODUCT, "a product"),
-        (Max, MAXIMUM, "a maximum"),
-        (Sum, "sum", "a sum of vectors"),
-    ):
-        if kind in kinds:
-            return name, what
+    if products:
+        return PRODUCT, "a product"
+    if any(isinstance(part, Max) for part in parts):
+        return MAXIMUM, "a maximum"
+    if isinstance(node, Sum):
+        return "sum", "a sum of vectors"
     for term, weight in weights:
         if weight != int(weight):
             return "fraction", f"a fractional weight, {weight:g} of {term!r}"
@@ -85,13 +82,6 @@ def _check_tokens(qid: str, weights: SparseVector) -> None:
             raise _refusal(qid, f"a term that is no token, {term[:40]!r}", f"use {_OURS}")
     if (tokens := int(sum(weights.values()))) > MOST_TOKENS:
         raise _refusal(qid, f"{tokens} tokens (the limit is {MOST_TOKENS})", f"lower --weight-scale, or use {_OURS}")
-
-
-def _nodes(node: ScoringNode) -> Iterator[ScoringNode]:
-    yield node
-    if isinstance(node, (Max, Sum)):
-        for child in node.children:
-            yield from _nodes(child)
 
 
 def _refusal(qid: str, what: str, remedy: str) -> CompositionError:

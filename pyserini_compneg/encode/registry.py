@@ -7,7 +7,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from pyserini_compneg.compose.protocol import QueryEncoder
+from pyserini_compneg.compose import QueryEncoder
 from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
 from pyserini_compneg.errors import EncodingError, IndexFormatError

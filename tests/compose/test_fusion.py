@@ -151,11 +151,11 @@ OPERATORS = "; use operators"
         ("A NOT (B NOT C)", f"score fusion cannot subtract 'B NOT C', only atoms and unions of atoms{OPERATORS}"),
         (
             "((A NOT B) OR C) AND B",
-            f"score fusion cannot multiply 'A NOT B OR C', from which something is subtracted{OPERATORS}",
+            f"score fusion cannot multiply 'A NOT B OR C', which holds a difference{OPERATORS}",
         ),
         (
             "A AND B NOT C",
-            "scores and products of scores can be fused only where the index says its impact scale; use "
+            "scores can be added to products of scores only if the index gives its impact scale; use "
             "score-fusion-scaled, or an index of this package",
         ),
         (" AND ".join("A" * 17), f"score fusion cannot multiply 17 scores (the limit is 16){OPERATORS}"),
@@ -178,7 +178,7 @@ def test_weights_out_of_range():
     assert str(error.value) == f"the weight of 'b' becomes 2e+22 at weight scale 1e+20, {limit}"
     with pytest.raises(CompositionError) as error:
         fused(parse("A AND B"), VECTORS_BY_HAND | {"B": {"b": -1.0}})
-    assert str(error.value) == "Product[1]: the weight of 'b' in a product must be positive, got -100.0"
+    assert str(error.value) == "product[1].vector: the weight of 'b' in a product must be positive, got -100.0"
     with pytest.raises(CompositionError) as error:
         fused(parse("A"), VECTORS_BY_HAND, weight_scale=0)
     assert str(error.value) == "weight_scale must be a finite number above 0, got 0"

@@ -253,7 +253,7 @@ def test_an_index_that_does_not_say_its_impact_scale(tmp_path):
         with pytest.raises(CompositionError) as error:
             search(context, "score-fusion")
         assert str(error.value).startswith(
-            "query both: scores and products of scores can be fused only where the index"
+            "query both: scores can be added to products of scores only if the index"
         )
         assert search(context, "score-fusion-scaled")["both"] != []
 

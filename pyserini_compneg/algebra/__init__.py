@@ -1,1 +1,0 @@
-"""Linear algebra of dense query vectors."""
