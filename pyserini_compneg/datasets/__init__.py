@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyserini_compneg.datasets.dataset import Dataset
+    from pyserini_compneg.datasets.irds import register
     from pyserini_compneg.datasets.opening import KINDS, open_dataset
-    from pyserini_compneg.datasets.registration import register
 
 __all__ = ["KINDS", "Dataset", "open_dataset", "register"]
 
-_HOMES = {"KINDS": "opening", "Dataset": "dataset", "open_dataset": "opening", "register": "registration"}
+_HOMES = {"KINDS": "opening", "Dataset": "dataset", "open_dataset": "opening", "register": "irds"}
 
 
 def __getattr__(name: str) -> object:

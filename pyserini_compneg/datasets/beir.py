@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from pyserini_compneg.datasets.dataset import Dataset, Split, check_queries, collection_documents
-from pyserini_compneg.datasets.layout import found, required
+from pyserini_compneg.datasets.layout import find_file, require_file
 from pyserini_compneg.datasets.qrels import Qrels, read_qrels
 from pyserini_compneg.datasets.topics import Topic, read_topics
 from pyserini_compneg.errors import CollectionError
@@ -20,7 +20,7 @@ _UNKNOWN = "in BEIR's layout; its licence is that of whoever made it"
 
 def is_beir(folder: Path) -> bool:
     """Whether a folder has a ``corpus.jsonl`` or judgements of a split."""
-    return found(folder, "corpus.jsonl") is not None or (folder / "qrels").is_dir() or bool(_qrels_files(folder))
+    return find_file(folder, "corpus.jsonl") is not None or (folder / "qrels").is_dir() or bool(_qrels_files(folder))
 
 
 def open_beir(folder: Path) -> Dataset:
@@ -31,14 +31,14 @@ def open_beir(folder: Path) -> Dataset:
     Raises:
         CollectionError: A file is missing.
     """
-    collection = required(folder, "corpus.jsonl", "beir")
+    collection = require_file(folder, "corpus.jsonl", "beir")
     qrels_files = _qrels_files(folder)
     if not qrels_files:
         raise CollectionError(f"{folder}: no judgements; the kind beir needs qrels/SPLIT.tsv or qrels.SPLIT.tsv")
     parts = {}
     for name, qrels in qrels_files.items():
-        own = found(folder, f"queries.{name}.jsonl")
-        queries = own or found(folder, "queries.jsonl")
+        own = find_file(folder, f"queries.{name}.jsonl")
+        queries = own or find_file(folder, "queries.jsonl")
         if queries is None:
             missing = f"queries.{name}.jsonl or queries.jsonl is missing"
             raise CollectionError(f"{folder}: {missing}, plain or gzip, which the kind beir needs")

@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 
 from pyserini_compneg.datasets.collection import SourceDocument
-from pyserini_compneg.datasets.dataset import Dataset, Split, check_queries
-from pyserini_compneg.datasets.layout import found, required
+from pyserini_compneg.datasets.dataset import Dataset, Split, check_queries, plain_topic
+from pyserini_compneg.datasets.layout import all_lines, find_file, require_file
 from pyserini_compneg.datasets.qrels import Qrels
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.errors import CollectionError
-from pyserini_compneg.expression import Atom, parse_cisi
+from pyserini_compneg.expression import parse_cisi
 from pyserini_compneg.files import iter_lines
 
 _DOCUMENTS, _QUERIES, _JUDGEMENTS, _BOOLEAN = "CISI.ALL", "CISI.QRY", "CISI.REL", "CISI.BLN"
@@ -24,7 +24,7 @@ _PROVENANCE = "CISI, a public test collection of the University of Glasgow (no l
 
 def is_cisi(folder: Path) -> bool:
     """Whether a folder has one of CISI's files."""
-    return any(found(folder, name) for name in (_DOCUMENTS, _QUERIES, _JUDGEMENTS))
+    return any(find_file(folder, name) for name in (_DOCUMENTS, _QUERIES, _JUDGEMENTS))
 
 
 def open_cisi(folder: Path) -> Dataset:
@@ -36,11 +36,11 @@ def open_cisi(folder: Path) -> Dataset:
         CollectionError: A file is missing.
     """
     all_documents, queries, judgements = (
-        required(folder, name, "cisi") for name in (_DOCUMENTS, _QUERIES, _JUDGEMENTS)
+        require_file(folder, name, "cisi") for name in (_DOCUMENTS, _QUERIES, _JUDGEMENTS)
     )
     documents = partial(_documents, all_documents)
     parts = {"all": Split(documents, partial(_topics, queries), partial(_qrels, queries, judgements))}
-    if boolean := found(folder, _BOOLEAN):
+    if boolean := find_file(folder, _BOOLEAN):
         parts["boolean"] = Split(
             documents, partial(_boolean_topics, queries, boolean), partial(_boolean_qrels, queries, judgements, boolean)
         )
@@ -57,14 +57,13 @@ def _topics(path: Path) -> list[Topic]:
     for identifier, text, source in _records(path):
         if not text:
             raise CollectionError(f"{source}: query {identifier} has no text, neither .T nor .W")
-        text = " ".join(text.split())
-        topics.append(Topic(identifier, text, Atom(text), source=source, plain=True))
+        topics.append(plain_topic(identifier, " ".join(text.split()), source))
     return topics
 
 
 def _boolean_topics(queries: Path, boolean: Path) -> list[Topic]:
     texts = {topic.qid: topic.text for topic in _topics(queries)}
-    expressions = parse_cisi("\n".join(_all_lines(boolean)), str(boolean))
+    expressions = parse_cisi("\n".join(all_lines(boolean)), str(boolean))
     if not expressions:
         raise CollectionError(f"{boolean}: no expressions; expected lines of `#q1= #and ('birds', 'bats');`")
     unknown = [qid for qid in expressions if qid not in texts]
@@ -112,12 +111,3 @@ def _records(path: Path) -> Iterator[tuple[str, str, str]]:
     if not identifier:
         raise CollectionError(f"{path}: no records; expected lines of `.I number`")
     yield identifier, "\n".join(lines), source
-
-
-def _all_lines(path: Path) -> Iterator[str]:
-    """The lines with the blank ones, so that the parser counts as an editor does."""
-    last = 0
-    for number, line in iter_lines(path):
-        yield from [""] * (number - last - 1)
-        yield line
-        last = number

@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -51,17 +51,19 @@ def convert(dataset: Dataset, split: str, output: str | Path) -> Converted:
         output: The folder to make.
 
     Raises:
-        CompNegError: The folder is there already or cannot be written, a broken line, an id given twice, or judgements
-            of a query or a document that there is not.
+        CompNegError: The folder is there already or cannot be written, a line is broken, an id is given twice, or a
+            document is judged that there is not.
     """
     keep_inputs(output, dataset.folder)
     topics, qrels = dataset.topics(split), dataset.qrels(split)
-    where = f"{dataset.folder}: split {split}"
-    _check_ids("query", qrels, {topic.qid for topic in topics}, where)
     with _whole_folder(Path(output)) as folder:
         docids: set[str] = set()
         _write(folder / DOCUMENTS, _document_lines(dataset.documents(split), docids))
-        _check_ids("document", (docid for judged in qrels.values() for docid in judged), docids, where)
+        unknown = next((docid for judged in qrels.values() for docid in judged if docid not in docids), None)
+        if unknown is not None:
+            raise CollectionError(
+                f"{dataset.folder}: split {split}: document {unknown!r} is judged, but there is no such document"
+            )
         queries = [(topic.qid, _expression(topic), _text(topic)) for topic in topics]
         if all(expression == Atom(text) for _, expression, text in queries):
             _write(folder / TEXTS, (_json_line(id=qid, text=text) for qid, _, text in queries))
@@ -82,12 +84,6 @@ def _document_lines(documents: Iterable[SourceDocument], docids: set[str]) -> It
             raise CollectionError(f"{document.source}: only a `vector`; what is converted are texts")
         docids.add(document.docid)
         yield _json_line(id=document.docid, contents=document.text)
-
-
-def _check_ids(what: str, judged: Iterable[str], known: Collection[str], where: str) -> None:
-    unknown = next((name for name in judged if name not in known), None)
-    if unknown is not None:
-        raise CollectionError(f"{where}: {what} {unknown!r} is judged, but there is no such {what}")
 
 
 def _expression(topic: Topic) -> Expression:

@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pyserini_compneg.datasets.collection import SourceDocument, iter_collection_blocks, source_document
+from pyserini_compneg.datasets.collection import SourceDocument, source_document
 from pyserini_compneg.datasets.qrels import Qrels
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.errors import CollectionError
-from pyserini_compneg.files import decoded_line
+from pyserini_compneg.expression import Atom
+from pyserini_compneg.files import iter_lines
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How a split is read; nothing is, until it is asked for.
+    """How a split is read. Its files are not read before their content is asked for.
 
     Attributes:
         documents: Gives the documents that the topics are searched in.
@@ -97,15 +98,16 @@ def collection_documents(path: Path) -> Iterator[SourceDocument]:
     Raises:
         CollectionError: A line that is no document; the message starts with ``path:line``.
     """
-    for block in iter_collection_blocks([path]):
-        for source, line in block.numbered():
-            text = decoded_line(line, source)
-            if text and not text.isspace():
-                yield source_document(text, source)
+    return (source_document(line, f"{path}:{number}") for number, line in iter_lines(path))
+
+
+def plain_topic(qid: str, text: str, source: str, metadata: Mapping[str, str] | None = None) -> Topic:
+    """A topic that is one text, in which nothing is an operator."""
+    return Topic(qid, text, Atom(text), source=source, metadata=metadata or {}, plain=True)
 
 
 def check_queries(topics: Sequence[Topic], qrels: Qrels, topics_file: Path, qrels_file: Path) -> None:
-    """Makes sure that what is judged was asked.
+    """Makes sure that there is a topic for each query that is judged.
 
     Raises:
         CollectionError: Judgements of a query that the topics lack.

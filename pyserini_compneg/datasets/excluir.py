@@ -1,7 +1,7 @@
 """ExcluIR: queries that exclude something, each with the document it asks for and the one it excludes.
 
-The official files are JSON lists. There a document's id is its place in ``corpus.json``, from 0, and a query's is
-``excluir_`` and its place in ``test_manual_final.json``. Samples are JSON Lines that name both documents.
+The official files are JSON lists. There a document's id is its position in ``corpus.json``, from 0, and a query's is
+``excluir_`` and its position in ``test_manual_final.json``. Samples are JSON Lines that name both documents.
 
 Source: Zhang et al. 2024, ExcluIR: Exclusionary Neural Information Retrieval.
 """
@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.datasets.collection import SourceDocument
-from pyserini_compneg.datasets.dataset import Dataset, Split, collection_documents
-from pyserini_compneg.datasets.layout import first_fields, found, required
+from pyserini_compneg.datasets.dataset import Dataset, Split, collection_documents, plain_topic
+from pyserini_compneg.datasets.layout import all_lines, find_file, first_fields, require_file
 from pyserini_compneg.datasets.qrels import Qrels
 from pyserini_compneg.datasets.records import checked_id, query_id
 from pyserini_compneg.datasets.topics import Topic, read_topics
 from pyserini_compneg.errors import CollectionError
-from pyserini_compneg.expression import Atom
-from pyserini_compneg.files import decoded_line, iter_blocks, iter_jsonl
+from pyserini_compneg.files import iter_jsonl
 from pyserini_compneg.json_objects import parse_json_list
 
 _CORPUS, _QUERIES = "corpus.json", "test_manual_final.json"
@@ -32,9 +31,9 @@ _PROVENANCE = "ExcluIR, zwh-sdu/ExcluIR (no licence stated)"
 
 def is_excluir(folder: Path) -> bool:
     """Whether a folder has one of the official files, or queries that name a positive and a negative document."""
-    if found(folder, _CORPUS) or found(folder, _QUERIES):
-        return True
-    return any({"positive", "negative"} <= first_fields(path) for path in _samples(folder).values())
+    return _has_official_files(folder) or any(
+        {"positive", "negative"} <= first_fields(path) for path in _samples(folder).values()
+    )
 
 
 def open_excluir(folder: Path) -> Dataset:
@@ -44,16 +43,20 @@ def open_excluir(folder: Path) -> Dataset:
         CollectionError: A file is missing.
     """
     samples = _samples(folder)
-    if found(folder, _CORPUS) or found(folder, _QUERIES) or not samples:
-        corpus, queries = required(folder, _CORPUS, "excluir"), required(folder, _QUERIES, "excluir")
+    if _has_official_files(folder) or not samples:
+        corpus, queries = require_file(folder, _CORPUS, "excluir"), require_file(folder, _QUERIES, "excluir")
         test = Split(partial(_documents, corpus), partial(_topics, queries), partial(_qrels, queries))
         return Dataset("excluir", _PROVENANCE, folder, None, {"test": test})
-    collection = required(folder, "corpus.jsonl", "excluir")
+    collection = require_file(folder, "corpus.jsonl", "excluir")
     parts = {
         name: Split(partial(collection_documents, collection), partial(read_topics, path), partial(_sample_qrels, path))
         for name, path in samples.items()
     }
     return Dataset("excluir", _PROVENANCE, folder, collection, parts)
+
+
+def _has_official_files(folder: Path) -> bool:
+    return any(find_file(folder, name) for name in (_CORPUS, _QUERIES))
 
 
 def _samples(folder: Path) -> dict[str, Path]:
@@ -96,25 +99,23 @@ def _topics(path: Path) -> list[Topic]:
         text = next((record[field] for field in _QUERY_FIELDS if field in record), None)
         if not isinstance(text, str) or not text.strip():
             raise CollectionError(f"{source}: no query; expected a text as {' or '.join(_QUERY_FIELDS)}")
-        topics.append(Topic(qid, text.strip(), Atom(text), source=source, plain=True))
+        topics.append(plain_topic(qid, text.strip(), source))
     return topics
 
 
 def _qrels(path: Path) -> Qrels:
     qrels: Qrels = {}
     for qid, record, source in _queries(path):
-        places = next((record[field] for field in _INDEX_FIELDS if field in record), None)
-        if not isinstance(places, list) or len(places) != 2 or not all(_is_place(place) for place in places):
+        positions = next((record[field] for field in _INDEX_FIELDS if field in record), None)
+        # type() and not isinstance(): True is no position
+        if not isinstance(positions, list) or [type(one) for one in positions] != [int, int] or min(positions) < 0:
             raise CollectionError(
-                f"{source}: expected [negative, positive], two places in {_CORPUS} from 0, as "
-                f"{' or '.join(_INDEX_FIELDS)}, got {places!r:.60}"
+                f"{source}: expected [negative, positive], two positions in {_CORPUS} from 0, as "
+                f"{' or '.join(_INDEX_FIELDS)}, got {positions!r:.60}"
             )
-        qrels[qid] = _judged(str(places[1]), str(places[0]), source)
+        negative, positive = map(str, positions)
+        qrels[qid] = _judged(positive, negative, source)
     return qrels
-
-
-def _is_place(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _queries(path: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
@@ -129,9 +130,4 @@ def _queries(path: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
 
 
 def _read_list(path: Path) -> list[Any]:
-    lines = (
-        decoded_line(line, f"{path}:{number}")
-        for first, block in iter_blocks(path)
-        for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), first)
-    )
-    return parse_json_list("\n".join(lines), str(path))
+    return parse_json_list("\n".join(all_lines(path)), str(path))

@@ -15,34 +15,32 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_compneg.datasets.collection import SourceDocument
-from pyserini_compneg.datasets.dataset import Dataset, Split
-from pyserini_compneg.datasets.layout import first_fields, found_splits
+from pyserini_compneg.datasets.dataset import Dataset, Split, plain_topic
+from pyserini_compneg.datasets.layout import all_lines, find_splits, first_fields
 from pyserini_compneg.datasets.qrels import Qrels
 from pyserini_compneg.datasets.records import checked_id
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.errors import CollectionError
-from pyserini_compneg.expression import Atom
-from pyserini_compneg.files import decoded_line, iter_blocks, iter_jsonl
+from pyserini_compneg.files import iter_jsonl
 
 _NAMES = ("train", "validation", "val", "dev", "test")
 _TEXTS = ("q1", "q2", "doc1", "doc2")
+_FIELDS = ("id", *_TEXTS)
 _PROVENANCE = "NevIR, orionw/NevIR (MIT); its passages from CondaQA (Apache-2.0)"
 
 
 class _Pair(NamedTuple):
     identifier: str
-    q1: str
-    q2: str
-    doc1: str
-    doc2: str
+    texts: dict[str, str]
     metadata: dict[str, str]
     source: str
 
 
 def is_nevir(folder: Path) -> bool:
     """Whether a folder has CSV files named like NevIR's, or JSON Lines with its fields."""
-    csv_files, jsonl_files = _files(folder)
-    return bool(csv_files) or any(first_fields(path) & set(_TEXTS) for path in jsonl_files.values())
+    if find_splits(folder, _NAMES, ".csv"):
+        return True
+    return any(first_fields(path) & {*_TEXTS} for path in find_splits(folder, _NAMES, ".jsonl").values())
 
 
 def open_nevir(folder: Path) -> Dataset:
@@ -51,32 +49,27 @@ def open_nevir(folder: Path) -> Dataset:
     Raises:
         CollectionError: There is no file.
     """
-    csv_files, jsonl_files = _files(folder)
-    files = {name: path for name in _NAMES if (path := csv_files.get(name) or jsonl_files.get(name))}
+    files = find_splits(folder, _NAMES, ".jsonl") | find_splits(folder, _NAMES, ".csv")
     if not files:
         raise CollectionError(f"{folder}: no pairs; the kind nevir needs {', '.join(_NAMES)}, each .csv or .jsonl")
     parts = {
         name: Split(partial(_documents, path), partial(_topics, path), partial(_qrels, path))
-        for name, path in files.items()
+        for name, path in sorted(files.items(), key=lambda item: _NAMES.index(item[0]))
     }
     return Dataset("nevir", _PROVENANCE, folder, None, parts)
 
 
-def _files(folder: Path) -> tuple[dict[str, Path], dict[str, Path]]:
-    return found_splits(folder, _NAMES, ".csv"), found_splits(folder, _NAMES, ".jsonl")
-
-
 def _documents(path: Path) -> Iterator[SourceDocument]:
     for pair in _pairs(path):
-        yield SourceDocument(f"{pair.identifier}-doc1", pair.doc1, None, pair.source)
-        yield SourceDocument(f"{pair.identifier}-doc2", pair.doc2, None, pair.source)
+        for name in ("doc1", "doc2"):
+            yield SourceDocument(f"{pair.identifier}-{name}", pair.texts[name], None, pair.source)
 
 
 def _topics(path: Path) -> list[Topic]:
     return [
-        Topic(f"{pair.identifier}-{name}", text, Atom(text), source=pair.source, metadata=pair.metadata, plain=True)
+        plain_topic(f"{pair.identifier}-{name}", pair.texts[name], pair.source, pair.metadata)
         for pair in _pairs(path)
-        for name, text in (("q1", pair.q1), ("q2", pair.q2))
+        for name in ("q1", "q2")
     ]
 
 
@@ -104,17 +97,16 @@ def _pairs(path: Path) -> Iterator[_Pair]:
 
 
 def _pair(row: Mapping[str, Any], source: str) -> _Pair:
-    if "id" not in row:
-        raise CollectionError(f"{source}: no `id`; expected the fields id, {', '.join(_TEXTS)}")
+    if missing := [f"`{name}`" for name in _FIELDS if name not in row]:
+        raise CollectionError(f"{source}: no {', '.join(missing)}; expected the fields {', '.join(_FIELDS)}")
     identifier = checked_id(row["id"], "pair id", source, CollectionError)
     for name in _TEXTS:
-        if not isinstance(row.get(name), str) or not row[name].strip():
-            raise CollectionError(f"{source}: `{name}` must be a text that is not blank, got {row.get(name)!r:.60}")
+        if not isinstance(row[name], str) or not row[name].strip():
+            raise CollectionError(f"{source}: `{name}` must be a text that is not blank, got {row[name]!r:.60}")
     metadata = {"pair": identifier}
     if isinstance(row.get("source"), str):
         metadata["source"] = row["source"]
-    q1, q2, doc1, doc2 = (row[name].strip() for name in _TEXTS)
-    return _Pair(identifier, q1, q2, doc1, doc2, metadata, source)
+    return _Pair(identifier, {name: row[name].strip() for name in _TEXTS}, metadata, source)
 
 
 def _jsonl_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -123,36 +115,19 @@ def _jsonl_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows after the first, each with the line where it begins; a quoted text may have several."""
-    reader = csv.reader(_csv_lines(path), strict=True)
-    header: list[str] | None = None
-    while True:
-        source = f"{path}:{reader.line_num + 1}"
-        try:
-            row = next(reader, None)
-        except csv.Error as cause:
-            raise CollectionError(f"{source}: broken CSV: {cause}") from None
-        if row is None:
-            return
-        if header is None:
-            header = _checked_header(row, source)
-        elif row and len(row) != len(header):
-            raise CollectionError(f"{source}: expected the {len(header)} columns of the first line, found {len(row)}")
-        elif row:
-            yield source, dict(zip(header, row, strict=True))
-
-
-def _checked_header(columns: list[str], source: str) -> list[str]:
-    expected = ("id", *_TEXTS)
-    missing = [name for name in expected if name not in columns]
-    if missing:
-        wanted = f"expected id,WorkerId,{','.join(_TEXTS)}"
-        raise CollectionError(f"{source}: no column {', '.join(missing)}; {wanted}, found {','.join(columns):.80}")
-    return columns
-
-
-def _csv_lines(path: Path) -> Iterator[str]:
-    for first, block in iter_blocks(path):
-        lines = block.removesuffix(b"\n").split(b"\n")
-        for number, line in enumerate(lines, first):
-            yield decoded_line(line, f"{path}:{number}") + "\n"
+    """The rows after the first, each with the line where it begins; a quoted text may have several lines."""
+    reader = csv.reader((f"{line}\n" for line in all_lines(path)), strict=True)
+    header: list[str] = []
+    source = f"{path}:1"
+    try:
+        for row in reader:
+            if header and row and len(row) != len(header):
+                raise CollectionError(
+                    f"{source}: expected the {len(header)} columns of the first line, found {len(row)}"
+                )
+            if header and row:
+                yield source, dict(zip(header, row, strict=True))
+            header = header or row
+            source = f"{path}:{reader.line_num + 1}"
+    except csv.Error as cause:
+        raise CollectionError(f"{source}: broken CSV: {cause}") from None

@@ -13,15 +13,12 @@ from pathlib import Path
 
 from pyserini_compneg.datasets.collection import SourceDocument
 from pyserini_compneg.datasets.dataset import Dataset, Split, collection_documents
-from pyserini_compneg.datasets.layout import check_objects, first_fields, found, found_splits, required
+from pyserini_compneg.datasets.layout import find_file, find_splits, first_fields, require_file
 from pyserini_compneg.datasets.qrels import Qrels, read_qrels
 from pyserini_compneg.datasets.records import ID_FIELDS
 from pyserini_compneg.datasets.topics import Topic, read_topics
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.expression import Atom
-
-DOMAINS = {"domain-train": ("films", "books"), "domain-test": ("plants", "animals")}
-"""The domains that each side of the domain split keeps."""
 
 _NAMES = ("train", "train_aug", "val", "dev", "test", "queries")
 _QUEST = "QUEST, google-research/language (Apache-2.0); text from Wikipedia (CC BY-SA)"
@@ -48,12 +45,13 @@ def open_quest(folder: Path) -> Dataset:
     files, documents = _query_files(folder), dataset.parts[dataset.splits[0]].documents
     if "train_aug" in files:  # it holds what train does
         files.pop("train", None)
-    parts = dict(dataset.parts)
-    for name, domains in DOMAINS.items():
-        parts[name] = _Selection(files, partial(_is_of, domains), pooled=True).split(documents)
-        if name == "domain-train":
-            parts[f"{name}-nc"] = _Selection(files, partial(_is_atomic_of, domains), pooled=True).split(documents)
-    return replace(dataset, parts=parts)
+    train, test = ("films", "books"), ("plants", "animals")
+    domain_parts = {
+        "domain-train": _selection(documents, files, domains=train),
+        "domain-train-nc": _selection(documents, files, domains=train, atomic=True),
+        "domain-test": _selection(documents, files, domains=test),
+    }
+    return replace(dataset, parts={**dataset.parts, **domain_parts})
 
 
 def open_filmsets(folder: Path) -> Dataset:
@@ -66,13 +64,13 @@ def open_filmsets(folder: Path) -> Dataset:
 
 
 def _opened(folder: Path, kind: str, provenance: str) -> Dataset:
-    collection = required(folder, "documents.jsonl", kind)
+    collection = require_file(folder, "documents.jsonl", kind)
     documents = partial(collection_documents, collection)
     parts: dict[str, Split] = {}
     for name, path in _query_files(folder).items():
         parts[name] = Split(documents, partial(read_topics, path), partial(read_qrels, path))
         if name.startswith("train"):
-            parts[f"{name}-nc"] = _Selection({name: path}, _is_atomic).split(documents)
+            parts[f"{name}-nc"] = _selection(documents, {name: path}, atomic=True)
     if not parts:
         names = ", ".join(f"{name}.jsonl" for name in _NAMES)
         raise CollectionError(f"{folder}: no queries; the kind {kind} needs one of {names}, plain or gzip")
@@ -80,21 +78,16 @@ def _opened(folder: Path, kind: str, provenance: str) -> Dataset:
 
 
 def _query_files(folder: Path) -> dict[str, Path]:
-    return found_splits(folder, _NAMES, ".jsonl")
+    return find_splits(folder, _NAMES, ".jsonl")
 
 
 def _is_layout(folder: Path) -> bool:
     files = _query_files(folder).values()
-    return found(folder, "documents.jsonl") is not None or any("docs" in first_fields(path) for path in files)
+    return find_file(folder, "documents.jsonl") is not None or any("docs" in first_fields(path) for path in files)
 
 
 def _has_ids(folder: Path) -> bool:
-    files = _query_files(folder).values()
-    fields = [first_fields(path) for path in files]
-    if files and not any(fields):  # what it is cannot be known, and what is wrong can
-        for path in files:
-            check_objects(path)
-    return any(names & set(ID_FIELDS) for names in fields)
+    return any(first_fields(path) & {*ID_FIELDS} for path in _query_files(folder).values())
 
 
 def _is_atomic(topic: Topic) -> bool:
@@ -102,50 +95,37 @@ def _is_atomic(topic: Topic) -> bool:
     return isinstance(topic.expression, Atom) and topic.group in ("_", None)
 
 
-def _is_of(domains: tuple[str, ...], topic: Topic) -> bool:
-    return topic.metadata.get("domain") in domains
+def _selection(
+    documents: Callable[[], Iterator[SourceDocument]],
+    files: Mapping[str, Path],
+    *,
+    atomic: bool = False,
+    domains: tuple[str, ...] | None = None,
+) -> Split:
+    """Some queries of some files: the atomic ones, those of some domains, or both.
 
-
-def _is_atomic_of(domains: tuple[str, ...], topic: Topic) -> bool:
-    return _is_of(domains, topic) and _is_atomic(topic)
-
-
-class _Selection:
-    """Some queries of some files.
-
-    Args:
-        files: The files by name.
-        keep: Tells the queries to keep.
-        pooled: The files' names precede the query ids, which QUEST's files begin anew.
+    With domains the names of the files precede the query ids, because QUEST numbers the queries of each file anew.
     """
 
-    def __init__(self, files: Mapping[str, Path], keep: Callable[[Topic], bool], pooled: bool = False) -> None:
-        self._files = files
-        self._keep = keep
-        self._pooled = pooled
+    def full_id(name: str, qid: str) -> str:
+        return qid if domains is None else f"{name}-{qid}"
 
-    def split(self, documents: Callable[[], Iterator[SourceDocument]]) -> Split:
-        return Split(documents, self._topics, self._qrels)
-
-    def _topics(self) -> list[Topic]:
-        topics = [
-            replace(topic, qid=self._id(name, topic.qid))
-            for name, path in self._files.items()
+    def topics() -> list[Topic]:
+        selected = [
+            replace(topic, qid=full_id(name, topic.qid))
+            for name, path in files.items()
             for topic in read_topics(path)
-            if self._keep(topic)
+            if (not atomic or _is_atomic(topic)) and (domains is None or topic.metadata.get("domain") in domains)
         ]
-        if not topics:
-            raise CollectionError(f"{', '.join(map(str, self._files.values()))}: no query that belongs to this split")
-        return topics
+        if not selected:
+            raise CollectionError(f"{', '.join(map(str, files.values()))}: no query that belongs to this split")
+        return selected
 
-    def _qrels(self) -> Qrels:
-        kept = {topic.qid for topic in self._topics()}
-        judgements = (
-            (self._id(name, qid), judged)
-            for name, path in self._files.items()
-            for qid, judged in read_qrels(path).items()
-        )
-        return {qid: judged for qid, judged in judgements if qid in kept}
+    def qrels() -> Qrels:
+        selected = {topic.qid for topic in topics()}
+        judgements = {
+            full_id(name, qid): judged for name, path in files.items() for qid, judged in read_qrels(path).items()
+        }
+        return {qid: judged for qid, judged in judgements.items() if qid in selected}
 
-    def _id(self, name: str, qid: str) -> str:
-        return f"{name}-{qid}" if self._pooled else qid
+    return Split(documents, topics, qrels)

@@ -1,10 +1,10 @@
 import gzip
 
 import pytest
+from refusals import refusal
 
 from pyserini_compneg.datasets import open_dataset
 from pyserini_compneg.datasets.topics import Topic
-from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.expression import Atom
 
 QUERIES = '{"_id": "1", "text": "emus (not) bats", "metadata": {}}\n{"_id": "2", "text": "bats"}\n'
@@ -62,52 +62,16 @@ def test_packed_judgements_and_queries(folder):
     assert (dataset.topics("test"), dataset.qrels("test")) == (TOPICS[:1], {"1": {"d1": 1}})
 
 
-def test_a_missing_corpus_of_splits_with_files_of_their_own(tmp_path):
-    (tmp_path / "qrels.dev.tsv").write_text(f"{HEADER}2\td2\t1\n")
-    (tmp_path / "queries.dev.jsonl").write_text(QUERIES)
-    with pytest.raises(CollectionError) as caught:
-        open_dataset(tmp_path)
-    assert str(caught.value) == f"{tmp_path}: corpus.jsonl is missing, plain or gzip, which the kind beir needs"
-
-
 def test_judged_queries_that_nobody_asked(beir):
     path = beir / "qrels" / "test.tsv"
     path.write_text(f"{HEADER}2\td2\t1\n7\td2\t1\n")
     for read in (open_dataset(beir).topics, open_dataset(beir).qrels):
-        with pytest.raises(CollectionError) as caught:
-            read("test")
-        assert str(caught.value) == f"{path}: 1 of 2 queries are not in {beir}/queries.jsonl, first '7'"
+        assert refusal(read, "test") == f"{path}: 1 of 2 queries are not in {beir}/queries.jsonl, first '7'"
 
 
 def test_a_query_id_given_twice(beir):
     (beir / "queries.jsonl").write_text(QUERIES + QUERIES)
-    with pytest.raises(CollectionError) as caught:
-        open_dataset(beir).topics("test")
-    assert str(caught.value) == f"{beir}/queries.jsonl:3: query id '1' was given on line 1 already"
-
-
-def test_a_broken_document(beir):
-    (beir / "corpus.jsonl.gz").write_text('{"_id": "d1", "text": "A bird."}\n{"_id": "d2"}\n')
-    with pytest.raises(CollectionError) as caught:
-        list(open_dataset(beir).documents("test"))
-    assert str(caught.value) == (
-        f"{beir}/corpus.jsonl.gz:2: no text; expected `contents`, `title` and `text`, or `vector`"
+    assert (
+        refusal(open_dataset(beir).topics, "test")
+        == f"{beir}/queries.jsonl:3: query id '1' was given on line 1 already"
     )
-
-
-def test_missing_files(beir):
-    (beir / "queries.jsonl").rename(beir / "kept")
-    with pytest.raises(CollectionError) as caught:
-        open_dataset(beir)
-    said = "queries.test.jsonl or queries.jsonl is missing, plain or gzip, which the kind beir needs"
-    assert str(caught.value) == f"{beir}: {said}"
-    (beir / "kept").rename(beir / "queries.jsonl")
-    for path in (beir / "qrels").iterdir():
-        path.unlink()
-    with pytest.raises(CollectionError) as caught:
-        open_dataset(beir)
-    assert str(caught.value) == f"{beir}: no judgements; the kind beir needs qrels/SPLIT.tsv or qrels.SPLIT.tsv"
-    (beir / "corpus.jsonl.gz").unlink()
-    with pytest.raises(CollectionError) as caught:
-        open_dataset(beir)
-    assert str(caught.value) == f"{beir}: corpus.jsonl is missing, plain or gzip, which the kind beir needs"

@@ -1,10 +1,10 @@
 import json
 
 import pytest
+from refusals import refusal
 
 from pyserini_compneg.datasets import open_dataset
 from pyserini_compneg.datasets.topics import Topic
-from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.expression import Atom
 
 QUERY = "Which birds, except (all) emus?"
@@ -37,12 +37,13 @@ def test_a_sample(tmp_path):
     assert dataset.qrels("dev") == {"excluir_7": {"9": 1, "0": 0}}
     del query["negative"]
     (tmp_path / "queries.dev.jsonl").write_text(json.dumps(query))
-    with pytest.raises(CollectionError) as caught:
-        open_dataset(tmp_path, "excluir").qrels("dev")
-    assert str(caught.value) == f"{tmp_path}/queries.dev.jsonl:1: no `negative` document"
+    assert (
+        refusal(open_dataset(tmp_path, "excluir").qrels, "dev")
+        == f"{tmp_path}/queries.dev.jsonl:1: no `negative` document"
+    )
 
 
-PLACES = "expected [negative, positive], two places in corpus.json from 0, as corpus_sub_index or index"
+PLACES = "expected [negative, positive], two positions in corpus.json from 0, as corpus_sub_index or index"
 
 
 @pytest.mark.parametrize(
@@ -56,40 +57,28 @@ PLACES = "expected [negative, positive], two places in corpus.json from 0, as co
     ],
 )
 def test_bad_judgements(tmp_path, record, message):
-    with pytest.raises(CollectionError) as caught:
-        official(tmp_path, record).qrels("test")
-    assert str(caught.value) == f"{tmp_path}/test_manual_final.json: query 0: {message}"
+    assert refusal(official(tmp_path, record).qrels, "test") == f"{tmp_path}/test_manual_final.json: query 0: {message}"
 
 
 def test_bad_queries_and_documents(tmp_path):
-    with pytest.raises(CollectionError) as caught:
-        official(tmp_path, {"index": [0, 1], "ExcluQ": " "}).topics("test")
-    assert str(caught.value) == (
+    assert refusal(official(tmp_path, {"index": [0, 1], "ExcluQ": " "}).topics, "test") == (
         f"{tmp_path}/test_manual_final.json: query 0: no query; expected a text as RQ_rewrite or ExcluQ"
     )
-    with pytest.raises(CollectionError) as caught:
-        official(tmp_path).topics("test")
-    assert str(caught.value) == f"{tmp_path}/test_manual_final.json: no queries"
-    with pytest.raises(CollectionError) as caught:
-        list(official(tmp_path, corpus=["a", 1]).documents("test"))
-    assert str(caught.value) == f"{tmp_path}/corpus.json: document 1: expected a text, got int"
+    assert refusal(official(tmp_path).topics, "test") == f"{tmp_path}/test_manual_final.json: no queries"
+    assert (
+        refusal(lambda: list(official(tmp_path, corpus=["a", 1]).documents("test")))
+        == f"{tmp_path}/corpus.json: document 1: expected a text, got int"
+    )
 
 
 def test_broken_json_is_named_by_its_line(tmp_path):
     dataset = official(tmp_path)
     (tmp_path / "corpus.json").write_text('[\n"a",\nb]')
-    with pytest.raises(CollectionError) as caught:
-        list(dataset.documents("test"))
-    assert str(caught.value) == f"{tmp_path}/corpus.json:3: not valid JSON: Expecting value at column 1"
+    assert (
+        refusal(lambda: list(dataset.documents("test")))
+        == f"{tmp_path}/corpus.json:3: not valid JSON: Expecting value at column 1"
+    )
     (tmp_path / "corpus.json").write_text("{}")
-    with pytest.raises(CollectionError) as caught:
-        list(dataset.documents("test"))
-    assert str(caught.value) == f"{tmp_path}/corpus.json: expected a JSON list, got a dict"
-
-
-def test_a_missing_file(tmp_path):
-    official(tmp_path)
-    (tmp_path / "corpus.json").unlink()
-    with pytest.raises(CollectionError) as caught:
-        open_dataset(tmp_path)
-    assert str(caught.value) == f"{tmp_path}: corpus.json is missing, plain or gzip, which the kind excluir needs"
+    assert (
+        refusal(lambda: list(dataset.documents("test"))) == f"{tmp_path}/corpus.json: expected a JSON list, got a dict"
+    )

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from refusals import refusal
 
 from pyserini_compneg.datasets.qrels import read_groups, read_qrels
 from pyserini_compneg.errors import RunFormatError
@@ -35,16 +36,15 @@ def test_groups(write):
         {"id": "b", "metadata": {"template": "_ or _"}},
     )
     assert read_groups(path, "template") == {"1": "_", "b": "_ or _"}
-    with pytest.raises(RunFormatError) as caught:
-        read_groups(path, "domain")
-    assert str(caught.value) == f"{path}:2: no text `metadata.domain` to group by; there are: template"
+    assert (
+        refusal(read_groups, path, "domain", error=RunFormatError)
+        == f"{path}:2: no text `metadata.domain` to group by; there are: template"
+    )
 
 
 def test_groups_twice(write):
     path = write({"id": "1", "metadata": {"t": "a"}}, {"id": "1", "metadata": {"t": "b"}})
-    with pytest.raises(RunFormatError) as caught:
-        read_groups(path, "t")
-    assert str(caught.value) == f"{path}:2: the query id '1' is given twice"
+    assert refusal(read_groups, path, "t", error=RunFormatError) == f"{path}:2: the query id '1' is given twice"
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,7 @@ def test_groups_twice(write):
 )
 def test_errors(write, lines, expected):
     path = write(*lines)
-    with pytest.raises(RunFormatError) as caught:
-        read_qrels(path)
-    assert str(caught.value) == f"{path}{expected}"
+    assert refusal(read_qrels, path, error=RunFormatError) == f"{path}{expected}"
 
 
 def test_real_files(shared_data):

@@ -1,10 +1,10 @@
 import json
 
 import pytest
+from refusals import refusal
 
 from pyserini_compneg.datasets import open_dataset
 from pyserini_compneg.datasets.topics import Topic
-from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.expression import Atom, Difference
 
 TITLES = ["Emu", "Fruit bat", "Jaws (film)", "Emma"]
@@ -111,49 +111,7 @@ def test_files_with_query_ids_are_filmsets(tmp_path):
 def test_a_split_without_queries(quest):
     (quest / "train.jsonl").unlink()
     write(quest / "test.jsonl", line("plants"))
-    with pytest.raises(CollectionError) as caught:
-        open_dataset(quest).topics("domain-train")
-    assert str(caught.value) == f"{quest}/val.jsonl, {quest}/test.jsonl: no query that belongs to this split"
-
-
-def test_missing_files(quest):
-    (quest / "documents.jsonl").rename(quest / "documents.zip")
-    with pytest.raises(CollectionError) as caught:
-        open_dataset(quest)
-    assert str(caught.value) == f"{quest}: documents.jsonl is missing, plain or gzip, which the kind quest needs"
-    (quest / "documents.zip").rename(quest / "documents.jsonl")
-    for name in ("train", "val", "test"):
-        (quest / f"{name}.jsonl").unlink()
-    with pytest.raises(CollectionError) as caught:
-        open_dataset(quest)
-    assert str(caught.value) == (
-        f"{quest}: no queries; the kind quest needs one of train.jsonl, train_aug.jsonl, val.jsonl, dev.jsonl, "
-        "test.jsonl, queries.jsonl, plain or gzip"
+    assert (
+        refusal(open_dataset(quest).topics, "domain-train")
+        == f"{quest}/val.jsonl, {quest}/test.jsonl: no query that belongs to this split"
     )
-
-
-def test_a_broken_line(quest):
-    with open(quest / "val.jsonl", "a") as handle:
-        handle.write("{broken\n")
-    with pytest.raises(CollectionError) as caught:
-        open_dataset(quest).topics("val")
-    assert str(caught.value) == (
-        f"{quest}/val.jsonl:2: not valid JSON: Expecting property name enclosed in double quotes at column 2"
-    )
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("", "no queries; it is empty"),
-        (" \n\n", "no queries; it is empty"),
-        ("{broken\n", "1: not valid JSON: Expecting property name enclosed in double quotes at column 2"),
-        (b"\xff\n", "1: not UTF-8 text: invalid start byte at byte 1"),
-    ],
-)
-def test_queries_that_cannot_be_read_are_named_whatever_the_kind(tmp_path, content, said):
-    write(tmp_path / "documents.jsonl", {"docid": "d", "title": "t", "text": "t"})
-    (tmp_path / "dev.jsonl").write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(CollectionError) as caught:
-        open_dataset(tmp_path)
-    assert str(caught.value) == f"{tmp_path / 'dev.jsonl'}:{'' if said[0] == '1' else ' '}{said}"

@@ -151,5 +151,5 @@ def test_an_unknown_template(films):
 
 def test_an_empty_file(films):
     write_lines(films / "train.jsonl", [])
-    with pytest.raises(CollectionError, match=r"train\.jsonl: no queries; it is empty"):
+    with pytest.raises(CollectionError, match=r"train\.jsonl: no topics; expected lines"):
         read_examples(SourceConfig(str(films), "train"), seed=0)

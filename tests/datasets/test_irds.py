@@ -2,11 +2,9 @@ import shutil
 import sys
 
 import pytest
+from refusals import refusal
 
 from pyserini_compneg.commands.demo import SAMPLE
-from pyserini_compneg.datasets import register
-from pyserini_compneg.datasets.registration import VARIABLE
-from pyserini_compneg.errors import CollectionError
 
 PAIR = "id,WorkerId,q1,q2,doc1,doc2\n1-1,w,Who AND what?,Who?,An emu.,A bat.\n"
 
@@ -24,6 +22,12 @@ def folder(tmp_path):
 @pytest.fixture
 def load():
     return pytest.importorskip("ir_datasets").load
+
+
+def register(*folder):
+    from pyserini_compneg import datasets
+
+    datasets.register(*folder)
 
 
 def test_documents_queries_and_judgements(folder, load):
@@ -53,7 +57,7 @@ def test_the_store(folder, load):
 
 
 def test_the_folder_is_that_of_the_environment(folder, load, monkeypatch):
-    monkeypatch.setenv(VARIABLE, str(folder))
+    monkeypatch.setenv("COMPNEG_DATASETS", str(folder))
     register()
     queries = {
         query.query_id: query.expression for query in load(f"compneg/films-{folder.name}/queries").queries_iter()
@@ -63,26 +67,23 @@ def test_the_folder_is_that_of_the_environment(folder, load, monkeypatch):
 
 def test_what_there_is_not(folder, load):
     register(folder)
-    with pytest.raises(CollectionError) as caught:
-        load(f"compneg/pairs-{folder.name}/test")
-    assert str(caught.value) == f"{folder}/pairs-{folder.name}: no split 'test'; there are: dev"
-    with pytest.raises(CollectionError) as caught:
-        load("compneg/none/test")
-    assert str(caught.value) == f"{folder}/none: no such folder"
+    assert (
+        refusal(load, f"compneg/pairs-{folder.name}/test")
+        == f"{folder}/pairs-{folder.name}: no split 'test'; there are: dev"
+    )
+    assert refusal(load, "compneg/none/test") == f"{folder}/none: no such folder"
 
 
 def test_no_folder(monkeypatch, tmp_path):
-    monkeypatch.delenv(VARIABLE, raising=False)
-    with pytest.raises(CollectionError) as caught:
-        register()
-    assert str(caught.value) == "no folder of datasets; give one to register, or name it in COMPNEG_DATASETS"
-    with pytest.raises(CollectionError) as caught:
-        register(tmp_path / "none")
-    assert str(caught.value) == f"{tmp_path}/none: no such folder of datasets"
+    monkeypatch.delenv("COMPNEG_DATASETS", raising=False)
+    assert refusal(register) == "no folder of datasets; give one to register, or name it in COMPNEG_DATASETS"
+    assert refusal(register, tmp_path / "none") == f"{tmp_path}/none: no such folder of datasets"
 
 
 def test_without_ir_datasets(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
-    with pytest.raises(ImportError) as caught:
-        register(tmp_path)
-    assert str(caught.value) == "ir_datasets is not installed: pip install 'pyserini_compneg[datasets]'"
+    monkeypatch.delitem(sys.modules, "pyserini_compneg.datasets.irds", raising=False)
+    assert (
+        refusal(register, tmp_path, error=ImportError)
+        == "ir_datasets is not installed: pip install 'pyserini_compneg[datasets]'"
+    )
