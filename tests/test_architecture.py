@@ -158,7 +158,7 @@ def loaded(statement):
 def test_importing_starts_no_machine_and_loads_nothing_heavy(statement):
     modules = loaded(statement)
     assert "pyserini_compneg" in modules
-    heavy = {"jnius", "jnius_config", "sklearn", "scipy", "pyserini", "matplotlib", "jinja2", *MODEL_PACKAGES}
+    heavy = {"rich", "jnius", "jnius_config", "sklearn", "scipy", "pyserini", "matplotlib", "jinja2", *MODEL_PACKAGES}
     assert modules & heavy == set()
 
 
@@ -194,5 +194,5 @@ assert search(["--index", f"{{place}}/i", "--topics", f"{{place}}/t.tsv", "--out
 """
     modules = loaded(script)
     assert "jnius" in modules
-    assert modules & {*MODEL_PACKAGES, f"{PACKAGE}.encode.neural", f"{PACKAGE}.export.graph"} == set()
+    assert modules & {*MODEL_PACKAGES, "rich", f"{PACKAGE}.encode.neural", f"{PACKAGE}.export.graph"} == set()
     assert (tmp_path / "r.txt").read_text().startswith("1 Q0 d 1 ")

@@ -1,14 +1,20 @@
-"""``python -m pyserini_compneg.reproduce.demo``: the sample, from documents to scores, as ``make search`` runs it."""
+"""``python -m pyserini_compneg demo``: the sample, from documents to scores, as ``make search`` runs it."""
 
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from pyserini_compneg.commands.flags import command_parser
 from pyserini_compneg.commands.running import run_main
+
+if TYPE_CHECKING:
+    from pyserini_compneg.search import SignedImpactSearcher
 
 SAMPLE = Path(str(resources.files("pyserini_compneg") / "resources" / "sample"))
 DOCUMENTS, QUERIES = SAMPLE / "documents.jsonl.gz", SAMPLE / "queries.jsonl"
@@ -22,6 +28,10 @@ _EXAMPLES = (
 )
 _HITS_SHOWN = 3
 
+_EPILOG = """example:
+  python -m pyserini_compneg demo --index indexes/sample
+"""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit code."""
@@ -30,51 +40,67 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _main(argv: Sequence[str] | None) -> None:
     args = _parser().parse_args(argv)
-    from pyserini_compneg.datasets import open_dataset
-    from pyserini_compneg.datasets.topics import Topic, read_topics
-    from pyserini_compneg.expression import parse
+    from pyserini_compneg.commands.eval import main as evaluate
+    from pyserini_compneg.compose import Operators
+    from pyserini_compneg.datasets.topics import read_topics
     from pyserini_compneg.index import build_index
-    from pyserini_compneg.reproduce.experiment import Engine
-    from pyserini_compneg.reproduce.protocol_file import read_protocol
-    from pyserini_compneg.reproduce.reproduction import reproduce
     from pyserini_compneg.search import SignedImpactSearcher
     from pyserini_compneg.search.batch import search_topics
-    from pyserini_compneg.search.display import show_hits
 
     if not args.index.exists():
         manifest = build_index(DOCUMENTS, args.index, threads=2, store_raw=True)
         print(f"Indexed {manifest.documents} film leads as BM25 impacts in {args.index}.\n")
     args.output.parent.mkdir(parents=True, exist_ok=True)
+    vanilla = args.output.with_name("vanilla.txt")
     with SignedImpactSearcher(args.index) as searcher:
-        print("Scores are sums of what each term (a∩b: both terms together) adds, +, or takes away, -.\n")
+        print("With each hit, the terms that add most to its score, or take most from it (a∩b: both terms together).\n")
         for text in _EXAMPLES:
-            show_hits(sys.stdout, searcher, Topic("1", text, parse(text)), _HITS_SHOWN)
-            print()
+            _show(searcher, text)
         search_topics(searcher, read_topics(QUERIES), args.output, threads=2)
-    results = reproduce(read_protocol("table1"), open_dataset(SAMPLE), [Engine("bm25", args.index)], args.report)
-    for section in results.sections:
-        print(f"{section.title:<40}" + "".join(f"{measure:>9}" for measure in results.measures))
-        for row in section.rows:
-            print(f"  {row.name:<38}" + "".join(f"{row.cells[name].value:>9.3f}" for name in results.measures))
-    print(f"\nThe run with the default operators is {args.output}. Score it again, or search for yourself:")
-    print(f"  python -m pyserini_compneg.eval --qrels {QUERIES} --run {args.output} --by template")
-    print(f"  python -m pyserini_compneg.search --index {args.index} --query 'spy films NOT comedies'")
-    print("The table as a report with plots, significance and examples (pip install 'pyserini_compneg[report]'):")
-    print(
-        f"  python -m pyserini_compneg.reproduce table1 --dataset {SAMPLE} --index {args.index} --report {args.report}"
-    )
+    with SignedImpactSearcher(args.index, operators=Operators("vanilla", "vanilla", "vanilla")) as searcher:
+        search_topics(searcher, read_topics(QUERIES), vanilla, threads=2)
+    print("The default operators, and vanilla, which encodes the wording of the whole query as one text:\n")
+    evaluate(["--qrels", str(QUERIES), "--run", str(args.output), str(vanilla), "--by", "template"])
+    print(f"\nBoth runs are in {args.output.parent}. Search for yourself, explain a ranking, or list all commands:")
+    query = ["--index", args.index, "--query", "1940s war films NOT spy films"]
+    for command in (["search", *query], ["explain", *query, "--docid", "Sky_Murder"], [""]):
+        print(f"  {_pasted(command)}")
+
+
+def _show(searcher: SignedImpactSearcher, text: str) -> None:
+    """Prints the first hits of a query, a line each."""
+    from pyserini_compneg.search.display import printable
+
+    print(text)
+    for rank, hit in enumerate(searcher.search(text, _HITS_SHOWN), 1):
+        explanation = searcher.explain(text, hit.docid)
+        parts = [*explanation.pulled_up(2), *explanation.pushed_down(1)]
+        why = "  ".join(f"{part.term} {part.amount:+.0f}" for part in parts)
+        title = printable(searcher.title(hit.docid) or hit.docid)
+        print(f"  {rank}  {hit.score:>7.0f}  {title:<38.38}  {why}")
+    print()
+
+
+def _pasted(command: Sequence[str | Path]) -> str:
+    """A command as it can be pasted into the shell that runs this one; without a verb, the list of commands."""
+    verb, *arguments = command
+    python = Path(sys.executable)
+    if sys.prefix == sys.base_prefix:
+        python = Path("python")
+    elif python.is_relative_to(Path.cwd()):
+        python = python.relative_to(Path.cwd())
+    module = f"pyserini_compneg.{verb}" if verb else "pyserini_compneg"
+    return shlex.join(map(str, [python, "-m", module, *arguments]))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        "python -m pyserini_compneg.reproduce.demo",
-        description="Indexes the sample that comes with the package (4,000 film leads), searches and scores it.",
-        epilog="example:\n  python -m pyserini_compneg.reproduce.demo --index indexes/sample",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = command_parser(
+        "demo",
+        "",
+        "Indexes the sample that comes with the package (4,000 film leads), searches it and scores its runs.",
+        _EPILOG,
     )
     parser.add_argument("--index", type=Path, default=Path("indexes/sample"), metavar="DIR", help="folder of the index")
-    parser.add_argument("--output", type=Path, default=Path("runs/sample.txt"), metavar="RUN", help="the run to write")
-    parser.add_argument(
-        "--report", type=Path, default=Path("runs/sample"), metavar="DIR", help="folder for the runs of all operators"
-    )
+    text = "the run of the default operators; vanilla.txt comes beside it"
+    parser.add_argument("--output", type=Path, default=Path("runs/sample/default.txt"), metavar="RUN", help=text)
     return parser

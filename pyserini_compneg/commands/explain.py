@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from pyserini_compneg.commands.flags import add_index, add_output, advanced, command_parser, count
@@ -39,10 +37,6 @@ examples:
   python -m pyserini_compneg.explain --index indexes/films --query 'spy films NOT comedies'
   python -m pyserini_compneg.explain --index indexes/films --topics topics.tsv --qid 7 --docid Sky_Murder Pancho_Villa
 """
-
-
-_COLUMNS = 100
-_GREEN, _RED, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[0m"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -87,27 +81,13 @@ def _topic(args: argparse.Namespace) -> Topic:
 
 
 def _show(handle: TextIO, explained: ExplainedQuery, decomposition: Decomposition | None, most: int) -> None:
-    from pyserini_compneg.search.columns import printable
-    from pyserini_compneg.search.contribution_table import document_lines
-    from pyserini_compneg.search.display import decomposition_lines
-    from pyserini_compneg.search.explanation_text import query_lines
+    from pyserini_compneg.search.display import decomposition_lines, printable
+    from pyserini_compneg.search.drawing import documents_drawing, draw, query_drawing
 
-    on_terminal = handle.isatty()
-    columns = shutil.get_terminal_size((_COLUMNS, 0)).columns if on_terminal else _COLUMNS
-    read = decomposition_lines(decomposition) if decomposition else ()
-    lines = [printable(explained.text), *(f"  {line}" for line in read), ""]
-    if explained.documents:
-        lines += document_lines(explained.documents, columns, most, _painter(on_terminal))
-    else:
-        lines += query_lines(explained, columns, most)
-    handle.writelines(f"{line.rstrip()}\n" for line in lines)
-
-
-def _painter(on_terminal: bool) -> Callable[[str, float], str]:
-    """Colours what raises a score green and what lowers it red, where there are colours and no NO_COLOR."""
-    if not on_terminal or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return lambda text, _: text
-    return lambda text, number: f"{_GREEN if number > 0 else _RED}{text}{_PLAIN}"
+    read = [f"  {line}" for line in decomposition_lines(decomposition)] if decomposition else []
+    documents = explained.documents
+    drawing = documents_drawing(documents, most) if documents else query_drawing(explained, most)
+    draw(handle, [printable(explained.text), *read, "", *drawing])
 
 
 def _parser() -> argparse.ArgumentParser:

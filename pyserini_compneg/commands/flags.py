@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import textwrap
 from typing import Any, TypeAlias
 
 from pyserini_compneg.models import BACKENDS, DEVICES, PRECISIONS, Head, ModelOptions
@@ -24,11 +25,10 @@ def command_parser(name: str, usage: str, description: str, epilog: str) -> argp
         description: What it does.
         epilog: Remarks, and at the end examples.
     """
-    prog = f"python -m pyserini_compneg.{name}"
     return argparse.ArgumentParser(
-        prog,
+        prog=f"python -m pyserini_compneg.{name}",
         usage=f"%(prog)s {usage} [options]",
-        description=description,
+        description=textwrap.fill(description, 100),
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,4 +1,4 @@
-"""A ranking for people to read."""
+"""A ranking for people, as plain text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pyserini_compneg.compose import query_text
 from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.decompose import Decomposition
-from pyserini_compneg.search.columns import printable
 from pyserini_compneg.search.explanation import Contribution
 from pyserini_compneg.search.guard import search_guarded
 from pyserini_compneg.search.searcher import SignedImpactSearcher
@@ -31,12 +30,12 @@ def show_hits(
     The title is the stored document's ``title``, where the index keeps the source (``--store-raw``).
 
     Args:
-        handle: Where to.
+        handle: Where to write.
         searcher: An open searcher.
-        topic: What is asked.
+        topic: The query.
         k: Documents.
-        explain: Begin with how a plain text was read.
-        guard: Keep among the first ten what the text finds first without its exclusions.
+        explain: Begin with how a plain text was decomposed.
+        guard: Search with :mod:`pyserini_compneg.search.guard`.
     """
     query = topic_query(topic)
     (node,) = searcher.compose([query])
@@ -61,7 +60,7 @@ def show_hits(
 
 
 def decomposition_lines(decomposition: Decomposition) -> Iterator[str]:
-    """How a text was read, for people: its parts with their places, and the cues."""
+    """How a text was decomposed: its parts with their places, and the cues."""
     for part in decomposition.parts:
         places = ", ".join(f"{start}-{end}" for start, end in part.spans)
         yield f"{'excluded' if part.excluded else 'wanted':<8}  {printable(part.text)}  [{places}]"
@@ -70,8 +69,17 @@ def decomposition_lines(decomposition: Decomposition) -> Iterator[str]:
     yield f"confidence {decomposition.confidence:.2f}" if decomposition.reasons else "nothing is excluded or joined"
 
 
+def printable(text: str) -> str:
+    r"""The text with blanks for characters that would move the cursor or change the direction of the line.
+
+    >>> printable("a\tb\x1b[31m")
+    'a b [31m'
+    """
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
 def titled(title: str | None, docid: str) -> str:
-    """How a document is called where there is room for its title."""
+    """A document's title and id; its id alone where it has no title."""
     return f"{printable(title)}  [{docid}]" if title else docid
 
 

@@ -1,3 +1,5 @@
+import io
+
 import pytest
 from impact_indexes import write_stock_index
 from lookup_encoder import LookupEncoder
@@ -6,10 +8,16 @@ from pyserini_compneg import Operators, SignedImpactSearcher, build_index
 from pyserini_compneg.compose import Linear
 from pyserini_compneg.errors import CollectionError, CompositionError
 from pyserini_compneg.search import explain_query
-from pyserini_compneg.search.explanation_text import query_lines
+from pyserini_compneg.search.drawing import draw, query_drawing
 from pyserini_compneg.search.query_explanation import to_object
 
 ATOMS = {"a": {"x": 2.0, "y": 1.0}, "b": {"y": 0.5, "z": 1.0}, "none": {}}
+
+
+def shown(explained):
+    handle = io.StringIO()
+    draw(handle, query_drawing(explained, 20))
+    return handle.getvalue().splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +49,13 @@ def test_another_scale_and_other_operators(searcher, monkeypatch):
     monkeypatch.setattr(searcher, "operators", Operators(difference="constant"))
     explained = explain_query(searcher, "a NOT b")
     assert to_object(explained)["weights"] == {"x": 2.0, "z": -0.8, "y": 0.6}
-    assert list(query_lines(explained, 40, 20)) == [
+    assert shown(explained) == [
         "NOT (constant)",
-        "├─ a  x 2.00, y 1.00",
-        "└─ b  z 1.00, y 0.50",
+        "├── a: x 2.00, y 1.00",
+        "└── b: z 1.00, y 0.50",
         "",
-        "positive     x 2.00, y 0.60",
-        "negative     z -0.80",
+        "positive  x 2.00  y 0.60",
+        "negative  z -0.80",
     ]
 
 
@@ -71,13 +79,13 @@ def test_the_complements_of_signed_documents_are_implied_in_text(tmp_path):
         explained = explain_query(searcher, "a NOT b", ["d"])
         composed = explain_query(searcher, Linear({"x": 3.0, "¬y": 2.0}))
     assert to_object(explained)["weights"] == {"x": 2.0, "¬x": -2.0, "y": 1.0, "z": -1.0, "¬y": -1.0, "¬z": 1.0}
-    assert list(query_lines(explained, 60, 20)) == [
+    assert shown(explained) == [
         "NOT (disentangled)",
-        "├─ a  x 2.00, y 1.00",
-        "└─ b  z 1.00, y 0.50",
+        "├── a: x 2.00, y 1.00",
+        "└── b: z 1.00, y 0.50",
         "",
-        "positive     x 2.00, y 1.00",
-        "negative     z -1.00",
+        "positive  x 2.00  y 1.00",
+        "negative  z -1.00",
     ]
     assert explained.documents[0].explanation.contributions == (("x", 800.0), ("¬y", -200.0))
-    assert list(query_lines(composed, 60, 20)) == ["positive     x 3.00, ¬y 2.00"]
+    assert shown(composed) == ["positive  x 3.00  ¬y 2.00"]
