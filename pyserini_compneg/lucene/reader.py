@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from pyserini_compneg.errors import CollectionError, IndexFormatError
+from pyserini_compneg.lucene.gate import java_class, java_errors
 from pyserini_compneg.lucene.manifest import Manifest
-from pyserini_compneg.lucene.open_index import OpenIndex
 
 CONTENTS = "contents"
 """The field in which Anserini and we keep impacts."""
@@ -36,7 +37,7 @@ class WorkDone(NamedTuple):
     documents_scored: int
 
 
-class ImpactReader(OpenIndex):
+class ImpactReader:
     """Reads an impact index, made by this package or by stock Anserini. Close it, or use it as a context manager.
 
     Args:
@@ -52,18 +53,43 @@ class ImpactReader(OpenIndex):
     """
 
     def __init__(self, index: str | Path) -> None:
-        super().__init__(resolve_index(index))
+        self.folder = resolve_index(index)
         try:
-            self._open_with_manifest()
+            self._open()
         except IndexFormatError:  # it may have been replaced at this moment
-            self._open_with_manifest()
+            self._open()
 
-    def _open_with_manifest(self) -> None:
+    def _open(self) -> None:
         self.manifest = Manifest.read(self.folder)
-        self._open("io.compneg.SignedSearcher", CONTENTS)
+        if not any(self.folder.glob("segments_*")):
+            raise IndexFormatError(f"{self.folder}: not a Lucene index (it has no segments file)")
+        searcher = java_class("io.compneg.SignedSearcher")
+        with java_errors(IndexFormatError, f"{self.folder}: cannot be opened"):
+            self._searcher = searcher(os.path.abspath(self.folder), CONTENTS)
         if Manifest.read(self.folder) != self.manifest:
             self.close()
             raise IndexFormatError(f"{self.folder}: was replaced while it was opened; try again")
+
+    def __enter__(self) -> Self:
+        """Returns the reader itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Closes the index."""
+        self.close()
+
+    def close(self) -> None:
+        """Closes the index; may be called twice."""
+        self._call(self._searcher.close)
+
+    def _call(self, function: Callable[..., Any], *arguments: object) -> Any:
+        with java_errors(IndexFormatError, f"{self.folder}: cannot be searched"):
+            return function(*arguments)
+
+    @property
+    def document_count(self) -> int:
+        """The number of documents that are not deleted."""
+        return int(self._call(self._searcher.documentCount))
 
     @property
     def field_document_count(self) -> int:
@@ -92,7 +118,7 @@ class ImpactReader(OpenIndex):
         hits = min(hits, self.document_count)
         lines = "\n".join(queries).encode()
         packed = self._call(self._searcher.search, lines, hits, min(threads, len(queries)))
-        return unpack_rankings(bytes(packed.tostring()), len(queries))
+        return _unpack_rankings(bytes(packed.tostring()), len(queries))
 
     def score(
         self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1
@@ -170,7 +196,7 @@ def resolve_index(index: str | Path) -> Path:
     return prebuilt_folder(index)
 
 
-def unpack_rankings(packed: bytes, queries: int) -> list[Ranking]:
+def _unpack_rankings(packed: bytes, queries: int) -> list[Ranking]:
     """The rankings in what ``Packed.rankings`` made: all counts, then all scores, then all ids, each with a NUL."""
     counts = array("i", packed[: _INT_BYTES * queries])
     total = sum(counts)

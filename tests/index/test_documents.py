@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from index_folders import impacts
 from pair_index import document_pairs
 
 from pyserini_compneg.errors import CollectionError, EncodingError
@@ -16,14 +17,6 @@ from pyserini_compneg.index.indexer import MOST_PAIR_TERMS
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest
 
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-def impacts(index, docid, terms):
-    """The impact of each term that the document has."""
-    with ImpactReader(index) as reader:
-        queries = [json.dumps({"vector": {term: 1}}) for term in terms]
-        found = [dict(zip(hits.docids, hits.scores, strict=True)) for hits in reader.search(queries, 100)]
-    return {term: hits[docid] for term, hits in zip(terms, found, strict=True) if docid in hits}
 
 
 @pytest.mark.parametrize("scale", [1, 51.2, 0.5])
@@ -101,15 +94,8 @@ def test_bad_documents_are_skipped_counted_and_listed(tmp_path, caplog):
     with ImpactReader(tmp_path / "index") as reader:
         assert reader.document_frequencies(["a", "b"]) == [3, 0]
     log = (tmp_path / "index" / SKIPPED_LOG).read_text().splitlines()
-    assert [line.split(": ")[0] for line in log] == [
-        f"{a}:2",
-        f"{a}:4",
-        f"{a}:5",
-        f"{a}:6",
-        f"{b}:3",
-        f"{a}:8",
-        f"{b}:2",
-    ]
+    lines = [f"{a}:2", f"{a}:4", f"{a}:5", f"{a}:6", f"{b}:3", f"{a}:8", f"{b}:2"]
+    assert [line.split(": ")[0] for line in log] == lines
     assert log[-1] == f"{b}:2: document id 'd4' was given at {a}:7 already"
     assert caplog.messages == [f"7 documents were skipped; see {tmp_path / 'index' / SKIPPED_LOG}"]
 

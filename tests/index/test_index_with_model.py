@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from index_folders import hidden, postings, write_jsonl
 from stand_in_encoder import StandInEncoder, vector
 
 from pyserini_compneg import files
@@ -11,7 +12,7 @@ from pyserini_compneg.errors import CollectionError, DownloadError, OutputError
 from pyserini_compneg.index import build, build_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.index.sources import TextSource, VectorSource
-from pyserini_compneg.lucene import ImpactReader, Manifest
+from pyserini_compneg.lucene import Manifest
 
 DOCUMENTS = 200
 
@@ -27,21 +28,7 @@ def model(monkeypatch):
 @pytest.fixture
 def collection(tmp_path):
     lines = [{"id": f"d{i:03}", "contents": f"film {i} about spies" if i != 5 else ""} for i in range(DOCUMENTS)]
-    return write(tmp_path / "c.jsonl", *lines)
-
-
-def write(path, *lines):
-    path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
-    return path
-
-
-def postings(index, term="film"):
-    with ImpactReader(index) as reader:
-        return dict(zip(*reader.search([json.dumps({"vector": {term: 1}})], 2 * DOCUMENTS)[0][:2], strict=True))
-
-
-def leftovers(folder):
-    return [path.name for path in folder.iterdir() if path.name.startswith(".")]
+    return write_jsonl(tmp_path / "c.jsonl", *lines)
 
 
 @pytest.mark.parametrize("options", [{}, {"threads": 3}, {"impact_scale": 100.0}])
@@ -52,7 +39,7 @@ def test_impacts_are_the_models_weights(tmp_path, collection, model, monkeypatch
     assert manifest == Manifest("owner/m", StandInEncoder().settings, scale, documents=DOCUMENTS, empty_documents=1)
     assert Manifest.read(tmp_path / "index") == manifest
     expected = {f"d{i:03}": round(vector("film")["film"] * scale) for i in range(DOCUMENTS) if i != 5}
-    assert postings(tmp_path / "index") == expected
+    assert postings(tmp_path / "index", "film") == expected
     assert model == ["owner/m"]
 
 
@@ -72,14 +59,14 @@ def test_bad_documents(tmp_path, collection, model, on_error):
         said,
         f"{collection}:{DOCUMENTS + 3}: document id 'd000' was given at {collection}:1 already",
     ]
-    assert len(postings(tmp_path / "index")) == DOCUMENTS
+    assert len(postings(tmp_path / "index", "film")) == DOCUMENTS
 
 
 class Killed(BaseException):
     """Ends a build as a kill would, but for its leftovers."""
 
 
-def test_a_build_is_gone_on_with(tmp_path, collection, model, monkeypatch, caplog):
+def test_a_build_is_continued(tmp_path, collection, model, monkeypatch, caplog):
     build_index(collection, tmp_path / "expected", "m")
     monkeypatch.setattr(files, "_BLOCK_BYTES", 1 << 10)
     monkeypatch.setattr(build, "CHECKPOINT_SECONDS", 0)
@@ -94,7 +81,7 @@ def test_a_build_is_gone_on_with(tmp_path, collection, model, monkeypatch, caplo
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(StandInEncoder, "stream", fails)
         build_index(collection, tmp_path / "index", "m")
-    assert leftovers(tmp_path) == [".index.building"]
+    assert hidden(tmp_path) == [".index.building"]
     monkeypatch.setattr(StandInEncoder, "settings", {}, raising=False)
     monkeypatch.setattr(
         StandInEncoder, "stream", lambda self, batches: stream(self, (seen.extend(texts) or texts for texts in batches))
@@ -109,16 +96,16 @@ def test_a_build_is_gone_on_with(tmp_path, collection, model, monkeypatch, caplo
     monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder())
     build_index(collection, tmp_path / "index", "m", resume=True)
     assert 0 < len(seen) < DOCUMENTS - 20
-    assert postings(tmp_path / "index") == postings(tmp_path / "expected")
-    assert leftovers(tmp_path) == []
+    assert postings(tmp_path / "index", "film") == postings(tmp_path / "expected", "film")
+    assert hidden(tmp_path) == []
 
 
 def test_vectors_need_no_model(tmp_path, model):
-    path = write(
+    path = write_jsonl(
         tmp_path / "v.jsonl", "{", {"id": "a", "vector": {"film": 2}, "contents": "film"}, {"id": "b", "contents": "x"}
     )
     build_index(path, tmp_path / "index", "owner/m", on_error="skip")
-    assert postings(tmp_path / "index") == {"a": 2.0}
+    assert postings(tmp_path / "index", "film") == {"a": 2.0}
     assert model == []
 
 
@@ -135,19 +122,19 @@ def test_vectors_need_no_model(tmp_path, model):
     ],
 )
 def test_the_first_document_that_can_be_read_decides(tmp_path, lines, expected):
-    assert has_vectors([write(tmp_path / "c.jsonl", *lines)]) is expected
+    assert has_vectors([write_jsonl(tmp_path / "c.jsonl", *lines)]) is expected
 
 
 def test_a_model_that_is_not_there(tmp_path, collection):
     with pytest.raises(DownloadError, match="^owner/unheard-of: "):
         build_index(collection, tmp_path / "index", "owner/unheard-of")
-    assert leftovers(tmp_path) == []
+    assert hidden(tmp_path) == []
     assert not (tmp_path / "index").exists()
 
 
 def test_a_source_of_texts(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "_BLOCK_BYTES", 40)
-    path = write(
+    path = write_jsonl(
         tmp_path / "c.jsonl", {"id": "a", "contents": "naïve"}, "", "{", {"id": "b", "title": "t", "text": "u"}
     )
     source = TextSource(StandInEncoder())

@@ -1,0 +1,38 @@
+"""What tests of indexing write and look at: collections, what an index holds, and what a build leaves behind."""
+
+import gzip
+import json
+from pathlib import Path
+
+from pyserini_compneg.lucene import ImpactReader
+
+
+def write_jsonl(path: Path, *records: object) -> Path:
+    """A collection of records, or of lines as they are; packed if its name says so."""
+    lines = (record if isinstance(record, str) else json.dumps(record, ensure_ascii=False) for record in records)
+    data = "".join(f"{line}\n" for line in lines).encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files of a folder."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def hidden(folder: Path) -> list[str]:
+    """The names in a folder that a build may leave behind."""
+    return [path.name for path in folder.iterdir() if path.name.startswith(".")]
+
+
+def postings(index: Path, term: str) -> dict[str, float]:
+    """The documents that hold a term, best first, with its impacts."""
+    with ImpactReader(index) as reader:
+        docids, scores = reader.search([json.dumps({"vector": {term: 1}})], 10_000)[0]
+    return dict(zip(docids, scores, strict=True))
+
+
+def impacts(index: Path, docid: str, terms: list[str]) -> dict[str, float]:
+    """The impact of each term that a document has."""
+    found = {term: postings(index, term) for term in terms}
+    return {term: documents[docid] for term, documents in found.items() if docid in documents}
