@@ -19,14 +19,14 @@ from pyserini_compneg.commands.flags import (
     command_parser,
 )
 from pyserini_compneg.commands.running import run_main
-from pyserini_compneg.reproduce.protocol import ALL_MINILM
+from pyserini_compneg.reproduce.protocol import ALL_MINILM, protocol_names, read_protocol
 
 _EPILOG = """\
 protocols:
 {protocols}
 
-The folder of the report has report.html, report.md, tables.tex, results.json with all figures, the runs, and the
-judgements. A run that is there already is not made again, so an interrupted command continues.
+The folder of the report has report.md with its plots, results.json with all figures, the runs, and the judgements.
+A run that is there already is not made again, so an interrupted command continues.
 
 examples:
   python -m pyserini_compneg.reproduce table1 --dataset data/filmsets --encoder bm25 --report reports/table1
@@ -48,7 +48,6 @@ def _main(argv: Sequence[str] | None) -> None:
     from pyserini_compneg.datasets import open_dataset
     from pyserini_compneg.eval.table import run_labels
     from pyserini_compneg.reproduce.experiment import Engine
-    from pyserini_compneg.reproduce.protocol_file import read_protocol
     from pyserini_compneg.reproduce.report import check_packages, write_report
     from pyserini_compneg.reproduce.reproduction import reproduce
     from pyserini_compneg.reproduce.results import write_results
@@ -70,7 +69,7 @@ def _main(argv: Sequence[str] | None) -> None:
     )
     write_results(results, args.report / "results.json")
     write_report(results, args.report)
-    logging.getLogger("pyserini_compneg.reproduce").info("%s", args.report / "report.html")
+    logging.getLogger("pyserini_compneg.reproduce").info("%s", args.report / "report.md")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -105,6 +104,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _listed() -> str:
-    from pyserini_compneg.reproduce.protocol_file import protocol_names, read_protocol
-
     return "\n".join(f"  {name:<12}{read_protocol(name).title}" for name in protocol_names())

@@ -36,7 +36,7 @@ from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.models import model_folder
 from pyserini_compneg.models.cache import cache_home, content_hash
 from pyserini_compneg.progress import progress
-from pyserini_compneg.reproduce.methods.method import check_settings
+from pyserini_compneg.reproduce.methods import check_settings
 from pyserini_compneg.search import Hit
 
 Vectors: TypeAlias = NDArray[np.float64]

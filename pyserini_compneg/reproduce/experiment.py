@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from pyserini_compneg.datasets.topics import Topic
+from pyserini_compneg.datasets.topics import Topic, decompose_topics
+from pyserini_compneg.decompose import LlmReader, decompose, or_undivided
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.eval.runs import read_run
+from pyserini_compneg.expression import Atom
+from pyserini_compneg.models.cache import cache_home
 from pyserini_compneg.progress import progress
 from pyserini_compneg.reproduce.dense import DenseMethod
-from pyserini_compneg.reproduce.methods import DENSE, Context, make_method
-from pyserini_compneg.reproduce.methods.method import Method
-from pyserini_compneg.reproduce.protocol import Protocol, RowPlan, SectionPlan
-from pyserini_compneg.reproduce.readings import topics_as
+from pyserini_compneg.reproduce.evaluation import Evaluator, RowRun
+from pyserini_compneg.reproduce.kept_runs import kept_run
+from pyserini_compneg.reproduce.methods import DENSE, Context, Method, make_method
+from pyserini_compneg.reproduce.protocol import Protocol, Reading, RowPlan, SectionPlan
 from pyserini_compneg.reproduce.results import Section
-from pyserini_compneg.reproduce.runs import kept_run
-from pyserini_compneg.reproduce.scoring import RanRow, Scorer
-from pyserini_compneg.reproduce.versions import code_fingerprint
 from pyserini_compneg.reproduce.workplace import Workplace, index_fingerprint
 
 
@@ -40,42 +41,44 @@ class Engine:
 
 
 @dataclass(frozen=True, slots=True)
-class RanSection:
+class SectionRun:
     """A section that was run.
 
     Attributes:
         plan: The section.
         topics: Its queries.
         rows: The rows with a method.
-        section: What they gave.
+        section: The figures.
     """
 
     plan: SectionPlan
     topics: Sequence[Topic]
-    rows: Sequence[RanRow]
+    rows: Sequence[RowRun]
     section: Section
 
 
-class Ran(NamedTuple):
+class ProtocolRun(NamedTuple):
     """A protocol that was run.
 
     Attributes:
         sections: Its sections.
-        seconds: What making runs took.
-        made: How many were made; the others were there already.
+        seconds: How long it took to make runs.
+        made: How many runs were made; the others were there already.
     """
 
-    sections: list[RanSection]
+    sections: list[SectionRun]
     seconds: float
     made: int
 
 
-def run_protocol(protocol: Protocol, place: Workplace, engines: Sequence[Engine], skip: frozenset[str]) -> Ran:
+def run_protocol(
+    protocol: Protocol, workplace: Workplace, engines: Sequence[Engine], skip: frozenset[str]
+) -> ProtocolRun:
     """Runs all sections whose queries the split has.
 
     Args:
         protocol: What to run.
-        place: Where.
+        workplace: Has the dataset, and keeps indexes and runs.
         engines: The encoders; each row is run with each of them.
         skip: Methods whose rows are left out.
 
@@ -83,35 +86,63 @@ def run_protocol(protocol: Protocol, place: Workplace, engines: Sequence[Engine]
         ProtocolError: The split has none of the queries, or lacks templates, or a method or a setting is unknown.
         CompNegError: Whatever building an index or searching raises.
     """
-    scorer = Scorer(protocol.measures, place)
-    plans = [(section, members(section, place.topics)) for section in protocol.sections]
-    plans = [(section, topics) for section, topics in plans if topics]
+    evaluator = Evaluator(protocol.measures, workplace)
+    plans = [(section, topics) for section in protocol.sections if (topics := members(section, workplace.topics))]
     if not plans:
         raise ProtocolError(
-            f"{place.dataset.folder}: split {place.split} has no query of protocol {protocol.name}: "
+            f"{workplace.dataset.folder}: split {workplace.split} has no query of protocol {protocol.name}: "
             f"{', '.join(repr(name) for section in protocol.sections for name in section.templates)}"
         )
     needed = {row.reads for section, _ in plans for row in section.rows if row.method and row.method not in skip}
-    readings = {reads: topics_as(reads, place.topics) for reads in sorted(needed)}
-    seconds, made, sections = 0.0, 0, []
-    jobs = [_jobs(section, engines, skip, place) for section, _ in plans]
+    readings = {reads: topics_as(reads, workplace.topics) for reads in sorted(needed)}
+    jobs = [_jobs(section, engines, skip, workplace) for section, _ in plans]
     if not any(jobs):
         raise ProtocolError(f"protocol {protocol.name}: all of its methods ({', '.join(sorted(skip))}) are left out")
-    total = sum(map(len, jobs))
-    with progress(None, total, " runs", protocol.name) as bar:
+    seconds, made, sections = 0.0, 0, []
+    with progress(None, sum(map(len, jobs)), " runs", protocol.name) as bar:
         for (plan, topics), rows in zip(plans, jobs, strict=True):
             ran = []
             for job in rows:
                 started = time.monotonic()
                 read = readings[job.plan.reads]
-                path, was_there = _run(job, plan, [read[topic.qid] for topic in topics], place, protocol.hits)
+                asked = [read[topic.qid] for topic in topics]
+                name = f"{plan.title}-{job.name}"
+                path, was_there = kept_run(
+                    workplace.folder, name, job.depends_on, asked, job.method.search, protocol.hits
+                )
                 if not was_there:
                     seconds, made = seconds + time.monotonic() - started, made + 1
-                ran.append(RanRow(job.plan, job.name, job.method, path, read_run(path), read))
+                ran.append(RowRun(job.plan, job.name, job.method, path, read_run(path), read))
                 bar.update()
             if ran:
-                sections.append(RanSection(plan, topics, ran, scorer.section(plan, topics, ran)))
-    return Ran(sections, seconds, made)
+                sections.append(SectionRun(plan, topics, ran, evaluator.section(plan, topics, ran)))
+    return ProtocolRun(sections, seconds, made)
+
+
+def topics_as(reads: Reading, topics: Sequence[Topic]) -> Mapping[str, Topic]:
+    """The topics by their ids, with what is made of their texts.
+
+    To be called once for all topics: each call with ``llm`` makes a reader of its own, with its own count of failures.
+
+    Args:
+        reads: As a row of a protocol says it. A text that only says what it does not ask for stays one atom.
+        topics: The topics of a dataset.
+
+    Raises:
+        DecompositionError: There is no language model in the environment.
+    """
+    read: Sequence[Topic] = topics
+    if reads != "expression":
+        read = [replace(topic, expression=Atom(topic.text), composed=None, plain=True) for topic in topics]
+    if reads in ("cues", "llm"):
+        reader = decompose if reads == "cues" else LlmReader(os.environ, cache_home() / "decompositions")
+        read = decompose_topics(read, or_undivided(reader))
+    return {topic.qid: topic for topic in read}
+
+
+def members(section: SectionPlan, topics: Sequence[Topic]) -> list[Topic]:
+    """The queries of a section, among those of a split."""
+    return [topic for topic in topics if not section.templates or topic.group in section.templates]
 
 
 class _Job(NamedTuple):
@@ -121,43 +152,24 @@ class _Job(NamedTuple):
     depends_on: Mapping[str, object]
 
 
-def _jobs(section: SectionPlan, engines: Sequence[Engine], skip: frozenset[str], place: Workplace) -> list[_Job]:
+def _jobs(section: SectionPlan, engines: Sequence[Engine], skip: frozenset[str], workplace: Workplace) -> list[_Job]:
     """Makes all methods of a section before any is run, so that a wrong setting is known at once."""
     jobs = []
     for row in section.rows:
         if row.method is None or row.method in skip:
             continue
+        depends_on: dict[str, object] = {"method": row.method, "settings": row.settings, "ablation": row.ablation}
         if row.method == DENSE:
-            dense = {"dense": place.dense_fingerprint()}
-            jobs.append(_Job(row, row.name, DenseMethod(place.dense, row.settings), _depends_on(row) | dense))
+            method: Method = DenseMethod(workplace.dense, row.settings)
+            jobs.append(_Job(row, row.title, method, depends_on | {"dense": workplace.dense_fingerprint()}))
             continue
         for engine in engines:
-            searcher = place.searcher(engine.encoder, engine.index, row.ablation)
-            method = make_method(row.method, row.settings, Context(searcher, place.threads))
+            searcher = workplace.searcher(engine.encoder, engine.index, row.ablation)
+            method = make_method(row.method, row.settings, Context(searcher, workplace.threads))
             encoded = {
-                "encoder": place.encoder_fingerprint(engine.encoder),
+                "encoder": workplace.encoder_fingerprint(engine.encoder),
                 "index": index_fingerprint(searcher.reader.folder),
             }
-            name = f"{row.name} [{engine.label}]" if engine.label else row.name
-            jobs.append(_Job(row, name, method, _depends_on(row) | encoded))
+            name = f"{row.title} [{engine.label}]" if engine.label else row.title
+            jobs.append(_Job(row, name, method, depends_on | encoded))
     return jobs
-
-
-def _depends_on(row: RowPlan) -> dict[str, object]:
-    return {
-        "code": code_fingerprint(),
-        "method": row.method,
-        "settings": dict(row.settings),
-        "ablation": row.ablation,
-    }
-
-
-def _run(job: _Job, section: SectionPlan, topics: Sequence[Topic], place: Workplace, hits: int) -> tuple[Path, bool]:
-    return kept_run(place.folder, f"{section.title}-{job.name}", job.depends_on, topics, job.method.search, hits)
-
-
-def members(section: SectionPlan, topics: Sequence[Topic]) -> list[Topic]:
-    """The queries of a section, among those of a split."""
-    if not section.templates:
-        return list(topics)
-    return [topic for topic in topics if topic.group in section.templates]

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import logging
+import platform
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
+from contextlib import suppress
+from dataclasses import fields
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Literal
 
 from pyserini_compneg.compose import DEFAULT_OPERATORS, WEIGHT_SCALE
 from pyserini_compneg.datasets.dataset import Dataset
 from pyserini_compneg.datasets.opening import TITLES
 from pyserini_compneg.errors import DownloadError, EncodingError, ProtocolError
+from pyserini_compneg.lucene import java_class
 from pyserini_compneg.models import ModelOptions
-from pyserini_compneg.reproduce.curves import check_interference, interference_curve, sweep_curve
 from pyserini_compneg.reproduce.dense import DenseEncoder, check_dense_model, similarities
-from pyserini_compneg.reproduce.examples import examples
-from pyserini_compneg.reproduce.experiment import Engine, Ran, members, run_protocol
+from pyserini_compneg.reproduce.experiment import Engine, ProtocolRun, members, run_protocol
 from pyserini_compneg.reproduce.methods import DENSE
-from pyserini_compneg.reproduce.protocol import ALL_MINILM, Protocol
+from pyserini_compneg.reproduce.per_query import check_interference, examples, interference_curve, sweep_curve
+from pyserini_compneg.reproduce.protocol import ALL_MINILM, LOWER_IS_BETTER, Protocol
 from pyserini_compneg.reproduce.results import Curve, Example, Results
-from pyserini_compneg.reproduce.term_measures import LOWER_IS_BETTER
-from pyserini_compneg.reproduce.versions import versions
 from pyserini_compneg.reproduce.workplace import Workplace
 
+_PACKAGES = ("pyserini_compneg", "pyserini", "onnxruntime", "torch", "sentence-transformers")
 _logger = logging.getLogger(__name__)
 
 
@@ -36,7 +39,7 @@ def reproduce(
     dense_encoder: str | None = None,
     threads: int = 1,
     model_options: ModelOptions | None = None,
-    decompose: str = "off",
+    decompose: Literal["off", "cues", "llm"] = "off",
     command: str = "",
 ) -> Results:
     """Runs a protocol, as far as its runs are not in the folder already.
@@ -62,13 +65,13 @@ def reproduce(
     if dataset.kind not in protocol.datasets:
         kinds = ", ".join(protocol.datasets)
         raise ProtocolError(f"{dataset.folder} is of the kind {dataset.kind}; protocol {protocol.name} is for: {kinds}")
-    protocol = protocol if decompose == "off" else _reading(protocol, decompose)
+    protocol = protocol if decompose == "off" else protocol.reading(decompose)
     chosen = split or _split(protocol, dataset)
     dataset.part(chosen)
     left_out = _left_out(protocol, dense_encoder)
-    with Workplace(folder, dataset, chosen, threads, model_options, dense_encoder or ALL_MINILM) as place:
-        _check_curve(protocol, place, left_out)
-        ran = run_protocol(protocol, place, engines, frozenset({DENSE} if left_out else ()))
+    with Workplace(folder, dataset, chosen, threads, model_options, dense_encoder or ALL_MINILM) as workplace:
+        _check_curve(protocol, workplace, left_out)
+        ran = run_protocol(protocol, workplace, engines, frozenset({DENSE} if left_out else ()))
         return Results(
             protocol=protocol.name,
             title=protocol.title,
@@ -78,17 +81,17 @@ def reproduce(
                 "kind": dataset.kind,
                 "split": chosen,
                 "provenance": dataset.provenance,
-                "documents": place.document_count(),
-                "queries": len(place.topics),
+                "documents": workplace.document_count(),
+                "queries": len(workplace.topics),
             },
-            settings=_settings(protocol, place, engines, left_out)
+            settings=_settings(protocol, workplace, engines, left_out)
             | ({} if decompose == "off" else {"queries": f"plain texts, decomposed ({decompose})"}),
             command=command,
             measures=protocol.measures,
             is_papers=chosen in protocol.papers.get(dataset.kind, ()),
             sections=tuple(section.section for section in ran.sections),
-            curves=tuple(_curves(protocol, ran, "" if left_out else place.dense_encoder)),
-            examples=tuple(_examples(protocol, ran, place)),
+            curves=tuple(_curves(protocol, ran, "" if left_out else workplace.dense_encoder)),
+            examples=tuple(_examples(protocol, ran, workplace)),
             seconds=ran.seconds,
             runs_made=ran.made,
             lower_is_better=tuple(name for name in protocol.measures if name in LOWER_IS_BETTER),
@@ -96,33 +99,21 @@ def reproduce(
         )
 
 
-def _reading(protocol: Protocol, reads: str) -> Protocol:
-    """The protocol with plain texts, read so, where it has the dataset's expressions."""
-    sections = (
-        replace(
-            section,
-            rows=tuple(replace(row, reads=reads) if row.reads == "expression" else row for row in section.rows),
-        )
-        for section in protocol.sections
-    )
-    return replace(protocol, sections=tuple(sections))
-
-
 def _settings(
-    protocol: Protocol, place: Workplace, engines: Sequence[Engine], left_out: str
+    protocol: Protocol, workplace: Workplace, engines: Sequence[Engine], left_out: str
 ) -> dict[str, str | int | float]:
     """What the figures depend on, besides what the rows say."""
     found: dict[str, str | int | float] = {"hits": protocol.hits}
-    methods = _methods(protocol)
+    methods = protocol.methods
     if methods != {DENSE}:
         for engine in engines:
-            manifest = place.searcher(engine.encoder, engine.index).reader.manifest
+            manifest = workplace.searcher(engine.encoder, engine.index).reader.manifest
             about = {} if manifest is None else {**manifest.settings, "impact scale": manifest.impact_scale}
             listed = ", ".join(f"{name} {_shown(value)}" for name, value in about.items())
             name = f"encoder [{engine.label}]" if engine.label else "encoder"
             found[name] = f"{engine.encoder} ({listed})" if listed else engine.encoder
-        if place.model_options is not None:
-            found["model options"] = repr(place.model_options)
+        if workplace.model_options is not None:
+            found["model options"] = repr(workplace.model_options)
         found["query weights"] = f"round(weight * {WEIGHT_SCALE:g})"
         found["operators, where a row does not say"] = ", ".join(
             f"{field.name} {getattr(DEFAULT_OPERATORS, field.name)}" for field in fields(DEFAULT_OPERATORS)
@@ -130,8 +121,20 @@ def _settings(
     if left_out:
         found["left out"] = left_out
     elif DENSE in methods or protocol.interference:
-        found["dense encoder"] = place.dense_encoder
-    return {**found, **versions()}
+        found["dense encoder"] = workplace.dense_encoder
+    return {**found, **_versions()}
+
+
+def _versions() -> dict[str, str]:
+    found = {
+        "Python": platform.python_version(),
+        "Java": str(java_class("java.lang.System").getProperty("java.version")),
+        "Lucene": str(java_class("org.apache.lucene.util.Version").LATEST.toString()),
+    }
+    for package in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
 
 
 def _shown(value: float | int | str) -> str:
@@ -143,21 +146,17 @@ def _papers_dataset(protocol: Protocol) -> str:
     return " or ".join(f"{TITLES[kind]} ({', '.join(splits)})" for kind, splits in protocol.papers.items())
 
 
-def _methods(protocol: Protocol) -> set[str]:
-    return {row.method for section in protocol.sections for row in section.rows if row.method}
-
-
-def _check_curve(protocol: Protocol, place: Workplace, left_out: str) -> None:
+def _check_curve(protocol: Protocol, workplace: Workplace, left_out: str) -> None:
     plan = protocol.interference
     if plan is not None and not left_out:
         section = next(section for section in protocol.sections if section.title == plan.section)
-        if topics := members(section, place.topics):
-            check_interference(plan, topics, place.qrels.keys())
+        if topics := members(section, workplace.topics):
+            check_interference(plan, topics, workplace.qrels.keys())
 
 
 def _left_out(protocol: Protocol, dense_encoder: str | None) -> str:
     """What is left out where nobody named a dense encoder, and the usual one cannot be had; else empty."""
-    methods = _methods(protocol)
+    methods = protocol.methods
     if DENSE not in methods and protocol.interference is None:
         return ""
     try:
@@ -184,7 +183,7 @@ def _split(protocol: Protocol, dataset: Dataset) -> str:
     )
 
 
-def _curves(protocol: Protocol, ran: Ran, dense_encoder: str) -> Iterator[Curve]:
+def _curves(protocol: Protocol, ran: ProtocolRun, dense_encoder: str) -> Iterator[Curve]:
     measure = protocol.measures[0]
     if protocol.interference is not None and dense_encoder:
         plan = protocol.interference
@@ -193,11 +192,11 @@ def _curves(protocol: Protocol, ran: Ran, dense_encoder: str) -> Iterator[Curve]
                 plan, ran.sections, measure, lambda pairs: similarities(DenseEncoder(dense_encoder), pairs)
             )
     for section in ran.sections:
-        if section.plan.sweep:
+        if section.plan.sweep_symbol:
             yield sweep_curve(section, measure)
 
 
-def _examples(protocol: Protocol, ran: Ran, place: Workplace) -> Iterator[Example]:
+def _examples(protocol: Protocol, ran: ProtocolRun, workplace: Workplace) -> Iterator[Example]:
     if protocol.examples:
         for section in ran.sections:
-            yield from examples(section, protocol.measures[0], protocol.examples, place.qrels, place.title)
+            yield from examples(section, protocol.measures[0], protocol.examples, workplace.qrels, workplace.title)

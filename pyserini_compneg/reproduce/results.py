@@ -6,10 +6,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from pyserini_compneg.files import atomic_writer
-from pyserini_compneg.reproduce.protocol import REMEDY
+from pyserini_compneg.reproduce.protocol import TERM_MEASURES
+
+REMEDY = "choose another place with --report"
+"""What to do where something of a report cannot be written."""
+
+_PERCENT = ("right_rank", "paired_accuracy", "delta_", *TERM_MEASURES)
+"""The beginnings of the names of measures that the papers print in percent, and shares of words, which are small."""
 
 Weight = tuple[str, float]
 """A term and its weight in the composed query."""
@@ -186,10 +191,30 @@ class Results:
 def write_results(results: Results, path: Path) -> None:
     """Writes the results as JSON, all numbers unrounded."""
     with atomic_writer(path, REMEDY) as handle:
-        json.dump(as_json(results), handle, ensure_ascii=False, indent=1)
+        json.dump(asdict(results), handle, ensure_ascii=False, indent=1)
         handle.write("\n")
 
 
-def as_json(results: Results) -> dict[str, Any]:
-    """The results as plain objects, field by field."""
-    return asdict(results)
+def unit(measure: str) -> str:
+    """The unit that stands after the name of a measure: `` (%)`` or nothing.
+
+    >>> unit("delta_recall@1"), unit("nDCG@10")
+    (' (%)', '')
+    """
+    return " (%)" if measure.startswith(_PERCENT) else ""
+
+
+def scaled(value: float, measure: str) -> float:
+    """A value, which is a fraction, in the unit that it is shown in."""
+    return 100 * value if unit(measure) else value
+
+
+def shown(value: float, measure: str) -> str:
+    """A value, ours or a published one.
+
+    >>> shown(0.25847, "nDCG@10"), shown(0.37093, "paired_accuracy"), shown(-0.12, "delta_mrr@10")
+    ('0.258', '37.09', '−12.00')
+    """
+    decimals = 2 if unit(measure) else 3
+    rounded = round(scaled(value, measure), decimals) + 0.0  # without the sign of a negative 0
+    return f"{rounded:.{decimals}f}".replace("-", "\N{MINUS SIGN}")

@@ -20,8 +20,9 @@ from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME, is_index
 from pyserini_compneg.models import ModelOptions
 from pyserini_compneg.reproduce.dense import DenseEncoder, DenseIndex, dense_model_hash
-from pyserini_compneg.reproduce.protocol import ALL_MINILM, REMEDY
-from pyserini_compneg.reproduce.runs import KEY_DIGITS, digest_of
+from pyserini_compneg.reproduce.kept_runs import KEY_DIGITS, digest_of
+from pyserini_compneg.reproduce.protocol import ALL_MINILM
+from pyserini_compneg.reproduce.results import REMEDY
 from pyserini_compneg.search import SignedImpactSearcher
 
 _LOOKED_UP = 100

@@ -23,8 +23,7 @@ from pyserini_compneg.expression import parse
 from pyserini_compneg.reproduce import dense
 from pyserini_compneg.reproduce.dense import DENSE_OPERATORS, DenseEncoder, DenseIndex, DenseMethod, DenseOperators
 from pyserini_compneg.reproduce.experiment import Engine
-from pyserini_compneg.reproduce.protocol import ALL_MINILM
-from pyserini_compneg.reproduce.protocol_file import read_protocol
+from pyserini_compneg.reproduce.protocol import ALL_MINILM, read_protocol
 from pyserini_compneg.reproduce.reproduction import reproduce
 
 A, B, C, D = np.eye(4)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import random
+from dataclasses import asdict
 
 import pytest
 from chat_server import chat_server
@@ -16,12 +17,11 @@ from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.index import build_index
-from pyserini_compneg.reproduce.experiment import Engine
-from pyserini_compneg.reproduce.protocol_file import read_protocol
-from pyserini_compneg.reproduce.readings import topics_as
+from pyserini_compneg.reproduce.experiment import Engine, topics_as
+from pyserini_compneg.reproduce.kept_runs import kept_run
+from pyserini_compneg.reproduce.protocol import read_protocol
 from pyserini_compneg.reproduce.reproduction import reproduce
-from pyserini_compneg.reproduce.results import as_json, write_results
-from pyserini_compneg.reproduce.runs import kept_run
+from pyserini_compneg.reproduce.results import write_results
 from pyserini_compneg.search import Hit
 
 PROTOCOL = """
@@ -287,9 +287,9 @@ def test_encoded_atoms_that_have_changed_are_searched_anew(run, dataset, tmp_pat
     assert values[0] != values[1]
 
 
-def test_what_no_longer_holds_is_not_taken_from_the_folder(run, monkeypatch, tmp_path):
+def test_runs_of_another_format_are_made_again(run, monkeypatch):
     run()
-    monkeypatch.setattr("pyserini_compneg.reproduce.experiment.code_fingerprint", lambda: "changed")
+    monkeypatch.setattr("pyserini_compneg.reproduce.kept_runs.RUN_FORMAT", -1)
     assert run().runs_made == 4
     assert run().runs_made == 0
 
@@ -321,7 +321,7 @@ def test_results_as_json(run, tmp_path):
     results = run()
     write_results(results, tmp_path / "results.json")
     read = json.loads((tmp_path / "results.json").read_text())
-    assert read == json.loads(json.dumps(as_json(results)))
+    assert read == json.loads(json.dumps(asdict(results)))
     assert read["sections"][0]["rows"][0]["cells"]["nDCG@10"]["published"] == 0.1
 
 

@@ -1,6 +1,7 @@
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.expression import parse
-from pyserini_compneg.reproduce.term_measures import TERM_MEASURES, TermMeasures
+from pyserini_compneg.reproduce.evaluation import TermMeasures
+from pyserini_compneg.reproduce.protocol import TERM_MEASURES
 
 KINDS = ["a spy film", "a spy comedy film", "a comedy joke joke", "a joke comedy"]
 TEXTS = {f"d{n}": text for n, text in enumerate(KINDS * 5)} | {f"e{n}": "a western" for n in range(200)}

@@ -11,10 +11,15 @@ from typing import Any
 
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.files import atomic_writer, slug
-from pyserini_compneg.reproduce.protocol import REMEDY
+from pyserini_compneg.reproduce.results import REMEDY
 from pyserini_compneg.search import Hit, write_run
 
 RUNS, CHECKSUMS = "runs", "checksums"
+
+RUN_FORMAT = 1
+"""Part of what a kept run depends on. Raise it with every change to the code after which a method of the same settings
+ranks otherwise on the same index: runs of earlier versions are then made again."""
+
 KEY_DIGITS = 12
 
 _TAG = "compneg"
@@ -31,7 +36,7 @@ def kept_run(
 ) -> tuple[Path, bool]:
     """The run file of a method, made if it is not there, or is not as it was when it was made.
 
-    Its name holds a hash of all that it depends on: index, encoder, queries, method, settings, this package's code. Its
+    Its name holds a hash of all that it depends on: index, encoder, queries, method, settings and ``RUN_FORMAT``. Its
     checksum is kept in a folder beside that of the runs, as ``sha256sum`` writes it.
 
     Args:
@@ -49,7 +54,7 @@ def kept_run(
         [topic.qid, str(topic.expression), topic.composed, topic.text if topic.decomposition else None]
         for topic in topics
     ]
-    key = digest_of(json.dumps([depends_on, hits, asked], sort_keys=True, ensure_ascii=False))
+    key = digest_of(json.dumps([RUN_FORMAT, depends_on, hits, asked], sort_keys=True, ensure_ascii=False))
     path = folder / RUNS / f"{slug(name)}-{key}.txt"
     proof = folder / CHECKSUMS / f"{path.stem}.sha256"
     if path.exists() and proof.exists():
