@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from pyserini_compneg.errors import QuerySyntaxError
 from pyserini_compneg.expression import normalise
 from pyserini_compneg.expression.faults import Fault, blamed_on, position_of
-from pyserini_compneg.expression.grammars import load_grammar
 from pyserini_compneg.expression.normalise import Region
+from pyserini_compneg.expression.syntax import complement, load_grammar
 from pyserini_compneg.expression.tree import Atom, Expression
 
 if TYPE_CHECKING:
@@ -56,45 +57,52 @@ def _unexpected(error: UnexpectedInput, text: str) -> tuple[str, int]:
     return f"unexpected {text[position:].split(None, 1)[0][:20]!r}; {expected}", position
 
 
-class _Builder:
-    """Gives each rule of the grammar its value."""
+def _queries(*statements: tuple[Token, Expression] | None) -> dict[str, Expression]:
+    queries: dict[str, Expression] = {}
+    for name, expression in filter(None, statements):
+        identifier = name.removeprefix("#q")
+        if identifier in queries:
+            raise Fault(f"query {name} is given twice; an id stands for one query", position_of(name))
+        queries[identifier] = expression
+    return queries
 
-    def start(self, statements: list[tuple[Token, Expression] | None]) -> dict[str, Expression]:
-        queries: dict[str, Expression] = {}
-        for name, expression in filter(None, statements):
-            identifier = name.removeprefix("#q")
-            if identifier in queries:
-                raise Fault(f"query {name} is given twice; an id stands for one query", position_of(name))
-            queries[identifier] = expression
-        return queries
 
-    def setting(self, children: list[Token]) -> None:
-        """Settings of the retrieval system that the file was made for mean nothing here."""
+def _setting(*_: Token) -> None:
+    """Settings of the retrieval system that the file was made for mean nothing here."""
 
-    def query(self, children: list[Region | Token]) -> tuple[Token, Expression]:
-        name, region = cast("Token", children[0]), cast("Region", children[1])
-        if region.expression is None:
-            raise Fault(f"query {name}: {normalise.NO_POSITIVE_PART}", region.origin)
-        return name, region.expression
 
-    def union(self, children: list[Region | Token]) -> Region:
-        with blamed_on(cast("Token", children[0])):
-            return normalise.union(cast("list[Region]", children[1:]))
+def _query(name: Token, region: Region) -> tuple[Token, Expression]:
+    if region.expression is None:
+        raise Fault(f"query {name}: {normalise.NO_POSITIVE_PART}", region.origin)
+    return name, region.expression
 
-    def intersection(self, children: list[Region | Token]) -> Region:
-        with blamed_on(cast("Token", children[0])):
-            return normalise.intersection(cast("list[Region]", children[1:]))
 
-    def complement(self, children: list[Region | Token]) -> Region:
-        operator, operand = cast("Token", children[0]), cast("Region", children[1])
+def _operation(operate: Callable[[Sequence[Region]], Region]) -> Callable[..., Region]:
+    """What the operator in front of a list of operands does to them."""
+
+    def operation(operator: Token, *operands: Region) -> Region:
         with blamed_on(operator):
-            return normalise.complement(operand, position_of(operator))
+            return operate(operands)
 
-    def atom(self, children: list[Token]) -> Region:
-        with blamed_on(children[0]):
-            return Region(Atom(children[0][1:-1]))
+    return operation
+
+
+def _atom(quoted: Token) -> Region:
+    with blamed_on(quoted):
+        return Region(Atom(quoted[1:-1]))
+
+
+_RULES: Mapping[str, Callable[..., object]] = {
+    "start": _queries,
+    "setting": _setting,
+    "query": _query,
+    "union": _operation(normalise.union),
+    "intersection": _operation(normalise.intersection),
+    "complement": complement,
+    "atom": _atom,
+}
 
 
 @cache
 def _parser() -> Lark:
-    return load_grammar("cisi.lark", _Builder())
+    return load_grammar("cisi.lark", _RULES)

@@ -1,4 +1,4 @@
-"""What the query language says about a text that it cannot read."""
+"""Error messages of the query language: what is wrong with a text, and where."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ WINDOW = 72
 
 @dataclass(eq=False)
 class Fault(Exception):
-    """A fault at a place of the text, counted in characters; never leaves this package."""
+    """A fault in the text and its position in characters. It never leaves this package."""
 
     message: str
     position: int
 
 
 def position_of(token: Token) -> int:
-    """Where a token starts; lark leaves it open only for tokens that come from no text."""
+    """Where a token starts; a token that lark read from a text always has a position."""
     return token.start_pos or 0
 
 
 @contextmanager
 def blamed_on(token: Token) -> Iterator[None]:
-    """Turns an error of the tree, which knows no text, into a fault at the token."""
+    """Turns an error of the tree, which has no position, into a fault at the token."""
     try:
         yield
     except QuerySyntaxError as error:
@@ -54,7 +54,7 @@ def unclosed_quote(position: int) -> Fault:
 
 
 def unexpected(token: Token, before: Sequence[Token], text: str) -> Fault:
-    """A token where the grammar has no use for it.
+    """A token that the grammar does not allow where it stands.
 
     Args:
         token: The token; its type is ``$END`` at the end of the text.
@@ -90,7 +90,7 @@ def _name(token: Token) -> str:
 
 
 def _open_parenthesis(tokens: Sequence[Token]) -> int:
-    """Where the innermost parenthesis that is still open stands."""
+    """The position of the innermost parenthesis that is still open."""
     open_positions: list[int] = []
     for token in tokens:
         if token.type == "_LPAR":

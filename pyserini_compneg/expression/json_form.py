@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from pyserini_compneg.errors import QuerySyntaxError
 from pyserini_compneg.expression.tree import MAX_DEPTH, Atom, Difference, Expression, Intersection, Union
 
 JsonExpression: TypeAlias = "str | dict[str, list[JsonExpression]]"
+
+_NODES: dict[str, Callable[[tuple[Expression, ...]], Expression]] = {
+    "union": Union,
+    "intersection": Intersection,
+    "difference": lambda operands: Difference(*operands),
+}
 
 
 def to_json(expression: Expression) -> JsonExpression:
@@ -41,34 +47,29 @@ def from_json(value: object, source: str) -> Expression:
     >>> from_json({"union": ["birds", "bats"]}, "queries.jsonl:1")
     Union(operands=(Atom(text='birds'), Atom(text='bats')))
     """
-    return _read(value, source, "$", 1)
+    try:
+        return _read(value, "$", 1)
+    except QuerySyntaxError as error:
+        raise QuerySyntaxError(f"{source}: {error}") from None
 
 
-def _read(value: object, source: str, path: str, level: int) -> Expression:
+def _read(value: object, path: str, level: int) -> Expression:
     if isinstance(value, str):
         if not value.strip():
-            raise QuerySyntaxError(f"{source}: {path}: a text must not be blank, got {value!r}")
+            raise QuerySyntaxError(f"{path}: a text must not be blank, got {value!r}")
         return Atom(value)
     if level == MAX_DEPTH:
-        raise QuerySyntaxError(f"{source}: the value is more than {MAX_DEPTH} levels deep; flatten it")
-    kind, members = _only_item(value, source, path)
+        raise QuerySyntaxError(f"the value is more than {MAX_DEPTH} levels deep; flatten it")
+    if not (isinstance(value, Mapping) and len(value) == 1 and next(iter(value)) in _NODES):
+        expected = 'expected a text or an object with one key, "union", "intersection" or "difference"'
+        raise QuerySyntaxError(f"{path}: {expected}, got {reprlib.repr(value)}")
+    kind, members = next(iter(value.items()))
     path = f"{path}.{kind}"
     if not isinstance(members, list):
-        raise QuerySyntaxError(f"{source}: {path}: expected a list of operands, got {reprlib.repr(members)}")
+        raise QuerySyntaxError(f"{path}: expected a list of operands, got {reprlib.repr(members)}")
     if kind == "difference" and len(members) != 2:
-        raise QuerySyntaxError(f"{source}: {path}: expected two operands, [left, right], got {len(members)}")
+        raise QuerySyntaxError(f"{path}: expected two operands, [left, right], got {len(members)}")
     if len(members) < 2:
-        raise QuerySyntaxError(f"{source}: {path}: expected two or more operands, got {len(members)}")
-    operands = tuple(_read(member, source, f"{path}[{i}]", level + 1) for i, member in enumerate(members))
-    if kind == "difference":
-        return Difference(*operands)
-    return Union(operands) if kind == "union" else Intersection(operands)
-
-
-def _only_item(value: object, source: str, path: str) -> tuple[str, object]:
-    if isinstance(value, Mapping) and len(value) == 1:
-        key, members = next(iter(value.items()))
-        if key in ("union", "intersection", "difference"):
-            return str(key), members
-    expected = 'expected a text or an object with one key, "union", "intersection" or "difference"'
-    raise QuerySyntaxError(f"{source}: {path}: {expected}, got {reprlib.repr(value)}")
+        raise QuerySyntaxError(f"{path}: expected two or more operands, got {len(members)}")
+    operands = tuple(_read(member, f"{path}[{i}]", level + 1) for i, member in enumerate(members))
+    return _NODES[kind](operands)

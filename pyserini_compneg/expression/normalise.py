@@ -1,9 +1,9 @@
 """Set algebra on expressions with free complements, which a tree cannot hold.
 
-A query language lets NOT stand anywhere; the tree knows only differences, because the complement of a set cannot be
-ranked. While a text is read, each part is a ``Region``, and every operation gives a region again, so that complements
-rise until a difference absorbs them. What still holds one at the end has no positive part and is refused: exactly the
-expressions that a document about none of the atoms would satisfy.
+A query language lets NOT stand anywhere. The tree knows only differences, because the complement of a set cannot be
+ranked. While a text is read, each part of it is a ``Region``. Every operation gives a region again, and moves
+complements up until a difference absorbs them. A text whose region still holds a complement at the end has no positive
+part and is refused. These are exactly the expressions that a document about none of the atoms would satisfy.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Region:
 
     Attributes:
         inside: The positive part.
-        outside: What the complement leaves out; None for a region that a tree can hold.
+        outside: The set whose complement is taken; None for a region that a tree can hold.
         origin: The position in the text where the complement was written, for messages.
     """
 
@@ -56,9 +56,9 @@ def union(regions: Sequence[Region]) -> Region:
 
 
 def intersection(regions: Sequence[Region]) -> Region:
-    """Intersects the plain sets, takes the complements away from them, and distributes over what is both.
+    """Intersects the regions without complements, subtracts the pure complements, and distributes over mixed regions.
 
-    Without a plain set, the result is a complement (de Morgan).
+    If all regions have complements, the result is a complement, too (de Morgan).
     """
     plain = _intersected([region.expression for region in regions if region.expression])
     if plain is None:
@@ -75,7 +75,8 @@ def intersection(regions: Sequence[Region]) -> Region:
 def _restricted(base: Expression, inside: Expression, outside: Expression) -> Expression:
     r"""Base ∩ (inside ∪ ¬outside), as (base ∩ inside) ∪ (base \ outside): it keeps ``inside`` as positive evidence.
 
-    The base is copied, so a large one takes the form base \ (outside \ inside), or a text could grow exponentially.
+    That form copies the base, and nested copies could grow exponentially. So a large base takes the form
+    base \ (outside \ inside).
     """
     if len(list(islice(leaves(base), _MAX_COPIED_ATOMS + 1))) > _MAX_COPIED_ATOMS:
         return Difference(base, Difference(outside, inside))

@@ -30,8 +30,8 @@ def from_marks(original_query: str, template: str | None = None) -> Expression:
 
     Args:
         original_query: The marked query.
-        template: What the words around the marks say, ``_`` standing for each atom, as in QUEST's
-            ``metadata.template``. Read from the query where it is not given, and compared with it where it is.
+        template: The words around the marks, with ``_`` for each atom, as in QUEST's ``metadata.template``. If it is
+            given, the query must have these words.
 
     Raises:
         QuerySyntaxError: No marks, a blank atom, words that are none of the seven templates, or not the one given.
@@ -57,7 +57,7 @@ def verbalise(expression: Expression) -> str:
 
     - a union has any number of operands: ``a or b or c or d``;
     - an intersection of four or more is ``a that are also b, c and d``;
-    - what is taken away, one after another or as a union, is one list: ``a that are not b or c``;
+    - all excluded parts, one after another or as a union, are one list: ``a that are not b or c``;
     - an operand that is itself compound stands in parentheses: ``a or (b that are not c)``.
 
     >>> verbalise(Difference(Intersection((Atom("birds"), Atom("pets"))), Atom("parrots")))
@@ -92,7 +92,7 @@ def _listed(operands: list[Expression]) -> str:
 
 
 def _difference(expression: Expression) -> tuple[Expression, list[Expression]]:
-    """What a chain of differences starts from, and all that it takes away in order."""
+    """The left end of a chain of differences, and all that the chain excludes in order."""
     excluded: list[Expression] = []
     while isinstance(expression, Difference):
         right = expression.right

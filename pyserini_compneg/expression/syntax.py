@@ -1,20 +1,22 @@
 r"""The query language: ``birds of Colombia AND birds of Venezuela NOT parrots``.
 
 Operators are whole words in capitals, or signs: AND ∩, OR ∪, NOT \. NOT and AND bind alike, left to right, and tighter
-than OR; parentheses group. All else is text: words that stand next to each other, quoted parts included, are one phrase
-and become one atom, joined by single blanks. Quotes (") protect operators, parentheses and blanks.
+than OR; parentheses group. Everything else is text: a run of words and quoted parts is one phrase and becomes one atom,
+joined by single blanks. Quotes (") protect operators, parentheses and blanks.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from functools import cache
+from importlib.resources import files
 from itertools import takewhile
-from typing import TYPE_CHECKING, cast
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 from pyserini_compneg.expression import normalise
 from pyserini_compneg.expression.faults import Fault, blamed_on, located, position_of, unclosed_quote, unexpected
-from pyserini_compneg.expression.grammars import load_grammar
 from pyserini_compneg.expression.normalise import Region
 from pyserini_compneg.expression.tree import Atom, Difference, Expression, Intersection, Union
 
@@ -82,34 +84,50 @@ def _format_atom(text: str) -> str:
     return f'"{escaped}"'
 
 
-class _Builder:
-    """Gives each rule of the grammar its region."""
+def load_grammar(name: str, rules: Mapping[str, Callable[..., object]]) -> Lark:
+    """Builds the LALR parser of a grammar file of this package; callers keep it.
 
-    def union(self, children: list[Region | Token]) -> Region:
-        with blamed_on(cast("Token", children[1])):
-            return normalise.union(cast("list[Region]", children[::2]))
+    Args:
+        name: The file's name.
+        rules: A function for each rule. The parser calls it with the children of the rule as soon as the rule is
+            complete, so no parse tree is built and deep input costs no recursion.
+    """
+    from lark import Lark  # takes 0.1 s, which importing this package should not
 
-    def chain(self, children: list[Region | Token]) -> Region:
-        """Gathers what AND connects; a complement closes what stands before it: chains read from left to right."""
-        gathered = [cast("Region", children[0])]
-        operators, operands = cast("list[Token]", children[1::2]), cast("list[Region]", children[2::2])
-        for operator, operand in zip(operators, operands, strict=True):
-            with blamed_on(operator):
-                if operator.type == "NOT":
-                    operand = normalise.complement(operand, position_of(operator))
-                gathered.append(operand)
-                if operand.expression is None:
-                    gathered = [normalise.intersection(gathered)]
-        with blamed_on(operators[-1]):
-            return normalise.intersection(gathered)
+    callbacks = {rule: (lambda children, call=call: call(*children)) for rule, call in rules.items()}
+    text = files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return Lark(text, parser="lalr", lexer="basic", transformer=cast("Any", SimpleNamespace(**callbacks)))
 
-    def complement(self, children: list[Region | Token]) -> Region:
-        operator, operand = cast("Token", children[0]), cast("Region", children[1])
+
+def _union(*children: Region | Token) -> Region:
+    operands, operators = cast("tuple[Region, ...]", children[::2]), cast("tuple[Token, ...]", children[1::2])
+    with blamed_on(operators[0]):
+        return normalise.union(operands)
+
+
+def _chain(*children: Region | Token) -> Region:
+    """Reads a chain of AND and NOT from left to right: AND gathers operands, NOT is taken from all before it."""
+    operands, operators = cast("tuple[Region, ...]", children[::2]), cast("tuple[Token, ...]", children[1::2])
+    gathered = [operands[0]]
+    for operator, operand in zip(operators, operands[1:], strict=True):
         with blamed_on(operator):
-            return normalise.complement(operand, position_of(operator))
+            if operator.type == "NOT":
+                operand = normalise.complement(operand, position_of(operator))
+            gathered.append(operand)
+            if operand.expression is None:
+                gathered = [normalise.intersection(gathered)]
+    with blamed_on(operators[-1]):
+        return normalise.intersection(gathered)
 
-    def atom(self, children: list[Token]) -> Region:
-        return Region(Atom(" ".join(map(_unquoted, children))))
+
+def complement(operator: Token, operand: Region) -> Region:
+    """The complement of what stands after a NOT."""
+    with blamed_on(operator):
+        return normalise.complement(operand, position_of(operator))
+
+
+def _atom(*parts: Token) -> Region:
+    return Region(Atom(" ".join(map(_unquoted, parts))))
 
 
 def _unquoted(token: Token) -> str:
@@ -127,7 +145,7 @@ def _unquoted(token: Token) -> str:
 
 @cache
 def _parser() -> Lark:
-    return load_grammar("grammar.lark", _Builder())
+    return load_grammar("grammar.lark", {"union": _union, "chain": _chain, "complement": complement, "atom": _atom})
 
 
 def _expression(text: str) -> Expression:

@@ -87,25 +87,24 @@ Expression: TypeAlias = Atom | Union | Intersection | Difference
 
 
 def leaves(expression: Expression) -> Iterator[Atom]:
-    """Yields every atom from left to right, repeated ones as often as they stand there.
+    """Yields every atom from left to right; a repeated atom is yielded each time.
 
     >>> [atom.text for atom in leaves(Union((Atom("b"), Difference(Atom("a"), Atom("b")))))]
     ['b', 'a', 'b']
     """
-    pending: list[Expression] = [expression]
-    while pending:
-        node = pending.pop()
-        match node:
-            case Atom():
-                yield node
-            case Difference(left, right):
-                pending += (right, left)
-            case Union(operands) | Intersection(operands):
-                pending += reversed(operands)
+    match expression:
+        case Atom():
+            yield expression
+        case Difference(left, right):
+            yield from leaves(left)
+            yield from leaves(right)
+        case Union(operands) | Intersection(operands):
+            for operand in operands:
+                yield from leaves(operand)
 
 
 def atoms(expression: Expression) -> list[str]:
-    """The distinct texts of the atoms in order of first appearance: what has to be encoded.
+    """The distinct texts of the atoms in order of first appearance; these are encoded.
 
     >>> atoms(Union((Atom("b"), Difference(Atom("a"), Atom("b")))))
     ['b', 'a']

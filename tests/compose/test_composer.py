@@ -71,15 +71,6 @@ def test_negatives_are_taken_away_together(text, union):
     assert composed(text, vectors, union=union) == Linear({"t": 4.0, "x": -3.0})
 
 
-def test_several_negatives_by_operator():
-    vectors = {"a": {"t": 4.0}, "b": {"t": 1.0, "x": 1.0}, "c": {"x": 3.0}}
-    text = "a NOT b NOT c"
-    assert composed(text, vectors, difference="subtraction") == Linear({"t": 3.0, "x": -4.0})
-    assert composed(text, vectors, difference="nrf") == Linear({"t": 3.875, "x": -0.5})
-    assert composed(text, vectors, difference="constant") == Linear({"t": 3.25, "x": -3.0})
-    assert composed(text, vectors, difference="orthogonal") == Linear({})
-
-
 def test_a_negation_in_a_conjunction_reaches_the_whole():
     vectors = letters(a="p", b="q", c="xp")
     expected = Sum((Product(({"p": 1.0}, {"q": 1.0})), Linear({"x": -1.0})))

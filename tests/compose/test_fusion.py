@@ -121,12 +121,6 @@ def test_a_score_beside_a_product_gets_the_unit_that_is_missing(text):
     assert fused(parse(text), VECTORS_BY_HAND, 10) == Sum((Product((A, B), 1.0), minus(C, 1000)))
 
 
-def test_a_product_of_two_beside_one_of_three_gets_it_on_one_factor():
-    node = fused(parse("A AND B OR (A AND B AND C)"), VECTORS_BY_HAND, 2, weight_scale=100)
-    heavy = {term: 200 * weight for term, weight in A.items()}
-    assert node == Sum((Product((heavy, B), 1.0), Product((A, B, C), 1.0)))
-
-
 def test_scaled_weights_by_hand():
     best = {"A": 500.0, "B": 1000.0, "C": 0.0, "unknown": 0.0}
     doubled = {term: 2 * 1024 * weight for term, weight in A.items()}

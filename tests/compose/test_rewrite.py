@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pyserini_compneg.compose import Operators
 from pyserini_compneg.compose.rewrite import alternatives, conjunction, holds_difference, verbalised
-from pyserini_compneg.expression import MAX_DEPTH, Atom, Difference, Intersection, Union, leaves, parse
+from pyserini_compneg.expression import Atom, Difference, Intersection, Union, leaves, parse
 
 DOCUMENTS = [frozenset(some) for some in chain.from_iterable(combinations("abcd", n) for n in range(5))]
 EXPRESSIONS = expressions(st.sampled_from("abcd"))
@@ -92,11 +92,3 @@ def test_a_vanilla_subtree_is_worded_as_it_is_written():
 @given(EXPRESSIONS)
 def test_differences_are_found(expression):
     assert holds_difference(expression) == ("Difference" in repr(expression))
-
-
-def test_the_deepest_expressions_are_no_problem():
-    a, b = Atom("a"), Atom("b")
-    deep = a
-    for level in range(MAX_DEPTH - 1):
-        deep = Intersection((deep, b)) if level % 2 else Difference(deep, b)
-    assert len(conjunction(deep).kept) + len(conjunction(deep).excluded) == MAX_DEPTH

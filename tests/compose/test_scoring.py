@@ -18,30 +18,6 @@ from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.vectors import positive_part
 
 
-def columns(node, document):
-    """Gain and value, as the search computes them: all positive terms, and all terms."""
-    match node:
-        case Linear(weights):
-            parts = [weight * document.get(term, 0.0) for term, weight in weights.items()]
-            return sum(part for part in parts if part > 0), sum(parts)
-        case Product(operands, power, root, weight):
-            p = power or 1 / len(operands)
-            sums = [sum(w**p * document.get(t, 0.0) ** p for t, w in part.items()) for part in operands]
-            value = weight * math.prod(sums) ** (1 / root)
-            return max(value, 0), value
-        case Max(children):
-            pairs = [columns(child, document) for child in children]
-            return max(gain for gain, _ in pairs), max((value for gain, value in pairs if gain > 0), default=0.0)
-        case Sum(children):
-            return tuple(map(sum, zip(*(columns(child, document) for child in children), strict=True)))
-
-
-@given(nodes(), DOCUMENTS)
-def test_evaluate_agrees_with_the_columns_of_the_search(node, document):
-    gain, value = columns(node, document)
-    assert evaluate(node, document) == (pytest.approx(value, abs=1e-9) if gain > 0 else None)
-
-
 def test_products_of_negative_weight_only_lower_a_sum():
     penalty = Product(({"a": 1.0}, {"x": 2.0}), 1.0, weight=-0.5)
     assert evaluate(Sum((Linear({"a": 3.0}), penalty)), {"a": 2.0, "x": 5.0}) == 6.0 - 10.0
