@@ -29,7 +29,7 @@ class Block(NamedTuple):
 
     Attributes:
         file: The file.
-        number: The file's place in the collection, from 0.
+        number: The file's position in the collection, from 0.
         first_line: The number of the first line in the file, from 1.
         lines: The lines, UTF-8.
     """
@@ -75,12 +75,12 @@ class SourceDocument(NamedTuple):
 def iter_collection_blocks(
     files: Sequence[Path], start: tuple[int, int] = (0, 1), most_lines: int | None = None
 ) -> Iterator[Block]:
-    """The blocks of the files from a place on.
+    """The blocks of the files from a certain line on.
 
     Args:
         files: The files of the collection.
-        start: The number of a file, and of a line in it.
-        most_lines: The lines of a block, at most; None for a megabyte.
+        start: The number of a file, and the number of a line in it.
+        most_lines: How many lines a block has at most; None for blocks of a megabyte.
 
     Raises:
         CollectionError: A file that cannot be read; the message starts with its path.
@@ -140,7 +140,7 @@ def _check_shards(path: str | Path, files: Sequence[Path]) -> None:
 
 
 def _below(root: Path) -> Iterator[Path]:
-    """All that is in a folder and its folders, those of links once, and those of indexes not at all."""
+    """All files in a folder and the folders in it; a folder that is linked twice counts once, an index not at all."""
     seen = set()
     for folder, folders, names in os.walk(root, onerror=_refuse, followlinks=True):
         seen.add(os.path.realpath(folder))
@@ -169,16 +169,16 @@ def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[d
         try:
             text = decoded_line(line, source)
             if text and not text.isspace():
-                documents[number] = _with_text(source_document(text, source, fields))
+                documents[number] = _text_document(text, source, fields)
         except CollectionError as error:
             problems.append(str(error))
     return documents, problems
 
 
 def has_vectors(files: Sequence[Path]) -> bool | None:
-    """Whether documents bring vectors: whether the first one does that can be read and has a vector or a text.
+    """Whether documents bring vectors. The first document that can be read and has a vector or a text decides.
 
-    None if there is no such document; then what is wrong is said where they are read.
+    None if there is no such document. What is wrong with them is then said where they are read.
     """
     for block in iter_collection_blocks(files):
         for source, line in block.numbered():
@@ -192,14 +192,15 @@ def has_vectors(files: Sequence[Path]) -> bool | None:
 
 
 def fingerprint(files: Sequence[Path]) -> list[list[str | int]]:
-    """By what a collection is known to be the same still: names, sizes and times of change."""
+    """What tells whether a collection has changed: the names, sizes and times of change of its files."""
     return [[str(file.resolve()), status.st_size, status.st_mtime_ns] for file in files for status in [file.stat()]]
 
 
-def _with_text(document: SourceDocument) -> SourceDocument:
+def _text_document(line: str, source: str, fields: Sequence[str] | None) -> SourceDocument:
+    document = source_document(line, source, fields)
     if document.text is None:
         raise CollectionError(
-            f"{document.source}: only a `vector`, where texts are encoded; give the model that made it as --encoder"
+            f"{source}: only a `vector`, where texts are encoded; give the model that made it as --encoder"
         )
     return document
 
@@ -227,15 +228,13 @@ def source_document(line: str, source: str, fields: Sequence[str] | None = None)
 
 
 def _docid(record: Mapping[str, Any], source: str) -> str:
-    for field in _ID_FIELDS:
-        if field in record:
-            return _checked_length(checked_id(record[field], "document id", source, CollectionError), source)
-    if isinstance(record.get("title"), str) and record["title"].strip():
-        return _checked_length(docid_from_title(record["title"]), source)
-    raise CollectionError(f"{source}: no document id; expected one of the fields {', '.join(_ID_FIELDS)}")
-
-
-def _checked_length(docid: str, source: str) -> str:
+    field = next((field for field in _ID_FIELDS if field in record), None)
+    if field is not None:
+        docid = checked_id(record[field], "document id", source, CollectionError)
+    elif isinstance(record.get("title"), str) and record["title"].strip():
+        docid = docid_from_title(record["title"])
+    else:
+        raise CollectionError(f"{source}: no document id; expected one of the fields {', '.join(_ID_FIELDS)}")
     if len(docid.encode()) > LONGEST_TERM_BYTES:
         raise CollectionError(f"{source}: the document id has more than {LONGEST_TERM_BYTES} bytes")
     return docid

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from pyserini_compneg.datasets.collection import SourceDocument
@@ -41,9 +40,9 @@ class Converted(NamedTuple):
 def convert(dataset: Dataset, split: str, output: str | Path) -> Converted:
     """Writes a split into a folder, which appears complete or not at all.
 
-    ``collection/documents.jsonl`` has ``{"id", "contents"}``. ``topics.tsv`` has the expressions; where all of them are
-    but the texts, ``topics.jsonl`` has ``{"id", "text"}`` instead. ``topics.plain.tsv`` has the texts for Anserini's
-    ``TsvString``. ``qrels.txt`` is TREC's.
+    ``collection/documents.jsonl`` has ``{"id", "contents"}``. ``topics.tsv`` has the expressions. Where each of them is
+    only the text as one atom, there is ``topics.jsonl`` with ``{"id", "text"}`` instead. ``topics.plain.tsv`` has the
+    texts for Anserini's ``TsvString``. ``qrels.txt`` has the judgements in TREC's format.
 
     Args:
         dataset: The dataset.
@@ -81,14 +80,14 @@ def _document_lines(documents: Iterable[SourceDocument], docids: set[str]) -> It
         if document.docid in docids:
             raise CollectionError(f"{document.source}: the document id {document.docid!r} was given already")
         if document.text is None:
-            raise CollectionError(f"{document.source}: only a `vector`; what is converted are texts")
+            raise CollectionError(f"{document.source}: only a `vector`; only texts can be converted")
         docids.add(document.docid)
         yield _json_line(id=document.docid, contents=document.text)
 
 
 def _expression(topic: Topic) -> Expression:
     if topic.expression is None:
-        raise CollectionError(f"{topic.source}: query {topic.qid!r} is composed already; what is converted are texts")
+        raise CollectionError(f"{topic.source}: query {topic.qid!r} is composed already; only texts can be converted")
     return topic.expression
 
 
@@ -120,14 +119,14 @@ def _whole_folder(target: Path) -> Iterator[Path]:
         raise OutputError(f"{target}: exists already; choose another place with --output")
     if not target.parent.is_dir():
         raise OutputError(f"{target}: cannot be written: there is no folder {target.parent}; create it first")
-    working = target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp")
     try:
-        working.mkdir()
-        yield working
-        os.rename(working, target)
-    except BaseException as cause:
-        shutil.rmtree(working, ignore_errors=True)
-        if isinstance(cause, OSError) and not isinstance(cause, CompNegError):
-            reason = (cause.strerror or str(cause)).lower()
-            raise OutputError(f"{target}: cannot be written: {reason}; choose another place with --output") from None
+        with TemporaryDirectory(".tmp", f".{target.name[:200]}.", target.parent, ignore_cleanup_errors=True) as beside:
+            working = Path(beside) / "made"  # with the permissions of any folder, which `beside` has not
+            working.mkdir()
+            yield working
+            os.rename(working, target)
+    except CompNegError:
         raise
+    except OSError as cause:
+        reason = (cause.strerror or str(cause)).lower()
+        raise OutputError(f"{target}: cannot be written: {reason}; choose another place with --output") from None

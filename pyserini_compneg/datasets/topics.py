@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ class Topic:
         group: The query's class, QUEST's ``metadata.template``, where the file gives one.
         source: ``path:line``, for messages, where the topic comes from a file.
         metadata: What else the file says in a word or a text, such as QUEST's ``domain``.
-        plain: Whether the text is plain: nothing in it was read as an operator.
+        plain: Whether the text is plain, so that nothing in it was read as an operator.
         decomposition: How a plain text became the expression, if it was decomposed.
     """
 
@@ -49,7 +50,7 @@ class Topic:
     decomposition: Decomposition | None = dataclass_field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        """Makes sure that there is one way to answer the topic.
+        """Makes sure that there is exactly one way to answer the topic.
 
         Raises:
             ValueError: Both or neither of ``expression`` and ``composed``.
@@ -61,17 +62,18 @@ class Topic:
 def read_topics(path: str | Path, plain: bool = False) -> list[Topic]:
     """Reads a file of topics, whose format is recognised by its content.
 
-    TSV has ``qid<TAB>expression``. A JSON line has an id (``id``, ``qid`` or ``_id``; QUEST's lines go without) and,
-    the first that is there: ``vector`` or ``score``, a composed query; ``expression``, text in the syntax or a JSON
-    tree; ``original_query`` with QUEST's ``<mark>``; ``query`` or ``text``, one atom that is never parsed.
+    A TSV line is ``qid<TAB>expression``. A JSON line has an id (``id``, ``qid`` or ``_id``; QUEST's lines have none)
+    and a query. The query is the first of these fields that the line has: ``vector`` or ``score``, a composed query;
+    ``expression``, a text in the syntax or a JSON tree; ``original_query`` with QUEST's ``<mark>``; ``query`` or
+    ``text``, one atom that is never parsed.
 
     Args:
         path: The file, plain or gzip, or ``-`` for standard input.
         plain: Nothing is parsed: each query is one atom, whatever brackets or capitals its text holds.
 
     Raises:
-        CollectionError: A file without topics, or a line that is none; the message starts with ``path:line``.
-        QuerySyntaxError: An expression that cannot be parsed, likewise.
+        CollectionError: A file without topics, or a line that is no topic; the message starts with ``path:line``.
+        QuerySyntaxError: An expression that cannot be parsed; the message starts with ``path:line``.
     """
     topics: list[Topic] = []
     first_line: dict[str, int] = {}
@@ -96,17 +98,17 @@ def decompose_topics(topics: Sequence[Topic], decompose: Callable[[str], Decompo
         decompose: Reads a text, as ``pyserini_compneg.decompose.decompose`` does.
 
     Raises:
-        DecompositionError: A text that only says what it does not ask for; the message starts with its place.
+        DecompositionError: A text that says only what it does not ask for; the message starts with its place.
     """
-    return [_decomposed(topic, decompose) if topic.plain else topic for topic in topics]
 
+    def read(topic: Topic) -> Topic:
+        try:
+            decomposition = decompose(topic.text)
+        except DecompositionError as error:
+            raise DecompositionError(f"{topic.source or f'topic {topic.qid}'}: {error}") from None
+        return replace(topic, expression=decomposition.expression, decomposition=decomposition)
 
-def _decomposed(topic: Topic, decompose: Callable[[str], Decomposition]) -> Topic:
-    try:
-        decomposition = decompose(topic.text)
-    except DecompositionError as error:
-        raise DecompositionError(f"{topic.source or f'topic {topic.qid}'}: {error}") from None
-    return replace(topic, expression=decomposition.expression, decomposition=decomposition)
+    return [read(topic) if topic.plain else topic for topic in topics]
 
 
 def _iter_topics(path: str | Path, plain: bool) -> Iterator[tuple[int, Topic]]:
@@ -127,26 +129,24 @@ def _iter_topics(path: str | Path, plain: bool) -> Iterator[tuple[int, Topic]]:
 def _from_tsv(content: str, source: str, plain: bool) -> Topic:
     columns = content.split("\t")
     if len(columns) != 2:
-        tabs = {1: "no tab", 2: "one tab"}.get(len(columns), f"{len(columns) - 1} tabs")
-        raise CollectionError(f"{source}: expected qid<TAB>expression, found {tabs}")
+        raise CollectionError(f"{source}: expected qid<TAB>expression, found {len(columns) - 1 or 'no'} tabs")
     qid = checked_id(columns[0], "query id", source, CollectionError)
     text = _text(columns[1], "expression", source)
     return Topic(qid, text, Atom(text) if plain else parse(text), source=source, plain=plain)
 
 
 def _from_record(record: Mapping[str, Any], line: int, source: str, plain: bool) -> Topic:
-    qid = query_id(record, line, source, CollectionError)
     metadata = _metadata(record)
     group = metadata.pop("template", None)
+    qid = query_id(record, line, source, CollectionError)
+    topic = partial(Topic, qid, group=group, source=source, metadata=metadata)
     if plain:
         text = _plain_text(record, source)
-        return Topic(qid, text, Atom(text), group=group, source=source, metadata=metadata, plain=True)
-    composed = _composed(record, source)
-    if composed is not None:
-        text = _display_text(record)
-        return Topic(qid, text, composed=composed, group=group, source=source, metadata=metadata)
+        return topic(text, Atom(text), plain=True)
+    if (composed := _composed(record, source)) is not None:
+        return topic(_display_text(record), composed=composed)
     expression, text, is_plain = _expression(record, source)
-    return Topic(qid, text, expression, group=group, source=source, metadata=metadata, plain=is_plain)
+    return topic(text, expression, plain=is_plain)
 
 
 def _expression(record: Mapping[str, Any], source: str) -> tuple[Expression, str, bool]:

@@ -104,11 +104,11 @@ def test_a_document_given_twice(films, tmp_path):
 def test_vectors_are_no_texts(films, tmp_path):
     write(films / "documents.jsonl", [{"docid": "Emu", "vector": {"a": 1}}])
     assert (
-        refused(films, tmp_path / "out") == f"{films}/documents.jsonl:1: only a `vector`; what is converted are texts"
+        refused(films, tmp_path / "out") == f"{films}/documents.jsonl:1: only a `vector`; only texts can be converted"
     )
     write(films / "documents.jsonl", DOCUMENTS)
     write(films / "dev.jsonl", [{"qid": "q1", "vector": {"a": 1}, "docs": ["Emu"]}])
-    message = f"{films}/dev.jsonl:1: query 'q1' is composed already; what is converted are texts"
+    message = f"{films}/dev.jsonl:1: query 'q1' is composed already; only texts can be converted"
     assert refused(films, tmp_path / "out") == message
 
 
