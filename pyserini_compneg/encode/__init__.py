@@ -1,8 +1,8 @@
-"""Encoders: texts in, sparse vectors out. Those of models, in :mod:`.neural`, are loaded when one is asked for."""
+"""Encoders: texts in, sparse vectors out. :mod:`.neural`, the encoders of models, is imported only when one is used."""
 
 from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
-from pyserini_compneg.encode.protocol import DocumentEncoder
+from pyserini_compneg.encode.encoder import DocumentEncoder
 from pyserini_compneg.encode.registry import BM25, query_encoder
 
 __all__ = [

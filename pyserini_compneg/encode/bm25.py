@@ -1,9 +1,9 @@
-"""BM25 as a learned sparse retriever would have it: document impacts and query weights whose product is BM25's score.
+"""BM25 as sparse vectors: impacts of documents and weights of queries whose dot product is BM25's score.
 
 score = Σ idf(t) · tf / (tf + k1 · (1 − b + b · length / average length)). The fraction, in (0, 1), is the document's
 weight for t; idf is the query's. With Anserini's English analysis and parameters (k1 0.9, b 0.4) an impact index of
-these weights ranks as Anserini's own BM25 does, but for the rounding of impacts and query weights, and for Lucene's
-rounding of document lengths.
+these weights ranks as Anserini's own BM25 does. The differences are the rounding of impacts and of query weights, and
+Lucene's rounding of document lengths.
 
 Source: Robertson and Zaragoza 2009, with Lucene's idf, which is never negative.
 """
@@ -20,8 +20,6 @@ from pyserini_compneg.models.options import checked_ablation
 K1 = 0.9
 B = 0.4
 IMPACT_SCALE = 256.0
-
-_BATCH = 512
 
 
 class Bm25DocumentEncoder:
@@ -48,9 +46,7 @@ class Bm25DocumentEncoder:
 
     def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
         """The vectors of batches of texts, in their order."""
-        for texts in batches:
-            parts = (self.encode_batch(texts[start : start + _BATCH]) for start in range(0, len(texts), _BATCH))
-            yield [vector for part in parts for vector in part]
+        return map(self.encode_batch, batches)
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """The weights, in (0, 1), of the terms of each text; an empty vector for a text without terms."""
@@ -66,11 +62,11 @@ class Bm25DocumentEncoder:
 
 
 class Bm25QueryEncoder:
-    """The query side: idf, times the term's frequency in the query; terms that no document has are left out.
+    """The query side: idf times the term's frequency in the query. Terms that no document has are left out.
 
     Args:
         reader: The index; its document frequencies are the statistics.
-        ablation: One of ``ABLATIONS``. BM25 expands no query, so there is nothing to take away but the weights.
+        ablation: One of ``ABLATIONS``. BM25 expands no query, so an ablation can only remove the weights.
 
     Raises:
         EncodingError: An unknown ablation.

@@ -1,4 +1,4 @@
-"""Queries that were encoded elsewhere, looked up by their text: any model can be used without being loaded here."""
+"""Vectors of queries that were encoded elsewhere, looked up by their text. The model is not needed here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LINE = '{"text": an atom, "vector": {term: weight}}'
 
 
 class CachedQueryEncoder:
-    """Looks atoms up in JSON Lines of ``{"text", "vector"}``; ``contents`` or ``query`` will do for ``text``.
+    """Looks atoms up in JSON Lines of ``{"text", "vector"}``. ``contents`` or ``query`` may stand for ``text``.
 
     Args:
         path: The file, plain or gzip.

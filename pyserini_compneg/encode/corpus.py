@@ -1,4 +1,4 @@
-"""From a collection to files of its vectors, which ``index`` takes: in shards, on several machines, in several goes."""
+"""Encodes a collection to files of vectors, which ``index`` takes. Several machines can each encode a shard."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from pyserini_compneg.datasets.collection import (
     text_documents,
 )
 from pyserini_compneg.datasets.vectors_about import VECTORS_FILE, read_about
-from pyserini_compneg.encode.protocol import DocumentEncoder
-from pyserini_compneg.encode.shard_file import ShardFile, check_place
+from pyserini_compneg.encode.encoder import DocumentEncoder
+from pyserini_compneg.encode.shard_file import ShardFile, check_output
 from pyserini_compneg.errors import CollectionError, OutputError
 from pyserini_compneg.files import atomic_writer, keep_inputs
 from pyserini_compneg.models import ModelOptions
@@ -56,10 +56,10 @@ def encode_collection(
     overwrite: bool = False,
     resume: bool = False,
 ) -> Path:
-    """Encodes the texts of a collection; the file of their vectors appears complete, or not at all.
+    """Encodes the texts of a collection. The file of their vectors appears complete, or not at all.
 
-    Its lines are JSON, ``{"id", "contents", "vector", "encoder"}``, in the order of the collection. What is encoded is
-    kept every few hundred documents, and a killed run can be gone on with.
+    Its lines are JSON, ``{"id", "contents", "vector", "encoder"}``, in the order of the collection. Vectors are saved
+    every few hundred documents, so that a killed run can be resumed.
 
     Args:
         collection: A JSON Lines file, plain or gzip, or a folder of them.
@@ -68,8 +68,8 @@ def encode_collection(
         model_options: How it is run; None for the defaults.
         shard: Which part of the collection is encoded.
         fields: The fields that make a document's text; by default ``contents``, or ``title`` and ``text``.
-        overwrite: Replace a file that is there already, and throw away unfinished work.
-        resume: Go on with unfinished work, if there is any.
+        overwrite: Replace an existing file, and discard unfinished work.
+        resume: Continue unfinished work, if there is any.
 
     Returns:
         The file.
@@ -78,12 +78,12 @@ def encode_collection(
         CollectionError: A bad document, or none at all.
         EncodingError: A model that cannot be used.
         DownloadError: A model that cannot be had from the hub.
-        OutputError: The file exists, unfinished work was not mentioned or is of something else, or the folder cannot be
-            written.
+        OutputError: The file exists; there is unfinished work, and neither ``overwrite`` nor ``resume`` is given, or it
+            has other settings; or the folder cannot be written.
     """
     from pyserini_compneg.encode.neural import ModelDocumentEncoder, load_checkpoint
 
-    check_place(Path(output) / shard.file_name, overwrite)  # what needs no model is said before one is loaded
+    check_output(Path(output) / shard.file_name, overwrite)  # these errors come before a model is loaded
     collection_files(collection)
     keep_inputs(output, *filter(os.path.isdir, [encoder]))
     model = ModelDocumentEncoder(load_checkpoint(encoder, model_options), model_options)
@@ -105,31 +105,32 @@ def write_vectors(
 ) -> Path:
     """As :func:`encode_collection`, with a model that is loaded already, and its name."""
     files = collection_files(collection)
-    place = Path(output) / shard.file_name
+    path = Path(output) / shard.file_name
     keep_inputs(output, collection)
-    keep_inputs(place, *files)
-    check_place(place, overwrite)
+    keep_inputs(path, *files)
+    check_output(path, overwrite)
     about = {"encoder": name, "settings": dict(model.settings), "signed": model.signed}
     about |= {"impact_scale": model.impact_scale}
-    _check_company(place, about, overwrite)
+    _check_other_shards(path, about, overwrite)
     plan = {"model": dict(model.settings), "encoder": name, "fields": fields, "sources": fingerprint(files)}
+    # A bad document is reported now, not after hours of encoding the documents before it.
     total = sum(len(_documents(block, shard, fields)) for block in iter_collection_blocks(files))
     if not total:
         where = f" in shard {shard.number} of {shard.count}" if shard.count > 1 else ""
         raise CollectionError(f"{collection}: no documents{where}")
-    with ShardFile(place, json.loads(json.dumps(plan)), overwrite, resume) as target:
+    with ShardFile(path, json.loads(json.dumps(plan)), overwrite, resume) as target:
         _fill(target, files, model, name, shard, fields, total)
-        with atomic_writer(place.with_name(VECTORS_FILE), "make room, or give another --output") as handle:
+        with atomic_writer(path.with_name(VECTORS_FILE), "make room, or give another --output") as handle:
             handle.write(json.dumps(about, indent=2) + "\n")
-    return place
+    return path
 
 
-def _check_company(place: Path, about: Mapping[str, Any], overwrite: bool) -> None:
-    """Makes sure that the vectors of a folder are of one model, run in one way."""
-    others = [file for file in place.parent.glob("vectors-*.jsonl.gz") if file != place]
-    if (others or not overwrite) and (there := read_about(place.with_name(VECTORS_FILE))) and there != about:
+def _check_other_shards(path: Path, about: Mapping[str, Any], overwrite: bool) -> None:
+    """Makes sure that all vectors of a folder are of one model with the same settings."""
+    others = [file for file in path.parent.glob("vectors-*.jsonl.gz") if file != path]
+    if (others or not overwrite) and (there := read_about(path.with_name(VECTORS_FILE))) and there != about:
         raise OutputError(
-            f"{place.parent}: holds vectors of {there['encoder']!r} made in another way; give another --output"
+            f"{path.parent}: holds vectors of {there['encoder']!r} made in another way; give another --output"
         )
 
 
@@ -142,7 +143,7 @@ def _fill(
     fields: Sequence[str] | None,
     total: int,
 ) -> None:
-    """Encodes what is not yet in the file."""
+    """Encodes the documents that are not yet in the file."""
     most_lines = model.most_lines * shard.count if model.most_lines else None
     with progress(None, total, " docs", "encoding") as bar:
         bar.update(target.documents)
@@ -169,24 +170,17 @@ def _encoded(
 
 
 def _documents(block: Block, shard: Shard, fields: Sequence[str] | None) -> list[SourceDocument]:
-    """The documents of a block that the shard has; a bad one is known before hours were spent on those before it."""
-    found, problems = text_documents(_of_shard(block, shard), fields)
+    """The documents of a block that belong to the shard."""
+    if shard.count > 1:
+        lines = block.lines.split(b"\n")
+        for number in range(len(lines)):
+            if (block.first_line + number - 1) % shard.count != shard.number:
+                lines[number] = b""
+        block = block._replace(lines=b"\n".join(lines))
+    found, problems = text_documents(block, fields)
     if problems:
         raise CollectionError(problems[0])
     return list(found.values())
-
-
-def _of_shard(block: Block, shard: Shard) -> Block:
-    """The block with the lines of other shards left blank."""
-    if shard.count == 1:
-        return block
-    lines = block.lines.split(b"\n")
-    kept = (line if _is_in(block.first_line + n, shard) else b"" for n, line in enumerate(lines))
-    return block._replace(lines=b"\n".join(kept))
-
-
-def _is_in(line: int, shard: Shard) -> bool:
-    return (line - 1) % shard.count == shard.number
 
 
 def _line(document: SourceDocument, vector: Mapping[str, float], name: str) -> str:

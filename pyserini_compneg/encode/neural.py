@@ -15,21 +15,12 @@ from pyserini_compneg.encode.sides import SideEncoder, load_side
 from pyserini_compneg.encode.vector_cache import VectorCache
 from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.export import model_hash
-from pyserini_compneg.models import (
-    Checkpoint,
-    ModelOptions,
-    NeuralSide,
-    StaticSide,
-    model_folder,
-    read_checkpoint,
-)
+from pyserini_compneg.models import Checkpoint, ModelOptions, NeuralSide, StaticSide, model_folder, read_checkpoint
 from pyserini_compneg.models.cache import cache_home
 from pyserini_compneg.models.options import checked_ablation
 
 IMPACT_SCALE = 256 / 5
 """Pyserini's and Anserini's scale for SPLADE: impact = round(weight / 5 * 256)."""
-
-DEFAULTS = ModelOptions()
 
 _SHOWN = 60
 _logger = logging.getLogger(__name__)
@@ -41,7 +32,7 @@ def load_checkpoint(name: str, options: ModelOptions | None = None) -> Checkpoin
 
 
 def checkpoint_hash(checkpoint: Checkpoint) -> str:
-    """What tells a model's vectors from those of another: the hash of the side that makes documents' vectors."""
+    """The hash of the side that encodes documents. It tells the vectors of one model from those of another."""
     side = checkpoint.document
     if isinstance(side, StaticSide):
         raise EncodingError(f"{checkpoint.name}: has no network for documents, so nothing to index with")
@@ -49,7 +40,7 @@ def checkpoint_hash(checkpoint: Checkpoint) -> str:
 
 
 class ModelQueryEncoder:
-    """Encodes queries; every text once, be it in another process.
+    """Encodes queries. Each text is encoded once; its vector is kept in a cache that processes share.
 
     Args:
         checkpoint: The model.
@@ -64,12 +55,9 @@ class ModelQueryEncoder:
     """
 
     def __init__(
-        self,
-        checkpoint: Checkpoint,
-        options: ModelOptions | None = None,
-        ablation: str | None = None,
+        self, checkpoint: Checkpoint, options: ModelOptions | None = None, ablation: str | None = None
     ) -> None:
-        options, ablation = options or DEFAULTS, checked_ablation(ablation)
+        options, ablation = options or ModelOptions(), checked_ablation(ablation)
         self.name = checkpoint.name
         self._side = checkpoint.query
         if ablation == "doc-only":
@@ -105,7 +93,7 @@ class ModelQueryEncoder:
         return vectors
 
     def _full(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """The model's vectors, those that are not cached in one go."""
+        """The model's vectors. Those that are not cached are encoded in one call."""
         known = self._cache.get(texts) if self._cache else {}
         unknown = [text for text in texts if text not in known]
         if unknown:
@@ -142,7 +130,7 @@ class ModelQueryEncoder:
 
 
 class ModelDocumentEncoder:
-    """Encodes documents; one without a character but white space gets an empty vector.
+    """Encodes documents. One of white space alone gets an empty vector.
 
     Args:
         checkpoint: The model.
@@ -150,8 +138,8 @@ class ModelDocumentEncoder:
 
     Attributes:
         impact_scale: That of Pyserini.
-        most_lines: Documents that are best encoded together: enough to be sorted by length, few enough to be kept soon.
-        settings: What an index keeps of it, so that only queries of the same model are asked.
+        most_lines: Documents that are best encoded together. They are sorted by length, and saved together.
+        settings: Settings for the index's manifest, by which queries of another model are refused.
         signed: Whether weights may be negative.
 
     Raises:
@@ -162,7 +150,7 @@ class ModelDocumentEncoder:
     most_lines: int | None = 512
 
     def __init__(self, checkpoint: Checkpoint, options: ModelOptions | None = None) -> None:
-        options = options or DEFAULTS
+        options = options or ModelOptions()
         side = checkpoint.document
         self.settings: Mapping[str, float | int | str] = {
             "model": checkpoint_hash(checkpoint),
@@ -200,21 +188,21 @@ class ModelDocumentEncoder:
             _logger.warning("%d documents have more than %s tokens, and what follows is not read", cut, length)
 
     def _tokenize(self, texts: Sequence[str]) -> _Tokenised:
-        places = [place for place, text in enumerate(texts) if text and not text.isspace()]
-        tokens = self._encoder.tokenize([texts[place] for place in places])
-        return _Tokenised(places, tokens.ids, len(texts), sum(tokens.cut))
+        numbers = [number for number, text in enumerate(texts) if text and not text.isspace()]
+        tokens = self._encoder.tokenize([texts[number] for number in numbers])
+        return _Tokenised(numbers, tokens.ids, len(texts), sum(tokens.cut))
 
     def _encode(self, batch: _Tokenised) -> list[dict[str, float]]:
         vectors: list[dict[str, float]] = [{} for _ in range(batch.texts)]
-        for place, vector in zip(batch.places, self._encoder.encode_tokens(batch.ids), strict=True):
-            vectors[place] = self._options.pruned(vector)
+        for number, vector in zip(batch.numbers, self._encoder.encode_tokens(batch.ids), strict=True):
+            vectors[number] = self._options.pruned(vector)
         return vectors
 
 
 class _Tokenised(NamedTuple):
-    """A batch of texts on its way: the places of those that are not blank, their tokens, how many are cut."""
+    """A tokenised batch: its size, the numbers of the texts that are not blank, their tokens, and how many are cut."""
 
-    places: list[int]
+    numbers: list[int]
     ids: list[list[int]]
     texts: int
     cut: int

@@ -1,4 +1,4 @@
-"""From ``--encoder`` and an index's manifest to the encoder of its queries, or an error that prevents a bad run."""
+"""Chooses the query encoder from ``--encoder`` and an index's manifest, and refuses an encoder of another index."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def query_encoder(
     Args:
         name: ``bm25``; a JSON Lines file of encoded atoms; a model, as a folder or as a name of the Hugging Face hub;
             or None, for the one that the manifest names.
-        reader: The index; None where there is none, and so nothing to check the encoder against.
+        reader: The index; None where there is none. The encoder is not checked then.
         model_options: How a model is run; None for the defaults.
-        ablation: What is left out of query vectors, one of ``ABLATIONS``; None for nothing.
+        ablation: The part of query vectors that is left out, one of ``ABLATIONS``; None for nothing.
 
     Raises:
         IndexFormatError: The encoder is not that of the index or needs one, or none is named anywhere.

@@ -1,4 +1,4 @@
-"""A file of vectors that grows while a collection is encoded, and that a killed run leaves to be gone on with."""
+"""A file of vectors that grows while a collection is encoded. After a killed run it can be continued."""
 
 from __future__ import annotations
 
@@ -18,58 +18,49 @@ from pyserini_compneg.errors import OutputError
 from pyserini_compneg.files import atomic_writer
 
 _LEVEL = 6
+_REMEDY = "make room, or give another --output"
 _logger = logging.getLogger(__name__)
 
 
 class ShardFile:
-    """A gzip file that grows block by block, each a member of its own, so that it can be cut back to any of them.
+    """A gzip file that grows block by block. Use it as a context manager.
 
-    Beside it lies a file of how far it has come. Both are hidden, and the first takes its name when the context is left
-    without an exception. Use it as a context manager.
+    Each block is a gzip member of its own, so that the file can be cut back to the end of any block. A second file, the
+    state, says how many blocks are complete. Both files are hidden. When the context is left without an exception, the
+    first takes its final name and the state is removed.
 
     Args:
-        place: The file.
-        plan: What is written, of what; to go on, it must be what it was. JSON.
-        overwrite: Replace a file that is there already, and throw away unfinished work.
-        resume: Go on with unfinished work, if there is any.
-        remedy: What messages advise where the file cannot be written.
-        way_on: What they advise after an exception, so that unfinished work is gone on with.
+        path: The file.
+        plan: The source and the settings of the vectors, in JSON. Unfinished work is continued only with an equal plan.
+        overwrite: Replace an existing file, and discard unfinished work.
+        resume: Continue unfinished work, if there is any.
 
     Attributes:
-        position: Where to go on, as :meth:`add` was told.
-        documents: How many lines there are.
+        position: The position in the collection where encoding continues, as it was given to :meth:`add`.
+        documents: The number of lines.
 
     Raises:
-        OutputError: On entry, that the file exists, another process writes it, or unfinished work was not mentioned or
-            is of another plan; anywhere, that it cannot be written.
+        OutputError: On entry: the file exists, another process writes it, or there is unfinished work that may not be
+            continued. Anywhere: the file cannot be written.
     """
 
-    def __init__(
-        self,
-        place: Path,
-        plan: Mapping[str, Any],
-        overwrite: bool,
-        resume: bool,
-        remedy: str = "make room, or give another --output",
-        way_on: str = "give --resume",
-    ) -> None:
-        self._place = place
+    def __init__(self, path: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool) -> None:
+        self._path = path
         self._plan = plan
         self._overwrite, self._resume = overwrite, resume
-        self._remedy, self._way_on = remedy, way_on
-        self._partial = place.with_name(f".{place.name}.partial")
-        self._state = place.with_name(f".{place.name}.state")
-        self._lock = FileLock(place.with_name(f".{place.name}.lock"), timeout=0)
+        self._partial = path.with_name(f".{path.name}.partial")
+        self._state = path.with_name(f".{path.name}.state")
+        self._lock = FileLock(path.with_name(f".{path.name}.lock"), timeout=0)
         self.position = (0, 1)
         self.documents = 0
 
     def __enter__(self) -> Self:
-        """Makes the file, or takes up unfinished work."""
+        """Makes the file, or opens unfinished work."""
         try:
-            self._place.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(parents=True, exist_ok=True)
             self._lock.acquire()
         except Timeout:
-            raise OutputError(f"{self._place}: another process is writing it; wait for it") from None
+            raise OutputError(f"{self._path}: another process is writing it; wait for it") from None
         except OSError as cause:
             raise self._unwritable(cause) from None
         try:
@@ -80,15 +71,15 @@ class ShardFile:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        """Gives the file its name; on an exception, keeps what is there to be gone on with."""
+        """Gives the file its name; after an exception, keeps the unfinished work."""
         try:
-            with suppress(OSError):  # all that counts is on disk; what did not fit there is in the buffer still
+            with suppress(OSError):  # the blocks that count are on disk; the buffer may hold one that did not fit
                 self._data.close()
             if error is None:
-                os.replace(self._partial, self._place)
+                os.replace(self._partial, self._path)
                 self._state.unlink(missing_ok=True)
             elif self.documents and self._state.exists():
-                _logger.warning("%s: what was encoded is kept; %s to go on with it", self._place, self._way_on)
+                _logger.warning("%s: what was encoded is kept; give --resume to go on with it", self._path)
             else:
                 self._partial.unlink(missing_ok=True)
                 self._state.unlink(missing_ok=True)
@@ -98,7 +89,7 @@ class ShardFile:
             self._unlock()
 
     def add(self, position: tuple[int, int], lines: Sequence[str]) -> None:
-        """Writes the lines of a block, to disk, and where to go on after it."""
+        """Writes the lines of a block to disk, and then the position after it."""
         packed = io.BytesIO()
         with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=_LEVEL, mtime=0) as member:
             member.write("".join(f"{line}\n" for line in lines).encode(errors="replace"))
@@ -109,17 +100,17 @@ class ShardFile:
         self.documents += len(lines)
         self.position = position
         state = {"plan": self._plan, "bytes": self._data.tell(), "position": position, "documents": self.documents}
-        with atomic_writer(self._state, self._remedy) as handle:
+        with atomic_writer(self._state, _REMEDY) as handle:
             json.dump(state, handle)
 
     def _open(self) -> None:
-        check_place(self._place, self._overwrite)
-        for halves in self._place.parent.glob(f".{self._state.name}.*.tmp"):  # of states, which a kill left
-            halves.unlink(missing_ok=True)
+        check_output(self._path, self._overwrite)
+        for half_written in self._path.parent.glob(f".{self._state.name}.*.tmp"):  # states, left by a kill
+            half_written.unlink(missing_ok=True)
         state = self._unfinished()
         if state is not None and not self._resume and not self._overwrite:
             raise OutputError(
-                f"{self._place}: unfinished work on it is there; give --resume to go on with it, or --overwrite to "
+                f"{self._path}: unfinished work on it is there; give --resume to go on with it, or --overwrite to "
                 "throw it away"
             )
         if state is None or not self._resume:
@@ -128,7 +119,7 @@ class ShardFile:
             return
         if changed := [name for name in self._plan if state["plan"].get(name) != self._plan[name]]:
             raise OutputError(
-                f"{self._place}: cannot go on, because {', '.join(changed)} changed since; give --overwrite without "
+                f"{self._path}: cannot go on, because {', '.join(changed)} changed since; give --overwrite without "
                 "--resume to start anew"
             )
         self._data = self._partial.open("r+b")
@@ -153,21 +144,21 @@ class ShardFile:
 
     def _unwritable(self, cause: OSError) -> OutputError:
         reason = (cause.strerror or str(cause)).lower()
-        return OutputError(f"{self._place}: cannot be written: {reason}; {self._remedy}")
+        return OutputError(f"{self._path}: cannot be written: {reason}; {_REMEDY}")
 
     def _unlock(self) -> None:
-        with suppress(OSError):  # gone while the lock is held, so that nobody is waiting for another file of the name
+        with suppress(OSError):  # removed while it is held, so that no process waits for a file of the same name
             os.unlink(self._lock.lock_file)
         self._lock.release()
 
 
-def check_place(place: Path, overwrite: bool) -> None:
-    """Makes sure that a file may be written; what needs no model is said before one is loaded.
+def check_output(path: Path, overwrite: bool) -> None:
+    """Makes sure that a file may be written. Callers check it before they load a model.
 
     Raises:
         OutputError: It is there already.
     """
-    if place.is_dir():
-        raise OutputError(f"{place}: a folder; move it, or give another --output")
-    if place.exists() and not overwrite:
-        raise OutputError(f"{place}: exists already; give --overwrite to replace it, or another --output")
+    if path.is_dir():
+        raise OutputError(f"{path}: a folder; move it, or give another --output")
+    if path.exists() and not overwrite:
+        raise OutputError(f"{path}: exists already; give --overwrite to replace it, or another --output")

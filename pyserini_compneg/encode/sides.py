@@ -26,7 +26,7 @@ class SideEncoder(ABC):
         """The vectors of tokenised texts."""
 
     def tokenize(self, texts: Sequence[str]) -> TokenIds:
-        """The tokens of texts, for :meth:`encode_tokens`; in a thread of its own it takes no time."""
+        """The tokens of texts, for :meth:`encode_tokens`. It may run in another thread while the model runs."""
         return self._tokenizer(texts)
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
@@ -62,7 +62,7 @@ class NeuralEncoder(SideEncoder):
 
     def __init__(self, side: NeuralSide, options: ModelOptions) -> None:
         length = _length(side, options)
-        # In int8 the activations of a batch share their scale: alone, a text's vector does not depend on others.
+        # In int8 the activations of a batch share a scale. One by one, a text's vector does not depend on other texts.
         self._batch_size = 1 if options.precision == "int8" else options.batch_size
         if options.backend == "onnx":
             folder = export_model(side, options.precision)
@@ -96,13 +96,13 @@ class NeuralEncoder(SideEncoder):
 
 
 class StaticEncoder(SideEncoder):
-    """Looks up the weight of each of a text's own tokens, however often it occurs.
+    """Looks up the weight of each token of a text. How often the token occurs does not count.
 
-    Without a file that is 1, and nothing for special tokens.
+    Without a file of weights, each token weighs 1, and special tokens weigh nothing.
 
     Args:
         side: The checkpoint's part.
-        options: Of which the length counts.
+        options: Only the length is used.
 
     Attributes:
         weights: The weights of terms.
@@ -156,7 +156,7 @@ def _tensor_weights(file: Path, terms: Sequence[str]) -> dict[str, float]:
 
 
 def _checked(weights: dict[str, float], file: Path) -> dict[str, float]:
-    """Weights of tokens are 0 or more: those below would ask for what a query names to be absent."""
+    """Checks that weights are 0 or more: a negative one would lower documents that have a word of the query."""
     for term, weight in weights.items():
         if not 0 <= weight < float("inf"):
             raise EncodingError(f"{file}: the weight of {term!r} must be a finite number, 0 or more, got {weight}")

@@ -19,10 +19,10 @@ _logger = logging.getLogger(__name__)
 class VectorCache:
     """Vectors by text, in a file that several processes may use at once.
 
-    It is a convenience: where it cannot be read or written, that is said once, and everything is encoded.
+    Where the file cannot be read or written, a warning says so once, and all texts are encoded.
 
     Args:
-        path: The file; all its vectors are of one model and one way to run it.
+        path: The file. All its vectors are of one model with the same settings.
     """
 
     def __init__(self, path: Path) -> None:
@@ -30,11 +30,11 @@ class VectorCache:
         self._usable = True
 
     def get(self, texts: Sequence[str]) -> dict[str, dict[str, float]]:
-        """The vectors of those texts that are known."""
+        """The vectors of the texts that are in the file."""
         found: dict[str, dict[str, float]] = {}
         try:
-            if not self._usable or not self._path.exists() or not self._path.stat().st_size:  # another process begins
-                return {}
+            if not self._usable or not self._path.exists() or not self._path.stat().st_size:
+                return {}  # the file is empty while another process creates it
             with closing(self._connect()) as database:
                 for start in range(0, len(texts), _PARAMETERS):
                     part = texts[start : start + _PARAMETERS]
@@ -47,7 +47,7 @@ class VectorCache:
         return found
 
     def put(self, vectors: Mapping[str, Mapping[str, float]]) -> None:
-        """Keeps vectors."""
+        """Stores vectors."""
         if not self._usable or not vectors:
             return
         rows = [(text, json.dumps(vector, ensure_ascii=False)) for text, vector in vectors.items()]

@@ -23,22 +23,22 @@ from pyserini_compneg.models.tokenizer import TOKENIZER_FILE, TextTokenizer
 REPORT_FILE = "export.json"
 
 _FORMAT = 4
-"""Of what is made of a model: its graph, and its vectors by the code of ``models`` and ``encode``. Counted up when a
-change there makes other vectors of the same files, so that nothing kept of the former is used."""
+"""The version of exports and of vectors. It is increased when a change of ``models``, ``export`` or ``encode`` makes
+other vectors of the same files, so that older results in the cache are not used."""
 
 _logger = logging.getLogger(__name__)
 
 
 def model_hash(side: NeuralSide) -> str:
-    """The hash by which a model is known: of its files and what is made of its output, whatever its name and place."""
+    """A hash of a model's files and of what is made of its output. Its name and its folder do not count."""
     settings = asdict(side.head) | {"prompt": side.prompt, "own_terms": side.own_terms is not None, "format": _FORMAT}
     settings["lowercase"] = side.lowercase
     return content_hash(side.files, settings)
 
 
 def exported_folder(side: NeuralSide, precision: str = "fp32") -> Path:
-    """Where the export of a model is, or would be."""
-    graph = replace(side, prompt="", lowercase=False, own_terms=None)  # none of which is part of the network
+    """The folder of a model's export, whether it exists or not."""
+    graph = replace(side, prompt="", lowercase=False, own_terms=None)  # none of these is part of the network
     return cache_home() / "models" / f"{model_hash(graph)}-{precision}"
 
 
@@ -77,7 +77,7 @@ def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False)
 
 
 def read_report(folder: Path) -> dict[str, Any]:
-    """What an export's report says: ``width``, the columns of its vectors, and how it compares with torch.
+    """The report of an export: ``width``, the columns of its vectors, and its differences from torch.
 
     Raises:
         EncodingError: There is none.
@@ -101,7 +101,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _make(side: NeuralSide, precision: str, folder: Path) -> None:
-    """Exports beside the final place, and takes it when the comparison is passed."""
+    """Exports into a temporary folder, which gets its final name when the comparison is passed."""
     from pyserini_compneg.export.graph import write_graph
     from pyserini_compneg.models.torch_model import TorchModel
 
@@ -109,8 +109,8 @@ def _make(side: NeuralSide, precision: str, folder: Path) -> None:
     tokenizer = TextTokenizer(side.folder, side.max_length, as_transformers=True)
     original = TorchModel(side)
     tokenizer.fit(original.module.width, str(side.folder))
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as place:
-        made = Path(place) / folder.name
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
+        made = Path(temporary) / folder.name
         made.mkdir()
         write_graph(original.module, precision, made / MODEL_FILE)
         tokenizer.save(made / TOKENIZER_FILE)

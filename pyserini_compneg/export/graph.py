@@ -1,4 +1,4 @@
-"""From torch to ONNX: the network, its head and the choice of what is not 0 as one graph, and its lower precisions."""
+"""Writes a network, its head and the selection of weights that are not 0 as one ONNX graph, in any precision."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _OPSET = 20
 def write_graph(module: SparseEncoderModule, precision: str, path: Path) -> None:
     """Writes a model as one ONNX file.
 
-    Its outputs are the columns, weights and rows of what is not 0 in the vectors, so that neither the logits nor the
-    whole vectors leave the graph. The names are those that Anserini reads of a SPLADE model for queries.
+    Its outputs are the columns, weights and rows of the entries that are not 0. So neither logits nor whole vectors
+    leave the graph. The names of the outputs are those that Anserini reads of a SPLADE model for queries.
 
     Args:
         module: The model.
@@ -41,12 +41,12 @@ def write_graph(module: SparseEncoderModule, precision: str, path: Path) -> None
         import onnxscript  # noqa: F401  # torch's exporter needs it, and says so at length
     except ImportError as cause:
         raise EncodingError(f"export needs the package {cause.name}; pip install 'pyserini_compneg[export]'") from None
-    with quietly(), tempfile.TemporaryDirectory(dir=path.parent) as place:
-        dense = Path(place, "dense.onnx")
+    with _quietly(), tempfile.TemporaryDirectory(dir=path.parent) as temporary:
+        dense = Path(temporary, "dense.onnx")
         try:
             _export(module, dense)
-            whole = precision == "int8"
-            model = quantised(dense, Path(place, "int8.onnx"), INPUTS[0]) if whole else onnx.load(dense)
+            int8 = Path(temporary, "int8.onnx")
+            model = quantised(dense, int8, INPUTS[0]) if precision == "int8" else onnx.load(dense)
             if precision == "fp16":
                 model = _halved(model)
             _select(model.graph)
@@ -111,8 +111,8 @@ def _select(graph: Any) -> None:
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
-    """Keeps back what the exporter and the quantiser tell of themselves."""
+def _quietly() -> Iterator[None]:
+    """Silences the exporter and the quantiser."""
     before = logging.root.manager.disable
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,7 +1,7 @@
-"""Eight bits for an exported model: its matrix products, and the table of its input embeddings.
+"""Eight bits for the matrix products of an exported model, and for the table of its input embeddings.
 
-onnxruntime rounds the matrix products. It would keep the embeddings, half of a small model, in 32 bits, and those of a
-tied decoder, which are the same numbers, once more in 8. Here one table is kept, which both take.
+onnxruntime rounds the matrix products. Alone, it would keep the embeddings, half of a small model, in 32 bits. It would
+also store those of a tied decoder, which are the same numbers, once more in 8 bits. Here both share one table.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _LARGEST = 127
 def quantised(dense: Path, path: Path, token_ids: str) -> Any:
     """A model in int8.
 
-    Matrix products are of whole numbers, with a scale for each column of the weights and, found on the way, one for the
-    activations (dynamic quantisation). Embeddings have a scale for each token; where the decoder is tied to them, its
-    weights are these.
+    Matrix products are of whole numbers. Each column of the weights has a scale, and the activations have one scale,
+    which is computed at run time (dynamic quantisation). Embeddings have a scale for each token. A decoder that is tied
+    to the embeddings takes them as its weights.
 
     Args:
         dense: An ONNX file in fp32.
-        path: A file to work with.
+        path: A temporary file.
         token_ids: The name of the input that picks embeddings.
     """
     import onnx
@@ -85,7 +85,7 @@ def _tied(graph: Any, table: NDArray[np.float32]) -> dict[str, int]:
 
 
 def _round_embeddings(graph: Any, name: str, values: NDArray[np.float32], tied: dict[str, int]) -> None:
-    """Puts the table in 8 bits in place of the one in 32, which may stay unused, and of the decoder's weights."""
+    """Puts one table in 8 bits in place of the embeddings, whose old table may stay unused, and of a tied decoder."""
     from onnx import helper, numpy_helper
 
     names = f"{name}_int8", f"{name}_scales"
@@ -104,7 +104,7 @@ def _round_embeddings(graph: Any, name: str, values: NDArray[np.float32], tied: 
     graph.initializer.extend([numpy_helper.from_array(table, names[0]), numpy_helper.from_array(scales, names[1])])
 
     nodes = []
-    for weights, first in tied.items():  # constants, which onnxruntime computes once, when it loads the model
+    for weights, first in tied.items():  # of constants: onnxruntime computes these nodes once, when it loads the model
         bounds = [f"{weights}_first", f"{weights}_end"]
         for bound, place in zip(bounds, (first, first + sizes[weights]), strict=True):
             graph.initializer.append(numpy_helper.from_array(np.array([place]), bound))

@@ -1,4 +1,4 @@
-"""Models of the Hugging Face hub: what a checkpoint is, how it is run, and where it is kept."""
+"""Models of the Hugging Face hub: reading checkpoints, running them, and the cache."""
 
 from pyserini_compneg.models.checkpoint import Checkpoint, read_checkpoint
 from pyserini_compneg.models.heads import ACTIVATIONS, POOLINGS, Head

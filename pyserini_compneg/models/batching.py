@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_TOKENS = {"cpu": 1024, "cuda": 16384}
-"""Tokens in a batch, padding included. They bound the memory, whatever the texts; on a processor they are so few that
-what a batch needs stays in its cache."""
+"""Tokens in a batch, padding included. They bound the memory, whatever the texts are. The limit of a processor is
+small, so that the data of a batch stay in its cache."""
 
 DECIMALS = 5
-"""Weights are rounded to these, well below what any impact scale keeps, so that files of vectors stay small."""
+"""Decimals of a weight. They are finer than any impact scale, and files of vectors stay small."""
 
 
 class Entries(NamedTuple):
@@ -36,7 +36,7 @@ class Entries(NamedTuple):
 
 
 class SparseModel(Protocol):
-    """What computes vectors, on one backend or another.
+    """A model on one of the backends.
 
     Attributes:
         device: ``cpu`` or ``cuda``.
@@ -54,37 +54,27 @@ def encode_tokens(
     """The vectors of texts, in their order; a text without tokens has no terms.
 
     Args:
-        model: What computes them.
+        model: The model.
         ids: The token ids of each text, at least one.
         terms: The term of each column.
         batch_size: Texts in a batch, fewer where they are long.
     """
     vectors: list[dict[str, float]] = [{}] * len(ids)
-    for batch, padded, mask in padded_batches(ids, batch_size, MOST_TOKENS[model.device]):
+    numbers = [number for number, text in enumerate(ids) if text]
+    for places in batches([len(ids[number]) for number in numbers], batch_size, MOST_TOKENS[model.device]):
+        batch = [numbers[place] for place in places]
+        padded = np.zeros((len(batch), len(ids[batch[0]])), np.int64)
+        mask = np.zeros_like(padded)
+        for row, number in enumerate(batch):
+            padded[row, : len(ids[number])] = ids[number]
+            mask[row, : len(ids[number])] = 1
         for number, vector in zip(batch, _vectors(model(padded, mask), len(batch), terms), strict=True):
             vectors[number] = vector
     return vectors
 
 
-def padded_batches(
-    ids: Sequence[Sequence[int]], batch_size: int, most_tokens: int
-) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.int64]]]:
-    """Batches of texts with tokens: their numbers, token ids and mask, as :class:`SparseModel` takes them."""
-    for batch in batches([len(text) for text in ids], batch_size, most_tokens):
-        length = len(ids[batch[0]])
-        batch = [number for number in batch if ids[number]]
-        if not batch:
-            continue
-        padded = np.zeros((len(batch), length), np.int64)
-        mask = np.zeros((len(batch), length), np.int64)
-        for row, number in enumerate(batch):
-            padded[row, : len(ids[number])] = ids[number]
-            mask[row, : len(ids[number])] = 1
-        yield batch, padded, mask
-
-
 def batches(lengths: Sequence[int], batch_size: int, most_tokens: int) -> Iterator[list[int]]:
-    """The numbers of texts, longest first, so that what needs most memory comes first.
+    """The numbers of texts, longest first, so that the batch that needs most memory comes first.
 
     >>> list(batches([3, 9, 4, 4], 2, 1024)), list(batches([3, 9, 4, 4], 2, 8))
     ([[1, 2], [3, 0]], [[1], [2, 3], [0]])
@@ -92,7 +82,7 @@ def batches(lengths: Sequence[int], batch_size: int, most_tokens: int) -> Iterat
     order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
     start = 0
     while start < len(order):
-        end = start + max(1, min(batch_size, most_tokens // max(1, lengths[order[start]])))
+        end = start + max(1, min(batch_size, most_tokens // lengths[order[start]]))
         yield order[start:end]
         start = end
 

@@ -1,4 +1,4 @@
-"""Where models are kept between runs, and the hash by which they are known."""
+"""The cache folder, and hashes of models' files."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def cache_home() -> Path:
 def content_hash(files: Iterable[Path], settings: Mapping[str, object]) -> str:
     """A hash of files' contents and of settings, 16 hexadecimal digits.
 
-    A file's own hash is remembered by its path, size and time of change: that of a large model takes seconds.
+    The hash of a file is remembered by its path, size and times, because hashing a large model takes seconds.
 
     Args:
         files: In a fixed order; their names count, their folders do not.
-        settings: What else makes a difference, in JSON.
+        settings: Other values that the hash depends on, in JSON.
     """
     memory = _Memory(cache_home() / "hashes.json")
     total = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
@@ -36,7 +36,7 @@ def content_hash(files: Iterable[Path], settings: Mapping[str, object]) -> str:
 
 
 class _Memory:
-    """The hashes of files seen before. It is a convenience: without it, or with a bad one, all is hashed again."""
+    """The remembered hashes of files. Where they are missing or damaged, files are hashed again."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -64,4 +64,4 @@ class _Memory:
             with atomic_writer(self._path) as handle:
                 json.dump(self._known, handle)
         except OSError:
-            pass  # a cache folder that cannot be written costs time, nothing else
+            pass  # a cache folder that cannot be written only costs time

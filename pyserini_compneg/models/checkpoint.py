@@ -1,4 +1,4 @@
-"""What a checkpoint says of itself: which of its parts encode documents and queries, and how.
+"""Reads from a checkpoint which of its parts encode documents and queries, and how.
 
 Three layouts of the Hugging Face hub are read, from their JSON files alone: a masked language model, one with
 OpenSearch's ``idf.json`` for its queries, and a folder of sentence-transformers' SparseEncoder.
@@ -36,12 +36,12 @@ class Checkpoint(NamedTuple):
 
 
 def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = None) -> Checkpoint:
-    """Reads what a checkpoint is.
+    """Reads the configuration of a checkpoint; no weights are loaded.
 
     Args:
         folder: A local folder in one of the hub's layouts.
         name: The model's name, for messages and manifests; by default the folder's.
-        head: Activation and pooling, instead of those that the checkpoint tells or, where it does not, SPLADE-max.
+        head: Activation and pooling, instead of those of the checkpoint. A checkpoint without any has SPLADE-max.
 
     Raises:
         EncodingError: No checkpoint, or one of another kind; the message says what is missing.
@@ -107,7 +107,7 @@ def _routes(folder: Path, chain: Sequence[tuple[str, str]], name: str) -> dict[s
 
 
 def _side(modules: Sequence[tuple[str, Path]], prompt: str, name: str) -> Side:
-    """What a chain of modules does, if it is one that gives weights of terms."""
+    """The side that a chain of modules makes, if it gives weights of terms."""
     kinds = [kind for kind, _ in modules]
     places = [place for _, place in modules]
     if kinds == ["SparseStaticEmbedding"]:
@@ -132,7 +132,7 @@ def _side(modules: Sequence[tuple[str, Path]], prompt: str, name: str) -> Side:
         own_terms = _static(places[2], "", name)
     own_logits = places[1] / OWN_LOGITS_FILE if config.get("own_logits") else None
     if own_logits and not own_logits.is_file():
-        raise EncodingError(f"{name}: {places[1].name} has no {OWN_LOGITS_FILE}, which its config.json tells of")
+        raise EncodingError(f"{name}: {places[1].name} has no {OWN_LOGITS_FILE}, which its config.json asks for")
     side = NeuralSide(places[0], head, *read_lengths(places[0], name), prompt, lowercase, own_terms, own_logits)
     _check_masked_lm(side, name)
     return side
@@ -141,7 +141,7 @@ def _side(modules: Sequence[tuple[str, Path]], prompt: str, name: str) -> Side:
 def _static(folder: Path, prompt: str, name: str) -> StaticSide:
     path = optional_json(folder / "config.json", name).get("path")
     named = [folder / str(path), folder.parent / Path(str(path)).name] if path else sorted(folder.glob("*.safetensors"))
-    root = os.path.normpath(folder.parent)  # not resolved: in the hub's cache, files are links to elsewhere
+    root = os.path.normpath(folder.parent)  # not resolved, because files in the hub's cache are links to another folder
     inside = (file for file in named if file.is_file() and Path(os.path.normpath(file)).is_relative_to(root))
     weights = next(inside, None)
     if weights is None:
@@ -162,6 +162,6 @@ def _check_masked_lm(side: NeuralSide, name: str) -> None:
             f"{name}: {said} has no masked-language-model head, so it weighs no terms; name a SPLADE-like model"
         )
     if "auto_map" in config:
-        raise EncodingError(f"{name}: needs code of its own to be run, which is not done; name another model")
+        raise EncodingError(f"{name}: needs code of its own, which this package never runs; name another model")
     if not side.weights:
         raise EncodingError(f"{name}: {side.folder} has no weights (model.safetensors or pytorch_model.bin)")

@@ -1,4 +1,4 @@
-"""The JSON files that checkpoints of the hub have in common: what is put before texts, and how much of them is read."""
+"""The JSON files that checkpoints of the hub have in common: prompts, and the number of tokens that are read."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from pyserini_compneg.errors import EncodingError
 
-LONGEST_INPUT = 512
-"""Tokens of a text, unless a checkpoint says less; what follows is cut off."""
+_LONGEST_INPUT = 512
+"""Tokens of a text, where a checkpoint has no smaller limit; the rest of the text is cut off."""
 
 _PADDED_POSITIONS = (
     "roberta",
@@ -21,31 +21,31 @@ _PADDED_POSITIONS = (
     "data2vec-text",
     "roberta-prelayernorm",
 )
-"""Models whose positions begin after that of padding, so that some of them are no token's."""
+"""Models whose positions begin after that of padding, so that the first positions hold no token."""
 
-NO_LIMIT = 1_000_000
-"""A number of tokens that no model reads; tokenizers without a limit say 10^30."""
+_NO_LIMIT = 1_000_000
+"""More tokens than any model reads. Tokenizers without a limit say 10^30."""
 
 
 def prompt_of(folder: Path, side: str, name: str) -> str:
-    """What sentence-transformers puts before the texts of a side, ``query`` or ``document``.
+    """The prompt that sentence-transformers puts before the texts of a side, ``query`` or ``document``.
 
-    A model's prompt of another name (``passage``), or by default, is none of these: there both sides have a prompt, an
-    empty one where the model has none.
+    Prompts of other names, such as ``passage``, and the default prompt are not used: sentence-transformers gives both
+    sides a prompt of their own, which is empty where the model has none.
     """
     config = optional_json(folder / "config_sentence_transformers.json", name)
     return str((config.get("prompts") or {}).get(side) or "")
 
 
-def read_lengths(folder: Path, name: str, most: int = LONGEST_INPUT) -> tuple[int, int]:
+def read_lengths(folder: Path, name: str) -> tuple[int, int]:
     """How many tokens are read of a text by default, and how many can be.
 
-    The default is what sentence-transformers was told, or the least that is said, and then at most ``most``.
+    The default is ``max_seq_length`` of sentence-transformers. Without it, the default is the smallest limit of the
+    network and the tokenizer, and at most 512.
 
     Args:
-        folder: Of a network and its tokenizer.
+        folder: The folder of a network and its tokenizer.
         name: The model's name, for messages.
-        most: Tokens.
 
     Raises:
         EncodingError: A configuration that cannot be read.
@@ -56,14 +56,14 @@ def read_lengths(folder: Path, name: str, most: int = LONGEST_INPUT) -> tuple[in
         positions -= int(config.get("pad_token_id") or 0) + 1
     allowed = _length(optional_json(folder / "tokenizer_config.json", name), "model_max_length")
     told = _length(optional_json(folder / "sentence_bert_config.json", name), "max_seq_length")
-    longest = min((limit for limit in (positions, allowed) if limit is not None), default=LONGEST_INPUT)
-    return min(told or most, longest), longest
+    longest = min((limit for limit in (positions, allowed) if limit is not None), default=_LONGEST_INPUT)
+    return min(told or _LONGEST_INPUT, longest), longest
 
 
 def _length(config: Mapping[str, Any], key: str) -> int | None:
     """A number of tokens, if there is one."""
     value = config.get(key)
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 2 < value < NO_LIMIT:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 2 < value < _NO_LIMIT:
         return None
     return int(value)
 
@@ -81,7 +81,7 @@ def part_folder(folder: Path, path: str, name: str) -> Path:
 
 
 def optional_json(file: Path, name: str) -> Mapping[str, Any]:
-    """The object of a file; empty where there is none.
+    """The object of a file, or an empty one where there is no file.
 
     Raises:
         EncodingError: A file that is damaged.
@@ -90,7 +90,7 @@ def optional_json(file: Path, name: str) -> Mapping[str, Any]:
 
 
 def required_json(file: Path, kind: type, name: str) -> Any:
-    """What a file holds, of a kind.
+    """The value of a JSON file, which must be of a kind, ``dict`` or ``list``.
 
     Raises:
         EncodingError: No file, or a damaged one; the message starts with the model's name.

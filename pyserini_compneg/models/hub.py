@@ -65,12 +65,12 @@ def _hub_folder(name: str, unknown: EncodingError) -> Path:
 
 
 def _mark(folder: Path) -> Path:
-    """A file that says that this package downloaded all that it reads of a snapshot; others download less."""
+    """An empty file that marks a snapshot as complete. Other programs may have downloaded only some of its files."""
     return cache_home() / "hub" / f"{folder.parent.parent.name}-{folder.name}"
 
 
 def _cached(name: str) -> Path | None:
-    """What the cache has, if it is whole; no network is touched."""
+    """The snapshot in the cache, if it is complete. The network is not asked."""
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     for pattern in _WEIGHTS:

@@ -24,7 +24,7 @@ TEXT_FILES = (
     "sentencepiece.bpe.model",
     "spiece.model",
 )
-"""What besides the weights makes a model: its configuration and its tokenizer, in one form or another."""
+"""The files of a configuration and of a tokenizer, in their several formats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ class NeuralSide:
         longest: Tokens that the model can read.
         prompt: What is put before each text.
         lowercase: Whether sentence-transformers puts texts into lower case before the tokenizer sees them.
-        own_terms: If the vector is confined to the text's own tokens, and multiplied by their weights: those weights.
-        own_logits: A safetensors file with a tensor ``logits``: what is added to the logits that tokens have for their
-            own terms, in place of the decoder's bias; None if these are as all others.
+        own_terms: Weights of tokens. If given, a vector has only terms of the text's own tokens, times these weights.
+        own_logits: A safetensors file with a tensor ``logits``, which is added to the logits that tokens have for their
+            own terms, in place of the decoder's bias. None if these logits are computed as all others.
     """
 
     folder: Path
@@ -73,7 +73,7 @@ class NeuralSide:
 
     @property
     def files(self) -> list[Path]:
-        """What the model is made of: its configuration, tokenizer and weights."""
+        """The files of the configuration, the tokenizer and the weights."""
         others = [self.own_terms.weights] if self.own_terms and self.own_terms.weights else []
         others += [self.own_logits] if self.own_logits else []
         places = {self.folder, self.own_terms.folder} if self.own_terms else {self.folder}

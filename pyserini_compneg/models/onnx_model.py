@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 MODEL_FILE = "model.onnx"
 INPUTS = ("input_ids", "token_type_ids", "attention_mask")
 OUTPUTS = ("output_idx", "output_weights", "output_row")
-"""The first two are those that Anserini's encoders read; with a single text, as there, the third is all 0."""
+"""Anserini's encoders read the first two. They pass a single text, for which the third is all 0."""
 
 _logger = logging.getLogger(__name__)
 
@@ -27,8 +26,8 @@ class OnnxModel:
     """A session of onnxruntime. It may be used by several threads.
 
     Args:
-        folder: What :func:`pyserini_compneg.export.export_model` made.
-        device: ``cpu`` or ``cuda``; where onnxruntime has no CUDA, the processor is used, with a warning.
+        folder: An export, made by :func:`pyserini_compneg.export.export_model`.
+        device: ``cpu`` or ``cuda``. Where onnxruntime has no CUDA, the processor is used, with a warning.
 
     Attributes:
         device: Where it runs.
@@ -39,56 +38,33 @@ class OnnxModel:
 
     def __init__(self, folder: Path, device: str = "cpu") -> None:
         path = folder / MODEL_FILE
+        runtime = _runtime()
+        options = runtime.SessionOptions()
+        if hasattr(os, "sched_getaffinity"):  # the processors of this process; onnxruntime would count all
+            options.intra_op_num_threads = len(os.sched_getaffinity(0))
+        options.log_severity_level = 3  # its warnings are about its own optimisations
+        providers, self.device = _providers(runtime, device)
         try:
-            self._session, self.device = open_session(path, device)
-        except EncodingError as cause:
-            raise EncodingError(f"{cause}; delete it, and it is made again") from None
-        if {*INPUTS} != {entry.name for entry in self._session.get_inputs()} or {*OUTPUTS} > {
-            entry.name for entry in self._session.get_outputs()
-        }:
+            self._session = runtime.InferenceSession(str(path), options, providers=providers)
+        except Exception as cause:  # the classes that the library raises have no common one of their own
+            said = f"{path}: cannot be run: {_first_line(cause)}; delete it, and it is made again"
+            raise EncodingError(said) from None
+        if self.device == "cuda" and "CUDAExecutionProvider" not in self._session.get_providers():
+            _logger.warning("onnxruntime could not start CUDA; models run on the processor")
+            self.device = "cpu"
+        inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
+        if {*INPUTS} != {entry.name for entry in inputs} or {*OUTPUTS} > {entry.name for entry in outputs}:
             raise EncodingError(f"{path}: its inputs and outputs are those of another kind of model; export it again")
 
     def __call__(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Entries:
         """See :class:`SparseModel`."""
         inputs = {"input_ids": ids, "token_type_ids": ids * 0, "attention_mask": mask}
-        columns, weights, rows = run_session(self._session, OUTPUTS, inputs)
+        try:
+            columns, weights, rows = self._session.run(list(OUTPUTS), inputs)
+        except Exception as cause:  # as for InferenceSession
+            said = f"the model failed on texts of {ids.shape[1]} tokens: {_first_line(cause)}"
+            raise EncodingError(said) from None
         return Entries(rows, columns, weights)
-
-
-def open_session(path: Path, device: str = "cpu") -> tuple[Any, str]:
-    """A session of onnxruntime, and the device that it runs on.
-
-    Raises:
-        EncodingError: No onnxruntime, or a file that it cannot run.
-    """
-    runtime = _runtime()
-    options = runtime.SessionOptions()
-    if hasattr(os, "sched_getaffinity"):  # the processors that are ours, of which onnxruntime counts all
-        options.intra_op_num_threads = len(os.sched_getaffinity(0))
-    options.log_severity_level = 3  # what it warns of concerns its own optimisations
-    providers, found = _providers(runtime, device)
-    try:
-        session = runtime.InferenceSession(str(path), options, providers=providers)
-    except Exception as cause:  # the classes that the library raises have no common one of their own
-        raise EncodingError(f"{path}: cannot be run: {_first_line(cause)}") from None
-    if found == "cuda" and "CUDAExecutionProvider" not in session.get_providers():
-        _logger.warning("onnxruntime could not start CUDA; models run on the processor")
-        found = "cpu"
-    return session, found
-
-
-def run_session(session: Any, outputs: Sequence[str], inputs: Mapping[str, NDArray[np.int64]]) -> list[Any]:
-    """Some outputs of a model for a batch of texts.
-
-    Raises:
-        EncodingError: It fails.
-    """
-    try:
-        found: list[Any] = session.run(list(outputs), dict(inputs))
-    except Exception as cause:  # as in open_session
-        tokens = inputs["input_ids"].shape[1]
-        raise EncodingError(f"the model failed on texts of {tokens} tokens: {_first_line(cause)}") from None
-    return found
 
 
 def _runtime() -> Any:

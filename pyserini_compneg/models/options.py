@@ -14,7 +14,7 @@ BATCH_SIZE = 32
 
 ABLATIONS = ("none", "no-expansion", "no-weighting", "doc-only")
 """What is left out of query vectors, Krasakis et al., Table 3: nothing; terms that are no tokens of the query; the
-weights, all being 1 then; or both, so that no network is needed for queries."""
+weights, which are all 1 then; or both, so that no network is needed for queries."""
 
 
 def checked_ablation(ablation: str | None) -> str:
@@ -30,7 +30,7 @@ def checked_ablation(ablation: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """How a model is run, and what is kept of its vectors.
+    """How a model is run, and which entries of its vectors are kept.
 
     Attributes:
         backend: ``onnx``, which exports the model once, or ``torch``.
@@ -53,7 +53,7 @@ class ModelOptions:
     threshold: float = 0.0
 
     def __post_init__(self) -> None:
-        """Checks what argparse did not."""
+        """Checks the values, and whether they go together."""
         for name, known in (("backend", BACKENDS), ("precision", PRECISIONS), ("device", DEVICES)):
             if getattr(self, name) not in known:
                 raise EncodingError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")
@@ -67,7 +67,7 @@ class ModelOptions:
             raise EncodingError("fp16 is for GPUs; choose --device cuda, or int8 on a processor")
 
     def pruned(self, vector: dict[str, float]) -> dict[str, float]:
-        """What is kept of a vector; among equal weights, terms by code point."""
+        """The entries of a vector that are kept; among equal weights, terms by code point."""
         if self.threshold:
             vector = {term: weight for term, weight in vector.items() if abs(weight) >= self.threshold}
         if self.top_terms is None or len(vector) <= self.top_terms:

@@ -28,8 +28,8 @@ def pooled(
         hidden: The states that the decoder takes, (batch, tokens, width); the first token of each text is a real one.
         mask: 1 for tokens, 0 for padding, (batch, tokens).
         slices: The decoder's weights, (terms, width), and biases, (terms,), in parts.
-        head: Activation and pooling; by maximum if there are logits of the texts' own tokens.
-        own: These, (batch, vocabulary); see :func:`own_logits`.
+        head: Activation and pooling. With ``own``, the pooling must take maxima.
+        own: The logits of the texts' own terms, (batch, vocabulary); see :func:`own_logits`.
 
     Returns:
         The weights, (batch, vocabulary).
@@ -41,19 +41,19 @@ def pooled(
     # A copy of the first token in place of padding changes no maximum and no minimum. Masking the hidden states is
     # cheaper than masking logits, and multiplying by 0 would make padding win over negative logits.
     real = torch.where(mask[:, :, None] > 0, hidden, hidden[:, :1])
-    owns = [None] * len(slices) if own is None else own.split([len(bias) for _, bias in slices], -1)
+    own_parts = [None] * len(slices) if own is None else own.split([len(bias) for _, bias in slices], -1)
     parts = [
-        _extreme(functional.linear(real, weight), bias, head, more)
-        for (weight, bias), more in zip(slices, owns, strict=True)
+        _extreme(functional.linear(real, weight), bias, head, own_part)
+        for (weight, bias), own_part in zip(slices, own_parts, strict=True)
     ]
     return torch.cat(parts, -1)
 
 
 def own_logits(ids: Tensor, mask: Tensor, hidden: Tensor, rows: Tensor, logits: Tensor) -> Tensor:
-    """What a text's tokens say of their own terms: ⟨h_i, E_t⟩ + o_t for the token t at i, the largest of its places.
+    """The logits of a text's own terms: ⟨h_i, E_t⟩ + o_t for the token t at i, and the largest of them for each term.
 
-    The learned o_t stands in for the decoder's bias, which is far below 0 while few terms are to be active: so texts
-    match by their words, of weights that depend on what stands around them.
+    The learned o_t replaces the decoder's bias, which is far below 0 so that few terms are active. With it, texts match
+    by their words, whose weights depend on the context.
 
     Args:
         ids: The tokens, (batch, tokens).
@@ -63,12 +63,12 @@ def own_logits(ids: Tensor, mask: Tensor, hidden: Tensor, rows: Tensor, logits: 
         logits: o, (vocabulary,).
 
     Returns:
-        (batch, vocabulary), −∞ for the terms that are none of the text's.
+        (batch, vocabulary), with −∞ for terms that the text does not have.
     """
-    said = (hidden * rows).sum(-1) + logits[ids]
-    said = torch.where(mask > 0, said, -torch.inf)
-    nothing = torch.full((ids.shape[0], logits.shape[0]), -torch.inf, dtype=said.dtype, device=ids.device)
-    return nothing.scatter_reduce(1, ids, said, "amax")
+    own = (hidden * rows).sum(-1) + logits[ids]
+    own = torch.where(mask > 0, own, -torch.inf)
+    empty = torch.full((ids.shape[0], logits.shape[0]), -torch.inf, dtype=own.dtype, device=ids.device)
+    return empty.scatter_reduce(1, ids, own, "amax")
 
 
 def activated(logits: Tensor, head: Head) -> Tensor:

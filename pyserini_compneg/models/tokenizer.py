@@ -35,12 +35,12 @@ class TextTokenizer:
     """Tokenises texts as the model that it belongs to does.
 
     Args:
-        folder: A folder with ``tokenizer.json``, or what else transformers makes a tokenizer of.
+        folder: A folder with ``tokenizer.json``, or with other files from which transformers makes a tokenizer.
         max_length: Tokens of a text, those that are added included.
         special_tokens: Whether tokens such as [CLS] are added.
         prompt: What is put before each text.
         lowercase: Whether texts are put into lower case first.
-        as_transformers: Let transformers make the tokenizer, which heeds ``tokenizer_config.json``, too; else
+        as_transformers: Let transformers make the tokenizer, which also reads ``tokenizer_config.json``. Otherwise
             ``tokenizer.json`` is read as it is, where there is one.
 
     Attributes:
@@ -90,7 +90,7 @@ class TextTokenizer:
         )
 
     def fit(self, width: int, name: str) -> None:
-        """Makes sure that the ids are columns of a model's vectors, and names the columns that a model has as padding.
+        """Checks that the ids are columns of a model's vectors, and names the padding columns that a model may have.
 
         Args:
             width: The columns.
@@ -106,12 +106,12 @@ class TextTokenizer:
         self.terms += [f"[id:{number}]" for number in range(len(self.terms), width)]
 
     def save(self, path: Path) -> None:
-        """Writes it in the form that needs no transformers to be read."""
+        """Writes ``tokenizer.json``, which can be read without transformers."""
         self._tokenizer.save(str(path))
 
 
 def index_term(token: str) -> str:
-    r"""A token as a term: white space, and what would make it a pair or a complement, are written as in URLs.
+    r"""A token as a term. White space, and the signs of a pair or of a complement, are written as in URLs.
 
     >>> index_term("##ing"), index_term("a b"), index_term("\u00ac"), index_term("\u00acx")
     ('##ing', 'a%20b', '¬', '%C2%ACx')

@@ -53,7 +53,7 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told noth
         own = None if side.own_logits is None else read_own_logits(side.own_logits, self.width, side.head)
         self.register_buffer("own", own)
         tied = torch.equal(decoder.weight, model.get_input_embeddings().weight)
-        self._embeddings = model.get_input_embeddings() if tied else None  # which an export then has but once
+        self._embeddings = model.get_input_embeddings() if tied else None  # so that an export holds this table once
         self.register_buffer("rows", None if own is None or tied else decoder.weight.detach().clone())
         self._slices = range(-(-self.width // SLICE))
         self._takes_types = "token_type_ids" in signature(model.forward).parameters
@@ -61,8 +61,8 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told noth
         with torch.no_grad():
             self._split(decoder, f"{side.folder}: the head of {type(model).__name__} is of a kind that is unknown")
 
-    def _split(self, decoder: nn.Linear, complaint: str) -> None:
-        """Takes the decoder off, and makes sure that it was the last thing that the model did."""
+    def _split(self, decoder: nn.Linear, message: str) -> None:
+        """Removes the decoder, and checks that it was the last layer of the model."""
         ids = torch.ones(1, 3, dtype=torch.int64)
         expected = self.model(input_ids=ids).logits
         name = next(name for name, part in self.model.named_modules() if part is decoder)
@@ -74,7 +74,7 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told noth
         except (AttributeError, RuntimeError, TypeError):
             same = False
         if not same:
-            raise EncodingError(complaint)
+            raise EncodingError(message)
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """The vectors of token ids, (batch, tokens), as (batch, terms)."""
@@ -88,7 +88,7 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told noth
         return pooled(hidden, attention_mask, self._decoder(), self.head, own)
 
     def _decoder(self) -> list[tuple[Tensor, Tensor]]:
-        """Its weights and biases, in slices; as buffers of their own they stay constants in an export."""
+        """The decoder's weights and biases, in slices. As buffers of their own they stay constants in an export."""
         return [(getattr(self, f"weight_{i}"), getattr(self, f"bias_{i}")) for i in self._slices]
 
 
@@ -130,7 +130,7 @@ class TorchModel:
 
 
 def read_own_logits(file: Path, width: int, head: Head) -> Tensor:
-    """What is added to the logits of own terms, (width,), in 32 bits.
+    """The values that are added to the logits of own terms, (width,), in 32 bits.
 
     Raises:
         EncodingError: They cannot be read, or are of another model.
@@ -150,15 +150,15 @@ def read_own_logits(file: Path, width: int, head: Head) -> Tensor:
 
 
 def _masked_lm(side: NeuralSide) -> Any:
-    """Loads the weights, all of them: a head with random ones would give random vectors."""
+    """Loads a model whose weights are complete: a head with random weights would give random vectors."""
     try:
         from transformers import AutoModelForMaskedLM
-        from transformers.utils import logging as reports
+        from transformers.utils import logging as transformers_logging
     except ImportError:
         raise EncodingError("checkpoints need transformers; pip install 'pyserini_compneg[torch]'") from None
-    reports.disable_progress_bar()
-    before = reports.get_verbosity()
-    reports.set_verbosity_error()  # what it reports of missing weights is said below, in one line
+    transformers_logging.disable_progress_bar()
+    before = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity_error()  # missing weights are reported below, in one line
     try:
         model, report = AutoModelForMaskedLM.from_pretrained(
             side.folder,
@@ -171,7 +171,7 @@ def _masked_lm(side: NeuralSide) -> Any:
         lines = str(cause).strip().splitlines() or [type(cause).__name__]
         raise EncodingError(f"{side.folder}: the model cannot be loaded: {lines[0][:200]}") from None
     finally:
-        reports.set_verbosity(before)
+        transformers_logging.set_verbosity(before)
     missing = sorted(report["missing_keys"])
     if missing:
         raise EncodingError(f"{side.folder}: its weights lack {missing[0]}{_more(missing)}; a head must be trained")

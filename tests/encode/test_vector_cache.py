@@ -1,5 +1,5 @@
 import sqlite3
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -22,12 +22,9 @@ def test_what_is_put_is_found_by_another(place):
     assert VectorCache(place).get([""]) == {"": {"a": 1.0}}
 
 
-def test_nothing_to_put_makes_no_file(place):
+def test_thousands_of_texts_and_none(place):
     VectorCache(place).put({})
     assert not place.parent.exists()
-
-
-def test_thousands_of_texts(place):
     vectors = {f"text {number}": {f"t{number}": 1.0} for number in range(2500)}
     VectorCache(place).put(vectors)
     assert VectorCache(place).get(list(vectors)) == vectors
@@ -42,11 +39,8 @@ def test_several_at_once(place):
             cache.put({f"{number} {turn}": {"a": float(turn)}})
             assert len(cache.get([f"{number} {turn}", "first"])) == 2
 
-    threads = [threading.Thread(target=work, args=[number]) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
     assert len(VectorCache(place).get([f"{n} {t}" for n in range(4) for t in range(20)])) == 80
 
 
@@ -61,28 +55,24 @@ def test_an_empty_file_is_an_empty_cache(place, caplog):
     assert caplog.records == []
 
 
-def damage_bytes(place):
-    place.write_bytes(b"no database" * 500)
-    return "file is not a database"
+DAMAGES = {
+    "file is not a database": lambda place: place.write_bytes(b"no database" * 500),
+    "no such column: text": lambda place: execute(place, "ALTER TABLE vectors RENAME COLUMN text TO other"),
+    "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)": lambda place: execute(
+        place, "UPDATE vectors SET vector = '{'"
+    ),
+}
 
 
-def damage_table(place):
+def execute(place, command):
     with sqlite3.connect(place) as database:
-        database.execute("DROP TABLE vectors")
-        database.execute("CREATE TABLE vectors (other TEXT)")
-    return "no such column: text"
+        database.execute(command)
 
 
-def damage_json(place):
-    with sqlite3.connect(place) as database:
-        database.execute("UPDATE vectors SET vector = '{'")
-    return "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
-
-
-@pytest.mark.parametrize("damage", [damage_bytes, damage_table, damage_json])
-def test_a_damaged_file_is_said_once(place, caplog, damage):
+@pytest.mark.parametrize("said", DAMAGES)
+def test_a_damaged_file_is_said_once(place, caplog, said):
     VectorCache(place).put(VECTORS)
-    said = damage(place)
+    DAMAGES[said](place)
     cache = VectorCache(place)
     for _ in range(2):
         assert cache.get(list(VECTORS)) == {}
@@ -94,10 +84,10 @@ def test_a_damaged_file_is_said_once(place, caplog, damage):
 
 def test_a_place_that_cannot_be_written(tmp_path, caplog):
     (tmp_path / "file").write_text("")
-    place = tmp_path / "file" / "cache.sqlite"
-    cache = VectorCache(place)
+    cache = VectorCache(tmp_path / "file" / "cache.sqlite")
     for _ in range(2):
         assert cache.get(list(VECTORS)) == {}
         cache.put(VECTORS)
-    assert len(caplog.records) == 1
-    assert caplog.records[0].getMessage().startswith(f"{place}: not used as a cache: [Errno ")
+    assert [record.getMessage().startswith(f"{tmp_path}/file/cache.sqlite: not used") for record in caplog.records] == [
+        True
+    ]

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -138,24 +138,20 @@ def test_int8_is_much_like_torch(checkpoints, exported):
     assert report["bytes"] < 0.5 * read_report(exported("bert"))["bytes"]
 
 
-def test_an_int8_export_that_differs_too_much_is_refused(checkpoints, cache, quick, monkeypatch):
+@pytest.mark.parametrize(
+    ("precision", "start", "end"),
+    [
+        ("int8", "int8 changes the vectors too much (mean cosine ", ", at least 1); choose --precision fp32"),
+        ("fp32", "the export's weights differ from torch's by ", ", more than 0.0001; choose --backend torch"),
+    ],
+)
+def test_an_export_that_differs_too_much_is_refused(checkpoints, cache, quick, monkeypatch, precision, start, end):
     monkeypatch.setitem(verification.LEAST_COSINE, "int8", 0.9999999)
-    quick()
-    with pytest.raises(EncodingError) as caught:
-        export_model(side(checkpoints.bert), "int8")
-    said = str(caught.value)
-    assert said.startswith(f"{checkpoints.bert}: int8 changes the vectors too much (mean cosine ")
-    assert said.endswith(", at least 1); choose --precision fp32")
-    assert names(cache) == []
-
-
-def test_an_fp32_export_that_differs_is_refused(checkpoints, cache, quick):
     quick(fp32="int8")
     with pytest.raises(EncodingError) as caught:
-        export_model(side(checkpoints.bert))
-    said = str(caught.value)
-    assert said.startswith(f"{checkpoints.bert}: the export's weights differ from torch's by ")
-    assert said.endswith(", more than 0.0001; choose --backend torch")
+        export_model(side(checkpoints.bert), precision)
+    assert str(caught.value).startswith(f"{checkpoints.bert}: {start}")
+    assert str(caught.value).endswith(end)
     assert names(cache) == []
 
 
@@ -169,11 +165,8 @@ def test_vectors_of_no_number_are_refused():
 def test_an_export_is_made_once(checkpoints, cache, quick, caplog):
     caplog.set_level(logging.INFO)
     calls = quick()
-    threads = [threading.Thread(target=export_model, args=[side(checkpoints.bert)]) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(export_model, [side(checkpoints.bert)] * 3))
     folder = export_model(side(checkpoints.bert))
     assert calls == ["fp32"]
     assert folder == exported_folder(side(checkpoints.bert)) == cache / f"{model_hash(side(checkpoints.bert))}-fp32"
@@ -222,29 +215,23 @@ def test_a_tokenizer_of_another_model(checkpoints, cache, tmp_path, quick):
     assert (calls, names(cache)) == ([], [])
 
 
-def test_a_cache_that_cannot_be_written(checkpoints, tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "file"))
-    with pytest.raises(OutputError) as caught:
-        export_model(side(checkpoints.bert))
-    assert str(caught.value) == (
-        f"{tmp_path / 'file' / 'models'}: cannot be written: not a directory; name another place in COMPNEG_CACHE"
-    )
-
-
-def test_a_full_disk_leaves_nothing(checkpoints, cache, quick, monkeypatch):
+def test_a_cache_that_cannot_be_written(checkpoints, cache, quick, tmp_path, monkeypatch):
     quick()
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
+    def refused(home, reason):
+        with pytest.raises(OutputError) as caught:
+            export_model(side(checkpoints.bert))
+        assert str(caught.value) == f"{home}: cannot be written: {reason}; name another place in COMPNEG_CACHE"
+
     monkeypatch.setattr(TextTokenizer, "save", full)
-    with pytest.raises(OutputError) as caught:
-        export_model(side(checkpoints.bert))
-    assert str(caught.value) == (
-        f"{cache}: cannot be written: no space left on device; name another place in COMPNEG_CACHE"
-    )
+    refused(cache, "no space left on device")
     assert names(cache) == []
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "file"))
+    refused(tmp_path / "file" / "models", "not a directory")
 
 
 @pytest.mark.parametrize("package", ["onnx", "onnxscript"])

@@ -49,11 +49,9 @@ def needs_sentence_transformers() -> Any:
 
 
 def write_tokenizer(folder: Path, kind: str = "tokenizer.json") -> int:
-    """Writes a WordPiece tokenizer of about a thousand tokens of the sample; returns how many there are.
+    """Writes a WordPiece tokenizer of about a thousand tokens of the sample, as ``tokenizer.json`` or ``vocab.txt``.
 
-    Args:
-        folder: Where to.
-        kind: ``tokenizer.json``, with its configuration, or ``vocab.txt``, as older checkpoints have it.
+    Returns how many tokens there are.
     """
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = _vocabulary()
@@ -91,14 +89,7 @@ def _vocabulary() -> tuple[str, ...]:
 
 
 def write_masked_lm(folder: Path, kind: str = "bert", seed: int = 0, tokenizer: str = "tokenizer.json") -> Path:
-    """Writes a masked language model whose vectors have some 40 terms.
-
-    Args:
-        folder: Where to.
-        kind: ``bert`` or ``distilbert``.
-        seed: Of its weights.
-        tokenizer: See :func:`write_tokenizer`.
-    """
+    """Writes a masked language model, ``bert`` or ``distilbert``, whose vectors have some 40 terms."""
     model, logits = _made(folder, kind, seed, tokenizer)
     model.get_output_embeddings().bias.data.sub_(_level(logits.amax(1)))
     model.save_pretrained(folder)
@@ -183,13 +174,7 @@ def write_opensearch(folder: Path, masked_lm: Path) -> Path:
 
 
 def write_modules(folder: Path, names: Sequence[str], prompts: Mapping[str, str] | None = None) -> None:
-    """The files at the root of a folder of sentence-transformers.
-
-    Args:
-        folder: The folder.
-        names: The class of each module; the first has no folder of its own, but for a router's parts.
-        prompts: By ``query`` and ``document``.
-    """
+    """The files at the root of a folder of sentence-transformers, with the classes of its modules."""
     folder.mkdir(parents=True, exist_ok=True)
     modules = [
         {"idx": i, "name": str(i), "path": f"{i}_{name}" if i else "", "type": _MODULE_TYPES[name]}
@@ -205,12 +190,7 @@ def write_sparse_encoder(
 ) -> Path:
     """A SparseEncoder as sentence-transformers saves it: a masked language model and SpladePooling.
 
-    Args:
-        folder: Where to.
-        masked_lm: The model.
-        first: The class of the first module; ``MLMTransformer`` is what it was called before.
-        prompts: By ``query`` and ``document``.
-        **head: What SpladePooling's own configuration has.
+    The first module's class is Transformer, or MLMTransformer, its former name.
     """
     write_modules(folder, [first, "SpladePooling"], prompts)
     write_transformer(folder, masked_lm)
@@ -252,11 +232,7 @@ def write_router(
 ) -> Path:
     """A Router: queries by the weights of their own tokens, documents by the model, with log(1 + log(1 + ReLU)).
 
-    Args:
-        folder: Where to.
-        masked_lm: The model.
-        lexical: Queries go through a masked language model, too, before their own tokens' weights are taken.
-        prompts: By ``query`` and ``document``.
+    Where it is lexical, queries go through the model, too, before their own tokens' weights are taken.
     """
     write_modules(folder, ["Router"], prompts)
     neural = ["Transformer", "SpladePooling"]

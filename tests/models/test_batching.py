@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyserini_compneg.errors import EncodingError
-from pyserini_compneg.models import batching
 from pyserini_compneg.models.batching import Entries, batches, encode_tokens
 
 TERMS = [f"t{number}" for number in range(50)]
@@ -42,16 +41,11 @@ def test_vectors_come_in_the_order_of_their_texts(ids, batch_size):
     assert all(rows <= batch_size for rows, _ in model.shapes)
 
 
-def test_no_text():
-    model = CountingModel()
-    assert encode_tokens(model, [], TERMS) == []
-    assert model.shapes == []
-
-
 def test_a_text_without_a_token_has_no_terms():
     model = CountingModel()
     assert encode_tokens(model, [[], [3, 3], []], TERMS) == [{}, {"t3": 2.0}, {}]
     assert encode_tokens(model, [[], []], TERMS) == [{}, {}]
+    assert encode_tokens(model, [], TERMS) == []
     assert model.shapes == [(1, 2)]
 
 
@@ -62,32 +56,28 @@ def test_long_texts_come_first_and_in_small_batches():
     assert list(batches([], 3, 100)) == []
 
 
-def test_weights_are_rounded_and_those_that_vanish_are_dropped():
+def encoded(rows, columns, weights):
+    """The vectors of three texts by a model that gives these entries."""
+
     def model(ids, mask):
-        return Entries(
-            np.array([0, 0, 0, 1]), np.array([1, 2, 3, 1]), np.array([1.2345678, 4e-6, -0.5, -6e-6], np.float32)
-        )
+        return Entries(np.array(rows, np.int64), np.array(columns, np.int64), np.array(weights, np.float32))
 
     model.device = "cpu"
-    assert encode_tokens(model, [[0, 0], [0]], TERMS) == [{"t1": 1.23457, "t3": -0.5}, {"t1": -1e-05}]
-    assert batching.DECIMALS == 5
+    return encode_tokens(model, [[1], [2], [3]], TERMS)
+
+
+def test_weights_are_rounded_and_those_that_vanish_are_dropped():
+    found = encoded([0, 0, 0, 1], [1, 2, 3, 1], [1.2345678, 4e-6, -0.5, -6e-6])
+    assert found == [{"t1": 1.23457, "t3": -0.5}, {"t1": -1e-05}, {}]
 
 
 @pytest.mark.parametrize("rows", [[], [0], [2], [0, 2]])
 def test_texts_without_entries(rows):
-    def model(ids, mask):
-        return Entries(np.array(rows, np.int64), np.zeros(len(rows), np.int64), np.ones(len(rows), np.float32))
-
-    model.device = "cpu"
     expected = [{"t0": 1.0} if row in rows else {} for row in range(3)]
-    assert encode_tokens(model, [[1], [2], [3]], TERMS) == expected
+    assert encoded(rows, [0] * len(rows), [1] * len(rows)) == expected
 
 
 def test_weights_that_are_no_numbers_are_refused():
-    def model(ids, mask):
-        return Entries(np.array([0]), np.array([1]), np.array([np.nan], np.float32))
-
-    model.device = "cpu"
     with pytest.raises(EncodingError) as caught:
-        encode_tokens(model, [[1]], TERMS)
+        encoded([0], [1], [np.nan])
     assert str(caught.value) == "the model gives weights that are no finite numbers; its own weights are damaged"

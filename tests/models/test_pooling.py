@@ -1,8 +1,9 @@
-"""Heads against the equations of Krasakis et al., written down once more with loops over plain numbers."""
+"""Pooling by torch against the equations of Krasakis et al."""
 
 import math
 
 import pytest
+from head_oracle import HEADS, term_weight
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,37 +12,6 @@ from pyserini_compneg.models import Head
 torch = pytest.importorskip("torch", reason="pooling is computed by torch")
 
 from pyserini_compneg.models.pooling import SLICE, pooled  # noqa: E402
-
-HEADS = [
-    Head("relu", "max"),
-    Head("relu", "sum"),
-    Head("log1p_relu", "max"),
-    Head("log1p_relu", "sum"),
-    Head("snrelu", "absmax"),
-    Head("snrelu", "absmax", 0.5),
-    Head("snrelu", "sum"),
-    Head("snrelu", "sum", 0.5),
-]
-
-
-def by_hand(logits, head):
-    """The weight of one term from its logits at the tokens of a text."""
-
-    def once(x):
-        value = math.log(1 + max(0.0, x))
-        return math.log(1 + value) if head.activation == "log1p_relu" else value
-
-    def snrelu(x):
-        return once(x - head.epsilon) - once(-x - head.epsilon)
-
-    activated = [snrelu(x) if head.signed else once(x) for x in logits]
-    if head.pooling == "max":
-        return max(activated)
-    if head.pooling == "absmax":
-        return max(activated, key=lambda value: (abs(value), value))
-    if head.signed:
-        return max([0.0, *activated]) + min([0.0, *activated])
-    return sum(activated)
 
 
 def of_logits(texts, head, padding=0.0):
@@ -56,34 +26,28 @@ def of_logits(texts, head, padding=0.0):
     return pooled(hidden, mask, slices, head).tolist()
 
 
-def test_equation_2():
-    """The maximum over the tokens of log(1 + ReLU)."""
-    (weights,) = of_logits([[[1.0, -3.0, 0.0], [math.e - 1, -0.5, 0.0]]], Head())
-    assert weights == pytest.approx([1.0, 0.0, 0.0])
-
-
-def test_equation_11_and_12():
-    """The activation with the largest absolute value keeps its sign; up to ε there is nothing."""
-    logits = [[[1.0, -3.0, 0.4, -0.6], [2.0, 1.5, -0.5, 0.1]]]
-    assert of_logits(logits, Head("snrelu", "absmax", 0.5))[0] == pytest.approx(
-        [math.log(2.5), -math.log(3.5), 0.0, -math.log(1.1)]
-    )
-
-
-def test_equation_13():
-    """The largest positive activation plus the smallest negative one."""
-    logits = [[[1.0, -3.0, 0.4, -0.6], [2.0, 1.5, -0.5, -0.9]]]
-    assert of_logits(logits, Head("snrelu", "sum"))[0] == pytest.approx(
-        [math.log(3), math.log(2.5) - math.log(4), math.log(1.4) - math.log(1.5), -math.log(1.9)], abs=1e-6
-    )
-
-
-def test_opensearchs_activation():
-    assert of_logits([[[math.e - 1, -1.0]]], Head("log1p_relu"))[0] == pytest.approx([math.log(2), 0.0])
-
-
-def test_equal_extremes_are_positive():
-    assert of_logits([[[2.0], [-2.0]]], Head("snrelu", "absmax"))[0] == pytest.approx([math.log(3)])
+@pytest.mark.parametrize(
+    ("head", "logits", "expected"),
+    [
+        (Head(), [[1.0, -3.0, 0.0], [math.e - 1, -0.5, 0.0]], [1.0, 0.0, 0.0]),  # Eq. 2
+        (  # Eq. 11 and 12: up to ε there is nothing
+            Head("snrelu", "absmax", 0.5),
+            [[1.0, -3.0, 0.4, -0.6], [2.0, 1.5, -0.5, 0.1]],
+            [math.log(2.5), -math.log(3.5), 0.0, -math.log(1.1)],
+        ),
+        (Head("snrelu", "absmax"), [[2.0], [-2.0]], [math.log(3)]),  # equal extremes are positive
+        (  # Eq. 13
+            Head("snrelu", "sum"),
+            [[1.0, -3.0, 0.4, -0.6], [2.0, 1.5, -0.5, -0.9]],
+            [math.log(3), math.log(2.5) - math.log(4), math.log(1.4) - math.log(1.5), -math.log(1.9)],
+        ),
+        (Head("log1p_relu"), [[math.e - 1, -1.0]], [math.log(2), 0.0]),
+    ],
+    ids=str,
+)
+def test_weights_by_hand(head, logits, expected):
+    assert of_logits([logits], head)[0] == pytest.approx(expected, abs=1e-6)
+    assert [term_weight(column, head) for column in zip(*logits, strict=True)] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("head", HEADS, ids=str)
@@ -92,7 +56,7 @@ def test_no_padding_is_pooled(head):
     texts = [[[-1.0, 2.0]], [[-4.0, -0.7], [-5.0, 0.2], [-9.0, -3.0]]]
     for padding in (0.0, 50.0, -50.0):
         for row, text in zip(of_logits(texts, head, padding), texts, strict=True):
-            assert row == pytest.approx([by_hand(column, head) for column in zip(*text, strict=True)], abs=1e-6)
+            assert row == pytest.approx([term_weight(column, head) for column in zip(*text, strict=True)], abs=1e-6)
 
 
 numbers = st.floats(-20, 20, width=32)
@@ -108,7 +72,7 @@ numbers = st.floats(-20, 20, width=32)
 )
 def test_any_logits(texts, head):
     for row, text in zip(of_logits(texts, head), texts, strict=True):
-        expected = [by_hand(column, head) for column in zip(*text, strict=True)]
+        expected = [term_weight(column, head) for column in zip(*text, strict=True)]
         assert list(map(abs, row)) == pytest.approx(list(map(abs, expected)), abs=1e-5)
         for weight, right in zip(row, expected, strict=True):
             assert weight == pytest.approx(right, abs=1e-5) or head.pooling == "absmax"  # a tie may go either way
@@ -127,4 +91,4 @@ def test_slices_are_put_together_in_order():
 def test_padding_is_no_token_whose_logit_is_the_bias(head):
     hidden, mask = torch.tensor([[[-2.0], [7.0]]]), torch.tensor([[1, 0]])
     vectors = pooled(hidden, mask, [(torch.tensor([[1.0]]), torch.tensor([0.5]))], head)
-    assert vectors.tolist() == [[pytest.approx(by_hand([-1.5], head))]]
+    assert vectors.tolist() == [[pytest.approx(term_weight([-1.5], head))]]

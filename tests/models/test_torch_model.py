@@ -1,6 +1,5 @@
 """Checkpoints run by torch, against the untouched model of transformers and sentence-transformers' own encoders."""
 
-import math
 import shutil
 
 import pytest
@@ -9,25 +8,17 @@ torch = pytest.importorskip("torch", reason="checkpoints are run by torch")
 pytest.importorskip("transformers", reason="checkpoints are loaded by transformers")
 
 from checkpoints import MAX_LENGTH, edit_json, needs_sentence_transformers, sample_texts, write_tokenizer  # noqa: E402
+from head_oracle import HEADS, term_weight  # noqa: E402
 from varied_texts import ODD, varied_texts  # noqa: E402
 
+from pyserini_compneg.encode.sides import load_side  # noqa: E402
 from pyserini_compneg.errors import EncodingError  # noqa: E402
-from pyserini_compneg.models import Head, NeuralSide, read_checkpoint  # noqa: E402
+from pyserini_compneg.models import Head, ModelOptions, NeuralSide, read_checkpoint  # noqa: E402
 from pyserini_compneg.models.batching import encode_tokens  # noqa: E402
 from pyserini_compneg.models.tokenizer import TextTokenizer  # noqa: E402
 from pyserini_compneg.models.torch_model import TorchModel  # noqa: E402
 
 TEXTS = varied_texts(60)
-HEADS = [
-    Head("relu", "max"),
-    Head("relu", "sum"),
-    Head("log1p_relu", "max"),
-    Head("log1p_relu", "sum"),
-    Head("snrelu", "absmax"),
-    Head("snrelu", "absmax", 0.5),
-    Head("snrelu", "sum"),
-    Head("snrelu", "sum", 0.5),
-]
 
 
 def encode(folder, texts, head=None, **options):
@@ -72,25 +63,10 @@ def test_pyserinis_formula(checkpoints, kind):
 @pytest.mark.parametrize("head", HEADS, ids=str)
 def test_every_head_by_hand(checkpoints, head):
     terms = TextTokenizer(checkpoints.bert, MAX_LENGTH).terms
-
-    def value(x):
-        once = math.log1p(max(0.0, x - head.epsilon))
-        return math.log1p(once) if head.activation == "log1p_relu" else once
-
     for text in TEXTS[14:60:15]:
-        expected = {}
-        for term, column in zip(terms, logits(checkpoints.bert, text).T.tolist(), strict=True):
-            positive, negative = [value(x) for x in column], [value(-x) for x in column] if head.signed else [0.0]
-            if head.pooling == "max":
-                expected[term] = max(positive)
-            elif head.pooling == "absmax":
-                expected[term] = max(positive) if max(positive) >= max(negative) else -max(negative)
-            elif head.signed:
-                expected[term] = max(positive) - max(negative)
-            else:
-                expected[term] = sum(positive)
+        columns = zip(*logits(checkpoints.bert, text).tolist(), strict=True)
         (vector,) = encode(checkpoints.bert, [text], head)
-        assert_alike(vector, expected)
+        assert_alike(vector, {term: term_weight(column, head) for term, column in zip(terms, columns, strict=True)})
         assert (min(vector.values()) < 0) == head.signed
 
 
@@ -104,11 +80,8 @@ def test_neither_batches_nor_order_nor_padding_matter(checkpoints):
         assert_alike(found, expected, 2e-5)
 
 
-def test_a_megabyte_is_cut(checkpoints):
+def test_a_megabyte_is_cut_and_no_text_is_the_special_tokens(checkpoints):
     assert encode(checkpoints.bert, ["the spy " * 131_072]) == encode(checkpoints.bert, ["the spy " * MAX_LENGTH])
-
-
-def test_no_text_is_the_special_tokens(checkpoints):
     assert encode(checkpoints.bert, ["", " ", "\x00"])[1:] == encode(checkpoints.bert, [""]) * 2
 
 
@@ -165,9 +138,6 @@ def test_the_older_format_of_weights(checkpoints, tmp_path):
 @pytest.mark.parametrize("kind", ["sparse_encoder", "legacy", "router", "lexical"])
 @pytest.mark.parametrize("side", ["document", "query"])
 def test_vectors_are_those_of_sentence_transformers(checkpoints, kind, side):
-    from pyserini_compneg.encode.sides import load_side
-    from pyserini_compneg.models import ModelOptions
-
     folder = getattr(checkpoints, kind)
     theirs = needs_sentence_transformers().SparseEncoder(str(folder), device="cpu")
     assert_same_vectors(theirs, load_side(getattr(read_checkpoint(folder), side), ModelOptions("torch")), side)
@@ -185,9 +155,6 @@ def assert_same_vectors(theirs, ours, side):
 
 
 def test_what_sentence_transformers_itself_saves(checkpoints, tmp_path):
-    from pyserini_compneg.encode.sides import load_side
-    from pyserini_compneg.models import ModelOptions
-
     package = needs_sentence_transformers()
     from sentence_transformers.base.modules import Router, Transformer
     from sentence_transformers.sparse_encoder.modules import SparseStaticEmbedding, SpladePooling
@@ -211,9 +178,6 @@ def test_what_sentence_transformers_itself_saves(checkpoints, tmp_path):
 
 def test_weights_and_tokenizers_of_different_sizes(checkpoints, tmp_path):
     """As when a folder was put together of two models."""
-    from pyserini_compneg.encode.sides import load_side
-    from pyserini_compneg.models import ModelOptions
-
     folder = tmp_path / "m"
     shutil.copytree(checkpoints.bert, folder)
     size = write_tokenizer(folder)

@@ -1,4 +1,4 @@
-"""What encoders of documents have in common."""
+"""The interface of document encoders."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class DocumentEncoder(Protocol):
         impact_scale: Impact = round(weight * impact_scale), unless the user says otherwise.
         settings: What the vectors depend on, for the index's manifest.
         signed: Whether weights may be negative.
-        most_lines: Documents that are best encoded together; None for as many as are read together.
+        most_lines: The number of documents that are best encoded together; None for all that are read together.
     """
 
     impact_scale: float
