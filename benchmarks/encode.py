@@ -4,14 +4,14 @@
                                 [--max-length 256] [--topics FILE]
 
 The models have real sizes and a real vocabulary, and random weights with as many terms a text as SPLADE gives (see
-checkpoints.py); they are kept below indexes/models. All sides encode the same texts in turn, in one process, with all
-cores: Pyserini's SpladeDocumentEncoder in batches of 32 as they come, sentence-transformers' SparseEncoder with its own
-sorting, and this package with torch and with onnxruntime, in fp32 and int8. Ours includes the vectors as Python
-mappings, as does Pyserini's. Then single queries, and the memory of a process after 512 and after 1,536 texts.
+checkpoints.py); they are kept below indexes/models. All encoders take turns on the same texts, in one process, with all
+cores: Pyserini's SpladeDocumentEncoder in batches of 32 without sorting, sentence-transformers' SparseEncoder with its
+own sorting, and this package with torch and with onnxruntime, in fp32 and int8. The times of Pyserini and of this package
+include vectors as Python mappings. Then come single queries, and the memory of a process after 512 and after 1,536 texts.
 
-With --topics, what int8 changes: the collection is indexed in fp32 and in int8 with a model on the trained trunk of
+--topics measures what int8 changes: the collection is indexed in fp32 and in int8, with a model on the trained trunk of
 all-MiniLM-L6-v2, and the share of the ten best documents that both have is printed. The decoder on that trunk is not
-trained, so this says how rounding changes vectors of real activations, not how good rankings are.
+trained. So the share tells how rounding changes vectors of real activations, and not how good rankings are.
 """
 
 from __future__ import annotations
@@ -83,9 +83,7 @@ def sides(folder: Path, max_length: int) -> dict[str, Encode]:
 
 def pyserini(folder: Path, max_length: int) -> Encode:
     """Pyserini's own encoder of documents."""
-    java_class(
-        "java.lang.Object"
-    )  # Pyserini starts a Java when it is imported, and ours finds one that is recent enough
+    java_class("java.lang.Object")  # starts Java before Pyserini's import starts one that may be too old
     from pyserini.encode import SpladeDocumentEncoder
 
     encoder = SpladeDocumentEncoder(str(folder), device="cpu")
