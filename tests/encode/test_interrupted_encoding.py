@@ -116,19 +116,15 @@ def test_other_work_is_not_gone_on_with(tmp_path, collection, unfinished, change
     assert leftovers(tmp_path / "out") == [f".{NAME}.partial", f".{NAME}.state"]
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "7", '{"bytes": 10}', '{"bytes": "x", "plan": {}}'])
-def test_a_damaged_state_is_none(tmp_path, collection, unfinished, content):
-    (tmp_path / "out" / f".{NAME}.state").write_text(content)
-    encode(collection, tmp_path / "out", resume=True)
-    assert len(records(unfinished)) == DOCUMENTS
-    assert leftovers(tmp_path / "out") == []
-
-
-def test_data_that_are_shorter_than_their_state(tmp_path, collection, unfinished):
-    with (tmp_path / "out" / f".{NAME}.partial").open("r+b") as handle:
-        handle.truncate(10)
+@pytest.mark.parametrize("content", ["", "{", "[]", "7", '{"bytes": 10}', '{"bytes": "x", "plan": {}}', None])
+def test_a_damaged_state_or_data_that_are_too_short_are_not_continued(tmp_path, collection, unfinished, content):
+    if content is None:
+        os.truncate(tmp_path / "out" / f".{NAME}.partial", 10)
+    else:
+        (tmp_path / "out" / f".{NAME}.state").write_text(content)
     encode(collection, tmp_path / "out", resume=True)
     assert [record["id"] for record in records(unfinished)] == [document["id"] for document in sources(collection)]
+    assert leftovers(tmp_path / "out") == []
 
 
 def test_kills_at_random_points(tmp_path, collection):

@@ -95,13 +95,6 @@ def test_what_cannot_be_a_name(name):
     )
 
 
-def test_a_file_is_no_model(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(EncodingError, match="^no encoder 'file'; expected bm25, a model"):
-        model_folder("file")
-
-
 def test_offline_an_unknown_model_is_one_line():
     with pytest.raises(DownloadError) as caught:
         model_folder("owner/unheard-of")

@@ -76,14 +76,6 @@ def test_orthogonal_is_what_least_squares_leave(a, negatives):
         assert len(found) <= 1
 
 
-def test_a_negated_disjunction_is_not_one_negation_after_another():
-    """Widdows, Section 2: projections do not commute, so the negatives need an orthonormal basis."""
-    a, b, c = (A + B + C)[None], A[None], (A + B)[None]
-    at_once = dense.orthogonal(a, dense.disjunction([b, c]))
-    np.testing.assert_allclose(at_once, [C], atol=1e-12)
-    assert not np.allclose(dense.orthogonal(dense.orthogonal(a, b), c), at_once)
-
-
 @given(rows(1, 4))
 def test_orthonormal_spans_the_same(vectors):
     basis = dense.orthonormal(vectors)
