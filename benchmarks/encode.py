@@ -6,8 +6,9 @@
 The models have real sizes and a real vocabulary, and random weights with as many terms a text as SPLADE gives (see
 checkpoints.py); they are kept below indexes/models. All encoders take turns on the same texts, in one process, with all
 cores: Pyserini's SpladeDocumentEncoder in batches of 32 without sorting, sentence-transformers' SparseEncoder with its
-own sorting, and this package with torch and with onnxruntime, in fp32 and int8. The times of Pyserini and of this package
-include vectors as Python mappings. Then come single queries, and the memory of a process after 512 and after 1,536 texts.
+own sorting, and this package with torch and with onnxruntime, in fp32 and int8. The times of Pyserini and of this
+package include vectors as Python mappings. Then come single queries, and the memory of a process after 512 and after
+1,536 texts.
 
 --topics measures what int8 changes: the collection is indexed in fp32 and in int8, with a model on the trained trunk of
 all-MiniLM-L6-v2, and the share of the ten best documents that both have is printed. The decoder on that trunk is not
