@@ -84,7 +84,7 @@ def compare(reader: ImpactReader, stock: StockSearcher, kind: str, asked: list[Q
     work = [(after - earlier) // (rounds * len(runs)) for earlier, after in zip(before, done, strict=True)]
     print(
         f"{kind:<23}{k:>6}{np.median(ours):>9.2f}{np.median(other):>9.2f}{np.median(ours) / np.median(other):>8.2f}"
-        f"{np.median(ratios):>8.2f}{np.quantile(ratios, 0.9):>8.2f}{work[2]:>11,}{work[3]:>9,}",
+        f"{np.median(ratios):>8.2f}{np.quantile(ratios, 0.9):>8.2f}{work[0]:>11,}{work[1]:>9,}",
         flush=True,
     )
 

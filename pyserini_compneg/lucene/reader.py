@@ -31,8 +31,6 @@ class Ranking(NamedTuple):
 class WorkDone(NamedTuple):
     """The work of all searches since the index was opened."""
 
-    windows: int
-    windows_skipped: int
     postings_read: int
     documents_scored: int
 
@@ -197,7 +195,7 @@ def resolve_index(index: str | Path) -> Path:
 
 
 def _unpack_rankings(packed: bytes, queries: int) -> list[Ranking]:
-    """The rankings in what ``Packed.rankings`` made: all counts, then all scores, then all ids, each with a NUL."""
+    """The rankings in what ``WireFormat.rankings`` made: all counts, then all scores, then all ids, each with a NUL."""
     counts = array("i", packed[: _INT_BYTES * queries])
     total = sum(counts)
     scores = array("f", packed[_INT_BYTES * queries : _INT_BYTES * (queries + total)])

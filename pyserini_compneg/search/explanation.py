@@ -65,10 +65,10 @@ def explain_score(node: ScoringNode, docid: str, parts: Mapping[str, Any]) -> Ex
     Args:
         node: The query.
         docid: The document.
-        parts: The answer of ``ImpactReader.explain``: for each channel of the query, in the order of its leaves, the
+        parts: The answer of ``ImpactReader.explain``: for each accumulator of the query, in the order of its leaves, the
             list of ``[term, impact, contribution]``.
     """
-    root = _explain(node, iter(parts["channels"]))
+    root = _explain(node, iter(parts["accumulators"]))
     totals: dict[str, list[float]] = defaultdict(list)
     for part in root.parts:
         totals[part.term].append(part.amount)
@@ -77,23 +77,23 @@ def explain_score(node: ScoringNode, docid: str, parts: Mapping[str, Any]) -> Ex
     return Explanation(docid, parts["score"], parts["matched"], tuple(ranked))
 
 
-def _explain(node: ScoringNode, channels: Iterator[Sequence[Any]]) -> _Node:
+def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:
     if isinstance(node, Linear):
-        return _explain_linear(node, channels)
+        return _explain_linear(node, accumulators)
     if isinstance(node, Product):
-        return _explain_product(node, [next(channels) for _ in node.factors])
-    children = [_explain(child, channels) for child in node.children]
+        return _explain_product(node, [next(accumulators) for _ in node.factors])
+    children = [_explain(child, accumulators) for child in node.children]
     matched = [child for child in children if child.matched]
     if isinstance(node, Max):
         return max(matched, key=lambda child: child.value) if matched else _Node(False, [])
     return _Node(bool(matched), [part for child in children for part in child.parts])
 
 
-def _explain_linear(node: Linear, channels: Iterator[Sequence[Any]]) -> _Node:
-    gains = [Contribution(term, amount) for term, _, amount in next(channels)]
+def _explain_linear(node: Linear, accumulators: Iterator[Sequence[Any]]) -> _Node:
+    gains = [Contribution(term, amount) for term, _, amount in next(accumulators)]
     losses: list[Contribution] = []
     if len(positive_part(node.weights)) < len(node.weights):
-        losses = [Contribution(term, -amount) for term, _, amount in next(channels)]
+        losses = [Contribution(term, -amount) for term, _, amount in next(accumulators)]
     return _Node(bool(gains), gains + losses)
 
 

@@ -6,22 +6,22 @@ import org.apache.lucene.search.DocIdSetIterator;
 import org.apache.lucene.search.Scorer;
 import org.apache.lucene.search.ScorerSupplier;
 
-/** The weight of a {@link ComposedQuery} for Lucene 10, where weights make suppliers of scorers. */
+/** The weight of a {@link ComposedQuery} on Lucene 10, where a weight makes suppliers of scorers. */
 final class Lucene10Weight extends ComposedWeight {
-  Lucene10Weight(ComposedQuery query, QueryTerms terms, float boost) {
+  Lucene10Weight(ComposedQuery query, TermWeights terms, float boost) {
     super(query, terms, boost);
   }
 
   @Override
   public ScorerSupplier scorerSupplier(LeafReaderContext leaf) throws IOException {
-    MatchIterator matches = open(leaf);
+    ScoredDocIterator matches = open(leaf);
     return matches == null ? null : new DefaultScorerSupplier(new MatchScorer(matches));
   }
 
   private final class MatchScorer extends Scorer {
-    private final MatchIterator matches;
+    private final ScoredDocIterator matches;
 
-    MatchScorer(MatchIterator matches) {
+    MatchScorer(ScoredDocIterator matches) {
       this.matches = matches;
     }
 
@@ -47,7 +47,7 @@ final class Lucene10Weight extends ComposedWeight {
 
     @Override
     public void setMinCompetitiveScore(float score) {
-      if (boost == 1) matches.raiseThreshold(score);
+      if (boost == 1) matches.setMinCompetitiveScore(score);
     }
   }
 }

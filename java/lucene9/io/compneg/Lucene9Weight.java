@@ -5,22 +5,22 @@ import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.search.DocIdSetIterator;
 import org.apache.lucene.search.Scorer;
 
-/** The weight of a {@link ComposedQuery} for Lucene 9, where weights make scorers and scorers know their weight. */
+/** The weight of a {@link ComposedQuery} on Lucene 9, where a weight makes scorers, and a scorer knows its weight. */
 final class Lucene9Weight extends ComposedWeight {
-  Lucene9Weight(ComposedQuery query, QueryTerms terms, float boost) {
+  Lucene9Weight(ComposedQuery query, TermWeights terms, float boost) {
     super(query, terms, boost);
   }
 
   @Override
   public Scorer scorer(LeafReaderContext leaf) throws IOException {
-    MatchIterator matches = open(leaf);
+    ScoredDocIterator matches = open(leaf);
     return matches == null ? null : new MatchScorer(matches);
   }
 
   private final class MatchScorer extends Scorer {
-    private final MatchIterator matches;
+    private final ScoredDocIterator matches;
 
-    MatchScorer(MatchIterator matches) {
+    MatchScorer(ScoredDocIterator matches) {
       super(Lucene9Weight.this);
       this.matches = matches;
     }
@@ -47,7 +47,7 @@ final class Lucene9Weight extends ComposedWeight {
 
     @Override
     public void setMinCompetitiveScore(float score) {
-      if (boost == 1) matches.raiseThreshold(score);
+      if (boost == 1) matches.setMinCompetitiveScore(score);
     }
   }
 }

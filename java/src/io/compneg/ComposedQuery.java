@@ -10,8 +10,8 @@ import org.apache.lucene.search.Weight;
 import org.apache.lucene.util.Version;
 
 /**
- * A composed query as a Lucene query, for searchers that are not ours. It scores to the last bit as {@link
- * SignedSearcher} does, whatever similarity the searcher has. A score may be 0 or less.
+ * A composed query as a Lucene query, for any searcher of Lucene. Its scores are those of {@link SignedSearcher} to the
+ * last bit, whatever similarity the searcher has. A score may be 0 or less.
  */
 public final class ComposedQuery extends Query {
   private final String field;
@@ -32,16 +32,15 @@ public final class ComposedQuery extends Query {
     return tree;
   }
 
-  /** Lucene 9 and 10 want different methods of a Weight, so there is a class for each. */
+  /** Lucene 9 and 10 declare different methods in a Weight, so there is a class for each. */
   @Override
   public Weight createWeight(IndexSearcher searcher, ScoreMode scoreMode, float boost) throws IOException {
-    QueryTerms terms = new QueryTerms(searcher.getTopReaderContext(), field, new QueryPlan(tree));
+    TermWeights terms = new TermWeights(searcher.getTopReaderContext(), field, new QueryPlan(tree));
     String variant = "io.compneg.Lucene" + Version.LATEST.major + "Weight";
     try {
-      return (Weight)
-          Class.forName(variant)
-              .getDeclaredConstructor(ComposedQuery.class, QueryTerms.class, float.class)
-              .newInstance(this, terms, boost);
+      return (Weight) Class.forName(variant)
+          .getDeclaredConstructor(ComposedQuery.class, TermWeights.class, float.class)
+          .newInstance(this, terms, boost);
     } catch (ReflectiveOperationException e) {
       throw new UnsupportedOperationException("composed queries run on Lucene 9 and 10, this is " + Version.LATEST, e);
     }
@@ -59,7 +58,8 @@ public final class ComposedQuery extends Query {
 
   @Override
   public boolean equals(Object other) {
-    return sameClassAs(other) && field.equals(((ComposedQuery) other).field) && tree.equals(((ComposedQuery) other).tree);
+    return sameClassAs(other) && field.equals(((ComposedQuery) other).field)
+        && tree.equals(((ComposedQuery) other).tree);
   }
 
   @Override

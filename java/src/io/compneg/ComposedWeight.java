@@ -5,13 +5,13 @@ import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.search.Explanation;
 import org.apache.lucene.search.Weight;
 
-/** What the weights of a {@link ComposedQuery} have in common on all releases of Lucene. */
+/** The part of the weight of a {@link ComposedQuery} that is the same on all releases of Lucene. */
 abstract class ComposedWeight extends Weight {
   final float boost;
   private final ScoringTree tree;
-  private final QueryTerms terms;
+  private final TermWeights terms;
 
-  ComposedWeight(ComposedQuery query, QueryTerms terms, float boost) {
+  ComposedWeight(ComposedQuery query, TermWeights terms, float boost) {
     super(query);
     this.tree = query.tree();
     this.terms = terms;
@@ -19,14 +19,16 @@ abstract class ComposedWeight extends Weight {
   }
 
   /** The matches of a segment; null when it has none. */
-  final MatchIterator open(LeafReaderContext leaf) throws IOException {
-    return MatchIterator.open(leaf, terms, tree);
+  final ScoredDocIterator open(LeafReaderContext leaf) throws IOException {
+    return ScoredDocIterator.open(leaf, terms, tree);
   }
 
   @Override
   public final Explanation explain(LeafReaderContext leaf, int doc) throws IOException {
-    MatchIterator matches = open(leaf);
-    if (matches == null || matches.advance(doc) != doc) return Explanation.noMatch("no positive part of the query matches");
+    ScoredDocIterator matches = open(leaf);
+    if (matches == null || matches.advance(doc) != doc) {
+      return Explanation.noMatch("no positive part of the query matches");
+    }
     return Explanation.match(boost * matches.score(), "score of the composed query");
   }
 

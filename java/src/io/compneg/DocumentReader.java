@@ -10,11 +10,11 @@ import java.util.Map;
 import org.apache.lucene.util.BytesRef;
 
 /**
- * Reads the documents of a block of JSON lines: {@code {"id", "vector": {term: weight}}}, further fields
- * skipped; checks them and turns weights into impacts, round(weight · scale), half to even.
+ * Reads and checks the documents of a block of JSON lines, {@code {"id", "vector": {term: weight}}}, and skips their
+ * other fields. Weights become impacts, round(weight · scale), half to even.
  *
- * <p>One parser goes through the whole block, so that the names of terms are decoded once a block; after a bad
- * line a new one starts on the next.
+ * <p>One parser goes through the whole block, so that each term is decoded once a block. After a bad line a new parser
+ * starts on the next line.
  */
 final class DocumentReader {
   /** What is wrong with a document, in one line. */
@@ -26,12 +26,12 @@ final class DocumentReader {
     }
   }
 
-  /** A term of the block, which was checked, and the document that had it last. */
-  private static final class Mark {
+  /** A term that has been checked, and the last document of the block that has it. */
+  private static final class KnownTerm {
     final BytesRef term;
-    int document;
+    int lastDocument;
 
-    Mark(BytesRef term) {
+    KnownTerm(BytesRef term) {
       this.term = term;
     }
   }
@@ -48,20 +48,20 @@ final class DocumentReader {
 
   private final byte[] block;
   private final double scale;
-  private final boolean signed;
+  private final boolean negativeWeights;
   private final int pairTerms;
   private final LineScanner lines;
   private final ImpactVector vector = new ImpactVector();
-  private final Map<String, Mark> marks = new HashMap<>();
+  private final Map<String, KnownTerm> knownTerms = new HashMap<>();
   private JsonParser parser;
   private int parserStart;
   private int document;
   private String id;
 
-  DocumentReader(byte[] block, double scale, boolean signed, int pairTerms) {
+  DocumentReader(byte[] block, double scale, boolean negativeWeights, int pairTerms) {
     this.block = block;
     this.scale = scale;
-    this.signed = signed;
+    this.negativeWeights = negativeWeights;
     this.pairTerms = pairTerms;
     this.lines = new LineScanner(block);
   }
@@ -130,7 +130,9 @@ final class DocumentReader {
       }
     }
     id = null;
-    for (int i = ids.length - 1; i >= 0; i--) if (ids[i] != null) id = ids[i];
+    for (int i = ids.length - 1; i >= 0; i--) {
+      if (ids[i] != null) id = ids[i];
+    }
     if (id == null) {
       throw new BadDocument("no document id; expected one of the fields " + String.join(", ", ID_FIELDS));
     }
@@ -165,17 +167,17 @@ final class DocumentReader {
     }
     while (parser.nextToken() != JsonToken.END_OBJECT) {
       String term = parser.currentName();
-      Mark mark = marks.get(term);
-      if (mark == null) marks.put(term, mark = new Mark(checked(term)));
-      if (mark.document == document) throw new BadDocument("the term " + quoted(term) + " is given twice");
-      mark.document = document;
+      KnownTerm known = knownTerms.get(term);
+      if (known == null) knownTerms.put(term, known = new KnownTerm(checked(term)));
+      if (known.lastDocument == document) throw new BadDocument("the term " + quoted(term) + " is given twice");
+      known.lastDocument = document;
       JsonToken token = parser.nextToken();
       if (token != JsonToken.VALUE_NUMBER_INT && token != JsonToken.VALUE_NUMBER_FLOAT) {
         throw new BadDocument("the weight of " + quoted(term) + " must be a number, got " + described(parser));
       }
       int impact = impact(term, parser.getDoubleValue());
-      if (impact > 0) vector.add(mark.term, impact);
-      if (impact < 0) vector.add(ImpactVector.complement(mark.term), -impact);
+      if (impact > 0) vector.add(known.term, impact);
+      if (impact < 0) vector.add(ImpactVector.complement(known.term), -impact);
     }
   }
 
@@ -198,21 +200,20 @@ final class DocumentReader {
   }
 
   private int impact(String term, double weight) throws BadDocument {
-    if (!signed && weight < 0) {
-      throw new BadDocument(
-          "the weight of " + quoted(term) + " is negative, " + number(weight) + "; to index negative weights give --signed");
+    if (!negativeWeights && weight < 0) {
+      throw new BadDocument("the weight of " + quoted(term) + " is negative, " + number(weight)
+          + "; to index negative weights give --signed");
     }
     double impact = Math.rint(weight * scale);
     if (!(Math.abs(impact) <= LARGEST_IMPACT)) {
       String limit = number(LARGEST_IMPACT / scale);
-      throw new BadDocument(
-          "the weight of " + quoted(term) + " must be at most " + limit + ", got " + number(weight)
-              + (scale == 1 ? "" : " (the impact scale is " + number(scale) + ")"));
+      throw new BadDocument("the weight of " + quoted(term) + " must be at most " + limit + ", got " + number(weight)
+          + (scale == 1 ? "" : " (the impact scale is " + number(scale) + ")"));
     }
     if (scale == 1 && weight != impact) {
-      throw new BadDocument(
-          "the weight of " + quoted(term) + " must be a whole number, got " + number(weight) + "; for fractional weights give"
-              + " --impact-scale, for SPLADE 51.2, which is Pyserini's round(weight / 5 * 256)");
+      throw new BadDocument("the weight of " + quoted(term) + " must be a whole number, got " + number(weight)
+          + "; for fractional weights give"
+          + " --impact-scale, for SPLADE 51.2, which is Pyserini's round(weight / 5 * 256)");
     }
     return (int) impact;
   }

@@ -1,7 +1,7 @@
 package io.compneg;
 
-import io.compneg.QueryPlan.PlannedTerm;
-import io.compneg.QueryPlan.Slot;
+import io.compneg.QueryPlan.Contribution;
+import io.compneg.QueryPlan.QueryTerm;
 import java.io.IOException;
 import java.util.Arrays;
 import org.apache.lucene.index.IndexReader;
@@ -9,20 +9,20 @@ import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.Term;
 
-/** The exact scores of given documents, by the arithmetic that ranks them, from their own postings only. */
+/** Scores given documents with the arithmetic that ranks them, from their own postings only. */
 final class DocumentScorer {
   private final IndexReader reader;
   private final String field;
   private final QueryPlan plan;
-  private final double[][] channels;
+  private final double[][] accumulators;
   private final int[] documents = new int[WindowScorer.WINDOW]; // numbers within the segment, ascending
-  private final int[] positions = new int[WindowScorer.WINDOW]; // 0, 1, 2, …: the documents' places in the channels
+  private final int[] positions = new int[WindowScorer.WINDOW]; // 0, 1, 2, …: their places in the accumulators
 
   DocumentScorer(IndexReader reader, String field, ScoringTree tree) {
     this.reader = reader;
     this.field = field;
     this.plan = new QueryPlan(tree);
-    this.channels = new double[plan.channels()][WindowScorer.WINDOW];
+    this.accumulators = new double[plan.accumulators()][WindowScorer.WINDOW];
     Arrays.setAll(positions, i -> i);
   }
 
@@ -57,23 +57,25 @@ final class DocumentScorer {
     for (int start = from; start < to; start += WindowScorer.WINDOW) {
       int count = Math.min(WindowScorer.WINDOW, to - start);
       for (int i = 0; i < count; i++) documents[i] = (int) (order[start + i] >> 32) - leaf.docBase;
-      for (double[] channel : channels) Arrays.fill(channel, 0, count, 0);
-      for (int i = 0; i < postings.length; i++) if (postings[i] != null) add(plan.terms.get(i), postings[i], count);
-      plan.root.bound(channels, new double[channels.length], positions, count);
-      plan.root.score(channels, positions, count);
+      for (double[] accumulator : accumulators) Arrays.fill(accumulator, 0, count, 0);
+      for (int i = 0; i < postings.length; i++) {
+        if (postings[i] != null) add(plan.terms.get(i), postings[i], count);
+      }
+      plan.root.score(accumulators, positions, count);
       for (int i = 0; i < count; i++) {
-        boolean matched = plan.root.gain[i] > 0;
-        scores[(int) order[start + i]] = matched ? WindowScorer.finite(plan.root.value[i]) : Float.NaN;
+        scores[(int) order[start + i]] = plan.root.matches(i) ? plan.root.reportedScore(i) : Float.NaN;
       }
     }
   }
 
-  private void add(PlannedTerm term, PostingsEnum postings, int count) throws IOException {
+  private void add(QueryTerm term, PostingsEnum postings, int count) throws IOException {
     int doc = postings.docID();
     for (int i = 0; i < count; i++) {
       if (doc < documents[i]) doc = postings.advance(documents[i]);
       if (doc != documents[i]) continue;
-      for (Slot slot : term.slots()) channels[slot.channel][i] += slot.contribution(postings.freq());
+      for (Contribution contribution : term.contributions()) {
+        accumulators[contribution.accumulator][i] += contribution.of(postings.freq());
+      }
     }
   }
 }

@@ -2,8 +2,8 @@ package io.compneg;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.compneg.QueryPlan.PlannedTerm;
-import io.compneg.QueryPlan.Slot;
+import io.compneg.QueryPlan.Contribution;
+import io.compneg.QueryPlan.QueryTerm;
 import java.io.IOException;
 import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.LeafReaderContext;
@@ -12,10 +12,10 @@ import org.apache.lucene.index.ReaderUtil;
 import org.apache.lucene.index.Term;
 
 /**
- * Takes one document's score apart with the same arithmetic that ranked it.
+ * Takes the score of one document apart, with the arithmetic that ranks it.
  *
- * <p>The answer holds the {@code score}, whether the document {@code matched}, and for every channel of the
- * plan, in the order of the query's leaves, the list of {@code [term, impact, contribution]}.
+ * <p>An explanation has the {@code score}, whether the document {@code matched}, and in {@code accumulators} for every
+ * accumulator of the plan, in the order of the query's leaves, a list of {@code [term, impact, contribution]}.
  */
 final class Explainer {
   private final LeafReaderContext leaf;
@@ -30,23 +30,22 @@ final class Explainer {
 
   ObjectNode explain(ScoringTree tree) throws IOException {
     QueryPlan plan = new QueryPlan(tree);
-    double[][] channels = new double[plan.channels()][1];
+    double[][] accumulators = new double[plan.accumulators()][1];
     ObjectNode explanation = ScoringTree.JSON.createObjectNode();
-    ArrayNode parts = explanation.putArray("channels");
-    for (int i = 0; i < plan.channels(); i++) parts.addArray();
-    for (PlannedTerm term : plan.terms) {
+    ArrayNode parts = explanation.putArray("accumulators");
+    for (int i = 0; i < plan.accumulators(); i++) parts.addArray();
+    for (QueryTerm term : plan.terms) {
       int impact = impact(term.text());
       if (impact == 0) continue;
-      for (Slot slot : term.slots()) {
-        double contribution = slot.contribution(impact);
-        channels[slot.channel][0] += contribution;
-        ((ArrayNode) parts.get(slot.channel)).addArray().add(term.text()).add(impact).add(contribution);
+      for (Contribution contribution : term.contributions()) {
+        double added = contribution.of(impact);
+        accumulators[contribution.accumulator][0] += added;
+        ((ArrayNode) parts.get(contribution.accumulator)).addArray().add(term.text()).add(impact).add(added);
       }
     }
-    plan.root.bound(channels, new double[plan.channels()], new int[1], 1);
-    plan.root.score(channels, new int[1], 1);
-    explanation.put("score", (double) WindowScorer.finite(plan.root.value[0]));
-    explanation.put("matched", plan.root.gain[0] > 0);
+    plan.root.score(accumulators, new int[1], 1);
+    explanation.put("score", (double) plan.root.reportedScore(0));
+    explanation.put("matched", plan.root.matches(0));
     return explanation;
   }
 

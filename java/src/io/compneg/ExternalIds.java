@@ -19,12 +19,12 @@ import org.apache.lucene.util.Bits;
 import org.apache.lucene.util.BytesRef;
 
 /**
- * From Lucene's document numbers to the collection's ids, as Anserini stores them, and the order of these
- * ids, which decides ties.
+ * Maps Lucene's document numbers to the collection's ids, as Anserini stores them, and orders documents by these ids,
+ * which decides ties.
  *
- * <p>A few ties are decided by looking the ids up. Where there are many (short queries, coarse impacts), the
- * rank of every id is read once from the index's sorted id terms, 4 bytes a document. One instance serves all
- * searches of an index.
+ * <p>A few ties are decided by looking the ids up. Where there are many (short queries, coarse impacts), the rank of
+ * every id is read once from the index's sorted id terms, 4 bytes a document. One instance serves all searches of an
+ * index.
  */
 final class ExternalIds {
   static final String FIELD = "id";
@@ -109,7 +109,7 @@ final class ExternalIds {
     PostingsEnum postings = null;
     for (int rank = 0; ids.next() != null; rank++) {
       postings = ids.postings(postings, PostingsEnum.NONE);
-      for (int doc; (doc = postings.nextDoc()) != DocIdSetIterator.NO_MORE_DOCS; ) found[doc] = rank;
+      for (int doc; (doc = postings.nextDoc()) != DocIdSetIterator.NO_MORE_DOCS;) found[doc] = rank;
     }
     ranks = found;
   }

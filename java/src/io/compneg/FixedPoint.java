@@ -22,16 +22,16 @@ final class FixedPoint {
     return rounded != 0 ? rounded : Math.copySign(quantum, weight);
   }
 
-  /** The least power that {@link #roundingMagic} does not round to zero. */
+  /** The least power that {@link #roundingConstant} does not round to zero. */
   static double leastPower(double largest) {
     return Math.scalb(1.0, Math.getExponent(largest) + 1 - POWER_BITS);
   }
 
   /**
-   * The number that, added and taken away again, rounds a value below {@code largest} to 44 bits relative to
-   * it; up to 2^8 such values add up exactly.
+   * A constant that rounds a value below {@code largest} to 44 bits relative to it, when it is added and subtracted
+   * again. Up to 2^8 such values add up exactly.
    */
-  static double roundingMagic(double largest) {
+  static double roundingConstant(double largest) {
     return Math.scalb(1.5, Math.getExponent(largest) + 1 - POWER_BITS + 52);
   }
 }

@@ -39,36 +39,28 @@ import org.apache.lucene.store.FSDirectory;
 import org.apache.lucene.util.BytesRef;
 
 /**
- * The door for Python to a new impact index with Anserini's fields: {@code id} (indexed, stored, doc values),
- * {@code contents} (impacts as term frequencies), and {@code raw} (the stored source). A document without a
- * term can be looked up, not found.
+ * Writes an impact index with Anserini's fields, for Python: {@code id} (indexed, stored, doc values), {@code contents}
+ * (impacts as term frequencies), and {@code raw} (the stored source). A document without a term can be looked up, but
+ * no search finds it.
  *
- * <p>Blocks of JSON lines come in and are indexed by several threads while the next are read. What is wrong
- * with a document is an answer, not an exception: the problems of a block, one a line, in the order of the
- * lines, whatever the threads did.
+ * <p>Blocks of JSON lines come in and are indexed by several threads while the next are read. A document that cannot be
+ * indexed is no exception. It becomes a problem in the answer: a line of text, in the order of the documents, whatever
+ * the threads did.
  */
 public final class ImpactIndexer implements Closeable {
   private static final String STATE = "state";
 
   /** How an index is written; a JSON object in the constructor. */
-  record Settings(
-      String field,
-      double impactScale,
-      boolean signed,
-      int pairTerms,
-      boolean storeRaw,
-      boolean storeDocvectors,
-      int threads,
-      double memoryBufferMb,
-      boolean resume) {}
+  record Settings(String field, double impactScale, boolean signed, int pairTerms, boolean storeRaw,
+      boolean storeDocvectors, int threads, double memoryBufferMb, boolean resume) {}
 
-  private record Outcome(int documents, int empty, List<String> problems) {}
+  private record BlockResult(int documents, int empty, List<String> problems) {}
 
   private final Settings settings;
   private final FieldType impacts = new FieldType();
   private final IndexWriter writer;
   private final ExecutorService pool;
-  private final Queue<Future<Outcome>> pending = new ArrayDeque<>();
+  private final Queue<Future<BlockResult>> pending = new ArrayDeque<>();
   private long documents;
   private long empty;
 
@@ -131,7 +123,7 @@ public final class ImpactIndexer implements Closeable {
     return new DocumentReader(lines, settings.impactScale, settings.signed, settings.pairTerms);
   }
 
-  private Outcome index(DocumentReader reader, byte[] lines, byte[] sources, String file, long firstLine)
+  private BlockResult index(DocumentReader reader, byte[] lines, byte[] sources, String file, long firstLine)
       throws IOException {
     LineScanner raw = new LineScanner(sources == null ? lines : sources);
     List<String> problems = new ArrayList<>();
@@ -150,7 +142,7 @@ public final class ImpactIndexer implements Closeable {
       count++;
       if (reader.vector().size() == 0) withoutTerm++;
     }
-    return new Outcome(count, withoutTerm, problems);
+    return new BlockResult(count, withoutTerm, problems);
   }
 
   private Document document(DocumentReader reader, LineScanner raw) {
@@ -166,15 +158,15 @@ public final class ImpactIndexer implements Closeable {
   private byte[] collect(int queued) throws IOException {
     List<String> problems = new ArrayList<>();
     while (pending.size() > queued) {
-      Outcome outcome = outcome(pending.remove());
-      documents += outcome.documents;
-      empty += outcome.empty;
-      problems.addAll(outcome.problems);
+      BlockResult result = result(pending.remove());
+      documents += result.documents;
+      empty += result.empty;
+      problems.addAll(result.problems);
     }
     return String.join("\n", problems).getBytes(StandardCharsets.UTF_8);
   }
 
-  private Outcome outcome(Future<Outcome> block) throws IOException {
+  private BlockResult result(Future<BlockResult> block) throws IOException {
     try {
       return block.get();
     } catch (InterruptedException e) {
@@ -188,7 +180,7 @@ public final class ImpactIndexer implements Closeable {
   /** The reason for a failure; once a disk is full, Lucene says no more than that its writer is closed. */
   private IOException failure(Throwable cause) {
     Throwable first = cause instanceof AlreadyClosedException ? writer.getTragicException() : cause;
-    for (Throwable t = first == null ? cause : first; ; t = t.getCause()) {
+    for (Throwable t = first == null ? cause : first;; t = t.getCause()) {
       if (t.getCause() == null) return new IOException(t.getMessage() == null ? t.toString() : t.getMessage(), cause);
     }
   }

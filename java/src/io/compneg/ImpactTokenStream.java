@@ -5,8 +5,8 @@ import org.apache.lucene.analysis.tokenattributes.BytesTermAttribute;
 import org.apache.lucene.analysis.tokenattributes.TermFrequencyAttribute;
 
 /**
- * The terms of a vector, each once, its impact as the term frequency: what repeating the term so many times
- * would index.
+ * Gives Lucene each term of a vector once, with its impact as the term frequency. The index is the same as if the term
+ * were repeated so many times.
  */
 final class ImpactTokenStream extends TokenStream {
   private final BytesTermAttribute term = addAttribute(BytesTermAttribute.class);

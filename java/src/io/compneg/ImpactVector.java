@@ -52,8 +52,11 @@ final class ImpactVector {
   void addPairs(int top) {
     Integer[] heaviest = new Integer[size];
     int count = 0;
-    for (int i = 0; i < size; i++) if (!isComplement(terms[i])) heaviest[count++] = i;
-    Arrays.sort(heaviest, 0, count, Comparator.<Integer>comparingInt(i -> -impacts[i]).thenComparing(i -> terms[i]));
+    for (int i = 0; i < size; i++) {
+      if (!isComplement(terms[i])) heaviest[count++] = i;
+    }
+    Comparator<Integer> byImpact = Comparator.comparingInt(i -> impacts[i]);
+    Arrays.sort(heaviest, 0, count, byImpact.reversed().thenComparing(i -> terms[i]));
     count = Math.min(count, top);
     for (int i = 0; i < count; i++) {
       for (int j = i + 1; j < count; j++) {

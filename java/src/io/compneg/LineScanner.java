@@ -33,18 +33,23 @@ final class LineScanner {
 
   /** Whether there is nothing but what JSON takes for white space from {@code position} to the line's end. */
   boolean blankFrom(int position) {
-    for (int i = position; i < end; i++) if (block[i] != ' ' && block[i] != '\t' && block[i] != '\r') return false;
+    for (int i = position; i < end; i++) {
+      if (block[i] != ' ' && block[i] != '\t' && block[i] != '\r') return false;
+    }
     return true;
   }
 
   /** Whether the line starts with UTF-8's byte order mark. */
   boolean hasByteOrderMark() {
-    return end - start >= 3 && block[start] == (byte) 0xef && block[start + 1] == (byte) 0xbb && block[start + 2] == (byte) 0xbf;
+    return end - start >= 3 && block[start] == (byte) 0xef && block[start + 1] == (byte) 0xbb
+        && block[start + 2] == (byte) 0xbf;
   }
 
   /** Whether the line holds a NUL, as texts of two or four bytes a character do. */
   boolean hasNul() {
-    for (int i = start; i < end; i++) if (block[i] == 0) return true;
+    for (int i = start; i < end; i++) {
+      if (block[i] == 0) return true;
+    }
     return false;
   }
 

@@ -14,17 +14,17 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * A composed query as it stands in one JSON line: {@code {"vector": {term: weight}}} for a signed linear
- * query, or {@code {"score": tree}} with {@code product}, {@code max} and {@code sum} over vectors.
+ * A composed query, read from one JSON line: {@code {"vector": {term: weight}}} for a signed linear query, or {@code
+ * {"score": tree}} with {@code product}, {@code max} and {@code sum} over vectors.
  */
 sealed interface ScoringTree {
   /** Σ weight · impact over signed weights. */
   record Linear(Map<String, Double> weights) implements ScoringTree {}
 
   /**
-   * weight · (Π over the n operands of Σ (weight · impact)^power)^(1/root). Power 1/n and root 1 are Combined
-   * Pseudo-Terms in their factored form. One of negative weight only lowers the scores of a sum, as negative
-   * terms do: no document matches it.
+   * weight · (Π over the n operands of Σ (weight · impact)^power)^(1/root). With the power 1/n and the root 1 these are
+   * Combined Pseudo-Terms (Krasakis, Yates and Kanoulas, Eq. 6 to 8) in their factored form. A product of negative
+   * weight only lowers the scores of a sum, as negative terms do: no document matches it.
    */
   record Product(List<Map<String, Double>> operands, double power, int root, double weight) implements ScoringTree {}
 
@@ -38,18 +38,7 @@ sealed interface ScoringTree {
    * Reads queries and documents, with texts and names of any length. Names are not interned: a vocabulary may
    * be large, and the table of interned texts is one for all threads.
    */
-  ObjectMapper JSON =
-      new ObjectMapper(
-          JsonFactory.builder()
-              .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
-              .streamReadConstraints(
-                  StreamReadConstraints.builder()
-                      .maxStringLength(Integer.MAX_VALUE)
-                      .maxNameLength(Integer.MAX_VALUE)
-                      .maxNestingDepth(1000)
-                      .build())
-              .build())
-          .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
+  ObjectMapper JSON = newMapper();
 
   Set<String> PRODUCT_FIELDS = Set.of("product", "power", "root", "weight");
 
@@ -61,6 +50,16 @@ sealed interface ScoringTree {
 
   /** The most for power · operands, and for a root: higher powers of weights could leave the range of a double. */
   int LARGEST_DEGREE = 16;
+
+  private static ObjectMapper newMapper() {
+    StreamReadConstraints.Builder limits = StreamReadConstraints.builder();
+    limits.maxStringLength(Integer.MAX_VALUE).maxNameLength(Integer.MAX_VALUE).maxNestingDepth(1000);
+    JsonFactory factory = JsonFactory.builder()
+                              .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
+                              .streamReadConstraints(limits.build())
+                              .build();
+    return new ObjectMapper(factory).enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
+  }
 
   /**
    * Reads one JSON line.
@@ -93,7 +92,8 @@ sealed interface ScoringTree {
   private static Product product(JsonNode node) {
     for (var field : node.properties()) {
       if (!PRODUCT_FIELDS.contains(field.getKey())) {
-        throw new IllegalArgumentException("a product has no '" + field.getKey() + "', only product, power, root, weight");
+        throw new IllegalArgumentException(
+            "a product has no '" + field.getKey() + "', only product, power, root, weight");
       }
     }
     List<Map<String, Double>> operands = new ArrayList<>();

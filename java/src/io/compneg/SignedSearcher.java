@@ -5,26 +5,27 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.FieldInfo;
 import org.apache.lucene.index.FieldInfos;
 import org.apache.lucene.index.IndexOptions;
+import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.index.Term;
 import org.apache.lucene.store.FSDirectory;
 import org.apache.lucene.util.BytesRef;
 
 /**
- * The door for Python to an impact index. Everything crosses it in bulk and as bytes: composed queries as
- * JSON lines in, rankings as one packed array out.
+ * Searches an impact index exactly, for Python. Safe for use by several threads at once.
+ *
+ * <p>Everything crosses in bulk and as bytes: queries come in as JSON lines, rankings go out in the {@link WireFormat}.
  */
 public final class SignedSearcher implements Closeable {
   private static final String RAW = "raw";
 
   private final DirectoryReader reader;
   private final String field;
-  private final ImpactSearch search;
+  private final ExternalIds externalIds;
   private final WindowScorer.Statistics statistics = new WindowScorer.Statistics();
 
   /** Opens the index in a folder; impacts are the term frequencies of {@code field}. */
@@ -32,7 +33,7 @@ public final class SignedSearcher implements Closeable {
     this.reader = DirectoryReader.open(FSDirectory.open(Path.of(folder)));
     this.field = field;
     checkField();
-    this.search = new ImpactSearch(reader, field);
+    this.externalIds = new ExternalIds(reader);
   }
 
   private void checkField() throws IOException {
@@ -48,7 +49,7 @@ public final class SignedSearcher implements Closeable {
     return reader.numDocs();
   }
 
-  /** Documents that have any term, as document frequencies count them: deleted ones that are not merged away included. */
+  /** Documents that have a term. As in document frequencies, deleted ones count until they are merged away. */
   public int fieldDocumentCount() throws IOException {
     return reader.getDocCount(field);
   }
@@ -62,60 +63,61 @@ public final class SignedSearcher implements Closeable {
   }
 
   /**
-   * Searches many queries on several threads.
+   * Searches queries on several threads.
    *
    * @param queries composed queries, one JSON line each, UTF-8
-   * @return little-endian: the number of hits of each query (int32), then all scores (float32), then all ids,
-   *     UTF-8, each followed by a NUL
+   * @return {@link WireFormat#rankings} of the queries in their order
    */
   public byte[] search(byte[] queries, int k, int threads) throws IOException {
-    List<Tasks.Task<TopHits.Ranking>> searches = new ArrayList<>();
-    for (String line : lines(queries)) searches.add(() -> searchOne(line, k));
-    return Packed.rankings(Tasks.runAll(searches, threads));
-  }
-
-  /**
-   * Scores given documents for many queries on several threads.
-   *
-   * @param queries composed queries, one JSON line each, UTF-8
-   * @param documents little-endian: how many documents each query has (int32), then all their ids, UTF-8, each
-   *     followed by a NUL
-   * @return little-endian: the scores of all documents (float32), NaN for one that its query does not match, +∞
-   *     for one that the index does not have
-   */
-  public byte[] score(byte[] queries, byte[] documents, int threads) throws IOException {
     String[] lines = lines(queries);
-    List<BytesRef[]> ids = Packed.ids(documents, lines.length);
-    List<Tasks.Task<float[]>> tasks = new ArrayList<>();
-    for (int i = 0; i < lines.length; i++) {
-      String line = lines[i];
-      BytesRef[] own = ids.get(i);
-      tasks.add(() -> new DocumentScorer(reader, field, ScoringTree.parse(line)).score(ExternalIds.find(reader, own)));
-    }
-    return Packed.scores(Tasks.runAll(tasks, threads));
+    return WireFormat.rankings(Parallel.map(lines.length, threads, i -> search(ScoringTree.parse(lines[i]), k)));
   }
 
-  private TopHits.Ranking searchOne(String line, int k) throws IOException {
-    WindowScorer.Statistics work = new WindowScorer.Statistics();
-    TopHits.Ranking ranking = search.search(ScoringTree.parse(line), k, work);
+  private TopHitsCollector.Ranking search(ScoringTree tree, int k) throws IOException {
+    QueryPlan plan = new QueryPlan(tree);
+    TermWeights terms = new TermWeights(reader.getContext(), field, plan);
+    TopHitsCollector collector = new TopHitsCollector(k, externalIds);
+    WindowScorer.Statistics own = new WindowScorer.Statistics();
+    WindowScorer scorer = new WindowScorer(plan, collector, own);
+    for (LeafReaderContext leaf : reader.leaves()) {
+      if (terms.enterSegment(leaf, plan, scorer)) scorer.scoreSegment();
+    }
+    TopHitsCollector.Ranking ranking = collector.ranking();
     synchronized (statistics) {
-      statistics.add(work);
+      statistics.add(own);
     }
     return ranking;
   }
 
-  /** Totals since the index was opened: windows, windows skipped, postings read, documents scored in full. */
+  /**
+   * Scores given documents on several threads.
+   *
+   * @param queries composed queries, one JSON line each, UTF-8
+   * @param documents the ids of each query's documents, as {@link WireFormat#ids} reads them
+   * @return the scores of all documents, as {@link WireFormat#scores} writes them: NaN for one that its query does not
+   *     match, +∞ for one that the index does not have
+   */
+  public byte[] score(byte[] queries, byte[] documents, int threads) throws IOException {
+    String[] lines = lines(queries);
+    List<BytesRef[]> ids = WireFormat.ids(documents, lines.length);
+    return WireFormat.scores(Parallel.map(lines.length, threads, i -> score(ScoringTree.parse(lines[i]), ids.get(i))));
+  }
+
+  private float[] score(ScoringTree tree, BytesRef[] ids) throws IOException {
+    return new DocumentScorer(reader, field, tree).score(ExternalIds.find(reader, ids));
+  }
+
+  /** Totals since the index was opened: postings read, documents scored in full. */
   public long[] workDone() {
     synchronized (statistics) {
-      return statistics.toArray();
+      return new long[] {statistics.postingsRead, statistics.documentsScored};
     }
   }
 
   /**
-   * The score of one document, taken apart: the query's tree as JSON with every term's impact and
-   * contribution.
+   * Takes the score of one document apart.
    *
-   * @return null when the index has no such document
+   * @return JSON, see {@link Explainer}; null when the index has no such document
    */
   public byte[] explain(byte[] query, byte[] externalId) throws IOException {
     int doc = find(externalId);

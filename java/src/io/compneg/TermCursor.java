@@ -1,7 +1,7 @@
 package io.compneg;
 
-import io.compneg.QueryPlan.PlannedTerm;
-import io.compneg.QueryPlan.Slot;
+import io.compneg.QueryPlan.Contribution;
+import io.compneg.QueryPlan.QueryTerm;
 import java.io.IOException;
 import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.index.PostingsEnum;
@@ -9,56 +9,55 @@ import org.apache.lucene.index.Term;
 import org.apache.lucene.search.DocIdSetIterator;
 import org.apache.lucene.search.Weight;
 
-/**
- * A term of the query in one segment: its postings, read forward only, and bounds of its impact from Lucene's
- * own block maxima.
- */
+/** A term of the query in one segment: its postings, read forward only, and its maximum impact in each window. */
 final class TermCursor {
-  final Slot[] slots;
+  final Contribution[] contributions;
 
-  /** Postings per window, on average: the cost of reading the term instead of looking documents up in it. */
+  /** Postings a window, on average: the cost of reading the term instead of looking documents up in it. */
   final double density;
 
-  /** The largest impact in the current window; 0 when the term has none there. */
-  int windowImpact;
+  /** No impact of the term in the current window is larger; 0 when it has none there. */
+  int windowMaxImpact;
 
-  /** What leaving the term out of the current window would take from the tree's bound. */
-  double share;
+  /** How much lower the upper bound of the tree would be in the current window without the term. */
+  double boundShare;
 
   /** By what the cursors are sorted at the moment. */
-  double order;
+  double sortKey;
 
-  /** Whether documents that have only optional terms cannot win in the current window. */
-  boolean optional;
+  /** Whether the term is essential in the current window. */
+  boolean essential;
 
   private final PostingsEnum postings;
-  private final ImpactBounds bounds; // null for a term that only lowers scores: 0 bounds it
+  private final BlockMaxImpacts maxImpacts; // null for a term that only lowers scores: 0 is its bound
 
-  private TermCursor(PlannedTerm term, PostingsEnum postings, ImpactBounds bounds, double density) {
-    this.slots = term.slots().toArray(Slot[]::new);
+  private TermCursor(QueryTerm term, PostingsEnum postings, BlockMaxImpacts maxImpacts, double density) {
+    this.contributions = term.contributions().toArray(new Contribution[0]);
     this.postings = postings;
-    this.bounds = bounds;
+    this.maxImpacts = maxImpacts;
     this.density = density;
   }
 
   /**
    * Opens the term in a segment.
    *
-   * @param weight the term's weight under an impact similarity with boost 1, or null for a term without
-   *     positive slots
+   * @param weight the term's weight under an impact similarity with boost 1, or null for a term that only lowers scores
    * @return null when the segment lacks the term
    */
-  static TermCursor open(PlannedTerm term, String field, Weight weight, LeafReaderContext leaf) throws IOException {
+  static TermCursor open(QueryTerm term, String field, Weight weight, LeafReaderContext leaf) throws IOException {
     Term indexed = new Term(field, term.text());
     PostingsEnum postings = leaf.reader().postings(indexed, PostingsEnum.FREQS);
     if (postings == null) return null;
-    ImpactBounds bounds = weight == null ? null : new ImpactBounds(weight.scorer(leaf), leaf.reader(), indexed);
+    BlockMaxImpacts maxImpacts =
+        weight == null ? null : new BlockMaxImpacts(weight.scorer(leaf), leaf.reader(), indexed);
     double density = (double) postings.cost() * WindowScorer.WINDOW / leaf.reader().maxDoc();
-    return new TermCursor(term, postings, bounds, density);
+    return new TermCursor(term, postings, maxImpacts, density);
   }
 
-  boolean feeds(int channel) {
-    for (Slot slot : slots) if (slot.channel == channel) return true;
+  boolean contributesTo(int accumulator) {
+    for (Contribution contribution : contributions) {
+      if (contribution.accumulator == accumulator) return true;
+    }
     return false;
   }
 
@@ -66,13 +65,15 @@ final class TermCursor {
     return postings.docID();
   }
 
-  /** Sets {@link #windowImpact} for the documents {@code [from, to)}. */
+  /** Sets {@link #windowMaxImpact} for the documents {@code [from, to)}. Windows come in ascending order. */
   void enterWindow(int from, int to) throws IOException {
-    windowImpact = postings.docID() >= to ? 0 : bounds.largest(from, to);
+    windowMaxImpact = postings.docID() >= to ? 0 : maxImpacts.upperBound(from, to);
   }
 
   /**
-   * Reads the postings of {@code [from, to)} into the arrays, as offsets from {@code from}; returns how many.
+   * Reads the postings of {@code [from, to)} into the arrays, the documents as offsets from {@code from}.
+   *
+   * @return how many there are
    */
   int read(int from, int to, int[] offsets, int[] impacts) throws IOException {
     int count = 0;
@@ -86,30 +87,34 @@ final class TermCursor {
   }
 
   /**
-   * Reads the postings of {@code [from, to)} straight into the sums of a channel, for a term with this slot
-   * alone; returns how many.
+   * Reads the postings of {@code [from, to)} straight into the sums of an accumulator.
+   *
+   * @param contribution the only one of the term; it needs no table
+   * @return how many there are
    */
-  int readInto(int from, int to, Slot slot, double[] sums) throws IOException {
-    double factor = slot.factor; // in locals: a field would be loaded anew for every posting
-    double magic = slot.magic;
+  int readInto(int from, int to, Contribution contribution, double[] sums) throws IOException {
+    double factor = contribution.factor; // in locals: a field would be loaded anew for every posting
+    double rounding = contribution.rounding;
     int count = 0;
     int doc = postings.docID();
     if (doc < from) doc = postings.advance(from);
-    if (slot.power == 1) {
+    if (contribution.power == 1) {
       for (; doc < to; doc = postings.nextDoc(), count++) {
-        sums[doc - from] += Slot.linear(factor, postings.freq());
+        sums[doc - from] += Contribution.linear(factor, postings.freq());
       }
     } else {
       for (; doc < to; doc = postings.nextDoc(), count++) {
-        sums[doc - from] += Slot.squareRoot(factor, magic, postings.freq());
+        sums[doc - from] += Contribution.squareRoot(factor, rounding, postings.freq());
       }
     }
     return count;
   }
 
   /**
-   * Looks up the ascending {@code documents} (offsets from {@code from}); writes those that have the term;
-   * returns how many.
+   * Looks documents up and writes those that have the term.
+   *
+   * @param documents ascending, as offsets from {@code from}
+   * @return how many have the term
    */
   int lookUp(int from, int[] documents, int length, int[] offsets, int[] impacts) throws IOException {
     int count = 0;

@@ -1,6 +1,6 @@
 package io.compneg;
 
-import io.compneg.QueryPlan.Slot;
+import io.compneg.QueryPlan.Contribution;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.List;
@@ -8,29 +8,32 @@ import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.util.Bits;
 
 /**
- * Exact top-k scoring of a plan over one segment, window by window.
+ * Exact top-k scoring of a query plan over one segment, window by window.
  *
- * <p>Each window of documents is scored in three steps, after MaxScore (Turtle and Flood 1995) with Lucene's
- * block maxima:
+ * <p>Windows must come in ascending order. Each is scored in three steps:
  *
  * <ol>
- *   <li><b>Partition.</b> Terms whose largest impacts in the window cannot, together, lift a document over
- *       the k-th score are <em>optional</em>; a document must hold one of the other, <em>required</em>,
- *       terms. Terms of a conjunction are optional as soon as one of its operands is required in full:
- *       without it the product is 0. No required term: skip the window. Else optional terms that are rare
- *       become required after all, because knowing them is cheaper than bounding them.
- *   <li><b>Gather.</b> The required terms are read in full into the channels; the documents they touch are
- *       the candidates.
- *   <li><b>Complete.</b> The optional terms are added, heaviest first, and candidates that can no longer win
- *       are dropped in between. Negative terms come last: they only lower a score, so the bounds never needed
- *       them, and few candidates are left.
+ *   <li><b>Partition.</b> Terms whose maximum impacts in the window, together, cannot lift a document over the
+ *       minimum competitive score are <em>non-essential</em>. A competitive document has one of the other,
+ *       <em>essential</em>, terms. The terms of a conjunction are non-essential as soon as all terms of one of its
+ *       operands are essential: without that operand the product is 0. A window without an essential term is
+ *       skipped. At last, rare non-essential terms become essential after all, because to know them is cheaper than
+ *       to bound them.
+ *   <li><b>Accumulate.</b> The postings of the essential terms are read into the accumulators, term at a time. The
+ *       documents whose upper bound is competitive are the candidates.
+ *   <li><b>Complete.</b> The non-essential terms are added for the candidates, those with the largest share of the
+ *       upper bound first, and the candidates that are no longer competitive are dropped in between. Negative terms
+ *       come last: they only lower a score, so no upper bound needs them, and few candidates are left.
  * </ol>
  *
- * <p>Bounds hold to the last bit: contributions are {@link FixedPoint} numbers whose sums are exact, and
+ * <p>Upper bounds hold to the last bit: contributions are {@link FixedPoint} numbers, whose sums are exact, and
  * products, roots, sums and the final rounding to float are monotone.
+ *
+ * <p>Sources: MaxScore, Turtle and Flood, Query Evaluation: Strategies and Optimizations, 1995; block maxima, Ding and
+ * Suel, Faster Top-k Document Retrieval Using Block-Max Indexes, SIGIR 2011.
  */
 final class WindowScorer {
-  /** Documents a window: its sums should stay in the processor's nearest caches. */
+  /** Documents a window: its accumulators should stay in the processor's nearest caches. */
   static final int WINDOW = 4096;
 
   /** Looking a document up costs about as much as reading this many postings. */
@@ -40,55 +43,50 @@ final class WindowScorer {
   private static final double RARE = WINDOW / 16.0;
 
   private final QueryPlan plan;
-  private final ScoreSink top;
+  private final HitCollector collector;
   private final Statistics statistics;
 
-  private final double[][] channels;
-  private final double[] rest;
-  private final double[] trial;
-  private final double[] nothing;
+  private final double[][] accumulators;
+  private final double[] nonEssentialBounds; // for each accumulator: what terms not yet read can add at most
+  private final double[] windowBounds; // for each accumulator: what all positive terms can add at most
   private final int[] candidates = new int[WINDOW];
   private final int[] offsets = new int[WINDOW];
   private final int[] impacts = new int[WINDOW];
   private int candidateCount;
 
   private LeafReaderContext leaf;
-  private TermCursor[] cursors;
+  private TermCursor[] positives;
   private List<TermCursor> negatives;
 
   /** How much work a search was, for benchmarks. */
   static final class Statistics {
-    long windows;
-    long windowsSkipped;
     long postingsRead;
     long documentsScored;
 
     void add(Statistics other) {
-      windows += other.windows;
-      windowsSkipped += other.windowsSkipped;
       postingsRead += other.postingsRead;
       documentsScored += other.documentsScored;
     }
-
-    long[] toArray() {
-      return new long[] {windows, windowsSkipped, postingsRead, documentsScored};
-    }
   }
 
-  WindowScorer(QueryPlan plan, ScoreSink top, Statistics statistics) {
+  WindowScorer(QueryPlan plan, HitCollector collector, Statistics statistics) {
     this.plan = plan;
-    this.top = top;
+    this.collector = collector;
     this.statistics = statistics;
-    channels = new double[plan.channels()][WINDOW];
-    rest = new double[plan.channels()];
-    trial = new double[plan.channels()];
-    nothing = new double[plan.channels()];
+    accumulators = new double[plan.accumulators()][WINDOW];
+    nonEssentialBounds = new double[plan.accumulators()];
+    windowBounds = new double[plan.accumulators()];
   }
 
-  /** Begins a segment; {@code positives} and {@code negatives} are its cursors, either may be empty. */
-  void enter(LeafReaderContext leaf, List<TermCursor> positives, List<TermCursor> negatives) {
+  /**
+   * Begins a segment.
+   *
+   * @param positives cursors of the terms that may raise a score
+   * @param negatives cursors of the terms that only lower scores
+   */
+  void enterSegment(LeafReaderContext leaf, List<TermCursor> positives, List<TermCursor> negatives) {
     this.leaf = leaf;
-    this.cursors = positives.toArray(TermCursor[]::new);
+    this.positives = positives.toArray(new TermCursor[0]);
     this.negatives = negatives;
   }
 
@@ -98,236 +96,228 @@ final class WindowScorer {
     for (int from = 0; from < maxDoc; from += WINDOW) scoreWindow(from, Math.min(maxDoc, from + WINDOW));
   }
 
-  /** Scores the documents {@code [from, to)}, at most {@link #WINDOW}; windows come in ascending order. */
+  /** Scores the documents {@code [from, to)} of the segment, at most {@link #WINDOW}. */
   void scoreWindow(int from, int to) throws IOException {
-    statistics.windows++;
-    int required = partition(cursors, from, to);
-    if (required == 0 || !gather(cursors, required, from, to)) {
-      statistics.windowsSkipped++;
-      return;
-    }
+    int essential = partition(positives, from, to);
+    if (essential == 0 || !accumulate(positives, essential, from, to)) return;
     selectCandidates(from, to, leaf.reader().getLiveDocs());
-    complete(cursors, required, from, to);
-    for (int i = 0; i < negatives.size() && candidateCount > 0; i++) add(negatives.get(i), from, to);
+    complete(positives, essential, from, to);
+    for (int i = 0; i < negatives.size() && candidateCount > 0; i++) addTerm(negatives.get(i), from, to);
     collect(leaf.docBase + from);
   }
 
   /**
-   * Orders the cursors into required ones, then optional ones by descending share; sets {@link #rest};
-   * returns how many are required.
+   * Orders the cursors: essential terms first, then the others by descending share of the upper bound. Sets {@link
+   * #nonEssentialBounds}.
+   *
+   * @return how many terms are essential; 0 when no document of the window is competitive
    */
   private int partition(TermCursor[] cursors, int from, int to) throws IOException {
-    Arrays.fill(trial, 0);
+    Arrays.fill(windowBounds, 0);
     for (TermCursor cursor : cursors) {
       cursor.enterWindow(from, to);
-      grow(trial, cursor, 1);
+      addBound(windowBounds, cursor, 1);
     }
-    Arrays.fill(rest, 0);
-    if (cannotWin(trial)) return 0;
-    double full = plan.root.gain(trial);
+    Arrays.fill(nonEssentialBounds, 0);
+    if (!isCompetitive(windowBounds)) return 0;
+    double upperBound = plan.root.upperBound(windowBounds);
     for (TermCursor cursor : cursors) {
-      grow(trial, cursor, -1);
-      cursor.share = full - plan.root.gain(trial);
-      grow(trial, cursor, 1);
+      addBound(windowBounds, cursor, -1);
+      cursor.boundShare = upperBound - plan.root.upperBound(windowBounds);
+      addBound(windowBounds, cursor, 1);
     }
-    return chooseRequired(cursors);
+    return chooseEssential(cursors);
   }
 
   /**
-   * Makes terms optional greedily, the costliest for the least of the bound first. A conjunction offers a
-   * choice: any one of its operands may be the required one. So the greedy choice is made once for every
-   * operand, its terms kept until last, and the cheapest outcome is taken.
+   * Makes terms non-essential greedily: first those that cost most and take least from the upper bound. A conjunction
+   * offers a choice, since any one of its operands may be the essential one. So the greedy choice is made once for
+   * every operand, its terms kept until last, and the cheapest outcome is taken.
    */
-  private int chooseRequired(TermCursor[] cursors) {
-    for (TermCursor cursor : cursors) cursor.order = cursor.share / cursor.density;
-    sortByOrder(cursors);
-    double least = Double.POSITIVE_INFINITY;
-    int best = -1;
-    for (int channel : plan.operandChannels()) {
-      double cost = makeOptional(cursors, channel);
-      if (cost < least) {
-        least = cost;
-        best = channel;
+  private int chooseEssential(TermCursor[] cursors) {
+    for (TermCursor cursor : cursors) cursor.sortKey = cursor.boundShare / cursor.density;
+    sortByKey(cursors);
+    double leastCost = Double.POSITIVE_INFINITY;
+    int essentialOperand = -1;
+    for (int operand : plan.operandAccumulators()) {
+      double cost = markNonEssential(cursors, operand);
+      if (cost < leastCost) {
+        leastCost = cost;
+        essentialOperand = operand;
       }
     }
-    double cost = makeOptional(cursors, best);
-    requireRare(cursors, cost);
-    int required = 0;
+    double cost = markNonEssential(cursors, essentialOperand);
+    promoteRare(cursors, cost);
+    int essential = 0;
     for (TermCursor cursor : cursors) {
-      cursor.order = cursor.optional ? -cursor.share : Double.NEGATIVE_INFINITY;
-      if (!cursor.optional) required++;
+      cursor.sortKey = cursor.essential ? Double.NEGATIVE_INFINITY : -cursor.boundShare;
+      if (cursor.essential) essential++;
     }
-    sortByOrder(cursors);
-    return required;
+    sortByKey(cursors);
+    return essential;
   }
 
   /**
-   * Requires rare terms too. Most documents lack a rare term, yet all are granted its largest impact until it
-   * is read, and a conjunction multiplies what it grants. Once the rare terms are known exactly, far fewer
-   * candidates are left to look up in the frequent ones. No term is read that costs more than looking up, in
-   * it, every posting of the terms required so far.
+   * Marks the cursors and sets {@link #nonEssentialBounds}.
    *
-   * @param cost postings of the terms required so far
+   * @param operand the accumulator whose terms are marked last; −1 for none
+   * @return how many postings the essential terms have in a window
    */
-  private void requireRare(TermCursor[] cursors, double cost) {
-    double limit = Math.min(RARE, cost * LOOK_UP_COST);
-    for (TermCursor cursor : cursors) {
-      if (!cursor.optional || cursor.windowImpact == 0 || cursor.density >= limit) continue;
-      cursor.optional = false;
-      grow(rest, cursor, -1);
-    }
-  }
-
-  /** An insertion sort: the order changes little from window to window. */
-  private static void sortByOrder(TermCursor[] cursors) {
-    for (int i = 1; i < cursors.length; i++) {
-      TermCursor cursor = cursors[i];
-      int hole = i;
-      for (; hole > 0 && cursors[hole - 1].order > cursor.order; hole--) cursors[hole] = cursors[hole - 1];
-      cursors[hole] = cursor;
-    }
-  }
-
-  /**
-   * Marks the cursors, those of {@code channel} last; sets {@link #rest}; returns how many postings the
-   * required ones have here.
-   */
-  private double makeOptional(TermCursor[] cursors, int channel) {
-    Arrays.fill(rest, 0);
+  private double markNonEssential(TermCursor[] cursors, int operand) {
+    Arrays.fill(nonEssentialBounds, 0);
     double cost = 0;
     for (int pass = 0; pass < 2; pass++) {
       for (TermCursor cursor : cursors) {
-        if (cursor.feeds(channel) != (pass == 1)) continue;
-        grow(rest, cursor, 1);
-        cursor.optional = cannotWin(rest);
-        if (!cursor.optional) {
-          grow(rest, cursor, -1);
-          cost += cursor.windowImpact == 0 ? 0 : cursor.density;
+        if (cursor.contributesTo(operand) != (pass == 1)) continue;
+        addBound(nonEssentialBounds, cursor, 1);
+        cursor.essential = isCompetitive(nonEssentialBounds);
+        if (cursor.essential) {
+          addBound(nonEssentialBounds, cursor, -1);
+          cost += cursor.windowMaxImpact == 0 ? 0 : cursor.density;
         }
       }
     }
     return cost;
   }
 
-  private boolean cannotWin(double[] sums) {
-    return !(plan.root.gain(sums) > limit());
-  }
-
   /**
-   * The gain that a document must exceed to be worth looking at. A gain that rounds to the k-th score may
-   * still win by its id, and whatever rounds to that score is above the float below it.
+   * Makes rare terms essential, too. Most documents lack a rare term, yet the upper bound of each includes its maximum
+   * impact until it is read, and a conjunction multiplies that. Once the rare terms are known exactly, far fewer
+   * candidates are left to look up in the frequent ones. A term is not read when it costs more than looking up, in
+   * it, every posting of the terms that are essential so far.
+   *
+   * @param cost postings of the terms that are essential so far
    */
-  private double limit() {
-    return Math.max(0, Math.nextDown(top.threshold()));
-  }
-
-  /**
-   * Adds (or with −1 takes away) what the cursor's terms can contribute in this window. Exact, so it can be
-   * undone.
-   */
-  private static void grow(double[] bounds, TermCursor cursor, int sign) {
-    if (cursor.windowImpact == 0) return;
-    for (Slot slot : cursor.slots) {
-      if (slot.positive) bounds[slot.channel] += sign * slot.contribution(cursor.windowImpact);
+  private void promoteRare(TermCursor[] cursors, double cost) {
+    double maxDensity = Math.min(RARE, cost * LOOK_UP_COST);
+    for (TermCursor cursor : cursors) {
+      if (cursor.essential || cursor.windowMaxImpact == 0 || cursor.density >= maxDensity) continue;
+      cursor.essential = true;
+      addBound(nonEssentialBounds, cursor, -1);
     }
   }
 
-  /** Reads the required terms into the channels; false when the window holds none of their postings. */
-  private boolean gather(TermCursor[] cursors, int required, int from, int to) throws IOException {
-    for (double[] channel : channels) Arrays.fill(channel, 0, to - from, 0);
-    int gathered = 0;
-    for (int i = 0; i < required; i++) {
-      gathered += read(cursors[i], from, to);
+  /** An insertion sort: the order changes little from window to window. */
+  private static void sortByKey(TermCursor[] cursors) {
+    for (int i = 1; i < cursors.length; i++) {
+      TermCursor cursor = cursors[i];
+      int hole = i;
+      for (; hole > 0 && cursors[hole - 1].sortKey > cursor.sortKey; hole--) cursors[hole] = cursors[hole - 1];
+      cursors[hole] = cursor;
     }
-    statistics.postingsRead += gathered;
-    return gathered > 0;
+  }
+
+  private boolean isCompetitive(double[] sums) {
+    return plan.root.upperBound(sums) > largestNonCompetitive();
   }
 
   /**
-   * Documents without a required term drop out by themselves: their bound is that of the optional terms,
-   * which cannot win.
+   * The largest upper bound that is not competitive. A bound that rounds to the k-th score may still win by its id, and
+   * whatever rounds to that score is above the float below it. A bound of 0 is that of a document that does not match.
    */
-  private void selectCandidates(int from, int to, Bits live) {
-    plan.root.boundAll(channels, rest, to - from);
-    double[] gain = plan.root.gain;
-    double limit = limit();
+  private double largestNonCompetitive() {
+    return Math.max(0, Math.nextDown(collector.minCompetitiveScore()));
+  }
+
+  /** Adds (or with −1 subtracts) what the term can contribute in this window. Exact, so it can be undone. */
+  private static void addBound(double[] bounds, TermCursor cursor, int sign) {
+    if (cursor.windowMaxImpact == 0) return;
+    for (Contribution contribution : cursor.contributions) {
+      if (contribution.positive) bounds[contribution.accumulator] += sign * contribution.of(cursor.windowMaxImpact);
+    }
+  }
+
+  /** Reads the essential terms into the accumulators; false when the window holds none of their postings. */
+  private boolean accumulate(TermCursor[] cursors, int essential, int from, int to) throws IOException {
+    for (double[] accumulator : accumulators) Arrays.fill(accumulator, 0, to - from, 0);
+    int postings = 0;
+    for (int i = 0; i < essential; i++) {
+      postings += read(cursors[i], from, to);
+    }
+    statistics.postingsRead += postings;
+    return postings > 0;
+  }
+
+  /**
+   * A document without an essential term drops out by itself: its upper bound is that of the non-essential terms, which
+   * is not competitive.
+   */
+  private void selectCandidates(int from, int to, Bits liveDocs) {
+    plan.root.boundWindow(accumulators, nonEssentialBounds, to - from);
+    double[] upperBounds = plan.root.upperBounds;
+    double nonCompetitive = largestNonCompetitive();
     int kept = 0;
     for (int i = 0; i < to - from; i++) {
       candidates[kept] = i;
-      if (gain[i] > limit) kept++;
+      if (upperBounds[i] > nonCompetitive) kept++;
     }
-    candidateCount = live == null ? kept : keepLive(live, from, kept);
+    candidateCount = liveDocs == null ? kept : keepLive(liveDocs, from, kept);
   }
 
-  private int keepLive(Bits live, int from, int count) {
+  private int keepLive(Bits liveDocs, int from, int count) {
     int kept = 0;
     for (int i = 0; i < count; i++) {
       candidates[kept] = candidates[i];
-      if (live.get(from + candidates[i])) kept++;
+      if (liveDocs.get(from + candidates[i])) kept++;
     }
     return kept;
   }
 
-  private void complete(TermCursor[] cursors, int required, int from, int to) throws IOException {
-    for (int i = required; i < cursors.length && candidateCount > 0; i++) {
-      if (cursors[i].windowImpact == 0) continue;
-      add(cursors[i], from, to);
-      grow(rest, cursors[i], -1);
-      dropLosers();
+  private void complete(TermCursor[] cursors, int essential, int from, int to) throws IOException {
+    for (int i = essential; i < cursors.length && candidateCount > 0; i++) {
+      if (cursors[i].windowMaxImpact == 0) continue;
+      addTerm(cursors[i], from, to);
+      addBound(nonEssentialBounds, cursors[i], -1);
+      dropNonCompetitive();
     }
   }
 
-  /** Adds a term for the candidates, by whichever way is cheaper. */
-  private void add(TermCursor cursor, int from, int to) throws IOException {
+  /** Adds a term for the candidates, by reading its postings or by looking the candidates up, whichever is cheaper. */
+  private void addTerm(TermCursor cursor, int from, int to) throws IOException {
     if (cursor.docId() >= to) return;
     if (candidateCount * LOOK_UP_COST > cursor.density) {
       statistics.postingsRead += read(cursor, from, to);
     } else {
       int count = cursor.lookUp(from, candidates, candidateCount, offsets, impacts);
       statistics.postingsRead += count;
-      addTo(cursor, count);
+      addImpacts(cursor, count);
     }
   }
 
   private int read(TermCursor cursor, int from, int to) throws IOException {
-    Slot first = cursor.slots[0];
-    if (cursor.slots.length == 1 && !first.isTabulated()) return cursor.readInto(from, to, first, channels[first.channel]);
+    Contribution first = cursor.contributions[0];
+    if (cursor.contributions.length == 1 && !first.isTabulated()) {
+      return cursor.readInto(from, to, first, accumulators[first.accumulator]);
+    }
     int count = cursor.read(from, to, offsets, impacts);
-    addTo(cursor, count);
+    addImpacts(cursor, count);
     return count;
   }
 
-  private void addTo(TermCursor cursor, int count) {
-    for (Slot slot : cursor.slots) slot.addAll(channels[slot.channel], offsets, impacts, count);
+  private void addImpacts(TermCursor cursor, int count) {
+    for (Contribution contribution : cursor.contributions) {
+      contribution.addAll(accumulators[contribution.accumulator], offsets, impacts, count);
+    }
   }
 
-  private void dropLosers() {
-    plan.root.bound(channels, rest, candidates, candidateCount);
-    double[] gain = plan.root.gain;
-    double limit = limit();
+  private void dropNonCompetitive() {
+    plan.root.boundCandidates(accumulators, nonEssentialBounds, candidates, candidateCount);
+    double[] upperBounds = plan.root.upperBounds;
+    double nonCompetitive = largestNonCompetitive();
     int kept = 0;
     for (int i = 0; i < candidateCount; i++) {
       candidates[kept] = candidates[i];
-      if (gain[i] > limit) kept++;
+      if (upperBounds[i] > nonCompetitive) kept++;
     }
     candidateCount = kept;
   }
 
-  private void collect(int docBase) {
+  private void collect(int windowBase) {
     statistics.documentsScored += candidateCount;
-    plan.root.bound(channels, nothing, candidates, candidateCount);
-    plan.root.score(channels, candidates, candidateCount);
-    double[] value = plan.root.value;
+    plan.root.score(accumulators, candidates, candidateCount);
     for (int i = 0; i < candidateCount; i++) {
-      float score = finite(value[i]);
-      if (score >= top.threshold()) top.offer(score, docBase + candidates[i]);
+      float score = plan.root.reportedScore(i);
+      if (score >= collector.minCompetitiveScore()) collector.collect(windowBase + candidates[i], score);
     }
-  }
-
-  /** The score as it is reported. */
-  static float finite(double value) {
-    float score = (float) value + 0f; // + 0 makes −0 and 0 equal
-    if (Float.isFinite(score)) return score;
-    throw new IllegalArgumentException("a score is beyond 3.4e38: the query has too large weights or too many conjuncts");
   }
 }

@@ -5,8 +5,7 @@ import org.apache.lucene.analysis.Analyzer;
 import org.apache.lucene.search.Query;
 
 /**
- * {@code -generator ComposedQueryGenerator}: runs the composed queries that {@code -topicReader ComposedQuery}
- * reads, exactly.
+ * {@code -generator ComposedQueryGenerator}: makes Lucene queries of what {@code -topicReader ComposedQuery} reads.
  */
 public final class ComposedQueryGenerator extends QueryGenerator {
   @Override

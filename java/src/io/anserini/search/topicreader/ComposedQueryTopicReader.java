@@ -1,6 +1,6 @@
 package io.anserini.search.topicreader;
 
-import io.compneg.ComposedLines;
+import io.compneg.ComposedQueryFile;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -20,7 +20,7 @@ public final class ComposedQueryTopicReader extends TopicReader<String> {
   @Override
   public SortedMap<String, Map<String, String>> read(BufferedReader lines) {
     SortedMap<String, Map<String, String>> topics = new TreeMap<>();
-    ComposedLines.read(lines, topicFile.toString()).forEach((id, line) -> topics.put(id, Map.of("title", line)));
+    ComposedQueryFile.read(lines, topicFile.toString()).forEach((id, line) -> topics.put(id, Map.of("title", line)));
     return topics;
   }
 }

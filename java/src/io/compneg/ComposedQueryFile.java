@@ -6,18 +6,20 @@ import java.io.IOException;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
-/** Files of composed queries, one JSON line each, checked as a whole before any is searched. */
-public final class ComposedLines {
-  private ComposedLines() {}
+/** Reads a file of composed queries, one JSON line each. The whole file is checked before any query is searched. */
+public final class ComposedQueryFile {
+  private ComposedQueryFile() {}
 
   /**
-   * A file that cannot be read. An error and no exception, because Anserini says of any exception no more
-   * than that the topic reader cannot be loaded, and ends with status 0; an error ends it with this message.
+   * A file that cannot be read.
+   *
+   * <p>It is an error and no exception, because of any exception Anserini only says that the topic reader cannot be
+   * loaded, and ends with status 0. An error ends Anserini with this message.
    */
-  public static final class Unreadable extends Error {
+  public static final class UnreadableFileError extends Error {
     private static final long serialVersionUID = 1;
 
-    private Unreadable(String message) {
+    private UnreadableFileError(String message) {
       super(message, null, false, false);
     }
 
@@ -30,24 +32,26 @@ public final class ComposedLines {
   /**
    * Reads all lines that are not blank.
    *
-   * @param source where they stand, for messages
+   * @param source the name of the file, for messages
    * @return the lines by their ids, sorted
-   * @throws Unreadable when a line is no composed query, has no id or that of another, or when there is none
+   * @throws UnreadableFileError when a line is no composed query, has no id or that of another, or when there is none
    */
   public static SortedMap<String, String> read(BufferedReader lines, String source) {
     SortedMap<String, String> byId = new TreeMap<>();
     int number = 0;
     try {
-      for (String line; (line = lines.readLine()) != null; ) {
+      for (String line; (line = lines.readLine()) != null;) {
         number++;
         if (line.isBlank()) continue;
         String id = id(line);
         if (byId.put(id, line) != null) throw new IllegalArgumentException("the id '" + id + "' was given before");
       }
     } catch (IllegalArgumentException | IOException e) {
-      throw new Unreadable(source + ":" + number + ": " + e.getMessage());
+      throw new UnreadableFileError(source + ":" + number + ": " + e.getMessage());
     }
-    if (byId.isEmpty()) throw new Unreadable(source + ": no queries; expected JSON lines with an id and a vector or a score");
+    if (byId.isEmpty()) {
+      throw new UnreadableFileError(source + ": no queries; expected JSON lines with an id and a vector or a score");
+    }
     return byId;
   }
 

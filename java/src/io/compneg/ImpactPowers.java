@@ -4,27 +4,26 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * Powers of impacts, tabulated: a conjunction takes one for every posting. By {@link StrictMath}, whose results
- * do not depend on what the machine has compiled so far.
+ * Powers of impacts. They are tabulated, because a conjunction takes one for every posting. They come from {@link
+ * StrictMath}, whose results do not depend on what the machine has compiled so far.
  */
-final class Powers {
+final class ImpactPowers {
   private static final int TABULATED = 1 << 16;
   private static final int CACHED_TABLES = 16;
-  private static final Map<Double, double[]> TABLES =
-      new LinkedHashMap<>(CACHED_TABLES, 0.75f, true) {
-        private static final long serialVersionUID = 1;
+  private static final Map<Double, double[]> TABLES = new LinkedHashMap<>(CACHED_TABLES, 0.75f, true) {
+    private static final long serialVersionUID = 1;
 
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<Double, double[]> eldest) {
-          return size() > CACHED_TABLES;
-        }
-      };
+    @Override
+    protected boolean removeEldestEntry(Map.Entry<Double, double[]> eldest) {
+      return size() > CACHED_TABLES;
+    }
+  };
 
-  private Powers() {}
+  private ImpactPowers() {}
 
   /** A table of the powers of 0 … 65535. */
   static synchronized double[] table(double power) {
-    return TABLES.computeIfAbsent(power, Powers::fill);
+    return TABLES.computeIfAbsent(power, ImpactPowers::fill);
   }
 
   private static double[] fill(double power) {
@@ -33,7 +32,7 @@ final class Powers {
     return table;
   }
 
-  /** {@code value^power}; it grows with the value. */
+  /** {@code value^power}; monotone in the value. */
   static double of(double value, double power) {
     if (power == 1) return value;
     if (power == 0.5) return Math.sqrt(value);

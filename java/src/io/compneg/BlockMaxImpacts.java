@@ -8,12 +8,12 @@ import org.apache.lucene.search.DocIdSetIterator;
 import org.apache.lucene.search.Scorer;
 
 /**
- * The largest impact of a term in any range of a segment's documents, ranges in ascending order.
+ * Upper bounds of a term's impacts in ranges of a segment's documents. Ranges must come in ascending order.
  *
- * <p>The bounds are Lucene's own block maxima. Where none of their levels covers the range, it is halved; the
- * last block of a term, which has no maximum, is read.
+ * <p>The bounds are Lucene's own block maxima. Where none of their levels covers the range, it is halved. The last
+ * block of a term has no maximum, so it is read.
  */
-final class ImpactBounds {
+final class BlockMaxImpacts {
   /** Lucene answers with at least this where it has no maximum. */
   private static final float UNKNOWN = Integer.MAX_VALUE;
 
@@ -23,28 +23,30 @@ final class ImpactBounds {
   private final Scorer blocks;
   private final LeafReader segment;
   private final Term term;
-  private int tailStart = Integer.MAX_VALUE;
-  private int tailImpact;
+  private int lastBlockStart = Integer.MAX_VALUE;
+  private int lastBlockMax;
 
   /**
+   * Bounds the impacts of one term.
+   *
    * @param blocks a scorer of the term whose score is the impact
    */
-  ImpactBounds(Scorer blocks, LeafReader segment, Term term) {
+  BlockMaxImpacts(Scorer blocks, LeafReader segment, Term term) {
     this.blocks = blocks;
     this.segment = segment;
     this.term = term;
   }
 
-  /** A bound for the documents {@code [from, to)}. */
-  int largest(int from, int to) throws IOException {
-    if (from >= tailStart) return tailImpact;
-    if (from == 0 && to > 1) return Math.max(impactOfFirst(), largest(1, to));
+  /** No impact of the documents {@code [from, to)} is larger. */
+  int upperBound(int from, int to) throws IOException {
+    if (from >= lastBlockStart) return lastBlockMax;
+    if (from == 0 && to > 1) return Math.max(impactOfFirst(), upperBound(1, to));
     int blockEnd = blocks.advanceShallow(from);
     float bound = blocks.getMaxScore(to - 1);
     if (bound < UNKNOWN) return roundUp(bound);
-    if (blockEnd >= to - 1) return readTail(from);
+    if (blockEnd >= to - 1) return readLastBlock(from);
     int middle = Math.max(blockEnd + 1, (from + to) >>> 1);
-    return Math.max(largest(from, middle), largest(middle, to));
+    return Math.max(upperBound(from, middle), upperBound(middle, to));
   }
 
   /** The impact of document 0. Lucene has no maximum at all before it has left that document. */
@@ -53,13 +55,13 @@ final class ImpactBounds {
     return postings.nextDoc() == 0 ? postings.freq() : 0;
   }
 
-  private int readTail(int start) throws IOException {
-    PostingsEnum tail = segment.postings(term, PostingsEnum.FREQS);
-    for (int doc = tail.advance(start); doc != DocIdSetIterator.NO_MORE_DOCS; doc = tail.nextDoc()) {
-      tailImpact = Math.max(tailImpact, tail.freq());
+  private int readLastBlock(int start) throws IOException {
+    PostingsEnum postings = segment.postings(term, PostingsEnum.FREQS);
+    for (int doc = postings.advance(start); doc != DocIdSetIterator.NO_MORE_DOCS; doc = postings.nextDoc()) {
+      lastBlockMax = Math.max(lastBlockMax, postings.freq());
     }
-    tailStart = start;
-    return tailImpact;
+    lastBlockStart = start;
+    return lastBlockMax;
   }
 
   private static int roundUp(float bound) {

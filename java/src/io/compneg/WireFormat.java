@@ -6,35 +6,39 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.lucene.util.BytesRef;
 
-/** What crosses to and from Python in bulk: little-endian numbers, then ids in UTF-8, each followed by a NUL. */
-final class Packed {
+/** The bytes that cross to and from Python in bulk: little-endian numbers, then ids in UTF-8, each ended by a NUL. */
+final class WireFormat {
   private static final int LARGEST = Integer.MAX_VALUE - 64;
 
-  private Packed() {}
+  private WireFormat() {}
 
-  /** Rankings: the number of hits of each (int32), then all scores (float32), then all ids. */
-  static byte[] rankings(List<TopHits.Ranking> rankings) {
+  /** Writes the number of hits of each ranking (int32), then all scores (float32), then all ids. */
+  static byte[] rankings(List<TopHitsCollector.Ranking> rankings) {
     long hits = 0;
     long idBytes = 0;
-    for (TopHits.Ranking ranking : rankings) {
+    for (TopHitsCollector.Ranking ranking : rankings) {
       hits += ranking.ids().length;
       for (BytesRef id : ranking.ids()) idBytes += id.length + 1;
     }
     ByteBuffer packed = allocate(4 * (rankings.size() + hits) + idBytes);
-    for (TopHits.Ranking ranking : rankings) packed.putInt(ranking.ids().length);
-    for (TopHits.Ranking ranking : rankings) for (float score : ranking.scores()) packed.putFloat(score);
-    for (TopHits.Ranking ranking : rankings) {
+    for (TopHitsCollector.Ranking ranking : rankings) packed.putInt(ranking.ids().length);
+    for (TopHitsCollector.Ranking ranking : rankings) {
+      for (float score : ranking.scores()) packed.putFloat(score);
+    }
+    for (TopHitsCollector.Ranking ranking : rankings) {
       for (BytesRef id : ranking.ids()) packed.put(id.bytes, id.offset, id.length).put((byte) 0);
     }
     return packed.array();
   }
 
-  /** All scores (float32). */
+  /** Writes all scores (float32). */
   static byte[] scores(List<float[]> lists) {
     long count = 0;
     for (float[] list : lists) count += list.length;
     ByteBuffer packed = allocate(4 * count);
-    for (float[] list : lists) for (float score : list) packed.putFloat(score);
+    for (float[] list : lists) {
+      for (float score : list) packed.putFloat(score);
+    }
     return packed.array();
   }
 
@@ -58,7 +62,8 @@ final class Packed {
 
   private static ByteBuffer allocate(long bytes) {
     if (bytes > LARGEST) {
-      throw new IllegalArgumentException("the answer to this batch has " + bytes + " bytes; search fewer queries at once");
+      throw new IllegalArgumentException(
+          "the answer to this batch has " + bytes + " bytes; search fewer queries at once");
     }
     return ByteBuffer.allocate((int) bytes).order(ByteOrder.LITTLE_ENDIAN);
   }

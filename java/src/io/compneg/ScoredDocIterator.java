@@ -5,13 +5,13 @@ import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.search.DocIdSetIterator;
 
 /**
- * The matching documents of a segment in ascending order, for Lucene's collectors. They are scored by the
- * window, and only where the caller goes.
+ * Iterates over the matching documents of a segment and their scores, for Lucene's collectors. A window is scored when
+ * the caller enters it.
  *
- * <p>A caller that jumps (Lucene scores the final hits of a sorted search anew) gets small windows, one that
- * walks gets ever larger ones.
+ * <p>Windows are small for a caller that jumps, as Lucene does when it scores the final hits of a sorted search anew.
+ * They grow for a caller that walks.
  */
-final class MatchIterator extends DocIdSetIterator implements ScoreSink {
+final class ScoredDocIterator extends DocIdSetIterator implements HitCollector {
   private static final int FIRST_WINDOW = 64;
 
   private final LeafReaderContext leaf;
@@ -27,19 +27,19 @@ final class MatchIterator extends DocIdSetIterator implements ScoreSink {
 
   private int position = -1;
   private int doc = -1;
-  private float threshold = Float.NEGATIVE_INFINITY;
+  private float minCompetitiveScore = Float.NEGATIVE_INFINITY;
 
-  private MatchIterator(LeafReaderContext leaf, QueryPlan plan) {
+  private ScoredDocIterator(LeafReaderContext leaf, QueryPlan plan) {
     this.leaf = leaf;
     this.maxDoc = leaf.reader().maxDoc();
     this.scorer = new WindowScorer(plan, this, new WindowScorer.Statistics());
   }
 
   /** Opens a segment; null when none of its documents can match. */
-  static MatchIterator open(LeafReaderContext leaf, QueryTerms terms, ScoringTree tree) throws IOException {
+  static ScoredDocIterator open(LeafReaderContext leaf, TermWeights terms, ScoringTree tree) throws IOException {
     QueryPlan plan = new QueryPlan(tree);
-    MatchIterator matches = new MatchIterator(leaf, plan);
-    return terms.enter(leaf, plan, matches.scorer) ? matches : null;
+    ScoredDocIterator matches = new ScoredDocIterator(leaf, plan);
+    return terms.enterSegment(leaf, plan, matches.scorer) ? matches : null;
   }
 
   @Override
@@ -52,9 +52,9 @@ final class MatchIterator extends DocIdSetIterator implements ScoreSink {
     return scores[position];
   }
 
-  /** From now on only documents that reach this score are needed. */
-  void raiseThreshold(float score) {
-    threshold = Math.max(threshold, score);
+  /** From now on documents below this score may be left out. */
+  void setMinCompetitiveScore(float score) {
+    minCompetitiveScore = Math.max(minCompetitiveScore, score);
   }
 
   @Override
@@ -66,7 +66,7 @@ final class MatchIterator extends DocIdSetIterator implements ScoreSink {
   public int advance(int target) throws IOException {
     while (true) {
       for (position++; position < count; position++) {
-        if (docs[position] >= target && scores[position] >= threshold) return doc = docs[position];
+        if (docs[position] >= target && scores[position] >= minCompetitiveScore) return doc = docs[position];
       }
       int from = Math.max(windowEnd, target);
       if (from >= maxDoc) return doc = NO_MORE_DOCS;
@@ -88,12 +88,12 @@ final class MatchIterator extends DocIdSetIterator implements ScoreSink {
   }
 
   @Override
-  public float threshold() {
-    return threshold;
+  public float minCompetitiveScore() {
+    return minCompetitiveScore;
   }
 
   @Override
-  public void offer(float score, int doc) {
+  public void collect(int doc, float score) {
     docs[count] = doc - leaf.docBase;
     scores[count++] = score;
   }

@@ -6,31 +6,32 @@ import org.apache.lucene.util.BytesRef;
 import org.apache.lucene.util.NumericUtils;
 
 /**
- * The k best documents: higher score first, equal scores by ascending external id, at the last rank too.
+ * Collects the k best documents. A higher score comes first; equal scores are ordered by ascending external id, at the
+ * last rank, too.
  *
- * <p>A binary heap with the worst hit at its root. A hit is one long, its score's sortable bits above its
- * document number, so that most comparisons are of two numbers; ids are compared only where scores are equal.
+ * <p>They are in a binary heap with the worst hit at its root. A hit is one long, the sortable bits of its score above
+ * its document number, so that most comparisons are of two numbers. Ids are compared only where scores are equal.
  */
-final class TopHits implements ScoreSink {
+final class TopHitsCollector implements HitCollector {
   private final int k;
   private final ExternalIds externalIds;
   private long[] heap;
   private int size;
-  private float threshold = Float.NEGATIVE_INFINITY;
+  private float minCompetitiveScore = Float.NEGATIVE_INFINITY;
 
-  TopHits(int k, ExternalIds externalIds) {
+  TopHitsCollector(int k, ExternalIds externalIds) {
     this.k = k;
     this.externalIds = externalIds;
     this.heap = new long[Math.min(k, 1024)];
   }
 
   @Override
-  public float threshold() {
-    return threshold;
+  public float minCompetitiveScore() {
+    return minCompetitiveScore;
   }
 
   @Override
-  public void offer(float score, int doc) {
+  public void collect(int doc, float score) {
     long hit = (long) NumericUtils.floatToSortableInt(score) << 32 | doc;
     if (size < k) {
       if (size == heap.length) heap = Arrays.copyOf(heap, (int) Math.min(k, 2L * size));
@@ -40,12 +41,13 @@ final class TopHits implements ScoreSink {
     } else {
       return;
     }
-    if (size == k) threshold = score(heap[0]);
+    if (size == k) minCompetitiveScore = score(heap[0]);
   }
 
-  /** A ranking: document ids and scores, best first. */
+  /** Document ids and scores, best first. */
   record Ranking(BytesRef[] ids, float[] scores) {}
 
+  /** The hits so far. */
   Ranking ranking() throws IOException {
     int[] docs = new int[size];
     for (int i = 0; i < size; i++) docs[i] = doc(heap[i]);
@@ -61,7 +63,7 @@ final class TopHits implements ScoreSink {
       ids[rank] = idsByDoc[Arrays.binarySearch(docs, doc(hit))];
     }
     for (int from = 0, to; from < size; from = to) {
-      for (to = from + 1; to < size && scores[to] == scores[from]; ) to++;
+      for (to = from + 1; to < size && scores[to] == scores[from];) to++;
       if (to - from > 1) Arrays.sort(ids, from, to);
     }
     return new Ranking(ids, scores);

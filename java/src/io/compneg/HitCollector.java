@@ -1,0 +1,15 @@
+package io.compneg;
+
+/** Collects the hits of a search as they are scored. */
+interface HitCollector {
+  /** A further hit must reach this score to be of use; where it only equals it, its id decides. −∞ at first. */
+  float minCompetitiveScore();
+
+  /**
+   * Collects a matching document. The documents of one segment come in ascending order.
+   *
+   * @param doc its number in the whole index
+   * @param score never −0
+   */
+  void collect(int doc, float score);
+}
