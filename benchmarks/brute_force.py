@@ -1,4 +1,4 @@
-"""Every composed query scored for every document, with scipy: what our search has to equal."""
+"""A full scan with scipy: scores every document for a composed query. Our search has to find the same."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from synthetic import TERMS, VOCABULARY, blocks, docid, term_names
 from pyserini_compneg.compose import Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.vectors import SparseVector
 
-ABILITIES = "any scoring tree, exactly; reads all postings of the query's terms, holds them all in memory"
-
 _PEAK_BYTES_A_POSTING = 16
-"""While the rows are turned into columns both are there: a number of 4 bytes and an impact of 2, and what is copied."""
+"""While rows are turned into columns: both hold a number of 4 bytes and an impact of 2, and some are copied."""
 
 Scores: TypeAlias = tuple[NDArray[np.float64], NDArray[np.bool_]]
 """For each document its score, and whether it matches."""

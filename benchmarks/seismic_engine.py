@@ -1,4 +1,7 @@
-"""Seismic, an approximate engine for learned sparse vectors, to be compared with; it is needed for nothing else.
+"""Seismic, an approximate engine for learned sparse vectors, to compare with.
+
+It takes one vector a query, reads the lists of the heaviest terms only, and skips blocks of these. Negative weights
+count in the scores of what it reads. It holds the collection in memory.
 
 Source: Bruch, Nardini, Rulli, Venturini, Efficient Inverted Indexes for Approximate Retrieval over Learned Sparse
 Representations, SIGIR 2024; MIT licence; the package ``pyseismic-lsr``.
@@ -19,22 +22,11 @@ from synthetic import TERMS, VOCABULARY, blocks, docid
 
 from pyserini_compneg.vectors import SparseVector
 
-ABILITIES = (
-    "one vector a query; approximate: reads the lists of its heaviest terms only, and skips blocks of these; negative "
-    "weights count in the scores of what it reads, conjunctions cannot be asked; holds the collection in memory"
-)
-HINT = "pip install pyseismic-lsr, to have Seismic beside"
 QUERY_CUTS = (10, 25)
 """The lists it may read: ten, as its guidelines have it, or those of all positive terms."""
 
-SETTINGS = (
-    "the defaults for its index, heap factor 0.8 from its guidelines; it is made for documents that cluster by topic, "
-    "and synthetic ones do not"
-)
-
 _HEAP_FACTOR = 0.8
-_BASE_BYTES, _BYTES_A_DOCUMENT = 250_000_000, 11_000
-"""What a build took at 5,000 and at 20,000 documents."""
+"""From its guidelines; its index has its default settings."""
 
 
 def available() -> bool:
@@ -71,11 +63,6 @@ class Seismic:
             self._index = seismic.SeismicIndex.build_from_dataset(dataset, num_threads=threads)
         self.build_seconds = time.perf_counter() - start
         self._text = seismic.get_seismic_string()
-
-    @staticmethod
-    def needed_bytes(documents: int) -> int:
-        """The memory that it takes to build."""
-        return _BASE_BYTES + documents * _BYTES_A_DOCUMENT
 
     def prepared(self, weights: SparseVector, k: int, query_cut: int) -> Callable[[], list[tuple[str, float, str]]]:
         """A search, ready to run; it gives the query's id, the score and the docid of each hit."""
