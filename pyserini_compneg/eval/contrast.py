@@ -1,6 +1,6 @@
-"""Measures of contrast: does a query's relevant document come before the one that the query excludes?
+"""Measures of contrast: is a query's relevant document ranked above the document that the query excludes?
 
-They need two judgements a query: one relevant document (relevance 1 or more) and one excluded (0 or less).
+Each query needs two judgements: one relevant document (relevance 1 or more) and one excluded document (0 or less).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pyserini_compneg.errors import MeasureError
 
 CONTRASTS = ("paired_accuracy", "right_rank", "delta_recall@1", "delta_mrr@10")
-"""Examples of the names; ``delta_recall`` and ``delta_mrr`` take any cutoff, ``right_rank`` may have one."""
+"""Examples of the names. ``delta_recall`` and ``delta_mrr`` need a cutoff, ``right_rank`` may have one."""
 
 _NAMES = re.compile(r"(paired_accuracy|right_rank)|(right_rank|delta_recall|delta_mrr)@(-?\d{1,9})", re.ASCII)
 _Qrels = Mapping[str, Mapping[str, int]]
@@ -28,7 +28,7 @@ class Contrast:
 
     Attributes:
         kind: ``paired_accuracy``, ``right_rank``, ``delta_recall`` or ``delta_mrr``.
-        cutoff: The rank N of the last two, and of ``right_rank`` where it has one, from 1.
+        cutoff: The rank N, from 1; None for no cutoff.
     """
 
     kind: str
@@ -36,7 +36,7 @@ class Contrast:
 
 
 def parse_contrast(name: str) -> Contrast | None:
-    """The measure of that name, or ``None`` for what is no measure of contrast.
+    """The measure of contrast of that name, or ``None`` if there is none.
 
     >>> parse_contrast("delta_recall@10")
     Contrast(kind='delta_recall', cutoff=10)
@@ -49,17 +49,17 @@ def parse_contrast(name: str) -> Contrast | None:
 def contrast_values(contrast: Contrast, qrels: _Qrels, run: _Run) -> dict[str, float]:
     """The value of a measure of contrast for each query of the judgements.
 
-    With d⁺ the relevant and d⁻ the excluded document of query q, and s their scores, of 32 bits as in trec_eval:
+    Let d⁺ be the relevant and d⁻ the excluded document of query q, and s their scores, in 32 bits as in trec_eval.
 
-    - ``right_rank``: [s(q, d⁺) > s(q, d⁻)]. A document that the run lacks is below all that it has; a tie, be it of
-      two missing documents, is not right.
-    - ``right_rank@N``: the same of a run of the first N documents.
-    - ``paired_accuracy``: 1 where both queries of a pair are right, for both of them; their mean is that over pairs.
-      A pair judges the same two documents, each query the other way round.
-    - ``delta_recall@N``: R@N(d⁺) − R@N(d⁻), from −1 to 1, where R@N(d) is 1 if d is among the first N, else 0.
-    - ``delta_mrr@N``: the same of MRR@N(d), which is 1 / rank of d if d is among the first N, else 0.
+    - ``right_rank``: 1 if s(q, d⁺) > s(q, d⁻), else 0. A document that the run lacks is below all that the run has.
+      A tie is not right, also of two documents that the run lacks.
+    - ``right_rank@N``: the same, for a run of the first N documents.
+    - ``paired_accuracy``: 1 for both queries of a pair if both are right, else 0. The mean is then that over pairs.
+      Two queries are a pair if they judge the same two documents in opposite ways.
+    - ``delta_recall@N``: R@N(d⁺) − R@N(d⁻), from −1 to 1. R@N(d) is 1 if d is among the first N, else 0.
+    - ``delta_mrr@N``: MRR@N(d⁺) − MRR@N(d⁻), from −1 to 1. MRR@N(d) is 1 / rank of d if d is among the first N, else 0.
 
-    Ranks are trec_eval's: by falling score, ties by docid in descending order. A query that the run lacks scores 0.
+    Ranks are trec_eval's: by descending score, ties by docid in descending order. A query that the run lacks scores 0.
 
     Args:
         contrast: What to compute.
@@ -67,12 +67,12 @@ def contrast_values(contrast: Contrast, qrels: _Qrels, run: _Run) -> dict[str, f
         run: ``{qid: {docid: score}}``.
 
     Raises:
-        MeasureError: A query without just one relevant and one excluded document, or without a partner.
+        MeasureError: A query without exactly one relevant and one excluded document, or without a partner.
 
-    Source: Weller et al. 2024 (NevIR), Section 4.1, for ``paired_accuracy``; MTEB has R@1 = 1 for both queries, in runs
-    of the two documents alone, which is the same but for ties: there trec_eval's code decides by docid. Zhang et al.
-    2024 (ExcluIR), Eq. 1 and the sentence after it, for the others. Their released scorer reads 10 documents a query
-    and counts what is not among them as not retrieved, which is ``right_rank@10``.
+    Source: for ``paired_accuracy`` Weller et al. 2024 (NevIR), Section 4.1. MTEB asks for R@1 = 1 for both queries, in
+    runs of the two documents alone; only ties differ, which trec_eval's code orders by docid. For the others Zhang et
+    al. 2024 (ExcluIR), Eq. 1 and the sentence after it. Their released scorer reads 10 documents of a query and takes
+    all others as not retrieved, which is ``right_rank@10``.
 
     >>> contrast_values(Contrast("delta_mrr", 10), {"1": {"a": 1, "b": 0}}, {"1": {"b": 2.0, "a": 1.0}})
     {'1': -0.5}
@@ -87,10 +87,10 @@ def contrast_values(contrast: Contrast, qrels: _Qrels, run: _Run) -> dict[str, f
 
 
 def partners(qrels: _Qrels) -> dict[str, str]:
-    """For each query the one that judges the same two documents the other way round.
+    """For each query the one that judges the same two documents in the opposite way.
 
     Raises:
-        MeasureError: A query without just one relevant and one excluded document, or without just one partner.
+        MeasureError: A query without exactly one relevant and one excluded document, or without exactly one partner.
 
     >>> partners({"1": {"a": 1, "b": 0}, "2": {"a": 0, "b": 1}})
     {'1': '2', '2': '1'}

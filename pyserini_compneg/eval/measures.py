@@ -14,7 +14,7 @@ DEFAULT_MEASURES = ("ndcg_cut.10", "recall.100")
 
 _LARGEST_CUTOFF = 1_000_000
 _NO_DOCUMENT = "\n"
-"""Judged 0 where no judgement is 0 or more: trec_eval's code would write beyond its arrays."""
+"""A docid that gets the judgement 0 if a query has only negative ones, for which trec_eval writes beyond its arrays."""
 
 _EXAMPLES = "ndcg_cut.10, recall.100, map, recip_rank, P.10, nDCG@10, R@100, AP, RR"
 _CONTRAST_EXAMPLES = ", ".join(CONTRASTS)
@@ -25,9 +25,9 @@ class Measure:
     """A measure that is a mean over queries.
 
     Attributes:
-        name: What the user called it, the header of its column.
-        definition: What ir_measures computes for it, or a :class:`Contrast`.
-        reciprocal_rank_cutoff: For ``RR@k``: the rank from which on the value is 0, as trec_eval has no such cutoff.
+        name: The user's name for it, the header of its column.
+        definition: The measure of ir_measures to compute, or a :class:`Contrast`.
+        reciprocal_rank_cutoff: For ``RR@k`` the rank k, which trec_eval does not know; below it the value is 0.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Measure:
     reciprocal_rank_cutoff: int | None = None
 
     def adjusted(self, value: float) -> float:
-        """The value at the cutoff; that of reciprocal rank says by itself whether the rank is beyond."""
+        """The value at the cutoff; a reciprocal rank tells by itself whether the rank is below the cutoff."""
         cutoff = self.reciprocal_rank_cutoff
         return 0.0 if cutoff is not None and value * (cutoff + 0.5) < 1 else value
 
@@ -48,7 +48,7 @@ def parse_measures(names: Iterable[str]) -> list[Measure]:
             measures of contrast (``right_rank``, see :func:`~pyserini_compneg.eval.contrast.contrast_values`).
 
     Raises:
-        MeasureError: A name that is none of these, or a measure that trec_eval's code cannot compute.
+        MeasureError: An unknown name, or a measure that trec_eval's code cannot compute.
 
     >>> [measure.name for measure in parse_measures(["ndcg_cut.10", "R@100", "P.5,10"])]
     ['ndcg_cut.10', 'R@100', 'P@5', 'P@10']
@@ -100,7 +100,7 @@ def evaluate(
 
 
 def coverage(qrels: Mapping[str, Any], run: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """The queries that the run lacks, and those of the run that nobody judged.
+    """The queries that the run lacks, and the queries of the run that have no judgements.
 
     >>> coverage({"1": {}, "2": {}}, {"2": {}, "3": {}})
     (['1'], ['3'])
@@ -114,7 +114,7 @@ def mean(per_query: Mapping[str, Mapping[str, float]], measure: Measure, qids: S
 
 
 def observations(measure: Measure, qrels: Mapping[str, Mapping[str, int]], qids: Sequence[str]) -> list[str]:
-    """The queries whose values are independent observations: of a pair in ``paired_accuracy`` the first.
+    """The queries whose values are independent observations. Of a pair in ``paired_accuracy`` it is the first.
 
     >>> qrels = {"1": {"a": 1, "b": 0}, "2": {"a": 0, "b": 1}}
     >>> [observations(measure, qrels, ["1", "2"]) for measure in parse_measures(["paired_accuracy", "map"])]
@@ -133,7 +133,7 @@ def observations(measure: Measure, qrels: Mapping[str, Mapping[str, int]], qids:
 def _trec_values(
     qrels: Mapping[str, Mapping[str, int]], run: Mapping[str, Mapping[str, float]], measures: Sequence[Measure]
 ) -> dict[Any, dict[str, float]]:
-    """``{definition: {qid: value}}`` from trec_eval's code, which is loaded only if there is something to compute."""
+    """``{definition: {qid: value}}`` from trec_eval's code, which is loaded only if it is needed."""
     if not measures:
         return {}
     from ir_measures import pytrec_eval
@@ -157,7 +157,7 @@ def _definitions(name: str) -> list[Any]:
     """ir_measures' objects for a name; trec_eval allows several cutoffs in one."""
     import ir_measures
 
-    logging.getLogger("ir_measures").setLevel(logging.ERROR)  # it warns of the parts of "official" it leaves out
+    logging.getLogger("ir_measures").setLevel(logging.ERROR)  # it warns of each part of "official" that it leaves out
     for parse in (lambda text: [ir_measures.parse_measure(text)], ir_measures.parse_trec_measure):
         try:
             definitions: list[Any] = parse(name)
@@ -174,8 +174,8 @@ def _measure(name: str, definition: Any) -> Measure:
     cutoff = definition.params.get("cutoff")
     _check_cutoff(name, cutoff)
     if definition.NAME == RR.NAME and cutoff is not None:
-        rest = {key: value for key, value in definition.params.items() if key != "cutoff"}
-        return Measure(name, RR(**rest), cutoff)
+        uncut = RR(**{key: value for key, value in definition.params.items() if key != "cutoff"})
+        return Measure(name, uncut, cutoff)
     if definition.NAME in {NumQ.NAME, NumRel.NAME, NumRet.NAME} or not pytrec_eval.supports(definition):
         raise MeasureError(f"measure {name!r} is no mean that trec_eval computes; expected one like {_EXAMPLES}")
     return Measure(name, definition)

@@ -1,4 +1,4 @@
-"""The nearest neighbours of words: those that occur in the same documents."""
+"""The nearest neighbours of a word: the words that occur in the same documents."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _MOST_SHARE = 0.1
 
 
 class WordNeighbours:
-    """A space of words, each the vector of the documents it occurs in; close are words with a high cosine.
+    """A space of words. A word's vector has the documents in which it occurs; near words have a high cosine.
 
-    A word's neighbours say what else would be found of a meaning if the word itself was avoided (Widdows 2003, Section
-    4.1). He took the vectors of another model; these need none.
+    If a result avoids a word but not its meaning, it still has the word's neighbours (Widdows 2003, Section 4.1).
+    Widdows took the vectors of another model; these need none.
 
     Args:
         texts: The documents.
-        least_documents: Words of fewer documents are nobody's neighbours: they would be it by chance.
-        most_share: Nor are words of a larger share of the documents, such as "the", which say nothing of a meaning.
+        least_documents: A word of fewer documents is no neighbour: it would be near by chance.
+        most_share: Nor is a word of a larger share of the documents, such as "the": it says nothing about a meaning.
     """
 
     def __init__(
@@ -39,22 +39,22 @@ class WordNeighbours:
         self._documents = np.asarray(incidence.sum(axis=0)).ravel()
         self._by_word = incidence.T.tocsr()
         self._common = self._documents > most_share * len(rows)
-        self._able = (self._documents >= least_documents) & ~self._common
+        self._eligible = (self._documents >= least_documents) & ~self._common
 
     def is_common(self, word: str) -> bool:
-        """Whether a word is in too many documents to mean anything in particular."""
+        """Whether a word is in too many documents to say anything about a meaning."""
         return word in self._numbers and bool(self._common[self._numbers[word]])
 
     def of(self, words: Collection[str], other_than: Collection[str] = (), count: int = 10) -> list[str]:
-        """The words that are closest to one of some words, and closer to it than to any of others.
+        """The words that are nearest to one of some words, and nearer to it than to any of other words.
 
         Args:
-            words: Whose neighbours; unknown ones have none. They themselves are left out.
-            other_than: Words that a neighbour must not be as close to, nor be.
-            count: How many, at most.
+            words: The words whose neighbours are wanted; they themselves are left out, and unknown words have none.
+            other_than: A neighbour must be farther from each of these words, and none of them.
+            count: The most neighbours to return.
 
         Returns:
-            The closest first, equal ones in the order of the alphabet.
+            The nearest first, equally near ones in alphabetical order.
 
         >>> texts = ["war soldier", "war soldier spy", "war", "spy code", "spy"] * 5
         >>> WordNeighbours(texts, most_share=1.0).of(["war"], other_than=["spy"])
@@ -63,13 +63,13 @@ class WordNeighbours:
         import numpy as np
 
         near, far = self._cosines(words), self._cosines(other_than)
-        near[~self._able | (near <= far)] = 0.0
+        near[~self._eligible | (near <= far)] = 0.0
         near[[self._numbers[word] for word in (*words, *other_than) if word in self._numbers]] = 0.0
         found = [(-near[number], self._words[number]) for number in np.flatnonzero(near)]
         return [word for _, word in sorted(found)[:count]]
 
     def _cosines(self, words: Collection[str]) -> Any:
-        """For every word, the highest cosine with one of some words."""
+        """For every word of the space, its highest cosine with one of some words."""
         import numpy as np
 
         best = np.zeros(len(self._words))

@@ -1,4 +1,4 @@
-"""Results as rows: the means of a run over a class of queries, and how it compares with the other runs."""
+"""Results as rows: the means of one run over one class of queries, compared with those of the other runs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Row:
         qids: Its queries.
         run: The run's label.
         values: ``{measure name: mean}``.
-        intervals: ``{measure name: 95 % confidence interval of the mean}``, of measures with two observations or more.
-        comparisons: ``{measure name: this run compared with each other run}``, of the same measures.
+        intervals: ``{measure name: 95 % confidence interval of the mean}``, for measures with two observations or more.
+        comparisons: ``{measure name: this run compared with each other run}``, for the same measures.
     """
 
     group: str
@@ -33,12 +33,12 @@ class Row:
 
 
 def make_rows(results: Mapping[str, PerQuery], measures: Sequence[Measure], groups: Mapping[str, str]) -> list[Row]:
-    """The rows of a table: for each class in order of its first query, and for ``all``, one for each run.
+    """The rows of a table: one for each class and run, the classes in the order of their first queries, ``all`` last.
 
     Args:
         results: ``{run label: what evaluate() returned}``, all for the same queries, at least one.
         measures: The measures of the results.
-        groups: ``{qid: class}``; without any, there is only ``all``.
+        groups: ``{qid: class}``; if it is empty, there is only ``all``.
     """
     qids = list(next(iter(results.values())))
     members: dict[str, list[str]] = {}
@@ -58,33 +58,35 @@ def compare_rows(
     qrels: Mapping[str, Mapping[str, int]],
     randomise: bool = True,
 ) -> list[Row]:
-    """The rows with confidence intervals, and compared: each run with each other, in every class and measure.
+    """Adds to the rows confidence intervals and comparisons of each run with each other, by class and measure.
 
-    The correction of p-values is over the pairs of runs, for one measure in one class. Measures with a single
-    observation in a class are left as they are.
+    P-values are corrected for the number of pairs of runs, for one measure in one class. A measure with a single
+    observation in a class is not compared there.
 
     Args:
         rows: What :func:`make_rows` returned.
-        results: What they were made from.
-        measures: The same.
-        qrels: The judgements that the results are for, which say what observations are independent.
+        results: What the rows were made from.
+        measures: The measures of the results.
+        qrels: The judgements; they say which observations are independent.
         randomise: Whether to run the randomisation test.
     """
     compared = []
     for start in range(0, len(rows), len(results)):
         side_by_side = rows[start : start + len(results)]
-        intervals: dict[str, dict[str, Interval]] = {run: {} for run in results}
-        comparisons: dict[str, dict[str, list[Comparison]]] = {run: {} for run in results}
-        for measure in measures if len(side_by_side[0].qids) > 1 else []:
-            qids = observations(measure, qrels, side_by_side[0].qids)
-            if len(qids) < 2:
-                continue
-            values = {run: [per_query[qid][measure.name] for qid in qids] for run, per_query in results.items()}
-            found = compare(values, randomise)
-            for run in results:
-                intervals[run][measure.name] = confidence_interval(values[run])
-                comparisons[run][measure.name] = [one for one in found if one.run == run]
+        qids = side_by_side[0].qids
+        observed = {measure.name: observations(measure, qrels, qids) for measure in measures if len(qids) > 1}
+        values = {
+            name: {run: [per_query[qid][name] for qid in chosen] for run, per_query in results.items()}
+            for name, chosen in observed.items()
+            if len(chosen) > 1
+        }
+        comparisons = {name: compare(by_run, randomise) for name, by_run in values.items()}
         compared += [
-            replace(row, intervals=intervals[row.run], comparisons=comparisons[row.run]) for row in side_by_side
+            replace(
+                row,
+                intervals={name: confidence_interval(by_run[row.run]) for name, by_run in values.items()},
+                comparisons={name: [one for one in ones if one.run == row.run] for name, ones in comparisons.items()},
+            )
+            for row in side_by_side
         ]
     return compared

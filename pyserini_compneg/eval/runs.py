@@ -18,21 +18,21 @@ Run = dict[str, dict[str, float]]
 
 _logger = logging.getLogger(__name__)
 _Scored = tuple[str, str, float, float | None]
-"""Query, document, score, and the rank where the format has one."""
+"""Query, document, score, and the rank; None if the format has no ranks."""
 
 
 def read_run(path: str | Path) -> Run:
     """Reads a run: ``{qid: {docid: score}}``, in the order of the file.
 
-    The format is recognised by the first line: a JSON object, the six columns of TREC, or the three of MS MARCO,
-    whose ranks become scores, -1 for rank 1, -2 for rank 2. A file without lines is a run without results; it is
-    worth a warning, as every query then scores 0. So are TREC ranks that do not follow the scores: the scores count.
+    The first line tells the format: a JSON object, the six columns of TREC, or the three columns of MS MARCO. Ranks of
+    MS MARCO become scores: -1 for rank 1, -2 for rank 2. Two things are worth a warning: a file without lines, with
+    which every query scores 0, and TREC ranks that do not follow the scores; the scores count.
 
     Args:
         path: The file, plain or gzip, or ``-`` for standard input.
 
     Raises:
-        RunFormatError: A line that is none of a run, a document that is ranked twice for a query, or a rank of MS MARCO
+        RunFormatError: A line that cannot be read, a document that is ranked twice for a query, or a rank of MS MARCO
             that two documents have.
     """
     run: Run = {}
@@ -61,7 +61,7 @@ def read_run(path: str | Path) -> Run:
 
 
 def _follow(ranks: Collection[float], scores: Collection[float]) -> bool:
-    """Whether no two ranks are equal, and a higher score always has the better one; NaN is no rank."""
+    """Whether no two ranks are equal, and a higher score always has a better rank; NaN is no rank."""
     if all(a < b for a, b in pairwise(ranks)) and all(a >= b for a, b in pairwise(scores)):  # in the order of the file
         return True
     by_score = sorted(zip((-score for score in scores), ranks, strict=True))

@@ -22,7 +22,7 @@ class PValue:
     """The outcome of a two-sided test.
 
     Attributes:
-        raw: How probable so large a difference is by chance.
+        raw: The probability of so large a difference by chance.
         holm: The same, corrected for the number of comparisons by :func:`holm`.
     """
 
@@ -40,7 +40,7 @@ class Comparison:
         difference: The mean of ``run`` minus that of ``other``.
         interval: The 95 % confidence interval of the difference.
         t_test: The paired t-test.
-        randomisation: The paired randomisation test; ``None`` where it was not asked for.
+        randomisation: The paired randomisation test; ``None`` if it was not run.
     """
 
     run: str
@@ -79,20 +79,20 @@ def compare(values: Mapping[str, Sequence[float]], randomise: bool = True) -> li
     differences = [[a - b for a, b in zip(values[one], values[other], strict=True)] for one, other in pairs]
     t_tests = _corrected([t_test(row) for row in differences])
     randomised = _corrected([randomisation_test(row) for row in differences]) if randomise else [None] * len(pairs)
-    found = {}
+    comparisons = {}
     for (one, other), row, t, randomisation in zip(pairs, differences, t_tests, randomised, strict=True):
         low, high = confidence_interval(row)
         mean = math.fsum(row) / len(row)
-        found[one, other] = Comparison(one, other, mean, (low, high), t, randomisation)
-        found[other, one] = Comparison(other, one, 0.0 - mean, (0.0 - high, 0.0 - low), t, randomisation)
-    return [found[run, other] for run in values for other in values if run != other]
+        comparisons[one, other] = Comparison(one, other, mean, (low, high), t, randomisation)
+        comparisons[other, one] = Comparison(other, one, 0.0 - mean, (0.0 - high, 0.0 - low), t, randomisation)
+    return [comparisons[run, other] for run in values for other in values if run != other]
 
 
 def confidence_interval(values: Sequence[float]) -> Interval:
     """The 95 % confidence interval of the mean, by the t distribution.
 
-    It makes the assumptions of the paired t-test, which it stands beside, and no random choice. With few queries it may
-    reach beyond the range of the measure.
+    It makes the same assumptions as the paired t-test, and no random choice. With few queries it may reach beyond the
+    range of the measure.
 
     Args:
         values: At least two.
@@ -111,7 +111,7 @@ def confidence_interval(values: Sequence[float]) -> Interval:
 
 
 def t_test(differences: Sequence[float]) -> float:
-    """The p-value of the two-sided paired t-test: 1 if nothing differs, 0 if all differences are one and the same.
+    """The p-value of the two-sided paired t-test: 1 if all differences are 0, 0 if all are equal and not 0.
 
     Args:
         differences: One run's values minus the other's, query by query, at least two.
@@ -130,14 +130,14 @@ def t_test(differences: Sequence[float]) -> float:
 def randomisation_test(differences: Sequence[float], seed: int = 0) -> float:
     """The p-value of the two-sided paired randomisation test of the mean: the signs of the differences are permuted.
 
-    Up to 13 differences other than 0 are enumerated, and p is exact. Of more, 10,000 permutations are drawn, and p is
-    (1 + those that differ as much) / 10,001.
+    With up to 13 differences other than 0 all permutations are tried, and p is exact. With more, 10,000 permutations
+    are drawn, and p is (1 + the number of them that differ as much) / 10,001.
 
     Args:
         differences: One run's values minus the other's, query by query.
-        seed: Of the permutations that are drawn.
+        seed: The seed of the generator that draws permutations.
 
-    Source: Smucker, Allan and Carterette 2007, with the permutation at hand counted, so that p is never 0.
+    Source: Smucker, Allan and Carterette 2007; the observed signs count as one permutation, so p is never 0.
 
     >>> randomisation_test([0.5, 0.25, 0.0, 0.25])
     0.25
@@ -145,23 +145,23 @@ def randomisation_test(differences: Sequence[float], seed: int = 0) -> float:
     import numpy as np
 
     sizes = np.abs([difference for difference in differences if difference])
-    # A sum of the signed sizes is 2 × that of the positive ones − total; rounding must not part what is equal.
+    # The sum with signs is 2 × the sum of the positive sizes − total; the tolerance keeps equal sums equal.
     total = float(sizes.sum())
-    limit = abs(math.fsum(differences)) - 1e-12 * total
+    observed = abs(math.fsum(differences)) - 1e-12 * total
     if len(sizes) <= _MOST_ENUMERATED:
         positive = (np.arange(1 << len(sizes))[:, None] >> np.arange(len(sizes))) & 1
-        return float(np.mean(np.abs(2.0 * (positive @ sizes) - total) >= limit))
+        return float(np.mean(np.abs(2.0 * (positive @ sizes) - total) >= observed))
     generator = np.random.default_rng(seed)
-    extreme, left, rows = 0, PERMUTATIONS, max(1, _BLOCK // len(sizes))
-    while left > 0:
-        positive = generator.integers(0, 2, size=(min(rows, left), len(sizes)), dtype=np.int8)
-        extreme += int(np.count_nonzero(np.abs(2.0 * (positive @ sizes) - total) >= limit))
-        left -= rows
+    extreme, remaining, rows = 0, PERMUTATIONS, max(1, _BLOCK // len(sizes))
+    while remaining > 0:
+        positive = generator.integers(0, 2, size=(min(rows, remaining), len(sizes)), dtype=np.int8)
+        extreme += int(np.count_nonzero(np.abs(2.0 * (positive @ sizes) - total) >= observed))
+        remaining -= rows
     return (1 + extreme) / (1 + PERMUTATIONS)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values corrected for their number, in their order: significant at a level means so after Holm's procedure.
+    """P-values corrected for their number by Holm's procedure, in the order given.
 
     Source: Holm 1979; the i-th smallest of n becomes the maximum of (n − j + 1) · p_j over j ≤ i, and at most 1.
 
@@ -170,9 +170,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """
     corrected = [0.0] * len(p_values)
     largest = 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        corrected[place] = largest
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        corrected[index] = largest
     return corrected
 
 

@@ -15,20 +15,20 @@ from pyserini_compneg.eval.significance import LEVEL, Comparison
 TABLE_FORMATS = ("text", "markdown", "json")
 
 _MARK = "\0"
-"""Between a cell and its letters, until the format is known: no name of a file holds it."""
+"""Stands between a cell and its letters until the format is known; no name of a file holds it."""
 
 
 def render(rows: Sequence[Row], label: str | None, table_format: str = "text") -> str:
-    """Renders rows: a line for each class and the runs side by side, or a line for each run if there is one class.
+    """Renders rows: a line for each run, or with several classes a line for each class and the runs side by side.
 
-    Where runs were compared, a letter after a run's name names it, and a letter after a value says that the value is
-    significantly better than that run's: ``0.2580^a``, with superscripts in Markdown; see :func:`row_letters`.
+    If runs were compared, each run has a letter, and letters after a value name the runs than which it is significantly
+    better: ``0.2580^a``, in Markdown with superscripts; see :func:`row_letters`.
 
     Args:
         rows: What :func:`make_rows` or :func:`compare_rows` returned.
-        label: What the classes are, for example ``template``; ``None`` when there is only ``all``.
-        table_format: One of ``TABLE_FORMATS``. JSON has one object a row and everything unrounded, the others have four
-            places.
+        label: The name of the classes, for example ``template``; ``None`` if there is only ``all``.
+        table_format: One of ``TABLE_FORMATS``. JSON has an object for each row and does not round; the others have four
+            decimals.
     """
     if table_format == "json":
         return json.dumps([_json_row(row, label) for row in rows], ensure_ascii=False, indent=2) + "\n"
@@ -45,7 +45,7 @@ def render(rows: Sequence[Row], label: str | None, table_format: str = "text") -
 
 
 def row_letters(rows: Iterable[str]) -> dict[str, str]:
-    """A letter for each of 52 rows, and from then on two.
+    """A letter for each of the first 52 rows, and two letters for each row after them.
 
     >>> list(row_letters(map(str, range(54))).values())[-3:]
     ['Z', 'aa', 'ab']
@@ -55,17 +55,17 @@ def row_letters(rows: Iterable[str]) -> dict[str, str]:
 
 
 def superscript(letters: Mapping[str, str], better_than: Collection[str]) -> str:
-    """The letters of some rows, with commas between where a row has two.
+    """The letters of some rows. If there are rows with two letters, commas separate them.
 
     >>> superscript({"x": "a", "y": "b", "z": "c"}, ["z", "x"])
     'ac'
     """
-    found = [letter for row, letter in letters.items() if row in better_than]
-    return ("," if len(letters) > len(ascii_letters) else "").join(found)
+    separator = "," if len(letters) > len(ascii_letters) else ""
+    return separator.join(letter for row, letter in letters.items() if row in better_than)
 
 
 def run_labels(paths: Sequence[str]) -> list[str]:
-    """Short names for runs: the file names, with as many folders before them as it takes to tell them apart.
+    """Short names for runs: the file names, with as many folders before them as are needed to tell them apart.
 
     >>> run_labels(["runs/cpt/dev.txt", "runs/maxpool/dev.txt", "bm25.txt"])
     ['cpt/dev.txt', 'maxpool/dev.txt', 'bm25.txt']
@@ -88,13 +88,13 @@ def _ending(path: str, like: str) -> str:
 
 
 def _json_row(row: Row, label: str | None) -> dict[str, object]:
-    found: dict[str, object] = {"run": row.run, **({} if label is None else {label: row.group})}
-    found |= {"queries": len(row.qids), "measures": row.values}
+    record: dict[str, object] = {"run": row.run, **({} if label is None else {label: row.group})}
+    record |= {"queries": len(row.qids), "measures": row.values}
     if row.intervals:
-        found["confidence_intervals"] = row.intervals
+        record["confidence_intervals"] = row.intervals
     if any(row.comparisons.values()):
-        found["comparisons"] = {name: [_json_comparison(one) for one in ones] for name, ones in row.comparisons.items()}
-    return found
+        record["comparisons"] = {name: [*map(_json_comparison, ones)] for name, ones in row.comparisons.items()}
+    return record
 
 
 def _json_comparison(comparison: Comparison) -> dict[str, object]:
@@ -110,7 +110,7 @@ def _json_comparison(comparison: Comparison) -> dict[str, object]:
 def _side_by_side(
     rows: Sequence[Row], label: str, letters: Mapping[str, str]
 ) -> tuple[list[list[str]], list[list[str]]]:
-    """Two lines of header, measures over runs (or one, if there is one run), and a line for each class."""
+    """The header, a line of measures and with several runs a line of runs, and the body, a line for each class."""
     runs = list(dict.fromkeys(row.run for row in rows))
     measures = list(rows[0].values)
     header = [[label, "queries", *measures]]
@@ -122,8 +122,8 @@ def _side_by_side(
     body = []
     for start in range(0, len(rows), len(runs)):
         side_by_side = [_numbers(row, letters) for row in rows[start : start + len(runs)]]
-        values = [numbers[place] for place in range(1, len(measures) + 1) for numbers in side_by_side]
-        body.append([rows[start].group, side_by_side[0][0], *values])
+        (queries, *_), *values = zip(*side_by_side, strict=True)
+        body.append([rows[start].group, queries, *itertools.chain.from_iterable(values)])
     return header, body
 
 
@@ -162,7 +162,7 @@ def _text(header: list[list[str]], body: list[list[str]]) -> str:
 
 
 def _aligned(column: Sequence[str]) -> list[str]:
-    """A column whose digits stay under one another, whatever letters follow them."""
+    """A column in which digits stay aligned, whatever letters follow them."""
     letters = [len("".join(cell.partition(_MARK)[1:])) for cell in column]
     width = max(letters)
     return [cell + " " * (width - length) for cell, length in zip(column, letters, strict=True)]

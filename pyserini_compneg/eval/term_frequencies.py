@@ -1,4 +1,4 @@
-"""How often the terms that a query asks for, and those that it negates, occur in the texts of its results."""
+"""The frequencies of a query's positive and negated terms in the texts of its results."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class TermFrequencies:
-    """The frequencies of some terms, taken together, in some texts.
+    """The frequencies of some terms together in some texts.
 
     Attributes:
         texts: The share of the texts that hold at least one of the terms, from 0 to 1.
-        words: Occurrences of the terms, added up, divided by the number of words in the texts.
+        words: The number of occurrences of the terms, divided by the number of words in the texts.
     """
 
     texts: float
@@ -23,20 +23,20 @@ class TermFrequencies:
 
 
 def term_frequencies(texts: Iterable[str], terms: Iterable[str]) -> TermFrequencies:
-    """Counts terms in the texts of a query's first results; once for its positive, once for its negated terms.
+    """Counts terms in the texts of a query's first results: its positive terms, or its negated terms.
 
-    Words are runs of letters, digits and underscores, compared without case; nothing is stemmed. A term of several
-    words occurs where they follow one another. Without texts, or without words in them, the frequencies are 0.
+    Words are runs of letters, digits and underscores, compared without case and not stemmed. A term of several words
+    occurs where they follow one another. Without texts, or without words in them, the frequencies are 0.
 
     Args:
-        texts: The texts, of the first 20 documents in the source.
+        texts: The texts of the first documents; the source takes 20.
         terms: Words or phrases; one that is given twice counts once.
 
     Raises:
-        ValueError: No terms, or one without a word in it.
+        ValueError: There are no terms, or one has no word in it.
 
-    Source: Widdows 2003, Section 4.1: the relative frequency of the positive and of the negated terms, occurrences of
-    several added up, is ``words``. ``texts`` does not reward the repetition of a word in one document.
+    Source: Widdows 2003, Section 4.1, has ``words``, as the relative frequency of positive and of negated terms.
+    ``texts`` does not reward the repetition of a word in one document.
 
     >>> term_frequencies(["A rock band.", "Rock, rock, roll"], ["rock"])
     TermFrequencies(texts=1.0, words=0.5)
@@ -47,9 +47,9 @@ def term_frequencies(texts: Iterable[str], terms: Iterable[str]) -> TermFrequenc
     holding = occurrences = words_in_all = texts_in_all = 0
     for text in texts:
         words = words_of(text)
-        found = sum(_occurrences(words, phrase) for phrase in phrases)
-        holding += found > 0
-        occurrences += found
+        count = sum(_occurrences(words, phrase) for phrase in phrases)
+        holding += count > 0
+        occurrences += count
         words_in_all += len(words)
         texts_in_all += 1
     return TermFrequencies(holding / max(texts_in_all, 1), occurrences / max(words_in_all, 1))
