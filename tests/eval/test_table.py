@@ -32,9 +32,6 @@ def test_a_line_for_each_class_with_runs_side_by_side():
         "_ or _          1       0.0000       0.5000  0.2500   1.0000\n"
         "all             2       0.5000       0.5000  0.3750   0.7500\n"
     )
-
-
-def test_one_run_needs_one_line_of_header():
     assert table({"cpt": CPT}, GROUPS, "template").splitlines()[0] == "template  queries  ndcg_cut.10     map"
 
 
