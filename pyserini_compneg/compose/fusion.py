@@ -33,11 +33,11 @@ _FINENESS = 1024.0
 """Scaled weights are multiplied by it, so that rounding them costs less than a thousandth of a whole weight."""
 
 
-class _Polynomial(NamedTuple):
-    """An expression's score over the texts of atoms: the sum of the products, less the scores that are subtracted."""
+class _Term(NamedTuple):
+    """A summand of an expression's score: the product of the scores of atoms, added or subtracted."""
 
-    products: list[tuple[str, ...]]
-    subtracted: list[str]
+    sign: int
+    texts: tuple[str, ...]
 
 
 def fused(
@@ -79,36 +79,35 @@ def fused(
     Linear(weights={'u': -100000.0})
     """
     checked_scale(weight_scale)
-    polynomial = _polynomial(expression)
-    texts = {*itertools.chain.from_iterable(polynomial.products), *polynomial.subtracted}
+    terms = sorted(_terms(expression), key=lambda term: -term.sign)
+    texts = {text for term in terms for text in term.texts}
     rounded = {text: whole(vectors[text], weight_scale) for text in texts}
     if best_scores is None:
         unit = None if impact_scale is None else weight_scale * impact_scale
-        return _tree(polynomial, rounded, unit, dict.fromkeys(texts, 1.0), fineness=1.0)
+        return _tree(terms, rounded, unit, dict.fromkeys(texts, 1.0), fineness=1.0)
     known = {text: weights for text, weights in rounded.items() if best_scores[text] > 0}
-    return _tree(polynomial, known, 1.0, {text: 1 / best_scores[text] for text in known}, _FINENESS)
+    return _tree(terms, known, 1.0, {text: 1 / best_scores[text] for text in known}, _FINENESS)
 
 
 def _tree(
-    polynomial: _Polynomial,
+    terms: Sequence[_Term],
     vectors: Mapping[str, SparseVector],
     unit: float | None,
     factors: Mapping[str, float],
     fineness: float,
 ) -> ScoringNode:
     """The tree in which each atom's score is multiplied by its factor; ``unit`` is U, None if it is not known."""
-    products = [product for product in polynomial.products if all(vectors.get(text) for text in product)]
-    if not products:
+    terms = [term for term in terms if all(vectors.get(text) for text in term.texts)]
+    if not any(term.sign > 0 for term in terms):
         return Linear({})
-    subtracted = [(text,) for text in polynomial.subtracted if vectors.get(text)]
-    degree = max(map(len, products))
-    members = products + subtracted
-    signs = [1] * len(products) + [-1] * len(subtracted)
-    shares = [math.prod(factors[text] for text in member) * _power(unit, degree - len(member)) for member in members]
+    degree = max(len(term.texts) for term in terms)
+    shares = [
+        math.prod(factors[text] for text in term.texts) * _power(unit, degree - len(term.texts)) for term in terms
+    ]
     children: list[ScoringNode] = []
-    for member, sign, share in zip(members, signs, shares, strict=True):
-        first, *others = (vectors[text] for text in member)
-        weights = scale(whole(first, fineness * share / min(shares), LARGEST_WEIGHT), sign)
+    for term, share in zip(terms, shares, strict=True):
+        first, *others = (vectors[text] for text in term.texts)
+        weights = scale(whole(first, fineness * share / min(shares), LARGEST_WEIGHT), term.sign)
         children.append(Product((weights, *others), power=1.0) if others else Linear(weights))
     return children[0] if len(children) == 1 else Sum(tuple(children))
 
@@ -125,31 +124,25 @@ def _power(unit: float | None, exponent: int) -> float:
     return unit**exponent
 
 
-def _polynomial(expression: Expression) -> _Polynomial:
+def _terms(expression: Expression) -> list[_Term]:
     match expression:
         case Atom(text):
-            return _Polynomial([(text,)], [])
+            return [_Term(1, (text,))]
         case Union():
-            members = [_polynomial(member) for member in alternatives(expression)]
-            return _Polynomial(
-                [product for member in members for product in member.products],
-                [text for member in members for text in member.subtracted],
-            )
+            return [term for member in alternatives(expression) for term in _terms(member)]
     parts = conjunction(expression)
-    subtracted = [_subtrahend(member) for member in parts.excluded]
-    kept = [_polynomial(member) for member in parts.kept]
+    subtracted = []
+    for member in parts.excluded:
+        if not isinstance(member, Atom):
+            raise _refusal(f"subtract {format_expression(member)!r}, only atoms and unions of atoms")
+        subtracted.append(_Term(-1, (member.text,)))
+    kept = [_terms(member) for member in parts.kept]
     if len(kept) == 1:
-        return _Polynomial(kept[0].products, kept[0].subtracted + subtracted)
-    for member, score in zip(parts.kept, kept, strict=True):
-        if score.subtracted:
+        return kept[0] + subtracted
+    for member, terms in zip(parts.kept, kept, strict=True):
+        if any(term.sign < 0 for term in terms):
             raise _refusal(f"multiply {format_expression(member)!r}, which holds a difference")
-    return _Polynomial(_multiplied([score.products for score in kept]), subtracted)
-
-
-def _subtrahend(expression: Expression) -> str:
-    if isinstance(expression, Atom):
-        return expression.text
-    raise _refusal(f"subtract {format_expression(expression)!r}, only atoms and unions of atoms")
+    return [_Term(1, texts) for texts in _multiplied([[term.texts for term in terms] for terms in kept])] + subtracted
 
 
 def _multiplied(sums: Sequence[Sequence[tuple[str, ...]]]) -> list[tuple[str, ...]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 from collections.abc import Iterator, Sequence
@@ -10,7 +9,7 @@ from typing import TypeAlias
 
 from pyserini_compneg.compose.composer import QueryEncoder, scoring_trees
 from pyserini_compneg.compose.damping import BestScore
-from pyserini_compneg.compose.json_form import to_json
+from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.lowering import FACTORED, lowered
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
@@ -87,7 +86,7 @@ def query_text(query: Query) -> str:
     """A query for people to read."""
     if isinstance(query, (Atom, Union, Intersection, Difference)):
         return format_expression(query)
-    return query if isinstance(query, str) else json.dumps(to_json(query), ensure_ascii=False)
+    return query if isinstance(query, str) else query_line(query)
 
 
 def _as_run(best_score: BestScore, weight_scale: float) -> BestScore:

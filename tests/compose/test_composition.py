@@ -1,10 +1,10 @@
 """What holds for every expression and every choice of operators."""
 
 import math
-from itertools import chain, combinations, product
+from itertools import product
 
 import pytest
-from expression_strategies import contains, expressions
+from expression_strategies import DOCUMENTS, contains, expressions
 from hypothesis import given
 from hypothesis import strategies as st
 from lookup_encoder import LookupEncoder, letters
@@ -23,8 +23,6 @@ from pyserini_compneg.compose import (
     to_json,
 )
 from pyserini_compneg.expression import MAX_DEPTH, Atom, Difference, Intersection, Union, parse
-
-DOCUMENTS = [frozenset(some) for some in chain.from_iterable(combinations("abcd", n) for n in range(5))]
 
 
 def best_score(node):

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from scoring_strategies import nodes
 
 from pyserini_compneg.compose import (
-    WEIGHT_SCALE,
     Linear,
     Max,
     Product,
@@ -18,10 +17,6 @@ from pyserini_compneg.compose import (
 )
 from pyserini_compneg.compose.quantisation import LARGEST_QUANTISED
 from pyserini_compneg.errors import CompositionError
-
-
-def test_the_default_scale():
-    assert WEIGHT_SCALE == 100
 
 
 def test_every_leaf_is_rounded_half_to_even():
@@ -53,13 +48,6 @@ def test_the_heaviest_stay_where_all_would_go():
     assert quantised(Linear({"a": 0.004, "b": 0.001, "c": 0.004, "x": -1.0})) == Linear({"a": 1, "c": 1, "x": -100})
     assert quantised(Product(({"a": 1e-18}, {"b": 1.0}))) == Product(({"a": 1.0}, {"b": 100.0}))
     assert quantised(Linear({"x": -0.001})) == Linear({})
-
-
-def test_a_product_scales_as_a_vector_does():
-    node = quantised(Product(({"a": 1.0}, {"b": 4.0}, {"c": 16.0})))
-    assert math.prod(weight ** (1 / 3) for vector in leaf_vectors(node) for weight in vector.values()) == pytest.approx(
-        100 * 4
-    )
 
 
 def test_products_keep_their_powers_and_those_of_the_conjunction_operators_stay_in_proportion():

@@ -76,10 +76,6 @@ def test_of_very_wide_conjunctions_there_are_fewer_tuples():
         assert found[0].term == "∩".join(f"{number:04}{'a' if number <= 300 else 'b'}" for number in range(count))
 
 
-def test_an_empty_query_has_no_terms():
-    assert query_terms(Linear({})) == []
-
-
 @pytest.mark.parametrize("scale", [0, -1.0, float("nan"), True, "100"])
 def test_a_scale_that_is_none(scale):
     with pytest.raises(CompositionError) as error:

@@ -1,7 +1,5 @@
-from itertools import chain, combinations
-
 import pytest
-from expression_strategies import contains, expressions
+from expression_strategies import DOCUMENTS, contains, expressions
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +7,6 @@ from pyserini_compneg.compose import Operators
 from pyserini_compneg.compose.rewrite import alternatives, conjunction, holds_difference, verbalised
 from pyserini_compneg.expression import Atom, Difference, Intersection, Union, leaves, parse
 
-DOCUMENTS = [frozenset(some) for some in chain.from_iterable(combinations("abcd", n) for n in range(5))]
 EXPRESSIONS = expressions(st.sampled_from("abcd"))
 
 

@@ -1,16 +1,12 @@
 """Every rewrite keeps the Boolean meaning, checked on all documents that four atoms can tell apart."""
 
-from itertools import chain, combinations
-
 import pytest
-from expression_strategies import contains
+from expression_strategies import DOCUMENTS, contains
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pyserini_compneg.errors import QuerySyntaxError
 from pyserini_compneg.expression import Atom, Difference, leaves, parse, parse_cisi
-
-DOCUMENTS = [frozenset(some) for some in chain.from_iterable(combinations("abcd", n) for n in range(5))]
 
 
 def formulas():

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from hypothesis import strategies as st
 
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union
 
 # Text that is hard to write: operators, signs, quotes, blanks of all kinds, and anything else.
-HARD = [
-    "AND",
-    "OR",
-    "NOT",
-    "and",
-    "ANDROID",
-    "Schindler's",
-    "(",
-    ")",
-    "∩",
-    "∪",
-    "\\",
-    '"',
-    " ",
-    "\t",
-    "\n",
-    "\u00a0",
-    "é",
-]
+WORDS = ["AND", "OR", "NOT", "and", "ANDROID", "Schindler's", "é"]
+HARD = [*WORDS, *'()∩∪\\" \t\n\u00a0']
 TEXTS = (st.lists(st.sampled_from(HARD), max_size=6).map("".join) | st.text()).filter(str.strip)
+
+
+DOCUMENTS = [frozenset(some) for count in range(5) for some in combinations("abcd", count)]
+"""All documents that the atoms a, b, c and d can tell apart."""
 
 
 def expressions(texts: st.SearchStrategy[str] = TEXTS, max_leaves: int = 12) -> st.SearchStrategy[Expression]:
