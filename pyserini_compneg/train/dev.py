@@ -1,4 +1,4 @@
-"""Evaluation while training: exact scores of all dev documents, by the measures of ``eval``."""
+"""Evaluation during training: exact scores of all dev documents, by the measures of ``eval``."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _BATCH = 32
 
 
 class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing of sentence-transformers
-    """Means of measures on a split, and how many terms vectors have.
+    """Means of measures on a split, and mean numbers of terms.
 
     Args:
         config: The split.
-        seed: Of the draw of documents that nobody judged.
+        seed: The seed of the draw of documents that are not judged.
 
     Attributes:
         run: The scores of the last evaluation, ``{qid: {docid: score}}``: the 1,000 best of each query and the judged.
         texts: The queries, by their ids.
         qrels: Their judgements.
-        step: Of the last evaluation.
-        results: Its means.
+        step: The step of the last evaluation.
+        results: The means of the last evaluation.
 
     Raises:
-        CompNegError: A dataset or a measure that there is not.
+        CompNegError: A dataset that cannot be read, or an unknown measure.
     """
 
     def __init__(self, config: DevConfig, seed: int) -> None:
@@ -47,12 +47,12 @@ class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing
         self.texts = query_texts(dataset.topics(config.split))
         self.qrels = {qid: judged for qid, judged in dataset.qrels(config.split).items() if qid in self.texts}
         documents = {document.docid: document.text or "" for document in dataset.documents(config.split)}
-        judged = {docid for found in self.qrels.values() for docid in found}
+        judged = {docid for grades in self.qrels.values() for docid in grades}
         if not self.qrels:
             raise TrainingError(f"{config.dataset}: no query of {config.split} is judged; name another split for dev")
         if missing := sorted(judged - documents.keys()):
             raise TrainingError(
-                f"{config.dataset}: document {missing[0]!r} of {config.split} is judged, but is not there"
+                f"{config.dataset}: document {missing[0]!r} of {config.split} is judged, but not in the collection"
             )
         if config.documents is not None and config.documents < len(documents):
             others = sorted(documents.keys() - judged)
@@ -66,46 +66,29 @@ class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing
         self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
     ) -> dict[str, float]:
         """``{measure: mean}``, with ``query_terms`` and ``document_terms``, the mean numbers of terms."""
-        queries = encode(model, list(self.texts.values()), "query")
-        documents = encode(model, list(self._documents.values()), "document")
+        queries = _encode(model, list(self.texts.values()), "query")
+        documents = _encode(model, list(self._documents.values()), "document")
         self.run = _ranked(queries, documents, list(self.texts), list(self._documents), self.qrels)
         values = evaluate(self.qrels, self.run, self._measures)
-        found = {measure.name: mean(values, measure, list(self.qrels)) for measure in self._measures}
-        terms = {"query_terms": queries, "document_terms": documents}
         self.step = steps
-        self.results = found | {name: matrix._nnz() / len(matrix) for name, matrix in terms.items()}
+        self.results = {measure.name: mean(values, measure, list(self.qrels)) for measure in self._measures}
+        self.results["query_terms"] = queries._nnz() / len(queries)
+        self.results["document_terms"] = documents._nnz() / len(documents)
         return dict(self.results)
 
 
-def encode(model: Any, texts: Sequence[str], side: str) -> Tensor:
-    """The vectors of texts, a sparse matrix (texts, terms), in their order.
+def _encode(model: Any, texts: Sequence[str], side: str) -> Tensor:
+    """The vectors of texts, a sparse matrix (texts, terms).
 
-    Args:
-        model: A SparseEncoder.
-        texts: At least one.
-        side: ``query`` or ``document``.
+    The sort is stable, so that batches, and with them the last bits, are the same on every machine; that of
+    ``model.encode`` is not.
     """
-    was_training = model.training
-    model.eval()
     order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))
-    rows, columns, weights = [], [], []
-    width = 0
+    vectors = []
     for start in range(0, len(order), _BATCH):
-        batch = order[start : start + _BATCH]
-        features = model.preprocess([texts[number] for number in batch], task=side)
-        features = {
-            name: item.to(model.device) if isinstance(item, Tensor) else item for name, item in features.items()
-        }
-        with torch.no_grad():
-            vectors = model(features, task=side)["sentence_embedding"].float().cpu()
-        row, column = vectors.nonzero(as_tuple=True)
-        rows.append(torch.tensor(batch)[row])
-        columns.append(column)
-        weights.append(vectors[row, column])
-        width = vectors.shape[1]
-    model.train(was_training)
-    places = torch.stack([torch.cat(rows), torch.cat(columns)])
-    return torch.sparse_coo_tensor(places, torch.cat(weights), (len(texts), width), check_invariants=False).coalesce()
+        batch = [texts[number] for number in order[start : start + _BATCH]]
+        vectors.append(model.encode(batch, task=side, save_to_cpu=True, show_progress_bar=False))
+    return torch.cat(vectors).index_select(0, torch.tensor(order).argsort()).coalesce()
 
 
 def _ranked(
@@ -115,11 +98,12 @@ def _ranked(
     docids: Sequence[str],
     qrels: Mapping[str, Mapping[str, int]],
 ) -> dict[str, dict[str, float]]:
-    place = {docid: number for number, docid in enumerate(docids)}
+    """The scores of the best and the judged documents of each query, ``{qid: {docid: score}}``."""
+    row_of = {docid: row for row, docid in enumerate(docids)}
     run = {}
     for number, qid in enumerate(qids):
         scores = torch.sparse.mm(documents, queries[number].to_dense()[:, None])[:, 0]
         best = scores.topk(min(_DEPTH, len(docids))).indices.tolist()
-        judged = [place[docid] for docid in qrels.get(qid, {})]
-        run[qid] = {docids[found]: scores[found].item() for found in [*best, *judged]}
+        judged = [row_of[docid] for docid in qrels.get(qid, {})]
+        run[qid] = {docids[row]: scores[row].item() for row in [*best, *judged]}
     return run

@@ -1,4 +1,4 @@
-"""The encoder that is trained, as a module of sentence-transformers: text in, sparse vector out."""
+"""The encoder that is trained, a module of sentence-transformers: text in, sparse vector out."""
 
 from __future__ import annotations
 
@@ -22,9 +22,13 @@ from pyserini_compneg.train.masked_lm import MaskedLanguageModel
 from pyserini_compneg.train.sliced_head import sliced_pooled
 from pyserini_compneg.train.static_query import StaticQueryModule
 
-_TRANSFORMER = "sentence_transformers.base.modules.transformer.Transformer"
-_POOLING = "sentence_transformers.sparse_encoder.modules.splade_pooling.SpladePooling"
-_STATIC = "sentence_transformers.sparse_encoder.modules.sparse_static_embedding.SparseStaticEmbedding"
+_BASE, _SPARSE = "sentence_transformers.base.modules", "sentence_transformers.sparse_encoder.modules"
+_TYPES = {
+    "Router": f"{_BASE}.router.Router",
+    "Transformer": f"{_BASE}.transformer.Transformer",
+    "SpladePooling": f"{_SPARSE}.splade_pooling.SpladePooling",
+    "SparseStaticEmbedding": f"{_SPARSE}.sparse_static_embedding.SparseStaticEmbedding",
+}
 _FILL_MASK = {
     "transformer_task": "fill-mask",
     "modality_config": {"text": {"method": "forward", "method_output_name": "logits"}},
@@ -38,9 +42,12 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
     Args:
         base: The network and its tokenizer.
         head: Activation and pooling.
-        max_length: Tokens that are read of a text.
+        max_length: The number of tokens that are read of a text.
         vocabulary: The ids of the terms that vectors are made of, ascending; None for all.
-        training_length: Tokens that are read while training; None for as many.
+        training_length: The number of tokens that are read in training; None for ``max_length``.
+
+    Raises:
+        TrainingError: The sliced head cannot compute this head, or the model cannot read texts of this length.
     """
 
     def __init__(
@@ -53,7 +60,7 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
     ) -> None:
         super().__init__()
         if head.pooling == "sum" and not head.signed:
-            raise TrainingError(f"head {head}: sums over all tokens, which the sliced head cannot; choose relu:max")
+            raise TrainingError(f"head {head}: a sum over all tokens cannot be trained; choose {head.activation}:max")
         if max_length > base.longest:
             raise TrainingError(f"model.max_length must be {base.longest} or less for this model, got {max_length}")
         self.head = head
@@ -63,7 +70,7 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
         decoder = base.model.get_output_embeddings()
         self._decoder_name = next(name for name, part in base.model.named_modules() if part is decoder)
         self.model = base.model
-        self.decoder = decoder  # after the model, so that tied weights go by their name in the trunk
+        self.decoder = decoder  # after the model, so that tied weights have their name in the trunk
         self.model.set_submodule(self._decoder_name, nn.Identity())
         self._takes_types = "token_type_ids" in signature(self.model.forward).parameters
         self.own = None if base.own_logits is None else nn.Parameter(base.own_logits)
@@ -96,16 +103,16 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
 
     @property
     def max_seq_length(self) -> int:
-        """Tokens that are read of a text."""
+        """The number of tokens that are read of a text."""
         return self.max_length
 
     def save(self, output_path: str, *_: Any, **__: Any) -> None:
-        """Writes a masked language model and a head, in the folders in which a SparseEncoder has them."""
+        """Writes a masked language model and a head into the folders of a SparseEncoder."""
         folder = Path(output_path)
         self.write(folder, folder / "1_SpladePooling")
 
     def write(self, network: Path, pooling: Path) -> None:
-        """Writes what was learnt, so that it needs nothing of this package: terms that are left out weigh 0.
+        """Writes the trained weights in the formats of transformers; terms outside the vocabulary weigh 0.
 
         Args:
             network: The folder for the masked language model and its tokenizer.
@@ -137,12 +144,12 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
 
 
 def write_layout(folder: Path, query: EncoderModule | StaticQueryModule, document: EncoderModule) -> None:
-    """Writes a trained model as sentence-transformers would: one chain of modules, or a router where sides differ.
+    """Writes a trained model as sentence-transformers would: one chain of modules, or a router of two.
 
     Args:
         folder: An empty folder.
         query: Encodes queries.
-        document: Encodes documents; may be the same.
+        document: Encodes documents; may be the same module.
     """
     settings: dict[str, object] = {
         "model_type": "SparseEncoder",
@@ -153,25 +160,26 @@ def write_layout(folder: Path, query: EncoderModule | StaticQueryModule, documen
     _write_json(folder / "config_sentence_transformers.json", settings)
     if query is document:
         document.save(str(folder))
-        names = [("", _TRANSFORMER), ("1_SpladePooling", _POOLING)]
-        modules = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(names)]
-        _write_json(folder / "modules.json", modules)
+        _write_modules(folder, [("", "Transformer"), ("1_SpladePooling", "SpladePooling")])
         return
-    kind = "sentence_transformers.base.modules.router.Router"
-    _write_json(folder / "modules.json", [{"idx": 0, "name": "0", "path": "", "type": kind}])
     structure = {side: [f"{side}_0_Transformer", f"{side}_1_SpladePooling"] for side in ("query", "document")}
     if isinstance(query, StaticQueryModule):
         structure["query"] = ["query_0_SparseStaticEmbedding"]
-    kinds = {path.rsplit(".", 1)[1]: path for path in (_TRANSFORMER, _POOLING, _STATIC)}
-    types = {part: kinds[part.rsplit("_", 1)[1]] for parts in structure.values() for part in parts}
+    types = {part: _TYPES[part.rsplit("_", 1)[1]] for parts in structure.values() for part in parts}
     parameters = {"default_route": "document", "allow_empty_key": True, "route_mappings": {}}
     _write_json(folder / "router_config.json", {"types": types, "structure": structure, "parameters": parameters})
+    _write_modules(folder, [("", "Router")])
     query.write(*(folder / part for part in structure["query"]))
     document.write(*(folder / part for part in structure["document"]))
 
 
+def _write_modules(folder: Path, parts: Sequence[tuple[str, str]]) -> None:
+    modules = [{"idx": i, "name": str(i), "path": path, "type": _TYPES[kind]} for i, (path, kind) in enumerate(parts)]
+    _write_json(folder / "modules.json", modules)
+
+
 def _restrict(model: Any, decoder: nn.Linear, vocabulary: Tensor) -> None:
-    """Makes the logits of all other terms 0, which no activation lets through; the decoder gets weights of its own."""
+    """Sets the logits of all other terms to 0, for which the activation is 0; the decoder is untied."""
     others = _others(decoder.out_features, vocabulary)
     with torch.no_grad():
         weight, bias = decoder.weight.clone(), decoder.bias.clone()

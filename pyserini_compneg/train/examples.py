@@ -1,9 +1,9 @@
-"""From datasets to what is learnt: queries, each with a relevant document and documents to tell it from."""
+"""Examples: queries, each with a relevant document and hard negatives, read from datasets and files."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,32 +37,32 @@ def read_examples(source: SourceConfig, seed: int) -> list[Example]:
 
     Args:
         source: The dataset or the file.
-        seed: Of the draw of positives and negatives.
+        seed: The seed of the draw of positives and negatives.
 
     Raises:
-        CompNegError: A file that is empty or broken, a query without a relevant document, or a document that there is
-            not.
+        CompNegError: A file that is empty or broken, a query without a relevant document, or a judged document that is
+            not in the collection.
     """
     if not Path(source.dataset).is_dir():
         if source.split is not None or source.negatives != "none":
-            raise TrainingError(f"{source.dataset}: is no folder; split and negatives are for datasets")
-        return _of_file(source)
+            raise TrainingError(f"{source.dataset}: is not a folder; split and negatives are settings of datasets")
+        return _examples_of_file(source.dataset)
     dataset = open_dataset(source.dataset)
     split = source.split
     if split is None:
         raise TrainingError(f"{source.dataset}: name the split; there are: {', '.join(dataset.splits)}")
     topics, qrels = dataset.topics(split), dataset.qrels(split)
     texts = query_texts(topics)
-    relevant = {qid: [docid for docid, relevance in qrels.get(qid, {}).items() if relevance > 0] for qid in texts}
+    relevant = {qid: [docid for docid, grade in qrels.get(qid, {}).items() if grade > 0] for qid in texts}
     if lacking := next((qid for qid, docids in relevant.items() if not docids), None):
         raise TrainingError(f"{source.dataset}: query {lacking!r} of {split} has no relevant document; leave it out")
-    candidates = _candidates(source.negatives, dataset, split, topics, texts, relevant)
+    pools = _negative_pools(source.negatives, dataset, split, topics, relevant)
     draw = random.Random(seed)
     chosen = []
     for qid in texts:
         for docid in draw.sample(relevant[qid], min(source.positives, len(relevant[qid]))):
-            chosen.append((qid, docid, [draw.choice(pool[qid]) for pool in candidates if pool.get(qid)]))
-    documents = _texts_of(dataset, split, {docid for _, docid, others in chosen for docid in [docid, *others]})
+            chosen.append((qid, docid, [draw.choice(pool[qid]) for pool in pools if pool.get(qid)]))
+    documents = _document_texts(dataset, split, {docid for _, docid, others in chosen for docid in [docid, *others]})
     return [
         Example(texts[qid], documents[docid], tuple(documents[other] for other in dict.fromkeys(others)))
         for qid, docid, others in chosen
@@ -70,7 +70,7 @@ def read_examples(source: SourceConfig, seed: int) -> list[Example]:
 
 
 def query_texts(topics: Iterable[Topic]) -> dict[str, str]:
-    """The text of each query, by its id: QUEST's templates put into words, so that a paraphrase plays no part.
+    """The text of each query, by its id: expressions in the words of QUEST's templates, without paraphrases.
 
     Raises:
         TrainingError: A query that is composed already.
@@ -78,52 +78,46 @@ def query_texts(topics: Iterable[Topic]) -> dict[str, str]:
     texts = {}
     for topic in topics:
         if topic.expression is None:
-            raise TrainingError(
-                f"{topic.source}: query {topic.qid!r} is composed already, so there is no text to encode"
-            )
+            raise TrainingError(f"{topic.source}: query {topic.qid!r} is composed already, so it has no text to encode")
         texts[topic.qid] = verbalise(topic.expression)
     return texts
 
 
-def _candidates(
-    kind: str,
-    dataset: Dataset,
-    split: str,
-    topics: list[Topic],
-    texts: Mapping[str, str],
-    relevant: Mapping[str, list[str]],
+def _negative_pools(
+    kind: str, dataset: Dataset, split: str, topics: Sequence[Topic], relevant: Mapping[str, list[str]]
 ) -> list[Mapping[str, list[str]]]:
-    """Where negatives are drawn from, one of each: docids by query, which may lack some."""
+    """The docids that negatives are drawn from, one of each pool, by queries; a query may be missing in a pool."""
     pools: list[Mapping[str, list[str]]] = []
     if kind == "judged":
         qrels = dataset.qrels(split)
-        pools.append({qid: [docid for docid, rel in qrels[qid].items() if rel <= 0] for qid in texts})
+        pools.append({qid: [docid for docid, grade in qrels[qid].items() if grade <= 0] for qid in relevant})
     if kind in ("bm25", "mixed"):
-        pools.append(bm25_negatives(dataset.documents(split), texts, relevant))
+        pools.append(bm25_negatives(dataset.documents(split), query_texts(topics), relevant))
     if kind in ("compositional", "mixed"):
         pools.append(compositional_negatives(topics, relevant))
-    if pools and not any(pool.get(qid) for pool in pools for qid in texts):
-        raise TrainingError(f"{dataset.folder}: {split} has no negatives of the kind {kind!r}; choose another")
+    if pools and not any(pool.get(qid) for pool in pools for qid in relevant):
+        raise TrainingError(f"{dataset.folder}: {split} has no negatives of the kind {kind!r}; choose another kind")
     return pools
 
 
-def _texts_of(dataset: Dataset, split: str, wanted: set[str]) -> dict[str, str]:
-    found = {document.docid: document.text or "" for document in dataset.documents(split) if document.docid in wanted}
-    if missing := sorted(docid for docid in wanted if not found.get(docid, "").strip()):
+def _document_texts(dataset: Dataset, split: str, docids: set[str]) -> dict[str, str]:
+    texts = {document.docid: document.text or "" for document in dataset.documents(split) if document.docid in docids}
+    if missing := sorted(docid for docid in docids if not texts.get(docid, "").strip()):
         raise TrainingError(f"{dataset.folder}: document {missing[0]!r} of {split} is judged, but has no text")
-    return found
+    return texts
 
 
-def _of_file(source: SourceConfig) -> list[Example]:
+def _examples_of_file(path: str) -> list[Example]:
     examples = []
-    for line, record in iter_jsonl(source.dataset, TrainingError):
-        query, positive = (_text(record, field, f"{source.dataset}:{line}") for field in ("query", "positive"))
-        negatives = _negatives(record, f"{source.dataset}:{line}")
+    for line, record in iter_jsonl(path, TrainingError):
+        source = f"{path}:{line}"
+        query, positive = (_text(record, field, source) for field in ("query", "positive"))
+        negatives = _negatives(record.get("negative"), source)
         if positive in negatives:
-            raise TrainingError(f"{source.dataset}:{line}: `positive` is `negative`, too: {positive!r:.60}")
+            raise TrainingError(f"{source}: the text of `positive` is also in `negative`: {positive!r:.60}")
         examples.append(Example(query, positive, negatives))
     if not examples:
-        raise TrainingError(f"{source.dataset}: no pairs; expected lines of `query`, `positive` and perhaps `negative`")
+        raise TrainingError(f"{path}: is empty; expected lines of `query`, `positive` and perhaps `negative`")
     return examples
 
 
@@ -134,8 +128,7 @@ def _text(record: Mapping[str, Any], field: str, source: str) -> str:
     return value
 
 
-def _negatives(record: Mapping[str, Any], source: str) -> tuple[str, ...]:
-    value = record.get("negative")
+def _negatives(value: Any, source: str) -> tuple[str, ...]:
     texts = value if isinstance(value, list) else [] if value is None else [value]
     if not all(isinstance(text, str) and text.strip() for text in texts):
         raise TrainingError(

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
 from pyserini_compneg.errors import TrainingError
-from pyserini_compneg.models import Head, model_folder
+from pyserini_compneg.models import Head, StaticSide, model_folder
 from pyserini_compneg.train.config import TrainConfig
 from pyserini_compneg.train.encoder_module import EncoderModule
 from pyserini_compneg.train.examples import Example
-from pyserini_compneg.train.masked_lm import (
-    MaskedLanguageModel,
-    freeze,
-    has_two_encoders,
-    load_base,
-    static_query_side,
-)
-from pyserini_compneg.train.static_query import StaticQueryModule, starting_weights, weights_of
+from pyserini_compneg.train.masked_lm import base_checkpoint, freeze, load_base
+from pyserini_compneg.train.static_query import StaticQueryModule, idf_weights, saved_weights
 
 
 def build_modules(
     config: TrainConfig, sources: Sequence[Sequence[Example]]
 ) -> tuple[EncoderModule | StaticQueryModule, EncoderModule]:
-    """The encoders of queries and documents; one module if both go through the same network.
+    """The encoders of queries and documents; one module if both use the same network.
 
     Args:
         config: What to train.
@@ -34,62 +27,54 @@ def build_modules(
 
     Raises:
         EncodingError: A checkpoint that cannot be read.
-        TrainingError: One that cannot be trained so.
+        TrainingError: A checkpoint that cannot be trained with these settings.
     """
     folder, name = model_folder(config.model.base), config.model.base
-    base = _loaded(config, folder, "document")
+    head = Head.parse(config.model.head) if config.model.head else None
+    base = load_base(folder, name, head, "document", config.model.dropout)
+    freeze(base.model, config.model.frozen_layers, name)
     vocabulary = _vocabulary(base.tokenizer, sources) if config.model.vocabulary == "training" else None
-    document = _module(config, base, vocabulary)
+    lengths = config.model.max_length, vocabulary, config.training.max_length
+    document = EncoderModule(base, head or base.head or Head(), *lengths)
+    checkpoint = base_checkpoint(folder, name)
     if config.model.query_encoder == "static":
-        weight = _static_weights(config, folder, base.tokenizer, document.decoder.out_features, sources)
-        return StaticQueryModule(base.tokenizer, weight, vocabulary), document
+        side = checkpoint.query if checkpoint else None
+        width = document.decoder.out_features
+        weights = _static_weights(side if isinstance(side, StaticSide) else None, name, base.tokenizer, width, sources)
+        return StaticQueryModule(base.tokenizer, weights, vocabulary), document
     if config.model.query_encoder == "separate":
-        again = _loaded(config, folder, "query")
-        if again.tokenizer.get_vocab() != base.tokenizer.get_vocab():
-            raise TrainingError(f"{name}: its queries and documents have other tokens; name another base")
-        return _module(config, again._replace(head=again.head or base.head), vocabulary), document
-    if has_two_encoders(folder, name):
+        query = load_base(folder, name, head, "query", config.model.dropout)
+        freeze(query.model, config.model.frozen_layers, name)
+        if query.tokenizer.get_vocab() != base.tokenizer.get_vocab():
+            raise TrainingError(f"{name}: its queries and documents have different tokens; name another model.base")
+        return EncoderModule(query, head or query.head or base.head or Head(), *lengths), document
+    if checkpoint and checkpoint.query != checkpoint.document:
         raise TrainingError(
-            f"{name}: has an encoder of its own for queries; set model.query_encoder to separate or static"
+            f"{name}: has a separate encoder for queries; set model.query_encoder to separate or static"
         )
     return document, document
 
 
-def _head(config: TrainConfig) -> Head | None:
-    """The head that is asked for."""
-    return Head.parse(config.model.head) if config.model.head else None
-
-
-def _loaded(config: TrainConfig, folder: Path, which: str) -> MaskedLanguageModel:
-    base = load_base(folder, config.model.base, _head(config), which, config.model.dropout)
-    freeze(base.model, config.model.frozen_layers, config.model.base)
-    return base
-
-
-def _module(config: TrainConfig, base: MaskedLanguageModel, vocabulary: Sequence[int] | None) -> EncoderModule:
-    head = _head(config) or base.head or Head()
-    return EncoderModule(base, head, config.model.max_length, vocabulary, config.training.max_length)
-
-
 def _static_weights(
-    config: TrainConfig, folder: Path, tokenizer: Any, width: int, sources: Sequence[Sequence[Example]]
+    side: StaticSide | None, name: str, tokenizer: Any, width: int, sources: Sequence[Sequence[Example]]
 ) -> Tensor:
-    """Those of the checkpoint, if it has some, else idf."""
-    side = static_query_side(folder, config.model.base)
+    """The weights of the checkpoint, if it has any, else idf."""
     if side is None:
         texts = (text for examples in sources for one in examples for text in (one.positive, *one.negatives))
-        return starting_weights(tokenizer, texts, width)
-    weights = weights_of(side, tokenizer, width)
+        return idf_weights(tokenizer, texts, width)
+    if side.prompt:
+        raise TrainingError(f"{name}: has a prompt for queries, which would be lost; name another model.base")
+    weights = saved_weights(side, tokenizer, width)
     if not weights.any():
-        raise TrainingError(f"{config.model.base}: weighs no token of its own tokenizer; it is damaged")
+        raise TrainingError(f"{name}: has no weights for the tokens of its tokenizer; it is damaged")
     return weights
 
 
 def _vocabulary(tokenizer: Any, sources: Sequence[Sequence[Example]]) -> list[int]:
+    """The ids of the terms that the texts have, ascending."""
     texts = {text for examples in sources for one in examples for text in (one.query, one.positive, *one.negatives)}
-    ids: set[int] = set()
-    for encoding in tokenizer(sorted(texts), add_special_tokens=False, truncation=False, verbose=False)["input_ids"]:
-        ids.update(encoding)
-    if not ids - set(tokenizer.all_special_ids):
+    encoded = tokenizer(sorted(texts), add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
+    ids = {token for tokens in encoded for token in tokens} - set(tokenizer.all_special_ids)
+    if not ids:
         raise TrainingError("the texts of data have no term; give others, or set model.vocabulary to all")
-    return sorted(ids - set(tokenizer.all_special_ids))
+    return sorted(ids)

@@ -18,29 +18,29 @@ from pyserini_compneg.expression.tree import leaves
 from pyserini_compneg.files import atomic_writer
 
 BM25_RANKS = (50, 100)
-"""The first and the last rank that negatives are drawn from, below what is probably relevant but not judged."""
+"""The first and the last rank of negatives; documents above are often relevant but not judged."""
 
 
 def bm25_negatives(
     documents: Iterable[SourceDocument], texts: Mapping[str, str], relevant: Mapping[str, Sequence[str]]
 ) -> dict[str, list[str]]:
-    """The documents that BM25 ranks from 50 to 100, those that are relevant left out.
+    """The documents at BM25's ranks 50 to 100, without the relevant ones.
 
     Args:
-        documents: The collection; it is indexed for this in a temporary folder.
+        documents: The collection; it is indexed in a temporary folder.
         texts: The text of each query.
         relevant: The relevant documents of each query.
     """
     from pyserini_compneg.index import build_index
     from pyserini_compneg.search import SignedImpactSearcher
 
-    with tempfile.TemporaryDirectory(prefix="compneg-") as place:
-        collection = Path(place, "documents.jsonl")
+    with tempfile.TemporaryDirectory(prefix="compneg-") as folder:
+        collection = Path(folder, "documents.jsonl")
         with atomic_writer(collection) as lines:
             for document in documents:
                 lines.write(json.dumps({"id": document.docid, "contents": document.text or ""}) + "\n")
-        build_index(collection, Path(place, "index"))
-        with SignedImpactSearcher(Path(place, "index")) as searcher:
+        build_index(collection, Path(folder, "index"))
+        with SignedImpactSearcher(Path(folder, "index")) as searcher:
             hits = searcher.batch_search([Atom(text) for text in texts.values()], list(texts), BM25_RANKS[1])
     return {
         qid: [hit.docid for hit in found[BM25_RANKS[0] - 1 :] if hit.docid not in set(relevant[qid])]
@@ -51,8 +51,8 @@ def bm25_negatives(
 def compositional_negatives(topics: Sequence[Topic], relevant: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     r"""Documents that belong to an atom of a query, but not to the query: for A \ B those of B, for A ∩ B those of one.
 
-    What belongs to an atom is what is relevant to the query that is this atom. Queries with atoms that are no queries,
-    and atoms and unions, of which no such document is known, have none.
+    The documents of an atom are those that are relevant to the query that is this atom alone. A query has no negatives
+    if its atoms are not queries of their own, or if it is an atom or a union of atoms.
 
     Args:
         topics: The queries.

@@ -1,4 +1,4 @@
-"""sentence-transformers' trainer, made to stop at what is no number and to go on after a kill."""
+"""The trainer of sentence-transformers, which here stops at numbers that are not finite and resumes after a kill."""
 
 from __future__ import annotations
 
@@ -15,48 +15,48 @@ from transformers import TrainerCallback, TrainerState
 
 from pyserini_compneg.errors import OutputError, TrainingError
 from pyserini_compneg.progress import progress
+from pyserini_compneg.train.batches import CONTRASTIVE_PAIRS, ContrastivePairSampler
 from pyserini_compneg.train.encoder_module import EncoderModule
-from pyserini_compneg.train.twins import TWINS, TwinBatchSampler
 
 _logger = logging.getLogger(__name__)
-_UNSAID = ("runtime", "samples_per_second", "steps_per_second", "epoch")
+_NOT_LOGGED = ("runtime", "samples_per_second", "steps_per_second", "epoch")
 _STATE, _TRAINER_STATE = "state.pt", "trainer_state.json"
 _WHOLE = "whole"
-"""A file that is written last, so that what a kill left of a checkpoint is not taken for one."""
+"""A file that is written last and deleted first, so that the remains of a kill are not taken for a checkpoint."""
 
 
 class SparseTrainer(SparseEncoderTrainer):  # type: ignore[misc]  # mypy is told nothing of sentence-transformers
     """Trains a SparseEncoder; its checkpoints are in ``args.output_dir``."""
 
     def add_model_card_callback(self, *_: Any) -> None:
-        """Leaves it out: the card is written by this package."""
+        """Does nothing: this package writes the card."""
 
     def get_batch_sampler(self, dataset: Any, batch_size: int, drop_last: bool, **more: Any) -> Any:
-        """What makes batches of a table; twins are kept together."""
-        if dataset.info.description == TWINS:
-            return TwinBatchSampler(dataset, batch_size, drop_last, **more)
+        """The sampler of a table's batches; contrastive pairs are kept together."""
+        if dataset.info.description == CONTRASTIVE_PAIRS:
+            return ContrastivePairSampler(dataset, batch_size, drop_last, **more)
         return super().get_batch_sampler(dataset, batch_size, drop_last, **more)
 
     def compute_loss(self, model: Any, inputs: dict[str, Any], *arguments: Any, **more: Any) -> Any:
         """The loss of a batch.
 
         Raises:
-            TrainingError: It is no finite number.
+            TrainingError: The loss is not a finite number.
         """
-        ids = inputs["query_input_ids"][0]
+        first_query = inputs["query_input_ids"][0]
         loss = super().compute_loss(model, inputs, *arguments, **more)
         value = loss[0] if isinstance(loss, tuple) else loss
         if not torch.isfinite(value):
             module = next(part for part in self.model.modules() if isinstance(part, EncoderModule))
-            query = module.tokenizer.decode(ids, skip_special_tokens=True)
+            query = module.tokenizer.decode(first_query, skip_special_tokens=True)
             raise TrainingError(
                 f"the loss of step {self.state.global_step + 1} is {value.item()}, in the batch whose first query is "
                 f"{query!r:.80}; {self._last_good()}; lower training.learning_rate"
             )
         return loss
 
-    def take_up(self, checkpoint: Path) -> bool:
-        """Takes the model of a training that had ended when it was killed; False if it had not ended."""
+    def restore_finished(self, checkpoint: Path) -> bool:
+        """Loads the model of a training that was killed after its last step; returns False if steps are left."""
         state = TrainerState.load_from_json(str(checkpoint / _TRAINER_STATE))
         if not state.stateful_callbacks["TrainerControl"]["args"]["should_training_stop"]:
             return False
@@ -68,23 +68,23 @@ class SparseTrainer(SparseEncoderTrainer):  # type: ignore[misc]  # mypy is told
         """The results on dev.
 
         Raises:
-            TrainingError: The weights are no finite numbers.
+            TrainingError: A weight is not a finite number.
         """
         self._check_weights()
         results: dict[str, float] = super().evaluate(*arguments, **more)
-        self.model.train(self.is_in_train)  # texts of the next batch are read before the next step
+        self.model.train(self.is_in_train)  # the next batch is tokenized before the next step sets the mode
         return results
 
     def _check_weights(self) -> None:
         if not all(torch.isfinite(weight).all() for weight in self.model.parameters()):
             raise TrainingError(
-                f"weights of the model are no finite numbers after step {self.state.global_step}; {self._last_good()}; "
+                f"the model has weights that are not finite after step {self.state.global_step}; {self._last_good()}; "
                 "lower training.learning_rate"
             )
 
     def _last_good(self) -> str:
-        found = last_checkpoint(Path(self.args.output_dir))
-        return f"the last good checkpoint is {found}" if found else "there is no checkpoint yet"
+        checkpoint = last_checkpoint(Path(self.args.output_dir))
+        return f"the last good checkpoint is {checkpoint}" if checkpoint else "there is no checkpoint yet"
 
     def _best(self) -> Path | None:
         best = Path(self.args.output_dir, f"checkpoint-{self.state.best_global_step}")
@@ -96,12 +96,12 @@ class SparseTrainer(SparseEncoderTrainer):  # type: ignore[misc]  # mypy is told
         try:
             super()._save_checkpoint(*arguments, **more)
             (place / _WHOLE).touch()
-        except (OSError, RuntimeError) as cause:  # torch says of a full disk that a write failed
+        except (OSError, RuntimeError) as cause:  # torch reports a full disk as a RuntimeError
             reason = (str(cause).strip().splitlines() or ["unknown"])[0][:200]
             raise OutputError(
-                f"{place}: cannot be written: {reason}; free some space, and go on with --resume"
+                f"{place}: cannot be written: {reason}; free some space, and continue with --resume"
             ) from None
-        for former in place.parent.glob("checkpoint-*"):  # not before the new one is whole, and the mark first
+        for former in place.parent.glob("checkpoint-*"):  # only when the new one is whole, and the mark first
             if former not in (place, self._best()):
                 (former / _WHOLE).unlink(missing_ok=True)
                 shutil.rmtree(former, ignore_errors=True)
@@ -119,7 +119,7 @@ class SparseTrainer(SparseEncoderTrainer):  # type: ignore[misc]  # mypy is told
             line = str(cause).strip().splitlines()[-1].strip()
             raise TrainingError(
                 f"{checkpoint_path}: is of another model ({line[:120]}); give the former model.base, or start anew "
-                "with --overwrite alone"
+                "with --overwrite and without --resume"
             ) from None
 
     def _load_best_model(self) -> None:
@@ -127,9 +127,9 @@ class SparseTrainer(SparseEncoderTrainer):  # type: ignore[misc]  # mypy is told
 
 
 class Reporting(TrainerCallback):  # type: ignore[misc]  # mypy is told nothing of transformers
-    """The package's own bar and lines, in place of transformers', which print to standard output; a last evaluation.
+    """A progress bar and log lines on standard error, and an evaluation after the last step.
 
-    Without it the steps after the last multiple of ``eval_steps`` would be trained for nothing.
+    The callbacks of transformers print to standard output, and evaluate at multiples of ``eval_steps`` only.
     """
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -144,9 +144,9 @@ class Reporting(TrainerCallback):  # type: ignore[misc]  # mypy is told nothing 
             control.should_evaluate = True
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: dict[str, float], **_: Any) -> None:
-        """Says how good the model is."""
+        """Logs the results."""
         values = {name.removeprefix("eval_"): value for name, value in metrics.items()}
-        shown = (f"{name} {value:.4g}" for name, value in values.items() if name not in _UNSAID)
+        shown = (f"{name} {value:.4g}" for name, value in values.items() if name not in _NOT_LOGGED)
         _logger.info("step %d of %d: %s", state.global_step, state.max_steps, ", ".join(shown))
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -158,16 +158,16 @@ def check_checkpoint(folder: Path) -> None:
     """Reads all files of a checkpoint, with their checksums.
 
     Raises:
-        TrainingError: One is damaged.
+        TrainingError: A file is damaged.
     """
     files = [folder / _STATE, *sorted(folder.glob("*.pt*"))]
     try:
         json.loads((folder / _TRAINER_STATE).read_text(encoding="utf-8"))
-        said = next((f"checksum of {file.name}" for file in files if zipfile.ZipFile(file).testzip()), None)
+        fault = next((f"checksum of {file.name}" for file in files if zipfile.ZipFile(file).testzip()), None)
     except (OSError, ValueError, zipfile.BadZipFile) as cause:
-        said = str(cause)
-    if said:
-        raise TrainingError(f"{folder}: is damaged ({said[:120]}); delete this folder, and go on with --resume")
+        fault = str(cause)
+    if fault:
+        raise TrainingError(f"{folder}: is damaged ({fault[:120]}); delete this folder, and continue with --resume")
 
 
 def last_checkpoint(folder: Path) -> Path | None:

@@ -1,8 +1,7 @@
-"""Queries without a network: each of a text's tokens has a weight of its own, which is learnt."""
+"""Query encoders without a network: each token of a text has its own weight, which is learned."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,15 +17,15 @@ from pyserini_compneg.models import ModelOptions, StaticSide
 from pyserini_compneg.models.tokenizer import index_term
 
 IDF_SCALE = 1 / 3
-"""What idf is multiplied by, to begin with: scores of some tens, as BM25 has, would saturate the loss's softmax."""
+"""The factor of idf at the start: with scores of some tens, as of BM25, the loss's softmax would saturate."""
 
 
 class StaticQueryModule(SparseStaticEmbedding):  # type: ignore[misc]  # mypy is told nothing of sentence-transformers
-    """sentence-transformers' static embedding, of weights of 0 or more, for the terms that vectors are made of.
+    """sentence-transformers' static embedding, with weights of at least 0, for the terms of the vectors.
 
     Args:
-        tokenizer: The documents'.
-        weight: Where the weights of tokens start, (tokens,).
+        tokenizer: The tokenizer of the documents.
+        weight: The first weights of the tokens, (tokens,).
         vocabulary: The ids of the terms that vectors are made of, ascending; None for all.
     """
 
@@ -46,42 +45,39 @@ class StaticQueryModule(SparseStaticEmbedding):  # type: ignore[misc]  # mypy is
         return self.num_dimensions if self.vocabulary is None else len(self.vocabulary)
 
     def write(self, folder: Path) -> None:
-        """Writes the weights and the tokenizer as sentence-transformers has them: terms that are left out weigh 0."""
-        from safetensors.torch import save_file
-
+        """Writes the weights and the tokenizer as sentence-transformers does; terms outside the vocabulary weigh 0."""
         weight = torch.relu(self.weight.detach()).cpu()
         if self.vocabulary is not None:
             kept = torch.zeros_like(weight)
             kept[self.vocabulary] = weight[self.vocabulary]
             weight = kept
-        self.tokenizer.save_pretrained(folder)
-        weight = weight[: len(self.tokenizer.get_vocab())].contiguous()  # as many as sentence-transformers expects
-        save_file({"weight": weight}, folder / "model.safetensors")
-        (folder / "config.json").write_text(json.dumps({"frozen": False}, indent=2) + "\n", encoding="utf-8")
+        weight = weight[: len(self.tokenizer.get_vocab())].contiguous()  # sentence-transformers expects so many
+        folder.mkdir(parents=True, exist_ok=True)
+        SparseStaticEmbedding(self.tokenizer, weight).save(str(folder))
 
 
-def weights_of(side: StaticSide, tokenizer: Any, width: int) -> Tensor:
-    """The weights that a checkpoint has, (width,).
+def saved_weights(side: StaticSide, tokenizer: Any, width: int) -> Tensor:
+    """The weights of a checkpoint, (width,).
 
     Raises:
         EncodingError: They cannot be read.
     """
-    weights = StaticEncoder(side, ModelOptions()).weights
-    found = torch.zeros(width)
+    by_term = StaticEncoder(side, ModelOptions()).weights
+    weights = torch.zeros(width)
     for token, number in tokenizer.get_vocab().items():
-        found[number] = weights.get(index_term(token), 0.0)
-    return found
+        weights[number] = by_term.get(index_term(token), 0.0)
+    return weights
 
 
-def starting_weights(tokenizer: Any, texts: Iterable[str], width: int) -> Tensor:
-    """ln(1 + (N − n + ½) / (n + ½)), BM25's idf, for a token that n of N texts have, times ``IDF_SCALE``; (width,).
+def idf_weights(tokenizer: Any, texts: Iterable[str], width: int) -> Tensor:
+    """BM25's idf times ``IDF_SCALE``, (width,): ln(1 + (N − n + ½) / (n + ½)) for a token in n of N texts.
 
     Special tokens weigh 0.
 
     Args:
-        tokenizer: Makes tokens of the texts.
-        texts: The documents, each counted once; read as a whole.
-        width: Tokens of the model, of which the tokenizer may lack the last.
+        tokenizer: Splits the texts into tokens.
+        texts: The documents; each is counted once and read as a whole.
+        width: The number of tokens of the model, of which the tokenizer may lack the last.
     """
     distinct = sorted(set(texts))
     counts: Counter[int] = Counter()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,9 @@ from pyserini_compneg.search import Hit, write_run
 from pyserini_compneg.train.config import SourceConfig, TrainConfig
 from pyserini_compneg.train.dev import DevEvaluator
 from pyserini_compneg.train.encoder_module import write_layout
-from pyserini_compneg.train.run import Trained
-from pyserini_compneg.train.training import LOG_FILE
+from pyserini_compneg.train.fine_tuning import Trained
+from pyserini_compneg.train.output_folder import LOG_FILE
 
-CURVE_FILE, RUN_FILE, CARD_FILE = "learning_curve.png", "dev_run.txt", "README.md"
 _DEPTH = 100
 
 
@@ -25,19 +23,19 @@ def write_trained(folder: Path, config: TrainConfig, trained: Trained) -> None:
     """Writes a trained model.
 
     Args:
-        folder: The folder to make; it is removed first, if it is there.
-        config: What was trained.
-        trained: The model and how it came about.
+        folder: The folder to make; a folder that exists is deleted first.
+        config: The settings of the training.
+        trained: Its result.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     write_layout(folder, trained.query, trained.document)
-    log = {"config": asdict(config), "results": trained.results, "log": trained.log}
+    log = {"config": config.model_dump(mode="json"), "results": trained.results, "log": trained.log}
     (folder / LOG_FILE).write_text(json.dumps(log, indent=2) + "\n", encoding="utf-8")
-    (folder / CARD_FILE).write_text(model_card(config, trained.results), encoding="utf-8")
+    (folder / "README.md").write_text(model_card(config, trained.results), encoding="utf-8")
     if trained.dev:
-        write_dev_run(folder / RUN_FILE, trained.dev)
-    plot_curve(folder / CURVE_FILE, trained.log, trained.dev.primary_metric if trained.dev else None)
+        write_dev_run(folder / "dev_run.txt", trained.dev)
+    plot_curve(folder / "learning_curve.png", trained.log, trained.dev.primary_metric if trained.dev else None)
 
 
 def write_dev_run(path: Path, dev: DevEvaluator) -> None:
@@ -53,10 +51,10 @@ def write_dev_run(path: Path, dev: DevEvaluator) -> None:
 
 
 def model_card(config: TrainConfig, results: dict[str, float]) -> str:
-    """The card: what it is, what it was made of, under which licences, and how it does."""
+    """The model card: purpose, sources with their licences, results and settings."""
     import yaml
 
-    settings = yaml.safe_dump(json.loads(json.dumps(asdict(config))), sort_keys=False, allow_unicode=True)
+    settings = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
     sources = "\n".join(f"- {_provenance(source)}" for source in config.data)
     rows = "\n".join(f"| {name} | {value:.4f} |" for name, value in results.items())
     evaluated = ""
@@ -91,7 +89,7 @@ tags: [sparse-encoder, splade, pyserini_compneg]
 
 def _provenance(source: SourceConfig) -> str:
     if not Path(source.dataset).is_dir():
-        return f"{source.dataset}, a file of pairs, whose licence is that of whoever made it"
+        return f"{source.dataset}, a file of pairs, with the licence of its author"
     return f"{source.dataset}, split {source.split}: {open_dataset(source.dataset).provenance}"
 
 
@@ -101,7 +99,7 @@ def plot_curve(path: Path, log: list[dict[str, Any]], measure: str | None) -> No
     Args:
         path: The PNG file.
         log: The trainer's log.
-        measure: The measure's name, if there is one.
+        measure: The name of the first dev measure, if there is one.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

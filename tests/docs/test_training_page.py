@@ -20,7 +20,7 @@ def test_the_configuration_shows_every_key(tmp_path):
     config = read_config(tmp_path / "c.yaml")
     assert config.teacher and config.dev and config.training.patience == 5
     for kind in (ModelConfig, SourceConfig, TeacherConfig, DevConfig, TrainingConfig):
-        for key in kind.__dataclass_fields__:
+        for key in kind.model_fields:
             assert re.search(rf"\b{key}:", block), key
 
 

@@ -1,15 +1,21 @@
 """Tiny datasets and settings for tests of training."""
 
 import json
+from contextlib import contextmanager
+from pathlib import Path
 
+import pytest
 from checkpoints import sample_texts
 
+from pyserini_compneg.errors import CompNegError
+from pyserini_compneg.train import train
 from pyserini_compneg.train.config import DevConfig, ModelConfig, SourceConfig, TrainConfig, TrainingConfig
 
 
 def write_lines(path, lines):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
 
 
 def write_dataset(folder, pairs):
@@ -24,13 +30,41 @@ def write_dataset(folder, pairs):
     return folder
 
 
-def tiny_config(base, dataset, dev=True, **changes):
-    """A training on such a folder, evaluated on what it learns."""
-    model = {"head": "relu:max", "max_length": 32, **changes.pop("model", {})}
+def tiny_config(base, *sources, dev=True, teacher=None, model=None, **training):
+    """A training on folders and files, evaluated on the first one."""
     defaults = {"batch_size": 4, "learning_rate": 1e-3, "evaluate_every": 2, "warmup": 0.0}
     return TrainConfig(
-        ModelConfig(str(base), **model),
-        (SourceConfig(str(dataset), "train"),),
-        TrainingConfig(**{**defaults, **changes}),
-        DevConfig(str(dataset), "train", ("recip_rank", "P.1")) if dev else None,
+        model=ModelConfig(base=str(base), **{"head": "relu:max", "max_length": 32, **(model or {})}),
+        data=tuple(SourceConfig(dataset=str(path), split="train" if path.is_dir() else None) for path in sources),
+        training=TrainingConfig(**{**defaults, **training}),
+        dev=DevConfig(dataset=str(sources[0]), split="train", measures=("recip_rank", "P.1")) if dev else None,
+        teacher=teacher,
     )
+
+
+def train_error(config, output, **options):
+    """The message of a training that cannot be done."""
+    with pytest.raises(CompNegError) as error:
+        train(config, output, **options)
+    return str(error.value)
+
+
+def training_log(folder):
+    return json.loads((Path(folder) / "training_log.json").read_text())["log"]
+
+
+@contextmanager
+def killed_at(step):
+    """Interrupts a training at a step."""
+    from pyserini_compneg.train.sparse_trainer import SparseTrainer
+
+    training_step = SparseTrainer.training_step
+
+    def killed(self, *arguments, **more):
+        if self.state.global_step == step:
+            raise KeyboardInterrupt
+        return training_step(self, *arguments, **more)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(SparseTrainer, "training_step", killed)
+        yield

@@ -1,4 +1,6 @@
-"""Configurations: what they say, and what is said of those that are wrong."""
+"""Settings of trainings: files, limits, recipes."""
+
+import json
 
 import pytest
 
@@ -12,142 +14,104 @@ from pyserini_compneg.train.config import (
     TrainConfig,
     TrainingConfig,
 )
+from pyserini_compneg.train.recipe_file import located, named_config, recipe_names, recipe_text
 
 WHOLE = """
 about: a try
-model:
-  base: owner/model
-  head: snrelu:sum:0.5
-  query_encoder: separate
+model: {base: owner/model, head: "snrelu:sum:0.5", query_encoder: separate}
 data:
-  - dataset: films
-    split: train
-    negatives: mixed
-  - dataset: pairs.jsonl
-    positives: 2
+  - {dataset: films, split: train, negatives: mixed}
+  - {dataset: pairs.jsonl, positives: 2}
 teacher: {model: owner/teacher, scale: 20}
-dev:
-  dataset: films
-  split: dev
-  measures: [ndcg_cut.10]
-  documents: 1000
-training:
-  steps: 10
-  learning_rate: 2.0e-5
-  patience: 3
+dev: {dataset: films, split: dev, measures: [ndcg_cut.10], documents: 1000}
+training: {steps: 10, learning_rate: 2e-5, patience: 3}
 """
-LEAST = "model: {base: m}\ndata: [{dataset: d}]\ntraining: {steps: 1}\n"
 
 
-def read(tmp_path, text):
-    (tmp_path / "c.yaml").write_text(text)
+def read(tmp_path, content):
+    (tmp_path / "c.yaml").write_text(content if isinstance(content, str) else json.dumps(content))
     return read_config(tmp_path / "c.yaml")
 
 
 def test_all_that_can_be_said(tmp_path):
     assert read(tmp_path, WHOLE) == TrainConfig(
-        ModelConfig("owner/model", "snrelu:sum:0.5", query_encoder="separate"),
-        (SourceConfig("films", "train", "mixed"), SourceConfig("pairs.jsonl", positives=2)),
-        TrainingConfig(10, learning_rate=2e-5, patience=3),
-        DevConfig("films", "dev", ("ndcg_cut.10",), 1000),
-        TeacherConfig("owner/teacher", 20.0),
-        "a try",
+        model=ModelConfig(base="owner/model", head="snrelu:sum:0.5", query_encoder="separate"),
+        data=(
+            SourceConfig(dataset="films", split="train", negatives="mixed"),
+            SourceConfig(dataset="pairs.jsonl", positives=2),
+        ),
+        training=TrainingConfig(steps=10, learning_rate=2e-5, patience=3),
+        dev=DevConfig(dataset="films", split="dev", measures=("ndcg_cut.10",), documents=1000),
+        teacher=TeacherConfig(model="owner/teacher", scale=20.0),
+        about="a try",
     )
 
 
-def test_the_least_that_must_be_said(tmp_path):
-    assert read(tmp_path, LEAST) == TrainConfig(ModelConfig("m"), (SourceConfig("d"),), TrainingConfig(1))
-
-
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("section", "settings", "message"),
     [
-        ("- a list", "the file must be a mapping, got ['a list']"),
-        (LEAST + "modell: 1", "unknown key modell; did you mean model?"),
-        (LEAST.replace("steps", "stepps"), "unknown key training.stepps; did you mean steps?"),
-        (LEAST.replace("{base: m}", "{}"), "model.base is missing"),
-        (LEAST.replace("[{dataset: d}]", "[]"), "data must be a list that is not empty, got []"),
-        (LEAST.replace("steps: 1", "steps: 1.5"), "training.steps must be a whole number, got 1.5"),
-        (LEAST.replace("steps: 1", "steps: true"), "training.steps must be a whole number, got True"),
-        (LEAST.replace("steps: 1", "steps: 0"), "training.steps must be 1 or more, got 0"),
+        ("model", {"base": "m", "max_length": 2}, "model.max_length: expected greater than or equal to 3, got 2"),
+        ("model", {"base": "m", "dropout": 1}, "model.dropout: expected less than 1, got 1"),
+        ("model", {"base": "m", "frozen_layers": -1}, "model.frozen_layers: expected greater than or equal to 0"),
+        ("model", {"base": "m", "query_encoder": "none"}, "model.query_encoder: expected 'shared', 'separate' or"),
+        ("model", {"base": "m", "vocabulary": "few"}, "model.vocabulary: expected 'all' or 'training', got 'few'"),
+        ("model", {"base": "m", "head": "relu:absmax"}, "model.head: head 'relu:absmax': relu is pooled by max or sum"),
+        ("data", [], "data: "),
         (
-            LEAST.replace("steps: 1", "steps: 1, learning_rate: 2e-5"),
-            "training.learning_rate must be a finite number, got '2e-5'; YAML wants a point in it, such as 2.0e-5",
+            "data",
+            [{"dataset": "d", "negatives": "hard"}],
+            "data[0].negatives: expected 'none', 'judged', 'bm25', 'comp",
         ),
-        (LEAST.replace("steps: 1", "steps: 1, warmup: .inf"), "training.warmup must be a finite number, got inf"),
+        ("data", [{"dataset": "d", "positives": 0}], "data[0].positives: expected greater than or equal to 1, got 0"),
+        ("dev", {"dataset": "d", "split": "s", "documents": 0}, "dev.documents: expected greater than or equal to 1"),
+        ("dev", {"dataset": "d", "split": "s", "measures": []}, "dev.measures: "),
+        ("teacher", {"model": "t", "scale": 0}, "teacher.scale: expected greater than 0, got 0"),
+        ("training", {"stepps": 1}, "training: unknown key 'stepps'; did you mean 'steps'?"),
+        ("training", {"steps": 0}, "training.steps: expected greater than or equal to 1, got 0"),
+        ("training", {"steps": 1, "warmup": 2}, "training.warmup: expected less than or equal to 1, got 2"),
+        ("training", {"steps": 1, "max_length": 2}, "training.max_length: expected greater than or equal to 3, got 2"),
         (
-            LEAST.replace("steps: 1", "steps: 1, warmup: 2"),
-            "training.warmup must be a share of the steps, 0 to 1, got 2.0",
+            "training",
+            {"steps": 1, "head_learning_rate": -1},
+            "training.head_learning_rate: expected greater than or eq",
         ),
-        (LEAST + "about: one\nabout: two\n", "about is given twice"),
-        (LEAST.replace("{dataset: d}", "{dataset: d, dataset: e}"), "dataset is given twice"),
-        (LEAST.replace("base: m", "base: m, max_length: 2"), "model.max_length must be 3 or more, got 2"),
-        (LEAST.replace("steps: 1", "steps: 1, batch_size: 1"), "training.batch_size must be 2 or more, got 1"),
-        (LEAST + "teacher: {model: t, scale: 0}", "teacher.scale must be above 0, got 0.0"),
-        (LEAST.replace("base: m", "base: m, dropout: 1"), "model.dropout must be below 1, got 1.0"),
-        (LEAST.replace("base: m", "base: m, frozen_layers: -1"), "model.frozen_layers must be 0 or more, got -1"),
-        (
-            LEAST.replace("base: m", "base: m, query_encoder: none"),
-            "model.query_encoder must be one of shared, separate, static, got 'none'",
-        ),
-        (LEAST.replace("steps: 1", "steps: 1, max_length: 2"), "training.max_length must be 3 or more, got 2"),
-        (
-            LEAST.replace("steps: 1", "steps: 1, max_length: 257"),
-            "training.max_length must be model.max_length, 256, or less, got 257",
-        ),
-        (
-            LEAST.replace("steps: 1", "steps: 1, head_learning_rate: -1"),
-            "training.head_learning_rate must be 0 or more, got -1.0",
-        ),
-        (LEAST.replace("steps: 1", "steps: 1, seed: -1"), "training.seed must be 0 or more, got -1"),
-        (
-            LEAST.replace("steps: 1", "steps: 1, seed: 4294967296"),
-            "training.seed must be 4294967295 or less, got 4294967296",
-        ),
-        (LEAST + "dev: {dataset: d, split: s, documents: 0}", "dev.documents must be 1 or more, got 0"),
-        (
-            LEAST.replace("steps: 1", "steps: 1, patience: 0") + "dev: {dataset: d, split: s}",
-            "training.patience must be 1 or more, got 0",
-        ),
-        (
-            LEAST.replace("steps: 1", "steps: 1, patience: 1"),
-            "training.patience needs a dev section to tell what is better",
-        ),
-        (
-            LEAST.replace("dataset: d", "dataset: d, negatives: hard"),
-            "data.negatives must be one of none, judged, bm25, compositional, mixed, got 'hard'",
-        ),
-        (
-            LEAST.replace("base: m", "base: m, head: relu:absmax"),
-            "model.head: head 'relu:absmax': relu is pooled by max or sum, got 'absmax'",
-        ),
+        ("training", {"steps": 1, "seed": 2**32}, "training.seed: expected less than 4294967296, got 4294967296"),
+        ("training", {"steps": 1, "patience": 0}, "training.patience: expected greater than or equal to 1, got 0"),
+        ("training", {"steps": 1, "max_length": 257}, "training.max_length must be at most model.max_length, 256"),
+        ("training", {"steps": 1, "batch_size": 1}, "training.batch_size must be at least 2, because other documents"),
+        ("training", {"steps": 1, "patience": 1}, "training.patience needs a dev section"),
     ],
 )
-def test_what_is_wrong(tmp_path, text, message):
+def test_what_is_wrong(tmp_path, section, settings, message):
+    least = {"model": {"base": "m"}, "data": [{"dataset": "d"}], "training": {"steps": 1}}
+    assert read(tmp_path, least).training == TrainingConfig(steps=1)
     with pytest.raises(TrainingError) as error:
-        read(tmp_path, text)
-    assert str(error.value) == f"{tmp_path}/c.yaml: {message}"
-
-
-def test_no_yaml(tmp_path):
-    with pytest.raises(TrainingError, match=r"c\.yaml: no YAML: ") as error:
-        read(tmp_path, "model: [")
+        read(tmp_path, {**least, section: settings})
+    assert str(error.value).startswith(f"{tmp_path}/c.yaml: {message}")
     assert "\n" not in str(error.value)
 
 
-NESTED = [f"&{name} [{', '.join(['*' + before] * 9)}]" for before, name in zip("abcdefgh", "bcdefghi", strict=True)]
-BOMB = f"model: {{base: m, max_length: [&a [x], {', '.join(NESTED)}]}}\ndata: [{{dataset: d}}]\ntraining: {{steps: 1}}"
+def test_a_batch_of_a_teacher_may_be_one_example(tmp_path):
+    config = read(tmp_path, WHOLE.replace("steps: 10", "steps: 10, batch_size: 1"))
+    assert config.training.batch_size == 1
 
 
-@pytest.mark.parametrize("text", [BOMB, "[" * 5000, "about: &a [*a]", "about: 2020-13-45", "--- 1\n--- 2"])
-def test_what_yaml_cannot_bear(tmp_path, text):
-    with pytest.raises(TrainingError) as error:
-        read(tmp_path, text)
-    assert "\n" not in str(error.value)
-    assert len(str(error.value)) < 400
+def test_recipes_are_complete(tmp_path):
+    """What ``--show`` prints is the recipe; the paper's trainings differ in head, split and negatives."""
+    assert len(recipe_names()) == 22
+    for name in recipe_names():
+        assert read(tmp_path, recipe_text(name)) == named_config(name)
+        assert "$" not in recipe_text(name)
+    chosen = {name: named_config(name) for name in ("table7-nc-bm25", "table6-sum", "nevir-split-absmax")}
+    assert [(one.model.head, one.data[0].split, one.data[0].negatives) for one in chosen.values()] == [
+        ("relu:max", "domain-train-nc", "bm25"),
+        ("snrelu:sum:0.1", "domain-train", "none"),
+        ("snrelu:absmax:4", "train", "judged"),
+    ]
+    assert "a paired accuracy of 25.8 % is expected" in chosen["nevir-split-absmax"].about
 
 
-def test_no_file(tmp_path):
-    with pytest.raises(TrainingError) as error:
-        read_config(tmp_path / "none.yaml")
-    assert str(error.value) == f"{tmp_path}/none.yaml: cannot be read: no such file or directory"
+def test_paths_of_datasets_start_at_a_folder(tmp_path):
+    config = located(read(tmp_path, WHOLE), "/data", "owner/other")
+    assert [source.dataset for source in config.data] == ["/data/films", "/data/pairs.jsonl"]
+    assert (config.dev.dataset, config.model.base) == ("/data/films", "owner/other")

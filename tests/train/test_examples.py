@@ -4,7 +4,7 @@ import pytest
 from tiny_training import write_lines
 
 from pyserini_compneg.datasets import open_dataset
-from pyserini_compneg.errors import CollectionError, QuerySyntaxError, TrainingError
+from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.train.config import SourceConfig
 from pyserini_compneg.train.examples import Example, read_examples
 from pyserini_compneg.train.negatives import bm25_negatives, compositional_negatives
@@ -34,13 +34,23 @@ def films(tmp_path):
     return tmp_path / "films"
 
 
+def examples_of(path, split="train", seed=0, **settings):
+    return read_examples(SourceConfig(dataset=str(path), split=split, **settings), seed)
+
+
+def fault_of(path, split="train", **settings):
+    with pytest.raises(CompNegError) as error:
+        examples_of(path, split, **settings)
+    return str(error.value).removeprefix(str(path))
+
+
 def test_queries_are_the_words_of_the_templates_and_their_positives_are_drawn(films):
-    examples = read_examples(SourceConfig(str(films), "train", positives=2), seed=3)
+    examples = examples_of(films, positives=2, seed=3)
     assert [one.query for one in examples[:6:2]] == ["birds", "pets", "birds that are also pets"]
     assert len(examples) == 12
     assert {one.positive for one in examples[:2]} < {f"text of {docid}" for docid in BIRDS}
-    assert examples == read_examples(SourceConfig(str(films), "train", positives=2), seed=3)
-    assert examples != read_examples(SourceConfig(str(films), "train", positives=2), seed=4)
+    assert examples == examples_of(films, positives=2, seed=3)
+    assert examples != examples_of(films, positives=2, seed=4)
 
 
 def test_compositional_negatives_belong_to_an_atom_but_not_to_the_query(films):
@@ -54,7 +64,7 @@ def test_compositional_negatives_belong_to_an_atom_but_not_to_the_query(films):
         "any": [],
         "fish": [],
     }
-    examples = read_examples(SourceConfig(str(films), "train", "compositional", positives=1), seed=0)
+    examples = examples_of(films, negatives="compositional", positives=1)
     assert [len(one.negatives) for one in examples] == [0, 0, 1, 1, 0, 0]
 
 
@@ -68,10 +78,10 @@ def test_bm25_negatives_are_of_the_ranks_from_50_to_100_and_not_relevant(tmp_pat
     assert found == {"q": [f"d{i:03}" for i in range(50, 101) if i != 60]}
 
 
-def test_a_documents_of_relevance_0_are_negatives_if_asked(tmp_path):
+def test_documents_of_relevance_0_are_judged_negatives(tmp_path):
     pair = {"id": "1", "q1": "one", "q2": "two", "doc1": "first", "doc2": "second"}
     write_lines(tmp_path / "nevir" / "train.jsonl", [pair])
-    assert read_examples(SourceConfig(str(tmp_path / "nevir"), "train", "judged"), seed=0) == [
+    assert examples_of(tmp_path / "nevir", negatives="judged") == [
         Example("one", "first", ("second",)),
         Example("two", "second", ("first",)),
     ]
@@ -79,39 +89,33 @@ def test_a_documents_of_relevance_0_are_negatives_if_asked(tmp_path):
 
 def test_files_of_pairs_bring_their_own_negatives(tmp_path):
     lines = [{"query": "q", "positive": "p", "negative": "n"}, {"query": "r", "positive": "s"}]
-    write_lines(tmp_path / "pairs.jsonl", lines)
-    assert read_examples(SourceConfig(str(tmp_path / "pairs.jsonl")), seed=0) == [
-        Example("q", "p", ("n",)),
-        Example("r", "s"),
-    ]
+    file = write_lines(tmp_path / "pairs.jsonl", lines)
+    assert examples_of(file, None) == [Example("q", "p", ("n",)), Example("r", "s")]
 
 
 @pytest.mark.parametrize(
-    ("lines", "message"),
+    ("lines", "settings", "message"),
     [
-        ([], ": no pairs; expected lines of `query`, `positive` and perhaps `negative`"),
-        ([{"query": "q"}], ":1: `positive` must be a text that is not blank, got None"),
-        ([{"query": " ", "positive": "p"}], ":1: `query` must be a text that is not blank, got ' '"),
+        ([], {}, ": is empty; expected lines of `query`, `positive` and perhaps `negative`"),
+        ([{"query": "q"}], {}, ":1: `positive` must be a text that is not blank, got None"),
+        ([{"query": " ", "positive": "p"}], {}, ":1: `query` must be a text that is not blank, got ' '"),
         (
             [{"query": "q", "positive": "p", "negative": 7}],
+            {},
             ":1: `negative` must be a text or a list of texts that are not blank, got 7",
         ),
-        ([{"query": "q", "positive": "p", "negative": ["n", "p"]}], ":1: `positive` is `negative`, too: 'p'"),
+        (
+            [{"query": "q", "positive": "p", "negative": ["n", "p"]}],
+            {},
+            ":1: the text of `positive` is also in `negative`: 'p'",
+        ),
+        ([], {"split": "train"}, ": is not a folder; split and negatives are settings of datasets"),
+        ([], {"negatives": "bm25"}, ": is not a folder; split and negatives are settings of datasets"),
     ],
 )
-def test_files_without_pairs(tmp_path, lines, message):
-    write_lines(tmp_path / "pairs.jsonl", lines)
-    with pytest.raises(TrainingError) as error:
-        read_examples(SourceConfig(str(tmp_path / "pairs.jsonl")), seed=0)
-    assert str(error.value) == f"{tmp_path}/pairs.jsonl{message}"
-
-
-@pytest.mark.parametrize("settings", [{"split": "train"}, {"negatives": "bm25"}])
-def test_files_have_neither_splits_nor_other_negatives(tmp_path, settings):
-    write_lines(tmp_path / "pairs.jsonl", [{"query": "q", "positive": "p"}])
-    with pytest.raises(TrainingError) as error:
-        read_examples(SourceConfig(str(tmp_path / "pairs.jsonl"), **settings), seed=0)
-    assert str(error.value) == f"{tmp_path}/pairs.jsonl: is no folder; split and negatives are for datasets"
+def test_files_that_cannot_be_used(tmp_path, lines, settings, message):
+    file = write_lines(tmp_path / "pairs.jsonl", lines)
+    assert fault_of(file, **{"split": None, **settings}) == message
 
 
 def test_a_query_without_a_positive(tmp_path):
@@ -119,37 +123,11 @@ def test_a_query_without_a_positive(tmp_path):
     write_lines(tmp_path / "queries.train.jsonl", [{"_id": name, "text": name} for name in ("birds", "bats")])
     (tmp_path / "qrels").mkdir()
     (tmp_path / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\nbirds\td\t1\nbats\td\t0\n")
-    with pytest.raises(TrainingError) as error:
-        read_examples(SourceConfig(str(tmp_path), "train"), seed=0)
-    assert str(error.value) == f"{tmp_path}: query 'bats' of train has no relevant document; leave it out"
+    assert fault_of(tmp_path) == ": query 'bats' of train has no relevant document; leave it out"
 
 
-def test_a_positive_that_is_no_document(films):
+def test_datasets_that_cannot_be_used(films):
+    assert fault_of(films, negatives="judged") == ": train has no negatives of the kind 'judged'; choose another kind"
+    assert fault_of(films, None) == ": name the split; there are: train, train-nc"
     write_lines(films / "train.jsonl", [query("q", "<mark>birds</mark>", ["b9"])])
-    with pytest.raises(TrainingError) as error:
-        read_examples(SourceConfig(str(films), "train"), seed=0)
-    assert str(error.value) == f"{films}: document 'b9' of train is judged, but has no text"
-
-
-def test_a_kind_of_negatives_that_there_is_none_of(films):
-    with pytest.raises(TrainingError) as error:
-        read_examples(SourceConfig(str(films), "train", "judged"), seed=0)
-    assert str(error.value) == f"{films}: train has no negatives of the kind 'judged'; choose another"
-
-
-def test_no_split(films):
-    with pytest.raises(TrainingError) as error:
-        read_examples(SourceConfig(str(films)), seed=0)
-    assert str(error.value) == f"{films}: name the split; there are: train, train-nc"
-
-
-def test_an_unknown_template(films):
-    write_lines(films / "train.jsonl", [query("q", "<mark>birds</mark> nor <mark>pets</mark>", ["b0"])])
-    with pytest.raises(QuerySyntaxError, match=r"train\.jsonl:1: unknown wording '_ nor _'"):
-        read_examples(SourceConfig(str(films), "train"), seed=0)
-
-
-def test_an_empty_file(films):
-    write_lines(films / "train.jsonl", [])
-    with pytest.raises(CollectionError, match=r"train\.jsonl: no topics; expected lines"):
-        read_examples(SourceConfig(str(films), "train"), seed=0)
+    assert fault_of(films) == ": document 'b9' of train is judged, but has no text"

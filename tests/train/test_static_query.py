@@ -1,7 +1,6 @@
 """Queries without a network: where their weights start, what they give, and what is written of them."""
 
 import math
-from dataclasses import replace
 
 import pytest
 from tiny_training import tiny_config
@@ -18,7 +17,7 @@ from pyserini_compneg.models import ModelOptions, StaticSide, read_checkpoint  #
 from pyserini_compneg.models.tokenizer import TextTokenizer  # noqa: E402
 from pyserini_compneg.train import train  # noqa: E402
 from pyserini_compneg.train.modules import build_modules  # noqa: E402
-from pyserini_compneg.train.static_query import IDF_SCALE, StaticQueryModule, starting_weights  # noqa: E402
+from pyserini_compneg.train.static_query import IDF_SCALE, StaticQueryModule, idf_weights  # noqa: E402
 
 STATIC = {"query_encoder": "static"}
 TEXTS = ["a spy film film", "films about the sea"]
@@ -41,7 +40,7 @@ def by_terms(side, vector):
 
 def test_weights_start_as_idf(tokenizer):
     """N = 3 texts, of which one is given twice; two of them have the word."""
-    weights = starting_weights(tokenizer, ["a film", "the film", "a film", "the sea"], 1012)
+    weights = idf_weights(tokenizer, ["a film", "the film", "a film", "the sea"], 1012)
     (film,) = of_words(tokenizer, "film")
     assert weights.shape == (1012,)
     assert weights[film].item() == pytest.approx(IDF_SCALE * math.log(1 + 1.5 / 2.5))
@@ -77,10 +76,10 @@ def test_what_is_written_is_read_alike_here_and_by_sentence_transformers(tmp_pat
         assert ours
 
 
-def test_the_weights_are_learnt_at_the_rate_of_the_head(tmp_path, checkpoints, dataset):
-    config = tiny_config(checkpoints.bert, dataset, dev=False, steps=3, learning_rate=0.0, model=STATIC)
-    train(config, tmp_path / "still")
-    train(replace(config, training=replace(config.training, head_learning_rate=1e-2)), tmp_path / "moved")
+def test_the_weights_are_learned_at_the_rate_of_the_head(tmp_path, checkpoints, dataset):
+    for name, rate in (("still", None), ("moved", 1e-2)):
+        settings = {"steps": 3, "learning_rate": 0.0, "head_learning_rate": rate}
+        train(tiny_config(checkpoints.bert, dataset, dev=False, model=STATIC, **settings), tmp_path / name)
     file = "query_0_SparseStaticEmbedding/model.safetensors"
     still, moved = (load_file(tmp_path / name / file)["weight"] for name in ("still", "moved"))
     assert 0 < (moved - still).abs().max() < 0.1

@@ -1,14 +1,11 @@
 """Distillation: margins of bi-encoders and cross-encoders, and what is learnt of them."""
 
-import json
-from dataclasses import replace
-
 import pytest
 from checkpoints import sample_texts
-from tiny_training import tiny_config, write_lines
+from tiny_training import tiny_config, training_log, write_lines
 
 from pyserini_compneg.errors import TrainingError
-from pyserini_compneg.train.config import SourceConfig, TeacherConfig
+from pyserini_compneg.train.config import TeacherConfig
 from pyserini_compneg.train.examples import Example
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
@@ -48,58 +45,59 @@ def test_margins_of_a_bi_encoder(bi_encoder):
     def score(query, text):
         return 20 * model.similarity_pairwise(model.encode([query]), model.encode([text])).item()
 
-    found = margins(TeacherConfig(str(bi_encoder), 20.0), EXAMPLES)
+    found = margins(TeacherConfig(model=str(bi_encoder), scale=20.0), EXAMPLES)
     assert [pytest.approx(row, abs=1e-3) for row in expected(score)] == found
     assert any(abs(margin) > 0.01 for row in found for margin in row)
 
 
 def test_margins_of_a_cross_encoder(cross_encoder):
     model = models.CrossEncoder(str(cross_encoder))
-    found = margins(TeacherConfig(str(cross_encoder)), EXAMPLES)
+    found = margins(TeacherConfig(model=str(cross_encoder)), EXAMPLES)
     rows = expected(lambda query, text: float(model.predict([(query, text)])[0]))
     assert [pytest.approx(row, abs=1e-4) for row in rows] == found
 
 
 def test_a_teacher_needs_negatives(bi_encoder):
     with pytest.raises(TrainingError) as error:
-        margins(TeacherConfig(str(bi_encoder)), [Example("spy films", "a spy")])
+        margins(TeacherConfig(model=str(bi_encoder)), [Example("spy films", "a spy")])
     assert str(error.value) == (
-        "a teacher compares two documents, and query 'spy films' has no negative; give its source data.negatives, or "
+        "a teacher compares two documents, but query 'spy films' has no negative; give its source data.negatives, or "
         "leave the teacher out"
     )
 
 
-def test_what_is_no_teacher(tmp_path):
+def teacher_error(folder):
+    with pytest.raises(TrainingError) as error:
+        margins(TeacherConfig(model=str(folder)), EXAMPLES)
+    prefix = f"{folder}: cannot be loaded as a teacher: "
+    assert str(error.value).startswith(prefix)
+    assert "\n" not in str(error.value)
+    return str(error.value).removeprefix(prefix)
+
+
+def test_what_is_no_teacher(tmp_path, checkpoints):
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(TrainingError) as error:
-        margins(TeacherConfig(str(tmp_path)), EXAMPLES)
-    message = str(error.value)
-    assert message.startswith(f"{tmp_path}: cannot be loaded as a teacher: ")
-    assert "\n" not in message
-
-
-def test_a_classifier_of_three_classes_is_no_teacher(tmp_path, checkpoints):
+    assert teacher_error(tmp_path)
     models.CrossEncoder(str(checkpoints.bert), num_labels=3).save_pretrained(str(tmp_path))
-    with pytest.raises(TrainingError) as error:
-        margins(TeacherConfig(str(tmp_path)), EXAMPLES)
-    assert str(error.value) == (
-        f"{tmp_path}: cannot be loaded as a teacher: it has 3 scores for a pair of texts, not one"
-    )
+    assert teacher_error(tmp_path) == "it has 3 scores for a pair of texts, not one"
 
 
-def test_margins_are_learnt(tmp_path, checkpoints, bi_encoder):
+@pytest.mark.parametrize("kind", ["bi", "cross"])
+def test_a_teacher_never_runs_code_of_its_own(tmp_path, remote_code, kind):
+    architecture = "CustomForSequenceClassification" if kind == "cross" else "CustomModel"
+    remote_code(tmp_path, architecture)
+    assert "custom code" in teacher_error(tmp_path)
+
+
+def test_margins_are_learned(tmp_path, checkpoints, bi_encoder):
     texts = sample_texts(16)
     lines = [
         {"query": " ".join(own.split()[:6]), "positive": own, "negative": other}
         for own, other in zip(texts[::2], texts[1::2], strict=True)
     ]
-    write_lines(tmp_path / "pairs.jsonl", lines)
-    config = replace(
-        tiny_config(checkpoints.bert, tmp_path, dev=False, steps=60, batch_size=8, learning_rate=5e-3),
-        data=(SourceConfig(str(tmp_path / "pairs.jsonl")),),
-        teacher=TeacherConfig(str(bi_encoder), 5.0),
-    )
-    train(config, tmp_path / "m")
-    log = json.loads((tmp_path / "m" / "training_log.json").read_text())["log"]
-    losses = [entry["base_loss"] for entry in log if "base_loss" in entry]
+    file = write_lines(tmp_path / "pairs.jsonl", lines)
+    teacher = TeacherConfig(model=str(bi_encoder), scale=5.0)
+    settings = {"steps": 60, "batch_size": 8, "learning_rate": 5e-3}
+    train(tiny_config(checkpoints.bert, file, dev=False, teacher=teacher, **settings), tmp_path / "m")
+    losses = [entry["base_loss"] for entry in training_log(tmp_path / "m") if "base_loss" in entry]
     assert losses[-1] < 0.25 * losses[0]

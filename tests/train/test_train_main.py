@@ -10,8 +10,8 @@ from pyserini_compneg.commands.index import main as index
 from pyserini_compneg.commands.search import main as search
 from pyserini_compneg.commands.train import main
 from pyserini_compneg.lucene import Manifest
-from pyserini_compneg.train import read_config, training
-from pyserini_compneg.train.recipe_file import located, recipe_names
+from pyserini_compneg.train import training
+from pyserini_compneg.train.recipe_file import recipe_names
 
 SIGNED = "snrelu:sum:0.1"
 CONFIG = """
@@ -69,11 +69,11 @@ def test_train_export_index_search_eval(place, base, capsys, queries, head):
     assert measured[0] == pytest.approx(measured[1], abs=0.05)  # impacts are rounded
 
 
-def test_recipes_can_be_read_and_are_shown(capsys):
-    assert len(recipe_names()) >= 8
-    for name in recipe_names():
-        assert main([name, "--show"]) == 0
-        assert "expected" in capsys.readouterr().out.lower()
+def test_a_recipe_is_shown(capsys):
+    assert main(["table5-sum", "--show"]) == 0
+    shown = capsys.readouterr().out
+    assert "a pairwise accuracy of 42.73 %" in shown
+    assert "head: snrelu:sum:0.1" in shown
 
 
 def test_what_is_neither_a_file_nor_a_recipe(capsys):
@@ -97,13 +97,3 @@ def test_what_is_there_is_not_replaced_unless_asked(place, monkeypatch, capsys):
     assert main([str(place / "c.yaml"), "--output", str(place / "model")]) == 1
     message = f"error: {place}/model: exists already; choose another --output, or replace it with --overwrite\n"
     assert capsys.readouterr().err == message
-
-
-def test_paths_of_datasets_start_where_the_command_says(place):
-    (place / "c.yaml").write_text(CONFIG.format(base="m", queries="shared", head=SIGNED))
-    config = located(read_config(place / "c.yaml"), "/data", "owner/other")
-    assert (config.data[0].dataset, config.dev.dataset, config.model.base) == (
-        "/data/films",
-        "/data/films",
-        "owner/other",
-    )
