@@ -8,10 +8,10 @@ PIP    := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compi
 # One environment, two stamps: the package alone, and the package with the tools of its developers.
 PACKAGE := $(VENV)/package.stamp
 TOOLS   := $(VENV)/tools.stamp
-INPUTS  := setup.cfg constraints.txt
+INPUTS  := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help search test lint types jar clean
+.PHONY: help search test test-fast lint format types jar clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -21,6 +21,9 @@ search: $(PACKAGE) ## index the sample that comes with the package, and search i
 
 test: $(TOOLS) ## run the tests and doctests
 	$(BIN)/python -m pytest
+
+test-fast: $(TOOLS) ## run the tests that take no time and kill no process
+	$(BIN)/python -m pytest -q -m 'not slow and not kill'
 
 lint: $(TOOLS) ## check style and formatting
 	$(BIN)/ruff check .
