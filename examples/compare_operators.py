@@ -1,6 +1,6 @@
 """Compare two operators for NOT on judged topics: two runs, a measure, and whether the difference is significant.
 
-    python examples/compare_operators.py
+python examples/compare_operators.py
 """
 
 from importlib.resources import files

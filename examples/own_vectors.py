@@ -1,6 +1,6 @@
 """Bring vectors of your own, negative weights included: no model and no text analysis is involved.
 
-    python examples/own_vectors.py
+python examples/own_vectors.py
 """
 
 import json

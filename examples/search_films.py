@@ -1,6 +1,6 @@
 """Index a collection, search it with AND, OR and NOT, and see why a document is where it is.
 
-    python examples/search_films.py
+python examples/search_films.py
 """
 
 from importlib.resources import files
