@@ -17,7 +17,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
 search: $(PACKAGE) ## index the sample that comes with the package, and search it
-	@$(BIN)/python -m pyserini_compneg.reproduce.demo
+	@$(BIN)/python -m pyserini_compneg demo
 
 test: $(TOOLS) ## run the tests and doctests
 	$(BIN)/python -m pytest
