@@ -67,11 +67,3 @@ def test_judged_queries_that_nobody_asked(beir):
     path.write_text(f"{HEADER}2\td2\t1\n7\td2\t1\n")
     for read in (open_dataset(beir).topics, open_dataset(beir).qrels):
         assert refusal(read, "test") == f"{path}: 1 of 2 queries are not in {beir}/queries.jsonl, first '7'"
-
-
-def test_a_query_id_given_twice(beir):
-    (beir / "queries.jsonl").write_text(QUERIES + QUERIES)
-    assert (
-        refusal(open_dataset(beir).topics, "test")
-        == f"{beir}/queries.jsonl:3: query id '1' was given on line 1 already"
-    )

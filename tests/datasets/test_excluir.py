@@ -10,8 +10,8 @@ from pyserini_compneg.expression import Atom
 QUERY = "Which birds, except (all) emus?"
 
 
-def official(folder, *records, corpus=("An emu.", "A bat.")):
-    (folder / "corpus.json").write_text(json.dumps(corpus, indent=1))
+def official(folder, *records):
+    (folder / "corpus.json").write_text(json.dumps(["An emu.", "A bat."], indent=1))
     (folder / "test_manual_final.json").write_text(json.dumps(records))
     return open_dataset(folder)
 
@@ -43,42 +43,36 @@ def test_a_sample(tmp_path):
     )
 
 
-PLACES = "expected [negative, positive], two positions in corpus.json from 0, as corpus_sub_index or index"
+POSITIONS = "expected [negative, positive], two positions in corpus.json from 0, as corpus_sub_index or index"
 
 
 @pytest.mark.parametrize(
-    ("record", "message"),
+    ("part", "records", "message"),
     [
-        (7, "expected a JSON object, got int"),
-        ({"index": [0, 0]}, "document '0' is both the positive and the negative one"),
-        ({"index": [0, True]}, f"{PLACES}, got [0, True]"),
-        ({"index": [0]}, f"{PLACES}, got [0]"),
-        ({}, f"{PLACES}, got None"),
+        ("qrels", [7], "query 0: expected a JSON object, got int"),
+        ("qrels", [{"index": [0, 0]}], "query 0: document '0' is both the positive and the negative one"),
+        ("qrels", [{"index": [0, True]}], f"query 0: {POSITIONS}, got [0, True]"),
+        ("qrels", [{"index": [0, -1]}], f"query 0: {POSITIONS}, got [0, -1]"),
+        ("qrels", [{"index": [0]}], f"query 0: {POSITIONS}, got [0]"),
+        ("qrels", [{}], f"query 0: {POSITIONS}, got None"),
+        ("topics", [{"ExcluQ": " "}], "query 0: no query; expected a text as RQ_rewrite or ExcluQ"),
+        ("topics", [], "no queries"),
     ],
 )
-def test_bad_judgements(tmp_path, record, message):
-    assert refusal(official(tmp_path, record).qrels, "test") == f"{tmp_path}/test_manual_final.json: query 0: {message}"
+def test_bad_queries(tmp_path, part, records, message):
+    read = getattr(official(tmp_path, *records), part)
+    assert refusal(read, "test") == f"{tmp_path}/test_manual_final.json: {message}"
 
 
-def test_bad_queries_and_documents(tmp_path):
-    assert refusal(official(tmp_path, {"index": [0, 1], "ExcluQ": " "}).topics, "test") == (
-        f"{tmp_path}/test_manual_final.json: query 0: no query; expected a text as RQ_rewrite or ExcluQ"
-    )
-    assert refusal(official(tmp_path).topics, "test") == f"{tmp_path}/test_manual_final.json: no queries"
-    assert (
-        refusal(lambda: list(official(tmp_path, corpus=["a", 1]).documents("test")))
-        == f"{tmp_path}/corpus.json: document 1: expected a text, got int"
-    )
-
-
-def test_broken_json_is_named_by_its_line(tmp_path):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('["a", 1]', ": document 1: expected a text, got int"),
+        ('[\n"a",\nb]', ":3: not valid JSON: Expecting value at column 1"),
+        ("{}", ": expected a JSON list, got a dict"),
+    ],
+)
+def test_bad_documents(tmp_path, content, message):
     dataset = official(tmp_path)
-    (tmp_path / "corpus.json").write_text('[\n"a",\nb]')
-    assert (
-        refusal(lambda: list(dataset.documents("test")))
-        == f"{tmp_path}/corpus.json:3: not valid JSON: Expecting value at column 1"
-    )
-    (tmp_path / "corpus.json").write_text("{}")
-    assert (
-        refusal(lambda: list(dataset.documents("test"))) == f"{tmp_path}/corpus.json: expected a JSON list, got a dict"
-    )
+    (tmp_path / "corpus.json").write_text(content)
+    assert refusal(lambda: list(dataset.documents("test"))) == f"{tmp_path}/corpus.json{message}"

@@ -68,10 +68,3 @@ def test_groups_twice(write):
 def test_errors(write, lines, expected):
     path = write(*lines)
     assert refusal(read_qrels, path, error=RunFormatError) == f"{path}{expected}"
-
-
-def test_real_files(shared_data):
-    films = read_qrels(shared_data / "filmsets" / "dev.jsonl")
-    assert films.keys() == read_groups(shared_data / "filmsets" / "dev.jsonl", "template").keys()
-    assert sum(map(len, read_qrels(shared_data / "scifact" / "qrels" / "test.tsv").values())) == 339
-    assert len(read_qrels(shared_data / "negconstraint" / "qrels.dev.tsv")) == 192

@@ -154,12 +154,3 @@ def test_a_topic_has_one_way_to_be_answered():
     for both_or_neither in ({}, {"expression": BIRDS, "composed": {"vector": {"a": 1}}}):
         with pytest.raises(ValueError, match="topic '1' needs either an expression or a composed query"):
             Topic("1", "birds", **both_or_neither)
-
-
-def test_real_files(shared_data):
-    films = read_topics(shared_data / "filmsets" / "dev.jsonl")
-    assert len(films) == 700
-    assert len({topic.group for topic in films}) == 7
-    assert len(read_topics(shared_data / "scifact" / "queries.jsonl")) > 300
-    assert len(read_topics(shared_data / "negconstraint" / "queries.dev.jsonl", plain=True)) == 192
-    assert len(read_topics(shared_data / "excluir" / "queries.dev.jsonl")) == 528
