@@ -42,9 +42,8 @@ def test_what_is_split_was_judged():
 
 
 def test_the_stages_are_the_modules():
-    stages = re.findall(r"^\d\. ((?:`\w+`(?:, )?)+):", PAGE, re.MULTILINE)
-    named = [name for stage in stages for name in re.findall(r"\w+", stage)]
-    assert len(stages) == 8
+    named = re.findall(r"^\d\. `(\w+)`", PAGE, re.MULTILINE)
+    assert len(named) == 8
     assert all((ROOT / "pyserini_compneg" / "decompose" / f"{name}.py").is_file() for name in named)
     put_together = (ROOT / "pyserini_compneg" / "decompose" / "decomposing.py").read_text(encoding="utf-8")
     called = set(re.findall(r"^from pyserini_compneg\.decompose\.(\w+) import", put_together, re.MULTILINE))
