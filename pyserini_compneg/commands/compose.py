@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from pyserini_compneg.commands.flags import add_index, add_output, advanced, command_parser
-from pyserini_compneg.commands.query_flags import (
-    SYNTAX,
-    add_advanced_query_options,
-    add_query_options,
-    chosen_model,
-    chosen_settings,
-    chosen_topics,
-)
-from pyserini_compneg.commands.running import run_main
+from pyserini_compneg.commands import flags, query_flags
+from pyserini_compneg.commands.running import command
 from pyserini_compneg.compose.batch import OUTPUT_FORMATS, Compose, compose_topics
 
 _EPILOG = f"""\
@@ -27,29 +19,23 @@ default of NOT. Stock Anserini searches the tsv form:
 With this package's jar beside its own, it searches the jsonl form, too:
   SearchCollection -topicReader ComposedQuery -generator ComposedQueryGenerator -impact -pretokenized
 
-{SYNTAX}
+{query_flags.SYNTAX}
 examples:
-  python -m pyserini_compneg.compose --index indexes/films --topics topics.tsv --output composed.jsonl
-  python -m pyserini_compneg.search --index indexes/films --topics composed.jsonl --output runs/films.txt
+  python -m pyserini_compneg.compose --index indexes/sample --topics pyserini_compneg/resources/sample/queries.jsonl \\
+      --output composed.jsonl
+  python -m pyserini_compneg.search --index indexes/sample --topics composed.jsonl --output run.txt
   python -m pyserini_compneg.compose --encoder atoms.jsonl --query 'spy films NOT comedies'
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit code."""
-    return run_main(_main, argv)
-
-
-def _main(argv: Sequence[str] | None) -> None:
-    parser = _parser()
-    args = parser.parse_args(argv)
+def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if args.index is None and args.encoder is None:
         parser.error("name the --index, whose encoder is used, or an --encoder")
     if args.explain and args.output_format != "jsonl":
         parser.error("--explain needs --output-format jsonl")
     from pyserini_compneg.files import keep_inputs
 
-    topics = chosen_topics(args)
+    topics = query_flags.chosen_topics(args)
     keep_inputs(args.output, *filter(None, (args.index, args.encoder)))
     with _composer(args) as compose:
         compose_topics(
@@ -65,30 +51,28 @@ def _main(argv: Sequence[str] | None) -> None:
 @contextmanager
 def _composer(args: argparse.Namespace) -> Iterator[Compose]:
     """The ``compose`` of a searcher, or the same without an index."""
-    settings, model = chosen_settings(args), chosen_model(args)
     if args.index is not None:
-        from pyserini_compneg.search import SignedImpactSearcher
-
-        with SignedImpactSearcher(args.index, args.encoder, **settings, **model) as searcher:
+        with query_flags.open_searcher(args) as searcher:
             yield searcher.compose
     else:
         from pyserini_compneg.compose import compose_queries
         from pyserini_compneg.encode import query_encoder
 
-        yield partial(compose_queries, encoder=query_encoder(args.encoder, None, **model), **settings)
+        encoder = query_encoder(args.encoder, None, **query_flags.chosen_model(args))
+        yield partial(compose_queries, encoder=encoder, **query_flags.chosen_settings(args))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser(
+    parser = flags.command_parser(
         "compose",
         "(--index DIR | --encoder NAME) (--topics FILE | --query EXPRESSION)",
         "Composes set-compositional and negated queries into the vectors and scoring trees that are run.",
         _EPILOG,
     )
-    add_index(parser, required=False)
-    add_query_options(parser)
-    add_output(parser, "file of composed queries")
-    group = advanced(parser)
+    flags.add_index(parser, required=False)
+    query_flags.add_query_options(parser)
+    flags.add_output(parser, "file of composed queries")
+    group = flags.advanced(parser)
     group.add_argument(
         "--output-format",
         choices=OUTPUT_FORMATS,
@@ -96,5 +80,8 @@ def _parser() -> argparse.ArgumentParser:
         help="jsonl for search (default), or tsv of repeated tokens for stock Anserini",
     )
     group.add_argument("--explain", action="store_true", help="add to each line how --decompose reads the text")
-    add_advanced_query_options(group)
+    query_flags.add_advanced_query_options(group)
     return parser
+
+
+main = command(_parser, _run)

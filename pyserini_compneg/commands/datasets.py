@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from pyserini_compneg.commands.flags import advanced, command_parser
-from pyserini_compneg.commands.running import run_main
+from pyserini_compneg.commands import flags
+from pyserini_compneg.commands.running import command
 from pyserini_compneg.datasets.conversion import DOCUMENTS, EXPRESSIONS, PLAIN, QRELS, TEXTS, convert
 from pyserini_compneg.datasets.opening import KINDS, open_dataset
 
@@ -18,20 +17,15 @@ _EPILOG = f"""The folder appears complete or not at all. It holds:
   {PLAIN:28}texts for Anserini: -topicReader TsvString
   {QRELS:28}judgements in TREC's format, those of 0 included
 
-example:
-  python -m pyserini_compneg.datasets convert --dataset data/nevir --split dev --output nevir-dev
-  python -m pyserini_compneg.index --collection nevir-dev/collection --index indexes/nevir-dev
-  python -m pyserini_compneg.search --index indexes/nevir-dev --topics nevir-dev/{TEXTS} --output runs/nevir-dev.txt
+examples:
+  python -m pyserini_compneg.datasets convert --dataset pyserini_compneg/resources/sample --split queries \\
+      --output sample
+  python -m pyserini_compneg.index --collection sample/collection --index indexes/converted
+  python -m pyserini_compneg.search --index indexes/converted --topics sample/{EXPRESSIONS} --output run.txt
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit code."""
-    return run_main(_main, argv)
-
-
-def _main(argv: Sequence[str] | None) -> None:
-    args = _parser().parse_args(argv)
+def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     converted = convert(open_dataset(args.dataset, args.kind), args.split, args.output)
     print(
         f"{args.output}: {converted.documents} documents, {converted.queries} queries, "
@@ -41,7 +35,7 @@ def _main(argv: Sequence[str] | None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser(
+    parser = flags.command_parser(
         "datasets",
         "convert --dataset DIR --split NAME --output OUT",
         "Converts a split of a dataset from its official files to a collection, topics and qrels.",
@@ -52,5 +46,8 @@ def _parser() -> argparse.ArgumentParser:
     text = "for example dev; the error about an unknown split lists all splits"
     parser.add_argument("--split", required=True, metavar="NAME", help=text)
     parser.add_argument("--output", type=Path, required=True, metavar="OUT", help="the folder to make")
-    advanced(parser).add_argument("--kind", choices=KINDS, help="the format of the files (default: recognised)")
+    flags.advanced(parser).add_argument("--kind", choices=KINDS, help="the format of the files (default: recognised)")
     return parser
+
+
+main = command(_parser, _run)

@@ -10,8 +10,8 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyserini_compneg.commands.flags import command_parser
-from pyserini_compneg.commands.running import run_main
+from pyserini_compneg.commands import flags
+from pyserini_compneg.commands.running import command
 
 if TYPE_CHECKING:
     from pyserini_compneg.search import SignedImpactSearcher
@@ -33,13 +33,7 @@ _EPILOG = """example:
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit code."""
-    return run_main(_main, argv)
-
-
-def _main(argv: Sequence[str] | None) -> None:
-    args = _parser().parse_args(argv)
+def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     from pyserini_compneg.commands.eval import main as evaluate
     from pyserini_compneg.compose import Operators
     from pyserini_compneg.datasets.topics import read_topics
@@ -63,8 +57,8 @@ def _main(argv: Sequence[str] | None) -> None:
     evaluate(["--qrels", str(QUERIES), "--run", str(args.output), str(vanilla), "--by", "template"])
     print(f"\nBoth runs are in {args.output.parent}. Search for yourself, explain a ranking, or list all commands:")
     query = ["--index", args.index, "--query", "1940s war films NOT spy films"]
-    for command in (["search", *query], ["explain", *query, "--docid", "Sky_Murder"], [""]):
-        print(f"  {_pasted(command)}")
+    for words in (["search", *query], ["explain", *query, "--docid", "Sky_Murder"], [""]):
+        print(f"  {_pasted(words)}")
 
 
 def _show(searcher: SignedImpactSearcher, text: str) -> None:
@@ -81,9 +75,9 @@ def _show(searcher: SignedImpactSearcher, text: str) -> None:
     print()
 
 
-def _pasted(command: Sequence[str | Path]) -> str:
+def _pasted(words: Sequence[str | Path]) -> str:
     """A command as it can be pasted into the shell that runs this one; without a verb, the list of commands."""
-    verb, *arguments = command
+    verb, *arguments = words
     python = Path(sys.executable)
     if sys.prefix == sys.base_prefix:
         python = Path("python")
@@ -94,7 +88,7 @@ def _pasted(command: Sequence[str | Path]) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser(
+    parser = flags.command_parser(
         "demo",
         "",
         "Indexes the sample that comes with the package (4,000 film leads), searches it and scores its runs.",
@@ -104,3 +98,6 @@ def _parser() -> argparse.ArgumentParser:
     text = "the run of the default operators; vanilla.txt comes beside it"
     parser.add_argument("--output", type=Path, default=Path("runs/sample/default.txt"), metavar="RUN", help=text)
     return parser
+
+
+main = command(_parser, _run)

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
-from pyserini_compneg.commands.flags import (
-    MODEL,
-    add_collection,
-    add_model_options,
-    add_overwrite,
-    add_resume,
-    advanced,
-    chosen_model_options,
-    command_parser,
-    count,
-)
-from pyserini_compneg.commands.running import run_main
+from pyserini_compneg.commands import flags
+from pyserini_compneg.commands.running import command
 
 _EPILOG = """\
 Shards are for several machines: each machine encodes every N-th line of the collection into a file of its own. With one
-machine, index --encoder MODEL does both steps in one.
+machine, index --encoder flags.MODEL does both steps in one.
 
 examples:
   python -m pyserini_compneg.encode --collection documents.jsonl.gz --output vectors --encoder naver/splade-v3
@@ -30,14 +19,7 @@ examples:
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit code."""
-    return run_main(_main, argv)
-
-
-def _main(argv: Sequence[str] | None) -> None:
-    parser = _parser()
-    args = parser.parse_args(argv)
+def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if args.shard_id >= args.shard_num:
         parser.error(f"--shard-id goes from 0 to --shard-num - 1, so to {args.shard_num - 1}, got {args.shard_id}")
     from pyserini_compneg.encode.corpus import Shard, encode_collection
@@ -46,7 +28,7 @@ def _main(argv: Sequence[str] | None) -> None:
         args.collection,
         args.output,
         args.encoder,
-        model_options=chosen_model_options(args, batch_size=args.batch_size),
+        model_options=flags.chosen_model_options(args, batch_size=args.batch_size),
         shard=Shard(args.shard_id, args.shard_num),
         fields=args.fields,
         overwrite=args.overwrite,
@@ -56,24 +38,24 @@ def _main(argv: Sequence[str] | None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser(
+    parser = flags.command_parser(
         "encode",
-        "--collection PATH --output DIR --encoder MODEL",
+        "--collection PATH --output DIR --encoder flags.MODEL",
         "Encodes the texts of a collection into sparse vectors, JSON Lines that the index command takes.",
         _EPILOG,
     )
-    add_collection(parser)
+    flags.add_collection(parser)
     parser.add_argument("--output", required=True, metavar="DIR", help="folder for the file of vectors")
-    parser.add_argument("--encoder", required=True, metavar="MODEL", help=MODEL)
+    parser.add_argument("--encoder", required=True, metavar="flags.MODEL", help=flags.MODEL)
     parser.add_argument("--shard-id", type=_shard_id, default=0, metavar="I", help="which shard, from 0 (default 0)")
-    parser.add_argument("--shard-num", type=count, default=1, metavar="N", help="number of shards (default 1)")
-    add_resume(parser, "a run")
-    add_overwrite(parser, "a file that is there already")
-    group = advanced(parser)
+    parser.add_argument("--shard-num", type=flags.count, default=1, metavar="N", help="number of shards (default 1)")
+    flags.add_resume(parser, "a run")
+    flags.add_overwrite(parser, "a file that is there already")
+    group = flags.advanced(parser)
     text = "fields of a text (default contents, or title and text)"
     group.add_argument("--fields", nargs="+", metavar="NAME", help=text)
-    group.add_argument("--batch-size", type=count, metavar="N", help="texts a batch, fewer if long (default 32)")
-    add_model_options(group, "documents")
+    group.add_argument("--batch-size", type=flags.count, metavar="N", help="texts a batch, fewer if long (default 32)")
+    flags.add_model_options(group, "documents")
     return parser
 
 
@@ -81,3 +63,6 @@ def _shard_id(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"must be a whole number from 0, got {text}")
     return int(text)
+
+
+main = command(_parser, _run)

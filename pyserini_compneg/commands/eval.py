@@ -6,8 +6,8 @@ import argparse
 import logging
 from collections.abc import Sequence
 
-from pyserini_compneg.commands.flags import add_output, advanced, command_parser
-from pyserini_compneg.commands.running import run_main
+from pyserini_compneg.commands import flags
+from pyserini_compneg.commands.running import command
 from pyserini_compneg.datasets.qrels import Qrels, read_groups, read_qrels
 from pyserini_compneg.errors import RunFormatError
 from pyserini_compneg.eval.measures import DEFAULT_MEASURES, Measure, coverage, evaluate, parse_measures
@@ -24,19 +24,12 @@ Several runs are compared. A letter after a value means: significantly better th
 (paired t-test, p < 0.05, corrected by Holm's method). JSON has all p-values and confidence intervals.
 
 example:
-  python -m pyserini_compneg.eval --qrels dev.jsonl --run runs/cpt.txt runs/vanilla.txt \\
-      -m ndcg_cut.10 -m recall.100 --by template
+  python -m pyserini_compneg.eval --qrels pyserini_compneg/resources/sample/queries.jsonl \\
+      --run runs/sample/default.txt runs/sample/vanilla.txt -m ndcg_cut.10 -m recall.100 --by template
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit code."""
-    return run_main(_main, argv)
-
-
-def _main(argv: Sequence[str] | None) -> None:
-    parser = _parser()
-    args = parser.parse_args(argv)
+def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if args.groups and not args.by:
         parser.error("--groups needs --by")
     keep_inputs(args.output, *filter(None, (args.qrels, args.groups, *args.run)))
@@ -82,7 +75,7 @@ def _few(qids: Sequence[str]) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser(
+    parser = flags.command_parser(
         "eval", "--qrels FILE --run FILE [FILE ...]", "Evaluates and compares runs against judgements.", _EPILOG
     )
     parser.add_argument("--qrels", required=True, metavar="FILE", help="judgements: TREC, BEIR tsv or QUEST jsonl")
@@ -94,8 +87,11 @@ def _parser() -> argparse.ArgumentParser:
     rows = parser.add_mutually_exclusive_group()
     rows.add_argument("--by", metavar="KEY", help="a row for each value of metadata.KEY, for example template")
     rows.add_argument("--per-query", action="store_true", help="a row for each query")
-    group = advanced(parser)
+    group = flags.advanced(parser)
     group.add_argument("--groups", metavar="FILE", help="jsonl with the metadata for --by (default: the qrels)")
-    add_output(group, "where to write the table")
+    flags.add_output(group, "where to write the table")
     group.add_argument("--output-format", choices=TABLE_FORMATS, default="text", help="default: %(default)s")
     return parser
+
+
+main = command(_parser, _run)

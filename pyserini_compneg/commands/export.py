@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 
-from pyserini_compneg.commands.flags import MODEL, add_head, add_overwrite, advanced, command_parser
-from pyserini_compneg.commands.running import run_main
+from pyserini_compneg.commands import flags
+from pyserini_compneg.commands.running import command
 from pyserini_compneg.models import PRECISIONS, Head
 
 _EPILOG = """\
@@ -20,13 +19,7 @@ example:
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit code."""
-    return run_main(_main, argv)
-
-
-def _main(argv: Sequence[str] | None) -> None:
-    args = _parser().parse_args(argv)
+def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     from pyserini_compneg.export import export_model
     from pyserini_compneg.export.exporting import read_report
     from pyserini_compneg.models import NeuralSide, model_folder, read_checkpoint
@@ -46,16 +39,19 @@ def _main(argv: Sequence[str] | None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser(
+    parser = flags.command_parser(
         "export",
-        "--encoder MODEL",
+        "--encoder flags.MODEL",
         "Exports a sparse model to ONNX, pooling included, and checks it against torch.",
         _EPILOG,
     )
-    parser.add_argument("--encoder", required=True, metavar="MODEL", help=MODEL)
+    parser.add_argument("--encoder", required=True, metavar="flags.MODEL", help=flags.MODEL)
     text = "fp32 (default), int8 for processors, fp16 for GPUs"
     parser.add_argument("--precision", nargs="+", choices=PRECISIONS, default=["fp32"], help=text)
-    group = advanced(parser)
-    add_head(group)
-    add_overwrite(group, "an earlier export")
+    group = flags.advanced(parser)
+    flags.add_head(group)
+    flags.add_overwrite(group, "an earlier export")
     return parser
+
+
+main = command(_parser, _run)

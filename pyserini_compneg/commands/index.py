@@ -4,21 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 
-from pyserini_compneg.commands.flags import (
-    MODEL,
-    add_collection,
-    add_model_options,
-    add_overwrite,
-    add_resume,
-    add_threads,
-    advanced,
-    chosen_model_options,
-    command_parser,
-    positive,
-)
-from pyserini_compneg.commands.running import run_main
+from pyserini_compneg.commands import flags
+from pyserini_compneg.commands.running import command
 from pyserini_compneg.index.indexer import MOST_PAIR_TERMS
 
 _EPILOG = """\
@@ -26,19 +14,14 @@ A collection is JSON Lines, plain or gzip, or a folder of such files. A line has
 its text in `contents`, or in `title` and `text`; or it has a `vector` {term: weight}, which a model made of its text.
 
 examples:
-  python -m pyserini_compneg.index --collection documents.jsonl.gz --index indexes/films --store-raw
+  python -m pyserini_compneg.index --collection pyserini_compneg/resources/sample/documents.jsonl.gz \\
+      --index indexes/films --store-raw
   python -m pyserini_compneg.index --collection documents.jsonl.gz --index indexes/splade --encoder naver/splade-v3
   python -m pyserini_compneg.index --collection vectors/ --index indexes/other --encoder my-model --impact-scale 51.2
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit code."""
-    return run_main(_main, argv)
-
-
-def _main(argv: Sequence[str] | None) -> None:
-    args = _parser().parse_args(argv)
+def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     from pyserini_compneg.index import build_index
 
     manifest = build_index(
@@ -46,7 +29,7 @@ def _main(argv: Sequence[str] | None) -> None:
         args.index,
         args.encoder,
         impact_scale=args.impact_scale,
-        model_options=chosen_model_options(args),
+        model_options=flags.chosen_model_options(args),
         signed=args.signed,
         pair_terms=args.pair_terms,
         threads=args.threads,
@@ -62,29 +45,29 @@ def _main(argv: Sequence[str] | None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser(
+    parser = flags.command_parser(
         "index",
         "--collection PATH --index DIR",
         "Builds a Lucene impact index. Stock Pyserini and Anserini can read it, too.",
         _EPILOG,
     )
-    add_collection(parser)
+    flags.add_collection(parser)
     parser.add_argument("--index", required=True, metavar="DIR", help="folder to make")
     parser.add_argument(
         "--encoder",
         default="bm25",
         metavar="NAME",
-        help=f"encodes the texts: bm25 (default), or a model ({MODEL}); for documents with vectors, the name of the "
-        "model that made them",
+        help=f"encodes the texts: bm25 (default), or a model ({flags.MODEL}); for documents with vectors, the name "
+        "of the model that made them",
     )
-    add_threads(parser, None, "threads (default: one for each processor)")
+    flags.add_threads(parser, None, "threads (default: one for each processor)")
     parser.add_argument("--store-raw", action="store_true", help="keep each document's line, to show it with its hit")
-    add_resume(parser, "a build")
-    add_overwrite(parser, "an index that is there already")
-    group = advanced(parser)
+    flags.add_resume(parser, "a build")
+    flags.add_overwrite(parser, "an index that is there already")
+    group = flags.advanced(parser)
     group.add_argument(
         "--impact-scale",
-        type=positive,
+        type=flags.positive,
         metavar="X",
         help="impact = round(weight * X); default 256 for bm25, 51.2 for models, 1 for vectors of whole numbers",
     )
@@ -104,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         default="stop",
         help="a bad document ends the build (default), or is skipped and listed in the index",
     )
-    add_model_options(group, "documents")
+    flags.add_model_options(group, "documents")
     return parser
 
 
@@ -112,3 +95,6 @@ def _pair_terms(text: str) -> int:
     if not text.isdecimal() or not (int(text) == 0 or 2 <= int(text) <= MOST_PAIR_TERMS):
         raise argparse.ArgumentTypeError(f"must be 0, or from 2 to {MOST_PAIR_TERMS}, got {text}")
     return int(text)
+
+
+main = command(_parser, _run)

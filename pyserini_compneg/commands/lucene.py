@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
-from pyserini_compneg.commands.flags import command_parser
-from pyserini_compneg.commands.running import run_main
+from pyserini_compneg.commands import flags
+from pyserini_compneg.commands.running import command
 
 _EPILOG = """example:
   JAVA=$(python -m pyserini_compneg.lucene java)
@@ -16,21 +15,18 @@ _EPILOG = """example:
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit code."""
-    return run_main(_main, argv)
-
-
-def _main(argv: Sequence[str] | None) -> None:
-    part = _parser().parse_args(argv).part
+def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     from pyserini_compneg.lucene.gate import anserini_jar, companion_jar
     from pyserini_compneg.lucene.java_home import find_java
 
-    print({"java": lambda: find_java().program, "anserini": anserini_jar, "plugin": companion_jar}[part]())
+    print({"java": lambda: find_java().program, "anserini": anserini_jar, "plugin": companion_jar}[args.part]())
 
 
 def _parser() -> argparse.ArgumentParser:
     description = "Prints the path of a Java program that runs Anserini, of Anserini's jar, or of this plugin's jar."
-    parser = command_parser("lucene", "{java,anserini,plugin}", description, _EPILOG)
+    parser = flags.command_parser("lucene", "{java,anserini,plugin}", description, _EPILOG)
     parser.add_argument("part", choices=("java", "anserini", "plugin"), help="the part whose path is printed")
     return parser
+
+
+main = command(_parser, _run)

@@ -8,24 +8,17 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from pyserini_compneg.commands.flags import (
-    MODEL,
-    Flags,
-    add_decompose,
-    add_model_options,
-    chosen_model_options,
-    count,
-    positive,
-)
+from pyserini_compneg.commands import flags
 from pyserini_compneg.compose import CPT_FORMS, DIFFERENCES, INTERSECTIONS, UNIONS, WEIGHT_SCALE, Operators
 from pyserini_compneg.compose.lowering import FACTORED
-from pyserini_compneg.errors import DecompositionError
+from pyserini_compneg.errors import CollectionError, DecompositionError
 from pyserini_compneg.expression import Atom, parse
 from pyserini_compneg.models import ABLATIONS
 
 if TYPE_CHECKING:
     from pyserini_compneg.datasets.topics import Topic
     from pyserini_compneg.decompose import Decomposition
+    from pyserini_compneg.search import SignedImpactSearcher
 
 DECOMPOSED_DIFFERENCE = "damped"
 """The default of NOT with --decompose, for all topics of a run: the best on the dev splits of ExcluIR and
@@ -47,7 +40,7 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--topics", metavar="FILE", help="topics, TSV or JSON Lines, or - for standard input")
     source.add_argument("--query", metavar="EXPRESSION", help="one query")
-    text = f"bm25, a model ({MODEL}), or JSON Lines of encoded atoms (default: the encoder of the index)"
+    text = f"bm25, a model ({flags.MODEL}), or JSON Lines of encoded atoms (default: the encoder of the index)"
     parser.add_argument("--encoder", metavar="NAME", help=text)
     for kind, (sign, names) in _OPERATORS.items():
         default = getattr(Operators(), kind)
@@ -55,7 +48,7 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
             default += f"; with --decompose {DECOMPOSED_DIFFERENCE}"
         text = f"{sign}: {', '.join(names)} (default {default})"
         parser.add_argument(f"--{kind}", choices=names, metavar="NAME", help=text)
-    add_decompose(
+    flags.add_decompose(
         parser,
         "read plain texts as expressions: not at all (default), by cue phrases, or with a language model, whose "
         "OpenAI-compatible API the environment names (OPENAI_BASE_URL, COMPNEG_LLM_MODEL, OPENAI_API_KEY); the text "
@@ -63,9 +56,9 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_advanced_query_options(flags: Flags, batches: bool = True) -> None:
+def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None:
     """Adds the other flags for queries; ``--batch-size`` only where there are batches."""
-    add = flags.add_argument
+    add = group.add_argument
     add("--plain", action="store_true", help="queries are plain text: no word in them is an operator")
     add(
         "--fallback",
@@ -81,14 +74,14 @@ def add_advanced_query_options(flags: Flags, batches: bool = True) -> None:
     )
     add(
         "--weight-scale",
-        type=positive,
+        type=flags.positive,
         default=WEIGHT_SCALE,
         metavar="X",
         help=f"query weight = round(weight * X); composed queries keep their weights (default {WEIGHT_SCALE:g})",
     )
     if batches:
-        add("--batch-size", type=count, default=64, metavar="N", help="queries encoded together (default 64)")
-    add_model_options(flags, "queries")
+        add("--batch-size", type=flags.count, default=64, metavar="N", help="queries encoded together (default 64)")
+    flags.add_model_options(group, "queries")
     add(
         "--ablation",
         choices=ABLATIONS,
@@ -110,7 +103,7 @@ def chosen_model(args: argparse.Namespace) -> dict[str, Any]:
     Raises:
         EncodingError: Options that exclude each other.
     """
-    return {"model_options": chosen_model_options(args), "ablation": args.ablation}
+    return {"model_options": flags.chosen_model_options(args), "ablation": args.ablation}
 
 
 def chosen_settings(args: argparse.Namespace) -> dict[str, Any]:
@@ -137,37 +130,42 @@ def _warn_of_fallback(error: DecompositionError) -> None:
     _logger.warning("%s; searched as it is", str(error).partition(";")[0])
 
 
-def chosen_query(args: argparse.Namespace) -> Topic | None:
-    """The topic of ``--query``, whose text is plain with ``--plain`` or ``--decompose``; None with ``--topics``.
+def open_searcher(args: argparse.Namespace) -> SignedImpactSearcher:
+    """The searcher of ``--index``, with the encoder and the operators that were chosen.
 
     Raises:
-        QuerySyntaxError: The text is no expression.
-        DecompositionError: The text only excludes.
+        CompNegError: As ``SignedImpactSearcher``, and for options that exclude each other.
     """
-    if args.query is None:
-        return None
-    from pyserini_compneg.datasets.topics import Topic
+    from pyserini_compneg.search.searcher import SignedImpactSearcher
 
-    decompose = chosen_decomposer(args)
-    if decompose is None:
-        return Topic("1", args.query, Atom(args.query) if args.plain else parse(args.query), plain=args.plain)
-    decomposition = decompose(args.query)
-    return Topic("1", args.query, decomposition.expression, plain=True, decomposition=decomposition)
+    return SignedImpactSearcher(args.index, args.encoder, **chosen_settings(args), **chosen_model(args))
 
 
-def chosen_topics(args: argparse.Namespace) -> list[Topic]:
-    """The topics of ``--topics``, or the one of ``--query``.
+def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topic]:
+    """The topics of ``--topics``, or the one of ``--query``, whose text is plain with ``--plain`` or ``--decompose``.
+
+    Args:
+        args: The arguments.
+        qid: The only topic that is wanted; no other is decomposed.
 
     Raises:
-        CollectionError: A file without topics, or a line that is no topic.
+        CollectionError: A file without topics or without this topic, or a line that is no topic.
         QuerySyntaxError: An expression that cannot be parsed.
         DecompositionError: A plain text that only excludes.
     """
-    query = chosen_query(args)
-    if query is not None:
-        return [query]
-    from pyserini_compneg.datasets.topics import decompose_topics, read_topics
+    from pyserini_compneg.datasets.topics import Topic, decompose_topics, read_topics
 
     decompose = chosen_decomposer(args)
+    if args.query is not None:
+        if decompose is None:
+            return [Topic("1", args.query, Atom(args.query) if args.plain else parse(args.query), plain=args.plain)]
+        decomposition = decompose(args.query)
+        return [Topic("1", args.query, decomposition.expression, plain=True, decomposition=decomposition)]
     topics = read_topics(args.topics, args.plain)
+    if qid is not None:
+        known = ", ".join(topic.qid for topic in topics[:3]) + (", ..." if len(topics) > 3 else "")
+        message = f"{args.topics}: no query {qid!r} among its {len(topics)}: {known}"
+        topics = [topic for topic in topics if topic.qid == qid]
+        if not topics:
+            raise CollectionError(message)
     return topics if decompose is None else decompose_topics(topics, decompose)

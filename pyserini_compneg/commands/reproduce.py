@@ -6,19 +6,10 @@ import argparse
 import logging
 import os
 import shlex
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from pyserini_compneg.commands.flags import (
-    add_decompose,
-    add_model_options,
-    add_threads,
-    advanced,
-    chosen_model_options,
-    command_parser,
-)
-from pyserini_compneg.commands.running import run_main
+from pyserini_compneg.commands import flags
+from pyserini_compneg.commands.running import command
 from pyserini_compneg.reproduce.protocol import ALL_MINILM, protocol_names, read_protocol
 
 _EPILOG = """\
@@ -29,19 +20,12 @@ The folder of the report has report.md with its plots, results.json with all fig
 A run that is there already is not made again, so an interrupted command continues.
 
 examples:
-  python -m pyserini_compneg.reproduce table1 --dataset data/filmsets --encoder bm25 --report reports/table1
+  python -m pyserini_compneg.reproduce table1 --dataset pyserini_compneg/resources/sample --report reports/sample
   python -m pyserini_compneg.reproduce table1 --dataset data/quest --encoder naver/splade-v3 --report reports/quest
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit code."""
-    return run_main(_main, argv)
-
-
-def _main(argv: Sequence[str] | None) -> None:
-    parser = _parser()
-    args = parser.parse_args(argv)
+def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     indexes = args.index or [None] * len(args.encoder)
     if len(indexes) != len(args.encoder):
         parser.error(f"--index must name one index for each --encoder, got {len(indexes)} for {len(args.encoder)}")
@@ -63,9 +47,9 @@ def _main(argv: Sequence[str] | None) -> None:
         split=args.split,
         dense_encoder=args.dense_encoder,
         threads=args.threads,
-        model_options=chosen_model_options(args),
+        model_options=flags.chosen_model_options(args),
         decompose=args.decompose,
-        command=f"python -m pyserini_compneg.reproduce {shlex.join(sys.argv[1:] if argv is None else argv)}",
+        command=f"python -m pyserini_compneg.reproduce {shlex.join(args.arguments)}",
     )
     write_results(results, args.report / "results.json")
     write_report(results, args.report)
@@ -73,7 +57,7 @@ def _main(argv: Sequence[str] | None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser(
+    parser = flags.command_parser(
         "reproduce",
         "PROTOCOL --dataset DIR --report DIR",
         "Runs the protocol of a table or figure, and writes its runs, its figures and a report.",
@@ -85,8 +69,8 @@ def _parser() -> argparse.ArgumentParser:
     text = "bm25 (default), or models, folders or names on the Hugging Face hub; each row is run with each of them"
     add("--encoder", nargs="+", default=["bm25"], metavar="NAME", help=text)
     add("--report", required=True, type=Path, metavar="DIR", help="folder for everything that is made")
-    add_threads(parser, os.cpu_count() or 1, "queries searched at once")
-    group = advanced(parser)
+    flags.add_threads(parser, os.cpu_count() or 1, "queries searched at once")
+    group = flags.advanced(parser)
     text = "split (default: the first split of the protocol that the dataset has)"
     group.add_argument("--split", metavar="NAME", help=text)
     text = "an index for each encoder (default: built in the report's folder)"
@@ -98,10 +82,13 @@ def _parser() -> argparse.ArgumentParser:
         f"{ALL_MINILM}; where it cannot be had, there are no dense rows)",
     )
     text = "in rows of the dataset's expressions, read its plain texts instead, as search does; texts that only "
-    add_decompose(group, text + "exclude stay whole (default off)")
-    add_model_options(group, "queries and documents")
+    flags.add_decompose(group, text + "exclude stay whole (default off)")
+    flags.add_model_options(group, "queries and documents")
     return parser
 
 
 def _listed() -> str:
     return "\n".join(f"  {name:<12}{read_protocol(name).title}" for name in protocol_names())
+
+
+main = command(_parser, _run)

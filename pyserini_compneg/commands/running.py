@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import logging
 import os
@@ -9,6 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.files import atomic_writer
@@ -18,8 +20,6 @@ DONE, FAILED, INTERRUPTED, TERMINATED = 0, 1, 130, 143
 
 def run_main(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[str] | None = None) -> int:
     """Runs a command and turns whatever ends it into an exit code.
-
-    A command module has ``def main(argv=None): return run_main(_main, argv)``.
 
     Args:
         main: The command itself: it parses its arguments and does the work; ``None`` counts as 0.
@@ -37,6 +37,26 @@ def run_main(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[
     except OSError:  # the error was reported above
         _discard_output()
     return code
+
+
+def command(
+    make_parser: Callable[[], argparse.ArgumentParser],
+    work: Callable[[argparse.Namespace, argparse.ArgumentParser], None],
+) -> Callable[..., int]:
+    """The ``main(argv=None)`` of a command.
+
+    Args:
+        make_parser: Makes the command's parser.
+        work: Does what the arguments say. Beside those of the parser, ``arguments`` has all of them as a list. The
+            parser is for errors of usage.
+    """
+
+    def main(argv: Sequence[str] | None) -> None:
+        arguments = list(sys.argv[1:] if argv is None else argv)
+        parser = make_parser()
+        work(parser.parse_args(arguments, argparse.Namespace(arguments=arguments)), parser)
+
+    return partial(run_main, main)
 
 
 def _ended(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[str] | None) -> int:

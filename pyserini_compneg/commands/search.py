@@ -3,48 +3,32 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
-from pyserini_compneg.commands.flags import add_index, add_output, add_threads, advanced, command_parser, count
-from pyserini_compneg.commands.query_flags import (
-    SYNTAX,
-    add_advanced_query_options,
-    add_query_options,
-    chosen_model,
-    chosen_settings,
-    chosen_topics,
-)
-from pyserini_compneg.commands.running import run_main
+from pyserini_compneg.commands import flags, query_flags
+from pyserini_compneg.commands.running import command
 from pyserini_compneg.files import atomic_writer, keep_inputs
 from pyserini_compneg.search.run_writer import OUTPUT_FORMATS
 
-_EPILOG = f"""{SYNTAX}
+_EPILOG = f"""{query_flags.SYNTAX}
 examples:
-  python -m pyserini_compneg.search --index indexes/films --query 'spy films AND comedies NOT animated films'
-  python -m pyserini_compneg.search --index indexes/films --topics topics.tsv --output runs/films.txt --threads 2
-  python -m pyserini_compneg.search --index indexes/films --decompose cues --query 'spy films other than comedies'
+  python -m pyserini_compneg.search --index indexes/sample --query 'spy films AND comedies NOT animated films'
+  python -m pyserini_compneg.search --index indexes/sample --topics pyserini_compneg/resources/sample/queries.jsonl \\
+      --output run.txt
+  python -m pyserini_compneg.search --index indexes/sample --decompose cues --query 'spy films other than comedies'
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit code."""
-    return run_main(_main, argv)
-
-
-def _main(argv: Sequence[str] | None) -> None:
-    parser = _parser()
-    args = parser.parse_args(argv)
+def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if args.query is not None and args.output is not None:
         parser.error("--output takes the run of --topics; the list of --query goes to standard output")
     if args.explain and args.query is None and args.output_format != "json":
         parser.error("--explain needs --query or --output-format json")
     from pyserini_compneg.search.batch import search_topics
     from pyserini_compneg.search.display import show_hits
-    from pyserini_compneg.search.searcher import SignedImpactSearcher
 
-    topics = chosen_topics(args)
+    topics = query_flags.chosen_topics(args)
     keep_inputs(args.output, args.index, *filter(None, (args.topics, args.encoder)))
-    with SignedImpactSearcher(args.index, args.encoder, **chosen_settings(args), **chosen_model(args)) as searcher:
+    with query_flags.open_searcher(args) as searcher:
         if args.query is not None:
             with atomic_writer(None) as handle:
                 show_hits(handle, searcher, topics[0], args.hits or 10, explain=args.explain, guard=args.guard)
@@ -64,19 +48,19 @@ def _main(argv: Sequence[str] | None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser(
+    parser = flags.command_parser(
         "search",
         "--index DIR (--topics FILE | --query EXPRESSION)",
         "Searches set-compositional and negated queries on a Lucene impact index, exactly. --query prints a readable "
         "list, --topics writes a run.",
         _EPILOG,
     )
-    add_index(parser)
-    add_query_options(parser)
-    add_output(parser, "run file")
-    parser.add_argument("--hits", type=count, metavar="N", help="hits a query (default 1000, with --query 10)")
-    add_threads(parser, 1, "queries searched at once")
-    group = advanced(parser)
+    flags.add_index(parser)
+    query_flags.add_query_options(parser)
+    flags.add_output(parser, "run file")
+    parser.add_argument("--hits", type=flags.count, metavar="N", help="hits a query (default 1000, with --query 10)")
+    flags.add_threads(parser, 1, "queries searched at once")
+    group = flags.advanced(parser)
     group.add_argument(
         "--output-format", choices=OUTPUT_FORMATS, default="trec", help="format of the run (default trec)"
     )
@@ -90,5 +74,8 @@ def _parser() -> argparse.ArgumentParser:
         help="keep in the top 10 the five best documents for the whole wording of a query, and the five best for the "
         "query without its exclusions",
     )
-    add_advanced_query_options(group)
+    query_flags.add_advanced_query_options(group)
     return parser
+
+
+main = command(_parser, _run)

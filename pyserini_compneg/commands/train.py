@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 
-from pyserini_compneg.commands.flags import add_overwrite, add_resume, advanced, command_parser
-from pyserini_compneg.commands.running import run_main
+from pyserini_compneg.commands import flags
+from pyserini_compneg.commands.running import command
 
 _EPILOG = """\
 CONFIG is a YAML file, or the name of a recipe that comes with the package. Checkpoints are kept in OUTPUT.training
@@ -18,13 +17,7 @@ examples:
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit code."""
-    return run_main(_main, argv)
-
-
-def _main(argv: Sequence[str] | None) -> None:
-    args = _parser().parse_args(argv)
+def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     from pyserini_compneg.train import train
     from pyserini_compneg.train.recipe_file import located, named_config, recipe_text
 
@@ -38,7 +31,7 @@ def _main(argv: Sequence[str] | None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command_parser(
+    parser = flags.command_parser(
         "train",
         "CONFIG (--output FOLDER | --show)",
         "Fine-tunes a masked language model into a sparse encoder, with signed weights if CONFIG says so.",
@@ -50,8 +43,11 @@ def _parser() -> argparse.ArgumentParser:
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--output", metavar="FOLDER", help="the folder of the trained model")
     action.add_argument("--show", action="store_true", help="print CONFIG, for a copy of your own, and train nothing")
-    add_resume(parser, "a training")
-    group = advanced(parser)
-    group.add_argument("--base", metavar="MODEL", help="start from this checkpoint instead of the one in CONFIG")
-    add_overwrite(group, "the folder of an earlier model")
+    flags.add_resume(parser, "a training")
+    group = flags.advanced(parser)
+    group.add_argument("--base", metavar="flags.MODEL", help="start from this checkpoint instead of the one in CONFIG")
+    flags.add_overwrite(group, "the folder of an earlier model")
     return parser
+
+
+main = command(_parser, _run)

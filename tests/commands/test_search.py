@@ -271,14 +271,6 @@ def test_wrong_usage(index, capfd, wrong):
     assert capfd.readouterr().out == ""
 
 
-def test_help_has_examples_and_names_every_operator(capsys):
-    assert main(["-h"]) == 0
-    text = capsys.readouterr().out
-    assert "examples:\n  python -m pyserini_compneg.search --index " in text
-    for name in (*UNIONS, *INTERSECTIONS, *DIFFERENCES):
-        assert name in text
-
-
 SLOW_COMMAND = """
 import sys, time
 from pyserini_compneg.search import batch

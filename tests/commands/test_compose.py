@@ -286,11 +286,3 @@ def test_three_operands_have_no_pairs(pairs, capfd):
 def test_wrong_usage(capfd, wrong):
     assert run(main, *wrong) == 2
     assert capfd.readouterr().out == ""
-
-
-def test_help_has_examples_and_names_every_operator(capsys):
-    assert main(["-h"]) == 0
-    text = capsys.readouterr().out
-    assert "examples:\n  python -m pyserini_compneg.compose --index " in text
-    for name in (*UNIONS, *INTERSECTIONS, *DIFFERENCES):
-        assert name in text
