@@ -65,8 +65,8 @@ def explain_score(node: ScoringNode, docid: str, parts: Mapping[str, Any]) -> Ex
     Args:
         node: The query.
         docid: The document.
-        parts: The answer of ``ImpactReader.explain``: for each accumulator of the query, in the order of its leaves, the
-            list of ``[term, impact, contribution]``.
+        parts: The answer of ``ImpactReader.explain``: for each accumulator of the query, in the order of its leaves,
+            the list of ``[term, impact, contribution]``.
     """
     root = _explain(node, iter(parts["accumulators"]))
     totals: dict[str, list[float]] = defaultdict(list)
