@@ -10,6 +10,8 @@ import pytest
 
 from pyserini_compneg.lucene.prebuilt import registry
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "docs" / "anserini.md"
 PREBUILT = "beir-v1.0.0-scifact.splade-v3"
 
