@@ -4,7 +4,7 @@
     dataset = open_dataset("data/filmsets")
     topics, qrels = dataset.topics("dev"), dataset.qrels("dev")
 
-Commands that read topics alone do not pay for the readers of datasets, which are loaded on first use.
+The readers of datasets are loaded on first use, because commands that read only topics do not need them.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def is_beir(folder: Path) -> bool:
 def open_beir(folder: Path) -> Dataset:
     """A split for each ``qrels/SPLIT.tsv`` or ``qrels.SPLIT.tsv``.
 
-    Its queries are those of ``queries.SPLIT.jsonl``; where there is none, those of ``queries.jsonl`` that are judged.
+    A split has the queries of ``queries.SPLIT.jsonl``; without that file, the judged queries of ``queries.jsonl``.
 
     Raises:
         CollectionError: A file is missing.

@@ -91,7 +91,7 @@ def _qrels(queries: Path, judgements: Path) -> Qrels:
 
 
 def _records(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Each record's number, title and abstract as one text, and place."""
+    """Each record's number, its title and abstract as one text, and its ``path:line``."""
     seen: set[str] = set()
     identifier, source, section, lines = "", "", "", list[str]()
     for number, line in iter_lines(path):

@@ -41,12 +41,12 @@ class Block(NamedTuple):
 
     @property
     def end(self) -> tuple[int, int]:
-        """Where the block after this one starts, or would; the last line of a file may lack its line feed."""
+        """Where the next block starts, if there is one. The last line of a file may lack its line feed."""
         return self.number, self.first_line + self.lines.count(b"\n") + (not self.lines.endswith(b"\n"))
 
     @property
     def name(self) -> str:
-        """The file's name for messages, whatever bytes it is made of."""
+        """The file's name for messages, with replacements for bytes that are no text."""
         text = os.fsencode(self.file).decode(errors="replace")
         return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
@@ -57,11 +57,11 @@ class Block(NamedTuple):
 
 
 class SourceDocument(NamedTuple):
-    """A document as its line has it: a text, a vector, or both.
+    """A document of a collection: a text, a vector, or both.
 
     Attributes:
         docid: Its id.
-        text: ``contents``, or ``title`` and ``text``; None when there is none of them.
+        text: ``contents``, or ``title`` and ``text``; None if there is none of these fields.
         vector: The vector that came with it, unchecked.
         source: ``path:line``, for messages.
     """
@@ -129,7 +129,7 @@ def collection_files(path: str | Path) -> list[Path]:
 
 
 def _check_shards(path: str | Path, files: Sequence[Path]) -> None:
-    """Makes sure that a collection that was encoded in shards has all of one division."""
+    """Makes sure that a collection that was encoded in N shards has all N."""
     shards = [found for file in files if (found := _SHARD.fullmatch(file.name))]
     counts = {int(found[2]) for found in shards}
     if len(counts) > 1:
@@ -157,7 +157,7 @@ def _refuse(cause: OSError) -> None:
 
 
 def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[dict[int, SourceDocument], list[str]]:
-    """The documents with texts, by their line in the block, and what is wrong with the other lines.
+    """The documents with texts, by their line in the block, and the messages about all other lines.
 
     Args:
         block: Lines of a collection.

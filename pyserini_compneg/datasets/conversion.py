@@ -29,7 +29,7 @@ class Converted(NamedTuple):
     Attributes:
         documents: The documents of the collection.
         queries: The topics.
-        judgements: The lines of the qrels, those of relevance 0 included.
+        judgements: The lines of the qrels, also those of relevance 0.
     """
 
     documents: int
@@ -75,7 +75,7 @@ def convert(dataset: Dataset, split: str, output: str | Path) -> Converted:
 
 
 def _document_lines(documents: Iterable[SourceDocument], docids: set[str]) -> Iterator[str]:
-    """The lines of the documents, whose ids are noted."""
+    """The lines of the documents; adds their ids to ``docids``."""
     for document in progress(documents, None, " docs", "converting"):
         if document.docid in docids:
             raise CollectionError(f"{document.source}: the document id {document.docid!r} was given already")
@@ -114,7 +114,7 @@ def _write(path: Path, lines: Iterable[str]) -> None:
 
 @contextmanager
 def _whole_folder(target: Path) -> Iterator[Path]:
-    """A folder beside the target, which takes its name on a clean exit and is removed on any exception."""
+    """A folder beside the target. It gets the target's name on a clean exit and is removed on any exception."""
     if target.exists():
         raise OutputError(f"{target}: exists already; choose another place with --output")
     if not target.parent.is_dir():

@@ -84,7 +84,7 @@ class Dataset:
         return self.part(split).topics()
 
     def qrels(self, split: str) -> Qrels:
-        """The judgements of a split, those of hard negatives, which are 0, included.
+        """The judgements of a split, also those of hard negatives, which are 0.
 
         Raises:
             CompNegError: An unknown split, or a broken line; see :func:`qrels.read_qrels`.

@@ -44,7 +44,7 @@ def is_nevir(folder: Path) -> bool:
 
 
 def open_nevir(folder: Path) -> Dataset:
-    """The pairs: a split for each file; where there are both, CSV, the official form.
+    """The pairs: a split for each file. Where a split has both forms, the CSV file is read, which is the official form.
 
     Raises:
         CollectionError: There is no file.

@@ -1,4 +1,4 @@
-"""Opens a folder as the dataset that its files show it to be."""
+"""Opens a folder as a dataset, whose kind is recognised by its files."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ TITLES = {name: kind.title for name, kind in _KINDS.items()}
 
 
 def open_dataset(folder: str | Path, kind: str | None = None) -> Dataset:
-    """Opens the official files of a dataset; they are read when their content is asked for.
+    """Opens the official files of a dataset. They are read when their content is asked for.
 
     Args:
         folder: The folder of the files.
-        kind: One of ``KINDS``; by default the first whose files are there.
+        kind: One of ``KINDS``; by default the first whose files the folder has.
 
     Raises:
         CollectionError: No such folder or kind, a folder that is no dataset, or a file that the kind needs is missing.

@@ -1,4 +1,4 @@
-"""Relevance judgements from TREC, BEIR and QUEST files, and the classes of queries that results are broken down by."""
+"""Relevance judgements from TREC, BEIR and QUEST files, and the classes of queries for breaking down results."""
 
 from __future__ import annotations
 

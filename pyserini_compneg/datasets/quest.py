@@ -1,7 +1,7 @@
 """QUEST's files, and those of collections that have its fields: entities named by set expressions.
 
 Source: Malaviya et al. 2023, QUEST; the domain split and the non-compositional subset are those of Krasakis, Yates and
-Kanoulas, section 4.1. Which files they divide by domain is not said; here it is all that are there.
+Kanoulas, section 4.1. They do not say which files they divide by domain; here it is all that the folder has.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ _FILMSETS = "FilmSets, which is not QUEST, from prust/wikipedia-movie-data (MIT)
 
 
 def is_quest(folder: Path) -> bool:
-    """Whether a folder has QUEST's documents or queries, the latter without ids."""
+    """Whether a folder has QUEST's documents or queries, and the queries have no ids."""
     return _is_layout(folder) and not _has_ids(folder)
 
 
 def is_filmsets(folder: Path) -> bool:
-    """Whether a folder has documents or queries like QUEST's, the latter with ids."""
+    """Whether a folder has documents or queries like QUEST's, and the queries have ids."""
     return _is_layout(folder) and _has_ids(folder)
 
 
 def open_quest(folder: Path) -> Dataset:
-    """QUEST: a split for each file, the atomic queries of those for training, and the domain split.
+    """QUEST: a split for each file, one with the atomic queries of each training file, and the domain split.
 
     Raises:
         CollectionError: A file is missing.
     """
     dataset = _opened(folder, "quest", _QUEST)
     files, documents = _query_files(folder), dataset.parts[dataset.splits[0]].documents
-    if "train_aug" in files:  # it holds what train does
+    if "train_aug" in files:  # it holds all queries of train
         files.pop("train", None)
     train, test = ("films", "books"), ("plants", "animals")
     domain_parts = {
@@ -55,7 +55,7 @@ def open_quest(folder: Path) -> Dataset:
 
 
 def open_filmsets(folder: Path) -> Dataset:
-    """FilmSets and what is made like it: a split for each file, and the atomic queries of those for training.
+    """FilmSets and its like: a split for each file, and one with the atomic queries of each training file.
 
     Raises:
         CollectionError: A file is missing.

@@ -14,7 +14,7 @@ ID_FIELDS = ("id", "qid", "_id")
 def query_id(record: Mapping[str, Any], line: int, source: str, error: type[CompNegError]) -> str:
     """The query id of a JSON Lines record.
 
-    QUEST's files have no ids; there the line number is the id, for topics and judgements alike.
+    QUEST's files have no ids. There the line number is the id, both for topics and for judgements.
 
     Args:
         record: The object on the line.
@@ -36,7 +36,7 @@ def query_id(record: Mapping[str, Any], line: int, source: str, error: type[Comp
 
 
 def checked_id(value: object, what: str, source: str, error: type[CompNegError]) -> str:
-    """The id as a text, if it can be one: TREC runs and judgements are split at white space.
+    """The id as a text without white space, because TREC runs and judgements are split at white space.
 
     >>> checked_id(7, "query id", "topics.jsonl:1", ValueError)
     '7'
@@ -54,7 +54,7 @@ def checked_id(value: object, what: str, source: str, error: type[CompNegError])
 
 
 def docid_from_title(title: str) -> str:
-    """The document id for a QUEST title, which may hold spaces as no TREC file can: each run of them becomes ``_``.
+    """The document id for a QUEST title: each run of white space becomes ``_``, because TREC files are split there.
 
     >>> docid_from_title("Drive (2007 film)")
     'Drive_(2007_film)'

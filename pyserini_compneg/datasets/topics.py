@@ -34,7 +34,7 @@ class Topic:
             as it stands in the file, or ``None``.
         group: The query's class, QUEST's ``metadata.template``, where the file gives one.
         source: ``path:line``, for messages, where the topic comes from a file.
-        metadata: What else the file says in a word or a text, such as QUEST's ``domain``.
+        metadata: The other metadata of the file that are texts, such as QUEST's ``domain``.
         plain: Whether the text is plain, so that nothing in it was read as an operator.
         decomposition: How a plain text became the expression, if it was decomposed.
     """
@@ -150,7 +150,7 @@ def _from_record(record: Mapping[str, Any], line: int, source: str, plain: bool)
 
 
 def _expression(record: Mapping[str, Any], source: str) -> tuple[Expression, str, bool]:
-    """The tree of a JSON line, its text to display, and whether that is plain text."""
+    """The tree of a JSON line, the text to display, and whether the text is plain."""
     if "expression" in record:
         value = record["expression"]
         if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""What a folder of vectors says of them, from where they are made to where they are indexed."""
+"""The file in a folder of vectors that says which encoder made them; the index is told by it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KEYS = {"encoder", "settings", "signed", "impact_scale"}
 
 
 def read_about(path: Path) -> dict[str, Any]:
-    """The ``encoder``, its ``settings``, whether it is ``signed``, its ``impact_scale``; nothing if there is no file.
+    """The ``encoder``, its ``settings``, whether it is ``signed``, its ``impact_scale``; empty if there is no file.
 
     Raises:
         CollectionError: A damaged file.

@@ -1,9 +1,9 @@
 """What is joined: "that are also" and "both ... and" make intersections, "or" may make unions.
 
-"films by A and B" stays one atom: together or each alone, nobody can tell, and one atom finds both. "A or B" is a union
-in a phrase or a request, where both are alike: both plural, or with a word of their own in common at the start or the
-end, or built alike. "French or Italian comedies" has one head for two, which goes to both; "films set in France or
-Italy" likewise. A question such as "Which is older, A or B?" stays whole.
+"films by A and B" stays one atom, because nobody can tell whether together or each alone is meant, and one atom finds
+both. "A or B" is a union in a phrase or a request if both are alike: both are plural, or begin or end with the same
+word, or have the same prepositions. In "French or Italian comedies" and "films set in France or Italy" both operands
+get the head that they share. A question such as "Which is older, A or B?" stays whole.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where a text says that something is excluded, and what has to hold there besides the wording."""
+"""Where a text says that something is excluded: the wordings, and the conditions that they need."""
 
 from __future__ import annotations
 
@@ -146,8 +146,8 @@ def find_cues(
 ) -> list[Cue]:
     """The cues of exclusion that hold where they stand, from left to right.
 
-    Of those at one place the longest counts; one that begins within another and goes further takes its place: in ", not
-    counting" that is "not counting".
+    Of several cues that begin at one token the longest counts. A cue that begins within another one and ends after it
+    replaces it: in ", not counting" that is "not counting".
 
     Args:
         tokens: The text.

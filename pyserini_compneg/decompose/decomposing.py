@@ -21,15 +21,15 @@ _OF_NAMES = ("absence", "addition", "contrast", "irrelevance")
 
 
 def decompose(text: str) -> Decomposition:
-    """Reads a plain text as an expression, by the cues that say what is excluded, and what is joined how.
+    """Reads a plain text as an expression, by cues for what is excluded and for what is joined.
 
-    A text that holds none stays one atom, as it is.
+    A text without a cue stays one atom, as it is.
 
     Args:
         text: What someone typed. Nothing in it is an operator.
 
     Raises:
-        DecompositionError: The text is blank, or only says what it does not ask for.
+        DecompositionError: The text is blank, or says only what it does not ask for.
 
     >>> result = decompose("What films did Jodie Foster make, besides Contact?")
     >>> result.expression
@@ -65,7 +65,7 @@ def decompose(text: str) -> Decomposition:
 
 
 def _joins_or_negates(tokens: Tokens, language: Language) -> bool:
-    """Whether any word may join or negate by itself; texts without one, and without a cue, need no closer look."""
+    """Whether any word may join or negate by itself. A text without such a word and without a cue stays whole."""
     return (
         not language.words["or"].isdisjoint(tokens.words)
         or bool(language.negated(tokens.words))
@@ -84,7 +84,7 @@ def _is_whole(tokens: Tokens, exclusion: Exclusion) -> bool:
 def _joined(
     tokens: Tokens, runs: Sequence[Run], protected: bytearray, sentences: Sequence[Sentence], language: Language
 ) -> Joined | tuple[Run, ...]:
-    """Coordination is looked for in one run only: what stands around an exclusion is one thing."""
+    """Coordination is looked for only in a text of one run: the words around an exclusion belong together."""
     if len(runs) > 1 or len(sentences) > 1:
         return tuple(runs)
     kind = sentences[0].kind

@@ -1,4 +1,4 @@
-"""What decomposing a text gives."""
+"""The reading of a text: an expression, its parts, and the reasons for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Part:
 
     Attributes:
         text: The atom's text: what stands in the spans, with single blanks.
-        spans: Where these words stand, in order. A head that operands share belongs to each of them.
+        spans: Where these words stand, in order. Operands that share a head have it in common.
         excluded: Whether the atom is excluded.
     """
 
@@ -61,9 +61,9 @@ class Decomposition:
         text: The text.
         expression: What it asks for.
         parts: The atoms of the expression, from left to right.
-        reasons: What it was taken apart for, in the order of the text; nothing for a text that stays whole.
-        confidence: How sure this is, 0 to 1: the least of the cues' confidences, which are estimates, and 1 for a text
-            that stays whole.
+        reasons: Why it was taken apart, in the order of the text; empty for a text that stays whole.
+        confidence: From 0 to 1. It is the least of the cues' confidences, which are estimates, or 1 for a text that
+            stays whole.
     """
 
     text: str
@@ -88,11 +88,11 @@ def undivided(text: str, confidence: float = 1.0) -> Decomposition:
 def or_undivided(
     read: Callable[[str], Decomposition], tell: Callable[[DecompositionError], None] | None = None
 ) -> Callable[[str], Decomposition]:
-    """A reader that leaves texts whole which another refuses.
+    """A reader that leaves a text whole where another reader refuses it.
 
     Args:
-        read: The other.
-        tell: Is told why.
+        read: The other reader.
+        tell: Is called with the error.
     """
 
     def read_or_keep(text: str) -> Decomposition:

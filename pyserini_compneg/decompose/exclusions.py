@@ -80,7 +80,7 @@ def _by_cues(
 def _placed(tokens: Tokens, protected: bytearray, cues: Iterable[Cue], language: Language) -> list[tuple[int, Cue]]:
     """The cues, each with the token where its exclusion begins.
 
-    What excludes an exclusion ("Documents that do not mention X are not relevant") asks for it: neither counts.
+    Two cues that exclude an exclusion ("Documents that do not mention X are not relevant") both do not count.
     """
     placed: list[tuple[int, Cue]] = []
     before: Cue | None = None

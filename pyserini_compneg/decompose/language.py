@@ -1,4 +1,4 @@
-"""What is known of English, read from ``english.toml``, which says what is in it."""
+"""The words of English that the cues need, read from ``english.toml``, which explains its entries."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Language:
         idioms: What only looks like a cue.
         courtesies: Whole sentences that ask for nothing.
         spellings: What is meant by words that are written otherwise: "dont", "exluding".
-        affixes: The endings and beginnings of words that the lists ``_AFFIXES`` have.
+        affixes: The lists of endings and beginnings of words, those in ``_AFFIXES``.
     """
 
     words: Mapping[str, frozenset[str]]

@@ -1,4 +1,4 @@
-"""Decomposition by a language model, whose answers may have no words but the text's; else the cues decide."""
+"""Decomposition by a language model. An answer with other words than the text's is not used."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ _logger = logging.getLogger(__name__)
 
 
 class LlmReader:
-    """Reads texts with a chat model; is called like :func:`decompose`.
+    """Reads texts with a chat model. A reader is called as :func:`decompose` is.
 
-    An answer is used if it parses and has no words but the text's. Otherwise, and where no answer comes, the cues
-    decide, with a warning. The model is not asked any more after three texts in a row without an answer.
+    An answer is used if it is an expression and all its words are words of the text. Otherwise, and where no answer
+    comes, the cues decide, with a warning. After three texts in a row without an answer no more is asked.
 
     Args:
         environment: The environment variables, three of which name the model.
         cache: The folder in which answers are kept.
 
     Raises:
-        DecompositionError: A variable is missing, the URL is none, or the package openai is not installed.
+        DecompositionError: A variable is missing, the URL is not one, or the package openai is not installed.
     """
 
     def __init__(self, environment: Mapping[str, str], cache: Path) -> None:
@@ -119,7 +119,7 @@ class LlmReader:
 
 
 def _reading(text: str, answer: str) -> Decomposition:
-    """The decomposition that an answer means; what stands around its JSON does not count.
+    """The decomposition that an answer means. Only the JSON object in it counts.
 
     Raises:
         CompNegError: The answer is no expression over words of the text.
@@ -139,7 +139,7 @@ def _reading(text: str, answer: str) -> Decomposition:
 
 
 def _aligned(tokens: Tokens, expression: Expression, parts: list[Part], *, excluded: bool) -> Expression:
-    """The expression with the words of the text as they stand there; notes its atoms as parts."""
+    """The expression with the words as the text has them; adds its atoms to the parts."""
     match expression:
         case Atom():
             part = Part.of(tokens.text, _spans(tokens, expression.text), excluded=excluded)
@@ -153,7 +153,7 @@ def _aligned(tokens: Tokens, expression: Expression, parts: list[Part], *, exclu
 
 
 def _spans(tokens: Tokens, atom: str) -> list[Span]:
-    """Where the words of an atom stand: together if the text has them so, else each where it comes next, or first."""
+    """Where the words of an atom stand: together if possible, else each at its next occurrence, or at its first."""
     wanted = [word for word in tokenise(atom).words if word[0].isalnum()]
     if not wanted:
         raise DecompositionError(f"the atom {atom!r} has no word")
