@@ -16,7 +16,7 @@ class QuerySyntaxError(CompNegError, ValueError):
 
 
 class DecompositionError(CompNegError, ValueError):
-    """A text that asks for nothing, only excludes, or data of a language that cannot be read."""
+    """A text that has no positive part, or a language model that cannot be asked."""
 
 
 class CompositionError(CompNegError, ValueError):
@@ -32,7 +32,7 @@ class CollectionError(CompNegError, ValueError):
 
 
 class IndexFormatError(CompNegError, ValueError):
-    """A folder that is no impact index, or one that does not fit the encoder or the operation."""
+    """A folder that is no impact index, or an index that does not fit the encoder or the operation."""
 
 
 class RunFormatError(CompNegError, ValueError):
@@ -44,11 +44,11 @@ class TrainingError(CompNegError, ValueError):
 
 
 class MeasureError(CompNegError, ValueError):
-    """A measure that is unknown, or that is no mean over queries."""
+    """An unknown measure, or one that is no mean over queries."""
 
 
 class ProtocolError(CompNegError, ValueError):
-    """An experiment that is not described as it has to be, or that does not fit the dataset."""
+    """A wrong description of an experiment, or an experiment that does not fit the dataset."""
 
 
 class OutputError(CompNegError, OSError):
@@ -56,8 +56,8 @@ class OutputError(CompNegError, OSError):
 
 
 class DownloadError(CompNegError, OSError):
-    """A file that cannot be had from the network, or is not the one that was promised."""
+    """A file that cannot be downloaded, or whose content is not the expected one."""
 
 
 class JvmError(CompNegError, RuntimeError):
-    """No usable Java, or a Java machine that was started without what the package needs."""
+    """No usable Java, or a running Java machine without the classes that the package needs."""

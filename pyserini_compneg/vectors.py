@@ -25,18 +25,18 @@ PAIR_SIGN = "∩"
 COMPLEMENT_SIGN = "¬"
 
 _WHITE_SPACE = re.compile(r"[^\S\x85\xa0\u2007\u202f]")  # where Lucene ends a token: not at no-break spaces
-_ROUNDING = 2.0**-48  # sixteen units in the last place: what a few additions can be off by
+_ROUNDING = 2.0**-48  # sixteen units in the last place: the rounding error of a few additions
 
 
 def checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
-    """Returns the vector without its zeros, having made sure that it is one.
+    """Checks a vector, and returns it without its zeros.
 
     Args:
         vector: Terms and weights as they came from a file or an encoder.
         source: Where they came from, for the message.
 
     Raises:
-        EncodingError: A term that is empty, no text or with white space, or a weight that is no finite number.
+        EncodingError: A term that is empty, is no text or has white space, or a weight that is no finite number.
 
     >>> checked({"bird": 1, "fly": 0}, "query 1")
     {'bird': 1.0}

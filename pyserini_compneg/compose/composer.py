@@ -6,7 +6,7 @@ a tree, with these approximations:
 - ∪: ``maxpool`` of trees is the maximum of the scores, as with ``dismax``. ``addition`` adds the scores.
 - ∩: an operand that is a tree takes part with its positive weights.
 - \: an excluded part takes part with its positive weights if it is a tree or holds a difference. A left side that is a
-  tree stays as it is, and a linear part is added to it: see ``_Composer._change``. Only ``damped`` is exact.
+  tree stays as it is, and a linear part is added to it: see ``_Composer._penalty``. Only ``damped`` is exact.
 
 An atom whose terms are all unknown to the encoder is an empty vector. It empties a conjunction of ``cpt``. Of a
 conjunction of ``cpt+maxpool`` it leaves the maxpool part, so documents about the other operands are still found.
@@ -23,6 +23,7 @@ from pyserini_compneg.compose.difference import VECTOR_DIFFERENCES, constant, nr
 from pyserini_compneg.compose.intersection import VECTOR_INTERSECTIONS, cpt_operands
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.rewrite import (
+    Conjunction,
     alternatives,
     conjunction,
     holds_difference,
@@ -117,11 +118,10 @@ class _Composer:
         parts = conjunction(expression)
         kept = [self.compose(member) for member in parts.kept]
         positive = self._intersection(kept) if len(kept) > 1 else kept[0]
-        negatives = [self._negative(member) for member in parts.excluded]
-        wanted = max_pool(self.vectors[text] for member in parts.kept for text in atoms(without_differences(member)))
-        return self._difference(positive, negatives, wanted) if negatives else positive
+        return self._difference(positive, parts) if parts.excluded else positive
 
     def _union(self, children: list[ScoringNode]) -> ScoringNode:
+        """Eq. 9 or 10 if all children are vectors, otherwise the sum or the maximum of their scores."""
         name = self.operators.union
         vectors = [child.weights for child in children if isinstance(child, Linear)]
         if name in VECTOR_UNIONS and len(vectors) == len(children):
@@ -132,6 +132,7 @@ class _Composer:
         return Sum(nonempty) if name == "addition" else Max(nonempty)
 
     def _intersection(self, children: list[ScoringNode]) -> ScoringNode:
+        """Combined Pseudo-Terms in their factored form, Eq. 6 to 8, or one of the paper's ablations."""
         name = self.operators.intersection
         vectors = [child.weights if isinstance(child, Linear) else positive_weights(child) for child in children]
         if name in VECTOR_INTERSECTIONS:
@@ -143,34 +144,37 @@ class _Composer:
         product = Product(operands, 2 / len(operands), root=2) if name == "cpt-l2" else Product(operands)
         return _sum(product, pooled)
 
+    def _difference(self, left: ScoringNode, parts: Conjunction) -> ScoringNode:
+        r"""A \ B₁ \ … \ Bₙ, Eq. 5 and the other operators; ``left`` is A, composed of the parts that are kept."""
+        negatives = [self._negative(member) for member in parts.excluded]
+        if isinstance(left, Linear) and self.operators.difference != "damped":
+            return Linear(self._subtract(left.weights, negatives))
+        a = max_pool(self.vectors[text] for member in parts.kept for text in atoms(without_differences(member)))
+        if self.operators.difference == "damped":
+            b = {term: weight for term, weight in positive_part(max_pool(negatives)).items() if term not in a}
+            return self._damped(left, b)
+        return _sum(left, Linear(self._penalty(left, a, negatives)))
+
     def _negative(self, expression: Expression) -> SparseVector:
         node = self.compose(expression)
         if isinstance(node, Linear) and not holds_difference(expression):
             return node.weights
         return positive_weights(node)
 
-    def _difference(self, left: ScoringNode, negatives: list[SparseVector], wanted: SparseVector) -> ScoringNode:
-        if self.operators.difference == "damped":
-            return self._damped(left, negatives, wanted)
-        if isinstance(left, Linear):
-            return Linear(self._subtract(left.weights, negatives))
-        return _sum(left, Linear(self._change(left, negatives, wanted)))
-
-    def _damped(self, left: ScoringNode, negatives: list[SparseVector], wanted: SparseVector) -> ScoringNode:
+    def _damped(self, left: ScoringNode, excluded: SparseVector) -> ScoringNode:
         if self.best_score is None:
-            raise CompositionError("damped needs an index, for the best score of what is excluded; name one (--index)")
-        excluded = {term: weight for term, weight in positive_part(max_pool(negatives)).items() if term not in wanted}
+            raise CompositionError("damped needs an index, for the best score of the excluded part; name one (--index)")
         return damped(left, excluded, self.best_score, self.operators.damped_weight) if excluded else left
 
-    def _change(self, left: ScoringNode, negatives: list[SparseVector], wanted: SparseVector) -> dict[str, float]:
-        """What the operator would add to a vector that stands for the tree.
+    def _penalty(self, left: ScoringNode, a: SparseVector, negatives: list[SparseVector]) -> dict[str, float]:
+        """The linear part that the operator adds to a tree: what it would change in a vector that stands for the tree.
 
-        For ``disentangled`` that vector has all terms of the left side's atoms, also those that a conjunction did not
-        take. For ``orthogonal`` it has the tree's positive weights. The other operators subtract the same from any.
+        For ``disentangled`` that vector has all terms of the atoms in A, also those that a conjunction did not take.
+        For ``orthogonal`` it has the tree's positive weights. The other operators subtract the same from any vector.
         """
         match self.operators.difference:
             case "disentangled":
-                vector = dict.fromkeys(wanted, 1.0)
+                vector = dict.fromkeys(a, 1.0)
             case "orthogonal":
                 vector = positive_weights(left)
             case _:

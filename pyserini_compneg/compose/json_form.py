@@ -57,7 +57,7 @@ def from_json(value: object, source: str) -> ScoringNode:
     """Reads a scoring tree that ``json.loads`` gave; zero weights are dropped.
 
     Args:
-        value: ``{"vector": …}``, or what stands under ``score``.
+        value: ``{"vector": …}``, or the value of ``score``.
         source: Where it came from, for the message.
 
     Raises:

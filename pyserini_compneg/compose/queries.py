@@ -1,4 +1,4 @@
-"""From what is asked to what is run: compose, lower for the index, quantise."""
+"""From expressions to the queries that an index runs: compose, lower for the index, quantise."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def alternatives(expression: Expression) -> tuple[Expression, ...]:
 
 
 def conjunction(expression: Expression) -> Conjunction:
-    r"""Gathers what a tree of ∩ and \ keeps, and what it excludes.
+    r"""Gathers the parts that a tree of ∩ and \ keeps, and those that it excludes.
 
     >>> conjunction(Intersection((Difference(Atom("a"), Atom("b")), Atom("c"))))
     Conjunction(kept=(Atom(text='a'), Atom(text='c')), excluded=(Atom(text='b'),))

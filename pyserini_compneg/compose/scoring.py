@@ -1,4 +1,4 @@
-"""The scoring tree: what an expression becomes, and the score that it gives to a document.
+"""The scoring tree: the form of a composed query, and the score that it gives to a document.
 
 There are four kinds of frozen nodes. ``evaluate`` defines what they mean for one document, and a search over an index
 must agree with it.
@@ -94,7 +94,7 @@ class Product:
 
     @property
     def is_sum_over_tuples(self) -> bool:
-        """Whether it is what pseudo-terms score, a weighted sum over the tuples of the operands' terms."""
+        """Whether it scores as pseudo-terms do, by a weighted sum over the tuples of the operands' terms."""
         return self.power is None and self.root == 1
 
     @property

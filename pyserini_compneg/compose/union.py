@@ -29,6 +29,6 @@ def addition(vectors: Iterable[SparseVector]) -> dict[str, float]:
 VECTOR_UNIONS: Mapping[str, VectorUnion] = MappingProxyType({"maxpool": max_pool, "addition": addition})
 """The operators by the names that users choose them by.
 
-``maxpool`` is Eq. 10 as it stands, a maximum with 0: a negative weight survives only where every operand has one, so a
-union forgets what one of its operands excludes.
+``maxpool`` is Eq. 10 as it stands, a maximum with 0. A negative weight survives only if every operand has one for the
+term, so a union forgets a negation inside one operand.
 """

@@ -1,4 +1,4 @@
-"""The expression tree: what a query means as a set of documents, before any vector exists.
+"""The expression tree: the meaning of a query as a set of documents, before any vector exists.
 
 Four frozen nodes, compared by value. A tree is at most ``MAX_DEPTH`` levels deep: the constructors see to it, so every
 function on trees, here and elsewhere, may recurse.

@@ -91,7 +91,7 @@ def test_expressions():
 def test_without_an_index():
     with pytest.raises(CompositionError) as error:
         compose_query("birds NOT parrots", ENCODER, DAMPED)
-    assert str(error.value) == ("damped needs an index, for the best score of what is excluded; name one (--index)")
+    assert str(error.value) == ("damped needs an index, for the best score of the excluded part; name one (--index)")
 
 
 def test_pairs_cannot_damp():
