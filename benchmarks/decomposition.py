@@ -1,12 +1,12 @@
-"""What it gives to decompose plain queries, by the operator for NOT; and how many are taken apart, by which cues.
+"""Measures decomposed plain queries with each operator for NOT, and counts how many are taken apart by which cues.
 
     python benchmarks/decomposition.py --dataset FOLDER [--split dev] [--index indexes/FOLDER-bm25] [--wrong]
     python benchmarks/decomposition.py --dataset FOLDER [--split dev] --readings
 
-FOLDER is a dataset as `open_dataset` knows them. Measures are those of ExcluIR and R@10 where each query has an
-excluded document, else nDCG@10 and R@100. Of QUEST's templates it also says how many readings equal the marks, and what
-the marked expressions give. The index (BM25 impacts) is built on the first call; --readings says only how the texts are
-read, of all queries, judged or not, and needs none. Prints Markdown.
+FOLDER is a dataset as `open_dataset` takes it. Where each query has an excluded document, the measures are those of
+ExcluIR and R@10, else nDCG@10 and R@100. For datasets with QUEST's templates the output also has the measures of the
+marked expressions, and counts the readings that equal them. The index (BM25 impacts) is built on the first call. With
+--readings no index is needed: the output says only how the texts of all queries are read. Prints Markdown.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pyserini_compneg.search.run_writer import printed_scores
 CONTRAST = ("right_rank", "right_rank@10", "delta_recall@1", "delta_mrr@10", "R@10")
 RANKING = ("nDCG@10", "R@100")
 MOST_FOR_ALL = 10_000
-"""Documents of a collection up to which runs have all of them; of larger ones they have 1,000."""
+"""Runs have all documents of a collection of at most this size, and 1,000 of a larger one."""
 DAMPINGS = (0.2, 0.3, 0.4)
 read = or_undivided(decompose)
 """As `--decompose cues --fallback vanilla`."""

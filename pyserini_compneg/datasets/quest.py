@@ -27,12 +27,13 @@ _FILMSETS = "FilmSets, which is not QUEST, from prust/wikipedia-movie-data (MIT)
 
 def is_quest(folder: Path) -> bool:
     """Whether a folder has QUEST's documents or queries, and the queries have no ids."""
-    return _is_layout(folder) and not _has_ids(folder)
+    return not is_filmsets(folder) and _is_layout(folder)
 
 
 def is_filmsets(folder: Path) -> bool:
     """Whether a folder has documents or queries like QUEST's, and the queries have ids."""
-    return _is_layout(folder) and _has_ids(folder)
+    ids = any(first_fields(path) & {*ID_FIELDS} for path in _query_files(folder).values())
+    return ids and _is_layout(folder)
 
 
 def open_quest(folder: Path) -> Dataset:
@@ -84,10 +85,6 @@ def _query_files(folder: Path) -> dict[str, Path]:
 def _is_layout(folder: Path) -> bool:
     files = _query_files(folder).values()
     return find_file(folder, "documents.jsonl") is not None or any("docs" in first_fields(path) for path in files)
-
-
-def _has_ids(folder: Path) -> bool:
-    return any(first_fields(path) & {*ID_FIELDS} for path in _query_files(folder).values())
 
 
 def _is_atomic(topic: Topic) -> bool:

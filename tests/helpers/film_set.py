@@ -37,8 +37,8 @@ def write_film_set(folder):
             for genre, other in (("spy", "war"), ("war", "western")):
                 words = (genre, other, colour)
                 texts = [f"{word} films" for word in words][: template.count("_")]
-                found = sorted(docids[title] for title in operation(*map(about, words)))
-                if not found:
+                relevant = sorted(docids[title] for title in operation(*map(about, words)))
+                if not relevant:
                     continue
                 marked = template
                 for text in texts:
@@ -49,7 +49,7 @@ def write_film_set(folder):
                         "qid": f"q{len(queries)}",
                         "query": plain,
                         "original_query": marked,
-                        "docs": found,
+                        "docs": relevant,
                         "metadata": {"template": template, "domain": "films"},
                     }
                 )
