@@ -1,4 +1,4 @@
-"""Run files that are made once, known by what they depend on, and proved whole before they are used again."""
+"""Run files that are made once, named after what they depend on, and used again if their checksum is right."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def kept_run(
     search: Callable[[Sequence[Topic], int], Mapping[str, Sequence[Hit]]],
     hits: int,
 ) -> tuple[Path, bool]:
-    """The run file of a method, made if it is not there, or is not as it was when it was made.
+    """The run file of a method, which is made if it is not there or was changed.
 
     Its name holds a hash of all that it depends on: index, encoder, queries, method, settings and ``RUN_FORMAT``. Its
     checksum is kept in a folder beside that of the runs, as ``sha256sum`` writes it.
@@ -62,8 +62,8 @@ def kept_run(
             return path, True
         _logger.warning("%s: was changed since it was made; it is made again", path)
     results = search(topics, hits)
-    for place in (path, proof):
-        place.parent.mkdir(exist_ok=True)
+    for file in (path, proof):
+        file.parent.mkdir(exist_ok=True)
     with atomic_writer(path, REMEDY) as handle:
         for qid, ranking in results.items():
             write_run(handle, qid, ranking, tag=_TAG)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+import numpy as np
+
 from pyserini_compneg.compose import query_terms
 from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.eval.significance import confidence_interval
-from pyserini_compneg.expression import Difference, Expression, format_expression, verbalise
+from pyserini_compneg.expression import Difference, format_expression, verbalise
 from pyserini_compneg.reproduce.evaluation import RowRun
 from pyserini_compneg.reproduce.experiment import SectionRun
 from pyserini_compneg.reproduce.methods import ComposingMethod
@@ -27,8 +29,8 @@ def interference_curve(
 ) -> Curve:
     r"""Performance at different levels of interference between A and B in A \ B, as in Figure 3.
 
-    The queries are sorted by similarity and cut into bins of as many queries each, the first ones larger by one where
-    it does not come out even.
+    The queries are sorted by similarity and cut into bins of equal size; where that is not possible, the first bins
+    have one query more.
 
     Args:
         plan: Section, bins and rows.
@@ -40,16 +42,16 @@ def interference_curve(
         ProtocolError: As :func:`check_interference`.
     """
     section = next(one for one in sections if one.plan.title == plan.section)
-    sides = {topic.qid: _sides(topic.qid, topic.expression) for topic in section.topics}
-    found = dict(zip(sides, similarities(list(sides.values())), strict=True))
-    qids = sorted((qid for qid in sides if _is_judged(section, qid)), key=found.__getitem__)
-    _check_bins(plan, len(qids))
-    shares = _cut(qids, plan.bins)
-    names = plan.rows or [row.plan.title for row in section.rows]
+    per_query = section.section.per_query
+    sides = {topic.qid: _sides(topic) for topic in section.topics}
+    similarity = dict(zip(sides, similarities(list(sides.values())), strict=True))
+    judged = [qid for qid in sides if all(qid in values for values in per_query.values())]
+    _check_bins(plan, len(judged))
+    bins = [list(qids) for qids in np.array_split(sorted(judged, key=similarity.__getitem__), plan.bins)]
     series = {
-        row.name: tuple(_point(share, section.section.per_query[row.name], measure, found) for share in shares)
+        row.name: tuple(_point(qids, per_query[row.name], measure, similarity) for qids in bins)
         for row in section.rows
-        if row.plan.title in names
+        if not plan.rows or row.plan.title in plan.rows
     }
     return Curve(f"{measure} by interference", "similarity of the positive and the negative text", measure, series)
 
@@ -63,10 +65,10 @@ def check_interference(plan: Interference, topics: Sequence[Topic], judged: Coll
         judged: The ids of the queries with judgements.
 
     Raises:
-        ProtocolError: A query that is no difference, or fewer judged queries than two a bin.
+        ProtocolError: A query that is no difference, or fewer than two judged queries for each bin.
     """
     for topic in topics:
-        _sides(topic.qid, topic.expression)
+        _sides(topic)
     _check_bins(plan, sum(topic.qid in judged for topic in topics))
 
 
@@ -90,20 +92,11 @@ def sweep_curve(section: SectionRun, measure: str) -> Curve:
     return Curve(title, section.plan.sweep_symbol, measure, {name: tuple(points) for name, points in series.items()})
 
 
-def _sides(qid: str, expression: Expression | None) -> tuple[str, str]:
-    if not isinstance(expression, Difference):
-        raise ProtocolError(f"query {qid!r} is no difference, so nothing in it can interfere")
-    return verbalise(expression.left), verbalise(expression.right)
-
-
-def _is_judged(section: SectionRun, qid: str) -> bool:
-    return all(qid in values for values in section.section.per_query.values())
-
-
-def _cut(qids: Sequence[str], bins: int) -> list[Sequence[str]]:
-    size, larger = divmod(len(qids), bins)
-    starts = [number * size + min(number, larger) for number in range(bins + 1)]
-    return [qids[start:end] for start, end in zip(starts, starts[1:], strict=False)]
+def _sides(topic: Topic) -> tuple[str, str]:
+    """The text of what a difference wants, and of what it excludes."""
+    if not isinstance(topic.expression, Difference):
+        raise ProtocolError(f"query {topic.qid!r} is no difference, so it has no interference")
+    return verbalise(topic.expression.left), verbalise(topic.expression.right)
 
 
 def _point(
@@ -122,66 +115,48 @@ def examples(
     qrels: Mapping[str, Mapping[str, int]],
     title: Callable[[str], str],
 ) -> Iterator[Example]:
-    """For each method but the baseline, the queries on which it gains and loses most.
+    """For each method but the baseline, the queries of its largest positive and negative differences from the baseline.
 
     Args:
         section: What was run.
         measure: The measure that decides.
-        count: How many of the best, and of the worst, at most; queries without a difference are none.
+        count: How many of each sign, at most; a query without a difference is no example.
         qrels: The judgements.
-        title: A document's title by its id.
+        title: Gives a document's title by its id.
     """
     baseline, *others = section.rows
     topics = {topic.qid: topic for topic in section.topics}
+    base = section.section.per_query[baseline.name]
     for row in others:
-        changes = _changes(section, row, baseline, measure)
-        best = [qid for qid, change in changes[::-1][:count] if change > 0]
-        worst = [qid for qid, change in changes[:count] if change < 0]
-        for qid in best + worst:
-            yield _example(section, row, baseline, topics[qid], measure, qrels[qid], title)
+        values = section.section.per_query[row.name]
+        changes = sorted((values[qid][measure] - base[qid][measure], qid) for qid in values)
+        largest = [qid for change, qid in changes[::-1][:count] if change > 0]
+        smallest = [qid for change, qid in changes[:count] if change < 0]
+        for qid in largest + smallest:
+            read = row.topics[qid]
+            ours, theirs = (_relevant_at_top(one, qid, qrels[qid]) for one in (row, baseline))
+            positive, negative = _terms(row, read)
+            yield Example(
+                section=section.plan.title,
+                method=row.name,
+                baseline=baseline.name,
+                qid=qid,
+                text=topics[qid].text,
+                expression=format_expression(read.expression) if read.expression is not None else "",
+                measure=measure,
+                value=values[qid][measure],
+                baseline_value=base[qid][measure],
+                positive=positive,
+                negative=negative,
+                gained=tuple(title(docid) for docid in ours if docid not in theirs),
+                lost=tuple(title(docid) for docid in theirs if docid not in ours),
+            )
 
 
-def _changes(section: SectionRun, row: RowRun, baseline: RowRun, measure: str) -> list[tuple[str, float]]:
-    values, others = section.section.per_query[row.name], section.section.per_query[baseline.name]
-    changes = [(qid, values[qid][measure] - others[qid][measure]) for qid in values]
-    return sorted(changes, key=lambda change: (change[1], change[0]))
-
-
-def _example(
-    section: SectionRun,
-    row: RowRun,
-    baseline: RowRun,
-    topic: Topic,
-    measure: str,
-    judged: Mapping[str, int],
-    title: Callable[[str], str],
-) -> Example:
-    relevant = {docid for docid, value in judged.items() if value > 0}
-    first, other = (_top(one, topic.qid) for one in (row, baseline))
-    read = row.topics[topic.qid]
-    positive, negative = _terms(row, read)
-    values = section.section.per_query
-    return Example(
-        section=section.plan.title,
-        method=row.name,
-        baseline=baseline.name,
-        qid=topic.qid,
-        text=topic.text,
-        expression=format_expression(read.expression) if read.expression is not None else "",
-        measure=measure,
-        value=values[row.name][topic.qid][measure],
-        baseline_value=values[baseline.name][topic.qid][measure],
-        positive=positive,
-        negative=negative,
-        gained=tuple(title(docid) for docid in first if docid in relevant and docid not in other),
-        lost=tuple(title(docid) for docid in other if docid in relevant and docid not in first),
-    )
-
-
-def _top(row: RowRun, qid: str) -> Sequence[str]:
-    """The first documents, in the order of the run's scores, which fall strictly."""
+def _relevant_at_top(row: RowRun, qid: str, judged: Mapping[str, int]) -> list[str]:
+    """The relevant documents among the top 10, in the order of the run's scores, which fall strictly."""
     ranking = row.run.get(qid, {})
-    return sorted(ranking, key=lambda docid: -ranking[docid])[:_TOP]
+    return [docid for docid in sorted(ranking, key=lambda docid: -ranking[docid])[:_TOP] if judged.get(docid, 0) > 0]
 
 
 def _terms(row: RowRun, topic: Topic) -> tuple[tuple[Weight, ...], tuple[Weight, ...]]:
@@ -189,6 +164,6 @@ def _terms(row: RowRun, topic: Topic) -> tuple[tuple[Weight, ...], tuple[Weight,
     if not isinstance(row.method, ComposingMethod):
         return (), ()
     weights = query_terms(row.method.compose(topic))
-    positive = [weight for weight in weights if weight[1] > 0][:_SHOWN_TERMS]
-    negative = [weight for weight in weights if weight[1] < 0]
-    return tuple(positive), tuple(sorted(negative, key=lambda weight: weight[1])[:_SHOWN_TERMS])
+    positive = [weight for weight in weights if weight[1] > 0]
+    negative = sorted((weight for weight in weights if weight[1] < 0), key=lambda weight: weight[1])
+    return tuple(positive[:_SHOWN_TERMS]), tuple(negative[:_SHOWN_TERMS])

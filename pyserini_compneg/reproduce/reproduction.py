@@ -50,12 +50,12 @@ def reproduce(
         engines: The encoders, with the indexes that are there already.
         folder: Where runs, indexes and judgements are kept.
         split: The split; None for the protocol's first that the dataset has.
-        dense_encoder: Encodes for dense rows and for similarities; None for all-MiniLM-L6-v2, without which, where it
-            cannot be had, a protocol's other rows are run.
+        dense_encoder: Encodes for dense rows and for similarities; None for all-MiniLM-L6-v2. Where the latter cannot
+            be had, only a protocol's other rows are run.
         threads: Queries searched at once.
         model_options: How models encode.
-        decompose: What reads the plain texts for rows that else take the dataset's expressions: ``cues``, ``llm``, or
-            nothing, ``off``.
+        decompose: ``cues`` or ``llm`` reads the plain texts for rows that take the dataset's expressions; ``off``
+            reads nothing.
         command: What the report shows as the command that made it.
 
     Raises:
@@ -155,7 +155,11 @@ def _check_curve(protocol: Protocol, workplace: Workplace, left_out: str) -> Non
 
 
 def _left_out(protocol: Protocol, dense_encoder: str | None) -> str:
-    """What is left out where nobody named a dense encoder, and the usual one cannot be had; else empty."""
+    """What is left out because the default dense encoder cannot be had; empty for nothing.
+
+    Raises:
+        CompNegError: A dense encoder that was named cannot be had, or no other row is left.
+    """
     methods = protocol.methods
     if DENSE not in methods and protocol.interference is None:
         return ""

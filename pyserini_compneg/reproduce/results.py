@@ -1,4 +1,4 @@
-"""What an experiment found: everything that its report shows, as data, and as one JSON file."""
+"""The results of an experiment: everything that its report shows, as data, and as one JSON file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Row:
         formula: What it computes, in mathematical notation with Unicode signs, such as ``A − B*``.
         cells: By the names of the measures.
         run: The run file, relative to the report's folder; None where the row is only published.
-        note: What the reader has to know about this row, or nothing.
+        note: What the reader has to know about this row; empty for nothing.
     """
 
     name: str
@@ -80,14 +80,14 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The mean of a method over the queries of one bin.
+    """The mean of a method over some queries.
 
     Attributes:
-        x: The mean of what the queries were binned by.
+        x: The mean similarity of the queries, or the value of the setting.
         y: The mean of the measure.
         low: Lower end of its 95 % confidence interval.
         high: Upper end.
-        queries: How many queries are in the bin.
+        queries: How many queries there are.
     """
 
     x: float
@@ -130,8 +130,8 @@ class Example:
         baseline_value: The baseline's value.
         positive: The heaviest terms that raise a score, pairs as ``a∩b``.
         negative: The heaviest terms that lower it, with weights below 0.
-        gained: Titles, or ids, of relevant documents that only the method ranks among the first ten.
-        lost: Titles, or ids, of relevant documents that only the baseline ranks there.
+        gained: Titles, or ids, of relevant documents that only the method has in its top 10.
+        lost: Titles, or ids, of relevant documents that only the baseline has in its top 10.
     """
 
     section: str
@@ -151,23 +151,23 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All that one protocol found on one dataset with one encoder.
+    """The results of one protocol on one dataset.
 
     Attributes:
         protocol: Its name, such as ``table1``.
         title: Its title.
-        about: What it shows, where it is from, and what differs from there, in a few sentences.
+        about: What it shows, where it is from, and how it differs from its source, in a few sentences.
         dataset: ``name``, ``kind``, ``split``, ``provenance``, ``documents``, ``queries``.
         settings: Encoder, index, depth, operators' settings, versions: name to value, in the order to be shown.
         command: The command that made it.
-        measures: The names of the measures, the first the one that plots show.
+        measures: The names of the measures; plots show the first.
         is_papers: Whether the dataset is the paper's own, so that figures can be compared as they are.
         sections: The tables.
         curves: The curves, if the protocol has any.
         examples: The best and the worst queries.
-        seconds: How long it took to make the runs that were not there.
-        runs_made: How many these are.
-        lower_is_better: The measures of which this holds.
+        seconds: How long it took to make runs.
+        runs_made: How many runs were made; the others were there already.
+        lower_is_better: The measures whose lower values are better.
         papers_dataset: The dataset of the paper, such as ``QUEST``; empty where there are no figures of a paper.
     """
 

@@ -1,4 +1,4 @@
-"""The folder of an experiment: judgements, collection, indexes and runs, each made once and found again."""
+"""The folder of an experiment: judgements, collection and indexes, each made once and used again."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _logger = logging.getLogger(__name__)
 
 
 class Workplace:
-    """Makes and finds what an experiment needs. Close it, or use it as a context manager.
+    """Makes what an experiment needs, or uses what is there. Close it, or use it as a context manager.
 
-    Indexes and converted collections have a hash of all that they depend on in their names, and appear whole or not at
-    all. So what is there is right, and an experiment that was ended goes on where it was.
+    The names of indexes and converted collections hold a hash of all that they depend on, and their files appear
+    complete or not at all. So what is there is right, and an interrupted experiment goes on where it was.
 
     Args:
         folder: The report's folder; made if it is not there.
@@ -78,7 +78,7 @@ class Workplace:
         self._open.close()
 
     def searcher(self, encoder: str, index: Path | None = None, ablation: str | None = None) -> SignedImpactSearcher:
-        """The searcher of an encoder's index, which is built first if need be.
+        """The searcher of an encoder's index, which is built first if it is not there.
 
         Args:
             encoder: As ``index --encoder`` takes it.
@@ -119,7 +119,7 @@ class Workplace:
         return f"{dense_model_hash(self.dense_encoder)}-{self._collection_key()}"
 
     def dense(self) -> DenseIndex:
-        """The documents' vectors by the dense encoder, which are made first if need be."""
+        """The documents' vectors by the dense encoder, which are made first if they are not there."""
         if self._dense is None:
             encoder = DenseEncoder(self.dense_encoder)
             self._dense = DenseIndex(lambda: self.dataset.documents(self.split), encoder)
@@ -180,12 +180,12 @@ class Workplace:
         return path
 
     def _collection_key(self) -> str:
-        """What tells collections apart: the file's place, size and time, or what is in it where it is converted."""
+        """A hash of the file's path, size and time; of the documents, where the dataset has no such file."""
         if self._key is None:
             if self.dataset.collection is not None:
-                place = self.dataset.collection.resolve()
-                stat = place.stat()
-                self._key = digest_of(json.dumps([str(place), stat.st_size, stat.st_mtime_ns]))
+                path = self.dataset.collection.resolve()
+                stat = path.stat()
+                self._key = digest_of(json.dumps([str(path), stat.st_size, stat.st_mtime_ns]))
             else:
                 documents = self.dataset.documents(self.split)
                 self._key = digest_of(json.dumps([[document.docid, document.text] for document in documents]))
@@ -209,7 +209,7 @@ class Workplace:
 
 
 def index_fingerprint(index: Path) -> str:
-    """What tells two states of an index apart: Lucene's commit, whose segments have random names, and the manifest."""
+    """A hash of the state of an index: of Lucene's commit, whose segments have random names, and of the manifest."""
     digest = hashlib.sha256()
     for path in sorted((*index.glob("segments_*"), index / MANIFEST_NAME)):
         if path.is_file():

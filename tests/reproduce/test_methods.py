@@ -252,9 +252,7 @@ def test_an_index_that_does_not_say_its_impact_scale(tmp_path):
         context = Context(searcher)
         with pytest.raises(CompositionError) as error:
             search(context, "score-fusion")
-        assert str(error.value).startswith(
-            "query both: scores can be added to products of scores only if the index"
-        )
+        assert str(error.value).startswith("query both: scores can be added to products of scores only if the index")
         assert search(context, "score-fusion-scaled")["both"] != []
 
 

@@ -58,7 +58,7 @@ def test_what_cannot_interfere():
     atoms = [Topic("q0", "a", Atom("a")), *TOPICS[1:]]
     with pytest.raises(ProtocolError) as caught:
         interference_curve(Interference(section="S", bins=1), [ran({"x": [1] * 5}, topics=atoms)], "m", None)
-    assert str(caught.value) == "query 'q0' is no difference, so nothing in it can interfere"
+    assert str(caught.value) == "query 'q0' is no difference, so it has no interference"
     with pytest.raises(ProtocolError) as caught:
         interference_curve(
             Interference(section="S", bins=3), [ran({"x": [1] * 5})], "m", lambda pairs: [0.0] * len(pairs)

@@ -196,7 +196,7 @@ def test_too_few_queries_for_a_curve_are_known_before_anything_is_run(run, datas
     assert str(caught.value) == f"Set difference: {count} judged queries are too few for 9 bins"
     with pytest.raises(ProtocolError) as caught:
         run(("sections:", "interference: {section: Atoms}\nsections:"))
-    assert str(caught.value).endswith(" is no difference, so nothing in it can interfere")
+    assert str(caught.value).endswith(" is no difference, so it has no interference")
     assert not (tmp_path / "report" / "runs").exists()
 
 
