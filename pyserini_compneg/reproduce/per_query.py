@@ -24,24 +24,21 @@ Similarities = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
 """The similarity of the two texts of each pair."""
 
 
-def interference_curve(
-    plan: Interference, sections: Sequence[SectionRun], measure: str, similarities: Similarities
-) -> Curve:
+def interference_curve(plan: Interference, section: SectionRun, measure: str, similarities: Similarities) -> Curve:
     r"""Performance at different levels of interference between A and B in A \ B, as in Figure 3.
 
     The queries are sorted by similarity and cut into bins of equal size; where that is not possible, the first bins
     have one query more.
 
     Args:
-        plan: Section, bins and rows.
-        sections: What was run.
+        plan: The bins and the rows.
+        section: The section that the plan names.
         measure: The measure's name.
         similarities: Compares the texts of A and B.
 
     Raises:
         ProtocolError: As :func:`check_interference`.
     """
-    section = next(one for one in sections if one.plan.title == plan.section)
     per_query = section.section.per_query
     sides = {topic.qid: _sides(topic) for topic in section.topics}
     similarity = dict(zip(sides, similarities(list(sides.values())), strict=True))

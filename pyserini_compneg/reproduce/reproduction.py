@@ -188,14 +188,12 @@ def _split(protocol: Protocol, dataset: Dataset) -> str:
 
 
 def _curves(protocol: Protocol, ran: ProtocolRun, dense_encoder: str) -> Iterator[Curve]:
-    measure = protocol.measures[0]
-    if protocol.interference is not None and dense_encoder:
-        plan = protocol.interference
-        if any(section.plan.title == plan.section for section in ran.sections):
-            yield interference_curve(
-                plan, ran.sections, measure, lambda pairs: similarities(DenseEncoder(dense_encoder), pairs)
-            )
+    plan, measure = protocol.interference, protocol.measures[0]
     for section in ran.sections:
+        if plan is not None and dense_encoder and section.plan.title == plan.section:
+            yield interference_curve(
+                plan, section, measure, lambda pairs: similarities(DenseEncoder(dense_encoder), pairs)
+            )
         if section.plan.sweep_symbol:
             yield sweep_curve(section, measure)
 

@@ -35,7 +35,7 @@ def test_bins_are_as_large_and_sorted_by_similarity():
         assert pairs == [(f"a{n}", f"b{n}") for n in range(5)]
         return [similar[a[1:]] for a, _ in pairs]
 
-    curve = interference_curve(Interference(section="S", bins=2), [section], "m", similarities)
+    curve = interference_curve(Interference(section="S", bins=2), section, "m", similarities)
     low, high = curve.series["x"]
     assert (low.queries, high.queries) == (3, 2)  # q1, q3, q2 and q4, q0
     assert (low.x, low.y) == (pytest.approx(0.3), pytest.approx(0.3))
@@ -47,7 +47,7 @@ def test_bins_are_as_large_and_sorted_by_similarity():
 def test_only_the_rows_that_are_asked_for():
     section = ran({"x": [0.1] * 5, "y": [1.0] * 5})
     curve = interference_curve(
-        Interference(section="S", bins=1, rows=("y",)), [section], "m", lambda pairs: [0.5] * len(pairs)
+        Interference(section="S", bins=1, rows=("y",)), section, "m", lambda pairs: [0.5] * len(pairs)
     )
     assert list(curve.series) == ["y"]
     (point,) = curve.series["y"]
@@ -57,11 +57,11 @@ def test_only_the_rows_that_are_asked_for():
 def test_what_cannot_interfere():
     atoms = [Topic("q0", "a", Atom("a")), *TOPICS[1:]]
     with pytest.raises(ProtocolError) as caught:
-        interference_curve(Interference(section="S", bins=1), [ran({"x": [1] * 5}, topics=atoms)], "m", None)
+        interference_curve(Interference(section="S", bins=1), ran({"x": [1] * 5}, topics=atoms), "m", None)
     assert str(caught.value) == "query 'q0' is no difference, so it has no interference"
     with pytest.raises(ProtocolError) as caught:
         interference_curve(
-            Interference(section="S", bins=3), [ran({"x": [1] * 5})], "m", lambda pairs: [0.0] * len(pairs)
+            Interference(section="S", bins=3), ran({"x": [1] * 5}), "m", lambda pairs: [0.0] * len(pairs)
         )
     assert str(caught.value) == "S: 5 judged queries are too few for 3 bins"
 
