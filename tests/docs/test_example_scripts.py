@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 EXPECTED = {
     "compare_operators.py": "_ that are not _",
     "own_vectors.py": "night animals NOT singers [('owl', ",
