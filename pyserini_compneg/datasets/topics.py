@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.datasets.records import checked_id, query_id
-from pyserini_compneg.decompose import Decomposition
 from pyserini_compneg.errors import CollectionError, DecompositionError, QuerySyntaxError
 from pyserini_compneg.expression import Atom, Expression, format_expression, from_json, from_marks, parse
+from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.files import iter_lines, source_name
 from pyserini_compneg.json_objects import parse_json_object
 

@@ -1,7 +1,8 @@
 """Plain texts as expressions: what is wanted, what is excluded, and which words say so."""
 
 from pyserini_compneg.decompose.decomposing import decompose
-from pyserini_compneg.decompose.decomposition import (
+from pyserini_compneg.decompose.llm import LlmReader
+from pyserini_compneg.expression.decomposition import (
     Decomposition,
     Part,
     Reason,
@@ -10,7 +11,6 @@ from pyserini_compneg.decompose.decomposition import (
     to_object,
     undivided,
 )
-from pyserini_compneg.decompose.llm import LlmReader
 
 __all__ = [
     "Decomposition",

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from pyserini_compneg.decompose.coordination import Joined, Run, join
 from pyserini_compneg.decompose.cues import find_cues
-from pyserini_compneg.decompose.decomposition import Decomposition, Part, Reason, undivided
 from pyserini_compneg.decompose.exclusions import Exclusion, find_exclusions
 from pyserini_compneg.decompose.language import Language, load_language
 from pyserini_compneg.decompose.protection import protect
@@ -15,6 +14,7 @@ from pyserini_compneg.decompose.tokens import Tokens, tokenise
 from pyserini_compneg.decompose.wanted import find_wanted, trim_wanted
 from pyserini_compneg.errors import DecompositionError
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union
+from pyserini_compneg.expression.decomposition import Decomposition, Part, Reason, undivided
 
 _OF_NAMES = ("absence", "addition", "contrast", "irrelevance")
 """Kinds of exclusions that many titles and claims are made of: "Without Remorse", "Beyond Good and Evil"."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pyserini_compneg.decompose.cues import Cue
-from pyserini_compneg.decompose.decomposition import Span
 from pyserini_compneg.decompose.language import Language
 from pyserini_compneg.decompose.scope import find_beginning, find_clauses, find_scope
 from pyserini_compneg.decompose.sentences import Sentence, ends_word
 from pyserini_compneg.decompose.tokens import Tokens
+from pyserini_compneg.expression.decomposition import Span
 
 _ADJECTIVE = "negated adjective"
 _ADJECTIVE_CONFIDENCE = 0.8

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.decompose.decomposing import decompose
-from pyserini_compneg.decompose.decomposition import Decomposition, Part, Reason, Span, undivided
 from pyserini_compneg.decompose.tokens import Tokens, tokenise
 from pyserini_compneg.errors import CompNegError, DecompositionError
 from pyserini_compneg.expression import Atom, Difference, Expression, format_expression, parse
+from pyserini_compneg.expression.decomposition import Decomposition, Part, Reason, Span, undivided
 from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.json_objects import parse_json_object
 
