@@ -11,8 +11,7 @@ MOST_TERMS = 1024
 """Lucene's own limit for the clauses of a query."""
 
 _LONGEST_TOKEN = 255
-PRODUCT, MAXIMUM = "product", "maximum"
-_REMEDIES = {PRODUCT: "use --cpt materialised", MAXIMUM: "use --union maxpool or addition"}
+_REMEDIES = {Product: "use --cpt materialised", Max: "use --union maxpool or addition"}
 _OURS = "--output-format jsonl, for python -m pyserini_compneg.search"
 
 
@@ -33,40 +32,43 @@ def token_line(qid: str, node: ScoringNode) -> str:
     """
     if (obstacle := stock_obstacle(node)) is not None:
         kind, what = obstacle
-        remedy = f"{_REMEDIES[kind]}, or {_OURS}" if kind in _REMEDIES else f"use {_OURS}"
+        remedy = f"{_REMEDIES[kind]}, or {_OURS}" if kind else f"use {_OURS}"
         raise _refusal(qid, what, remedy)
     weights = whole_weights(node)
     _check_tokens(qid, weights)
     return f"{qid}\t{' '.join(term for term, weight in weights.items() for _ in range(weight))}"
 
 
-def stock_obstacle(node: ScoringNode) -> tuple[str, str] | None:
-    """The first reason why stock Anserini cannot run a query: its kind, and what it is; None if Anserini can run it.
+def stock_obstacle(node: ScoringNode) -> tuple[type[Product | Max] | None, str] | None:
+    """The first reason why stock Anserini cannot run a query; None if it can.
+
+    Returns:
+        ``Product`` or ``Max`` if another operator would avoid the obstacle, otherwise None; and the obstacle in words.
 
     >>> stock_obstacle(Linear({"birds": 2.0, "parrots": -1.0}))
-    ('negative', "a negative weight, -1 of 'parrots'")
+    (None, "a negative weight, -1 of 'parrots'")
     """
     weights = [(term, weight) for vector in leaf_vectors(node) for term, weight in vector.items()]
     for term, weight in weights:
         if weight < 0:
-            return "negative", f"a negative weight, {weight:g} of {term!r}"
+            return None, f"a negative weight, {weight:g} of {term!r}"
     parts = list(nodes(node))
     products = [part for part in parts if isinstance(part, Product)]
     if any(product.weight < 0 for product in products):
-        return "negative", "a product of negative weight"
+        return None, "a product of negative weight"
     if any(not product.is_sum_over_tuples for product in products):
-        return "power", "a product with powers or a root of its own"
+        return None, "a product with powers or a root of its own"
     if products:
-        return PRODUCT, "a product"
+        return Product, "a product"
     if any(isinstance(part, Max) for part in parts):
-        return MAXIMUM, "a maximum"
+        return Max, "a maximum"
     if isinstance(node, Sum):
-        return "sum", "a sum of vectors"
+        return None, "a sum of vectors"
     for term, weight in weights:
         if weight != int(weight):
-            return "fraction", f"a fractional weight, {weight:g} of {term!r}"
+            return None, f"a fractional weight, {weight:g} of {term!r}"
     if len(weights) > MOST_TERMS:
-        return "terms", f"{len(weights)} terms (Lucene's limit is {MOST_TERMS})"
+        return None, f"{len(weights)} terms (Lucene's limit is {MOST_TERMS})"
     return None
 
 

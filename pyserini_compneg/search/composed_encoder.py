@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pyserini_compneg.compose import WEIGHT_SCALE, Operators, QueryEncoder
+from pyserini_compneg.compose import WEIGHT_SCALE, Max, Operators, Product, QueryEncoder
 from pyserini_compneg.compose.lowering import FACTORED
-from pyserini_compneg.compose.token_form import MAXIMUM, PRODUCT, stock_obstacle, whole_weights
+from pyserini_compneg.compose.token_form import stock_obstacle, whole_weights
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.search.searcher import SignedImpactSearcher
 
 _REMEDIES = {
-    PRODUCT: "give cpt='materialised' for an index that holds pairs, or Operators(intersection='maxpool')",
-    MAXIMUM: "give Operators(union='maxpool')",
+    Product: "give cpt='materialised' for an index that holds pairs, or Operators(intersection='maxpool')",
+    Max: "give Operators(union='maxpool')",
 }
 _OURS = "search with SignedImpactSearcher, or with SearchCollection -generator ComposedQueryGenerator"
 
@@ -60,6 +60,6 @@ class ComposedQueryEncoder:
         (node,) = self._searcher.compose([text])
         if (obstacle := stock_obstacle(node)) is not None:
             kind, what = obstacle
-            remedy = "; or ".join(filter(None, (_REMEDIES.get(kind), _OURS)))
+            remedy = f"{_REMEDIES[kind]}; or {_OURS}" if kind else _OURS
             raise CompositionError(f"query {text!r}: LuceneImpactSearcher cannot run {what}; {remedy}")
         return whole_weights(node)
