@@ -1,8 +1,8 @@
 """SPLADE's head in training, without the tokens × vocabulary matrix of logits.
 
-Only one token a term decides a vector: the one with the largest logit, and for signed models the one with the
-smallest. So the vocabulary is worked through in slices, the places of the extremes are all that is kept, and the
-gradient goes back through these tokens alone. It is the exact gradient of the plain head.
+The weight of a term depends on one token, the one with the largest logit, and in signed models also on the one with the
+smallest. So the vocabulary is processed in slices, only the positions of the extremes are kept, and the gradient goes
+back through these tokens alone. It is the exact gradient of the plain head.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ def sliced_pooled(hidden: Tensor, mask: Tensor, weight: Tensor, bias: Tensor, he
         mask: 1 for tokens, 0 for padding, (batch, tokens).
         weight: The decoder's weights, (terms, width).
         bias: The decoder's biases, (terms,).
-        head: Activation and pooling; not ``sum`` without signs, for which every token counts.
-        own: One more logit for each term, (batch, terms), −∞ where there is none; see ``pooling.own_logits``.
+        head: Activation and pooling; not an unsigned ``sum``, to which every token contributes.
+        own: One more logit for each term, (batch, terms), −∞ for none; see ``pooling.own_logits``.
 
     Returns:
         The weights, (batch, terms).
 
     Source: Krasakis et al., Eq. 2 (``max``), Eq. 11 with 12 (``absmax``) and 13 (``sum``).
     """
-    # A copy of the first token in place of padding changes no maximum and no minimum, and takes no gradient from one:
-    # of equal logits the first counts.
+    # Padding is replaced by a copy of the first token. This changes no maximum and no minimum, and takes no gradient:
+    # of equal logits the first one counts.
     real = torch.where(mask[:, :, None] > 0, hidden, hidden[:, :1])
     extremes = _Extremes.apply(real, weight, head.signed)
     highest = extremes[0] + bias
@@ -47,7 +47,7 @@ def sliced_pooled(hidden: Tensor, mask: Tensor, weight: Tensor, bias: Tensor, he
 
 
 class _Extremes(torch.autograd.Function):  # type: ignore[misc]  # mypy is told nothing of torch
-    """max, and if asked min, over the tokens i of ⟨h_i, E_j⟩, (1 or 2, batch, terms)."""
+    """The maximum, and on request the minimum, of ⟨h_i, E_j⟩ over the tokens i, (1 or 2, batch, terms)."""
 
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, weight: Tensor, lowest: bool) -> Tensor:
@@ -66,7 +66,7 @@ class _Extremes(torch.autograd.Function):  # type: ignore[misc]  # mypy is told 
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
-        """The activation lets only the terms through that a text has, so the gradient is sparse."""
+        """The gradient is sparse: it is 0 for terms that a text does not have."""
         hidden, weight, places = ctx.saved_tensors
         tokens, width = hidden.shape[1:]
         flat = hidden.reshape(-1, width).to(gradient.dtype)

@@ -42,9 +42,7 @@ def write_dev_run(path: Path, dev: DevEvaluator) -> None:
     """Writes the last evaluation as a TREC run: the 100 best documents of each query, and those that are judged."""
     with atomic_writer(path) as handle:
         for qid, scores in dev.run.items():
-            hits = sorted(
-                (Hit(docid, score) for docid, score in scores.items()), key=lambda hit: (-hit.score, hit.docid)
-            )
+            hits = [Hit(docid, score) for docid, score in sorted(scores.items(), key=lambda item: (-item[1], item[0]))]
             judged = dev.qrels.get(qid, {})
             kept = [hit for rank, hit in enumerate(hits) if rank < _DEPTH or hit.docid in judged]
             write_run(handle, qid, kept)
@@ -101,7 +99,6 @@ def plot_curve(path: Path, log: list[dict[str, Any]], measure: str | None) -> No
         log: The trainer's log.
         measure: The name of the first dev measure, if there is one.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     curves = {"loss": [(entry["step"], entry["loss"]) for entry in log if "loss" in entry]}
@@ -109,12 +106,9 @@ def plot_curve(path: Path, log: list[dict[str, Any]], measure: str | None) -> No
         name = f"eval_{measure}"
         curves[f"{measure} on dev"] = [(entry["step"], entry[name]) for entry in log if name in entry]
     figure = Figure(figsize=(7, 1 + 2.5 * len(curves)), layout="constrained")
-    FigureCanvasAgg(figure)
     panels = figure.subplots(len(curves), sharex=True, squeeze=False)[:, 0]
     for axes, (label, points) in zip(panels, curves.items(), strict=True):
-        axes.plot(
-            [step for step, _ in points], [value for _, value in points], marker="." if len(points) < 50 else None
-        )
+        axes.plot(*zip(*points, strict=True), marker="." if len(points) < 50 else None)
         axes.set_ylabel(label)
         axes.grid(alpha=0.3)
     panels[-1].set_xlabel("step")
