@@ -130,7 +130,7 @@ def _check_other_shards(path: Path, about: Mapping[str, Any], overwrite: bool) -
     others = [file for file in path.parent.glob("vectors-*.jsonl.gz") if file != path]
     if (others or not overwrite) and (there := read_about(path.with_name(VECTORS_FILE))) and there != about:
         raise OutputError(
-            f"{path.parent}: holds vectors of {there['encoder']!r} made in another way; give another --output"
+            f"{path.parent}: holds vectors of {there['encoder']!r} with other settings; give another --output"
         )
 
 

@@ -116,7 +116,7 @@ class ModelQueryEncoder:
             limit = self._options.max_length or self._side.max_length
             shown = longer[0] if len(longer[0]) <= _SHOWN else longer[0][:_SHOWN] + "..."
             _logger.warning(
-                "%d of %d queries have more than %d tokens, and what follows is not read; the first is %r",
+                "%d of %d queries have more than %d tokens, and are cut off there; the first is %r",
                 len(longer),
                 len(texts),
                 limit,
@@ -185,7 +185,7 @@ class ModelDocumentEncoder:
                     yield self._encode(batch)
         if cut:
             length = self.settings["max_length"]
-            _logger.warning("%d documents have more than %s tokens, and what follows is not read", cut, length)
+            _logger.warning("%d documents have more than %s tokens, and are cut off there", cut, length)
 
     def _tokenize(self, texts: Sequence[str]) -> _Tokenised:
         numbers = [number for number, text in enumerate(texts) if text and not text.isspace()]

@@ -79,7 +79,7 @@ class ShardFile:
                 os.replace(self._partial, self._path)
                 self._state.unlink(missing_ok=True)
             elif self.documents and self._state.exists():
-                _logger.warning("%s: what was encoded is kept; give --resume to go on with it", self._path)
+                _logger.warning("%s: the encoded documents are kept; continue with --resume", self._path)
             else:
                 self._partial.unlink(missing_ok=True)
                 self._state.unlink(missing_ok=True)
@@ -110,8 +110,7 @@ class ShardFile:
         state = self._unfinished()
         if state is not None and not self._resume and not self._overwrite:
             raise OutputError(
-                f"{self._path}: unfinished work on it is there; give --resume to go on with it, or --overwrite to "
-                "throw it away"
+                f"{self._path}: there is unfinished work; continue it with --resume, or discard it with --overwrite"
             )
         if state is None or not self._resume:
             self._state.unlink(missing_ok=True)
@@ -119,8 +118,8 @@ class ShardFile:
             return
         if changed := [name for name in self._plan if state["plan"].get(name) != self._plan[name]]:
             raise OutputError(
-                f"{self._path}: cannot go on, because {', '.join(changed)} changed since; give --overwrite without "
-                "--resume to start anew"
+                f"{self._path}: cannot be continued, because {', '.join(changed)} changed; start again with "
+                "--overwrite and without --resume"
             )
         self._data = self._partial.open("r+b")
         self._data.truncate(state["bytes"])

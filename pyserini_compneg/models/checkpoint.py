@@ -114,7 +114,7 @@ def _side(modules: Sequence[tuple[str, Path]], prompt: str, name: str) -> Side:
         return _static(places[0], prompt, name)
     if kinds[:2] not in (["Transformer", "SpladePooling"], ["MLMTransformer", "SpladePooling"]) or len(kinds) > 3:
         raise EncodingError(
-            f"{name}: a model of {', '.join(kinds) or 'no modules'} gives no weights of terms; expected a "
+            f"{name}: a model of {', '.join(kinds) or 'no modules'} does not give weights of terms; expected a "
             "masked language model and SpladePooling"
         )
     config = required_json(places[1] / "config.json", dict, name)
@@ -128,7 +128,7 @@ def _side(modules: Sequence[tuple[str, Path]], prompt: str, name: str) -> Side:
     own_terms = None
     if len(kinds) == 3:
         if kinds[2] != "SparseStaticEmbedding":
-            raise EncodingError(f"{name}: a model with {kinds[2]} after SpladePooling gives no weights of terms")
+            raise EncodingError(f"{name}: a model with {kinds[2]} after SpladePooling does not give weights of terms")
         own_terms = _static(places[2], "", name)
     own_logits = places[1] / OWN_LOGITS_FILE if config.get("own_logits") else None
     if own_logits and not own_logits.is_file():

@@ -59,7 +59,7 @@ class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told noth
         self._takes_types = "token_type_ids" in signature(model.forward).parameters
         self.model = model
         with torch.no_grad():
-            self._split(decoder, f"{side.folder}: the head of {type(model).__name__} is of a kind that is unknown")
+            self._split(decoder, f"{side.folder}: the head of {type(model).__name__} is of an unknown kind")
 
     def _split(self, decoder: nn.Linear, message: str) -> None:
         """Removes the decoder, and checks that it was the last layer of the model."""

@@ -143,7 +143,7 @@ def test_a_folder_has_the_vectors_of_one_model(tmp_path, collection):
     encode(collection, tmp_path / "out", shard=Shard(0, 2))
     with pytest.raises(OutputError) as caught:
         encode(collection, tmp_path / "out", "other", shard=Shard(1, 2))
-    assert str(caught.value) == (f"{tmp_path / 'out'}: holds vectors of 'm' made in another way; give another --output")
+    assert str(caught.value) == (f"{tmp_path / 'out'}: holds vectors of 'm' with other settings; give another --output")
 
 
 def test_an_index_asks_for_all_shards_of_one_division(tmp_path, collection):

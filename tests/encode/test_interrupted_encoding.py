@@ -58,7 +58,7 @@ def unfinished(tmp_path, collection, small_blocks, monkeypatch, caplog):
         encode(collection, tmp_path / "out")
     place = tmp_path / "out" / NAME
     assert leftovers(place.parent) == [f".{NAME}.partial", f".{NAME}.state"]
-    assert caplog.messages == [f"{place}: what was encoded is kept; give --resume to go on with it"]
+    assert caplog.messages == [f"{place}: the encoded documents are kept; continue with --resume"]
     return place
 
 
@@ -85,7 +85,7 @@ def test_unfinished_work_is_not_thrown_away_unasked(tmp_path, collection, unfini
     with pytest.raises(OutputError) as caught:
         encode(collection, tmp_path / "out")
     assert str(caught.value) == (
-        f"{unfinished}: unfinished work on it is there; give --resume to go on with it, or --overwrite to throw it away"
+        f"{unfinished}: there is unfinished work; continue it with --resume, or discard it with --overwrite"
     )
     assert encode(collection, tmp_path / "out", overwrite=True) == unfinished
     assert len(records(unfinished)) == DOCUMENTS
@@ -110,8 +110,8 @@ def test_other_work_is_not_gone_on_with(tmp_path, collection, unfinished, change
         with pytest.raises(OutputError) as caught:
             encode(collection, tmp_path / "out", resume=True, overwrite=overwrite, **options)
         assert str(caught.value) == (
-            f"{unfinished}: cannot go on, because {changed} changed since; give --overwrite without --resume to start "
-            "anew"
+            f"{unfinished}: cannot be continued, because {changed} changed; start again with --overwrite and without "
+            "--resume"
         )
     assert leftovers(tmp_path / "out") == [f".{NAME}.partial", f".{NAME}.state"]
 
@@ -127,6 +127,7 @@ def test_a_damaged_state_or_data_that_are_too_short_are_not_continued(tmp_path, 
     assert leftovers(tmp_path / "out") == []
 
 
+@pytest.mark.slow
 def test_kills_at_random_points(tmp_path, collection):
     expected = records(encode(collection, tmp_path / "expected"))
     place = tmp_path / "out" / NAME
@@ -149,6 +150,7 @@ def test_kills_at_random_points(tmp_path, collection):
     assert leftovers(tmp_path / "out") == []
 
 
+@pytest.mark.slow
 def test_a_second_writer_is_told(tmp_path, collection):
     place = tmp_path / "out" / NAME
     told = []
@@ -169,6 +171,7 @@ def test_a_second_writer_is_told(tmp_path, collection):
     assert leftovers(tmp_path / "out") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [100, 700, 3000])
 def test_a_full_disk_is_reported(tmp_path, collection, limit):
     """The state is what does not fit first, or the vectors are; what was complete can be gone on with."""
@@ -185,7 +188,7 @@ def test_a_full_disk_is_reported(tmp_path, collection, limit):
     assert errors[0].startswith(f"error: {tmp_path / 'out'}")
     assert done.stderr.splitlines()[:-1] in (
         [],
-        [f"warning: {place}: what was encoded is kept; give --resume to go on with it"],
+        [f"warning: {place}: the encoded documents are kept; continue with --resume"],
     )
     assert not place.exists()
     assert len(leftovers(tmp_path / "out")) in (0, 2)

@@ -117,12 +117,12 @@ def test_cut_queries_are_warned_of(checkpoints, cache, caplog):
     queries(checkpoints.bert).encode_batch(long)
     shown = ("the " * 70)[:60]
     assert messages(caplog) == [
-        f"2 of 3 queries have more than 64 tokens, and what follows is not read; the first is '{shown}...'"
+        f"2 of 3 queries have more than 64 tokens, and are cut off there; the first is '{shown}...'"
     ]
     caplog.clear()
     queries(checkpoints.bert, ModelOptions("torch", max_length=4)).encode_batch(["the film", "a the film"])
     assert messages(caplog) == [
-        "1 of 2 queries have more than 4 tokens, and what follows is not read; the first is 'a the film'"
+        "1 of 2 queries have more than 4 tokens, and are cut off there; the first is 'a the film'"
     ]
 
 
@@ -318,7 +318,7 @@ def test_in_int8_a_vector_depends_on_its_text_alone(checkpoints, exported):
 def test_documents_that_are_cut_are_counted_once(checkpoints, cache, caplog):
     encoder = documents(checkpoints.bert, ModelOptions("torch", max_length=4))
     list(encoder.stream([["a the film", "film"], ["the film of a spy"]]))
-    assert messages(caplog) == ["2 documents have more than 4 tokens, and what follows is not read"]
+    assert messages(caplog) == ["2 documents have more than 4 tokens, and are cut off there"]
 
 
 def test_a_prompt_is_no_term_of_a_query(checkpoints, cache):

@@ -80,6 +80,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir() if not path.name.endswith(".lock")) if folder.is_dir() else []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "count"), [("bert", 1000), ("distilbert", 200), ("signed", 200)])
 def test_fp32_gives_torchs_vectors(checkpoints, exported, kind, count):
     texts = [*varied_texts(count - 2), "the spy " * 131_072, " "]
@@ -340,6 +341,7 @@ def test_the_commands_errors(checkpoints, cache, tmp_path, capfd):
     assert main(["--encoder", str(checkpoints.bert), "--precision", "fp8"]) == 2
 
 
+@pytest.mark.slow
 def test_a_second_use_needs_neither_torch_nor_transformers(checkpoints, exported):
     exported("bert")
     script = f"""

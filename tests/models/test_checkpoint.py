@@ -175,7 +175,7 @@ def test_the_head_of_a_signed_model(tmp_path):
     assert read_checkpoint(folder).query.head == Head("snrelu", "absmax", 0.25)
 
 
-NO_TERMS = "gives no weights of terms"
+NO_TERMS = "does not give weights of terms"
 NO_HEAD = "has no masked-language-model head, so it weighs no terms; name a SPLADE-like model"
 POOLING_FILE = "1_SpladePooling/config.json"
 SPLADE = (("x.Transformer", ""), ("x.SpladePooling", "1_SpladePooling"))
@@ -280,7 +280,7 @@ def test_damaged_modules(tmp_path):
         write(tmp_path / "modules.json", value)
         assert refused(tmp_path) == said
     write(tmp_path / "modules.json", [])
-    assert refused(tmp_path).startswith("m: a model of no modules gives no weights of terms")
+    assert refused(tmp_path).startswith("m: a model of no modules does not give weights of terms")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from pyserini_compneg.errors import DownloadError, EncodingError
 from pyserini_compneg.models import model_folder, read_checkpoint
 
 pytest.importorskip("huggingface_hub", reason="models come from the hub by huggingface_hub")
+pytestmark = pytest.mark.slow
 
 SCRIPT = """
 import sys

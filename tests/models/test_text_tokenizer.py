@@ -131,6 +131,7 @@ def test_missing_and_damaged_tokenizers(tmp_path):
     assert refused(tmp_path).startswith(f"{tmp_path}: no tokenizer: ")
 
 
+@pytest.mark.slow
 def test_packages_that_are_missing(folder, tmp_path):
     write_tokenizer(tmp_path, "vocab.txt")
     script = f"""

@@ -154,6 +154,7 @@ def assert_same_vectors(theirs, ours, side):
     assert len(lengths) > 2
 
 
+@pytest.mark.slow
 def test_what_sentence_transformers_itself_saves(checkpoints, tmp_path):
     package = needs_sentence_transformers()
     from sentence_transformers.base.modules import Router, Transformer
@@ -201,7 +202,7 @@ def test_a_head_that_does_not_end_with_its_decoder(tmp_path):
     MobileBertForMaskedLM(MobileBertConfig(vocab_size=40, **sizes)).save_pretrained(tmp_path)
     with pytest.raises(EncodingError) as caught:
         TorchModel(NeuralSide(tmp_path, Head(), 16, 16))
-    assert str(caught.value) == f"{tmp_path}: the head of MobileBertForMaskedLM is of a kind that is unknown"
+    assert str(caught.value) == f"{tmp_path}: the head of MobileBertForMaskedLM is of an unknown kind"
 
 
 def test_weights_that_are_no_numbers(checkpoints, tmp_path):
