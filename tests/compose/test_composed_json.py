@@ -22,6 +22,11 @@ def test_round_trip(node):
     assert read_back(line) == node
 
 
+def test_fractions_and_extremes_survive():
+    node = Linear({"a": 0.1, "b": 1e18, "c": -1e-18, "d": 1 / 3})
+    assert read_back(composed_line("q", "", node)) == node
+
+
 def test_written_form():
     node = Max((Sum((Product(({"a": 1.0}, {"b": 2.5})), Linear({"x": -3.0}))), Linear({})))
     product = {"product": [{"vector": {"a": 1}}, {"vector": {"b": 2.5}}]}

@@ -2,7 +2,7 @@ import math
 
 import pytest
 from hypothesis import assume, given
-from scoring_strategies import DOCUMENTS, nodes
+from scoring_strategies import DOCUMENTS, defined_score, nodes
 
 from pyserini_compneg.compose import (
     Linear,
@@ -16,6 +16,12 @@ from pyserini_compneg.compose import (
 )
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.vectors import positive_part
+
+
+@given(nodes(), DOCUMENTS)
+def test_scores_are_those_of_the_definitions(node, document):
+    matches, score = defined_score(node, document)
+    assert evaluate(node, document) == (pytest.approx(score, abs=1e-9) if matches else None)
 
 
 def test_products_of_negative_weight_only_lower_a_sum():

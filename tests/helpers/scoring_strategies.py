@@ -1,6 +1,8 @@
-"""Random scoring trees and documents."""
+"""Random scoring trees and documents, and the score of a document from the definitions."""
 
 from __future__ import annotations
+
+import math
 
 from hypothesis import strategies as st
 
@@ -25,3 +27,23 @@ def nodes() -> st.SearchStrategy[ScoringNode]:
     operands = st.lists(POSITIVE, min_size=2, max_size=3).map(tuple)
     products = operands.map(Product) | st.builds(Product, operands, POWERS, ROOTS, PRODUCT_WEIGHTS)
     return st.recursive(SIGNED.map(Linear) | products, above, max_leaves=8)
+
+
+def defined_score(node: ScoringNode, document: dict[str, float]) -> tuple[bool, float]:
+    """Whether a document, whose weights may be negative, matches a query, and its score."""
+    match node:
+        case Linear(weights):
+            parts = [weight * document.get(term, 0.0) for term, weight in weights.items()]
+            return any(part > 0 for part in parts), math.fsum(parts)
+        case Product(operands, power, root, weight):
+            p = power or 1 / len(operands)
+            sums = [
+                math.fsum((w * max(document.get(t, 0.0), 0.0)) ** p for t, w in operand.items()) for operand in operands
+            ]
+            return weight > 0 and all(sums), weight * math.prod(sums) ** (1 / root)
+        case Max(children):
+            matching = [value for matches, value in (defined_score(child, document) for child in children) if matches]
+            return bool(matching), max(matching, default=0.0)
+        case Sum(children):
+            scores = [defined_score(child, document) for child in children]
+            return any(matches for matches, _ in scores), math.fsum(value for _, value in scores)
