@@ -16,7 +16,7 @@ from pyserini_compneg.errors import MeasureError
 CONTRASTS = ("paired_accuracy", "right_rank", "delta_recall@1", "delta_mrr@10")
 """Examples of the names. ``delta_recall`` and ``delta_mrr`` need a cutoff, ``right_rank`` may have one."""
 
-_NAMES = re.compile(r"(paired_accuracy|right_rank)|(right_rank|delta_recall|delta_mrr)@(-?\d{1,9})", re.ASCII)
+_NAMES = re.compile(r"paired_accuracy|right_rank|(?:right_rank|delta_recall|delta_mrr)@(-?\d{1,9})", re.ASCII)
 _Qrels = Mapping[str, Mapping[str, int]]
 _Run = Mapping[str, Mapping[str, float]]
 _Pair = tuple[str, str]
@@ -41,9 +41,9 @@ def parse_contrast(name: str) -> Contrast | None:
     >>> parse_contrast("delta_recall@10")
     Contrast(kind='delta_recall', cutoff=10)
     """
-    if not (found := _NAMES.fullmatch(name)):
+    if not (match := _NAMES.fullmatch(name)):
         return None
-    return Contrast(found[1]) if found[1] else Contrast(found[2], int(found[3]))
+    return Contrast(name.partition("@")[0], int(match[1]) if match[1] else None)
 
 
 def contrast_values(contrast: Contrast, qrels: _Qrels, run: _Run) -> dict[str, float]:
@@ -100,7 +100,7 @@ def partners(qrels: _Qrels) -> dict[str, str]:
     queries: dict[_Pair, list[str]] = {}
     for qid, pair in pairs.items():
         queries.setdefault(pair, []).append(qid)
-    found = {}
+    partner_of = {}
     for qid, (relevant, excluded) in pairs.items():
         others = queries.get((excluded, relevant), [])
         if len(others) != 1 or len(queries[relevant, excluded]) != 1:
@@ -109,8 +109,8 @@ def partners(qrels: _Qrels) -> dict[str, str]:
                 f"{qid!r} shares {relevant!r} and {excluded!r} with {len(queries[relevant, excluded]) - 1} queries "
                 f"that agree and {len(others)} that disagree"
             )
-        found[qid] = others[0]
-    return found
+        partner_of[qid] = others[0]
+    return partner_of
 
 
 def _judged_pair(contrast: Contrast, qid: str, judged: Mapping[str, int]) -> _Pair:

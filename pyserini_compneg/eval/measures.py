@@ -141,8 +141,8 @@ def _trec_values(
     values: dict[Any, dict[str, float]] = {}
     judged = {qid: dict(run[qid]) for qid in qrels if qid in run}
     safe = {
-        qid: {_NO_DOCUMENT: 0, **found} if all(rel < 0 for rel in found.values()) else found
-        for qid, found in qrels.items()
+        qid: {_NO_DOCUMENT: 0, **relevances} if all(value < 0 for value in relevances.values()) else relevances
+        for qid, relevances in qrels.items()
     }
     try:
         for metric in pytrec_eval.iter_calc([measure.definition for measure in measures], safe, judged):

@@ -65,8 +65,8 @@ class WordNeighbours:
         near, far = self._cosines(words), self._cosines(other_than)
         near[~self._eligible | (near <= far)] = 0.0
         near[[self._numbers[word] for word in (*words, *other_than) if word in self._numbers]] = 0.0
-        found = [(-near[number], self._words[number]) for number in np.flatnonzero(near)]
-        return [word for _, word in sorted(found)[:count]]
+        ranked = sorted((-near[number], self._words[number]) for number in np.flatnonzero(near))
+        return [word for _, word in ranked[:count]]
 
     def _cosines(self, words: Collection[str]) -> Any:
         """For every word of the space, its highest cosine with one of some words."""

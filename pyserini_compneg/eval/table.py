@@ -150,15 +150,12 @@ def _legend(n_runs: int) -> str:
 def _text(header: list[list[str]], body: list[list[str]]) -> str:
     names, *columns = zip(*body, strict=True)
     lines = header + [list(line) for line in zip(names, *map(_aligned, columns), strict=True)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "".join(
-        "  ".join(
-            cell.replace(_MARK, "^").rjust(width) if place else cell.replace(_MARK, "^").ljust(width)
-            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        + "\n"
-        for line in lines
-    )
+    name_width, *widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    text = ""
+    for name, *cells in lines:
+        aligned = [name.ljust(name_width), *(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))]
+        text += "  ".join(aligned).replace(_MARK, "^").rstrip() + "\n"
+    return text
 
 
 def _aligned(column: Sequence[str]) -> list[str]:

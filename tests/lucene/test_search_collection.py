@@ -104,6 +104,7 @@ def test_lines_packed_with_gzip_and_sorted_by_id(tmp_path):
     assert list(found.items()) == [("10", ["d2", "d1"]), ("7", ["d3", "d1"])]
 
 
+@pytest.mark.slow
 def test_the_queries_of_the_sample_rank_alike(tmp_path):
     build_index(DOCUMENTS, tmp_path / "index")
     with SignedImpactSearcher(tmp_path / "index") as searcher:
@@ -165,6 +166,7 @@ def test_a_file_without_queries_ends_the_search(tmp_path):
     assert raised.value.innermessage == f"{topics}: no queries; {wanted}"
 
 
+@pytest.mark.slow
 def test_what_a_user_sees_of_a_bad_line(tmp_path, anserini):
     index, topics = write_index(tmp_path / "i", INDEX), tmp_path / "queries.jsonl"
     topics.write_text('{"id": "1", "vector": []}\n')
@@ -174,6 +176,7 @@ def test_what_a_user_sees_of_a_bad_line(tmp_path, anserini):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_what_a_user_sees_of_the_wrong_topic_reader(tmp_path, anserini):
     index, topics = write_index(tmp_path / "i", INDEX), tmp_path / "queries.tsv"
     topics.write_text("1\tspy films\n")

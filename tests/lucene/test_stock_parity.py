@@ -64,6 +64,7 @@ def test_an_index_of_stock_anserini_has_the_same_rankings_and_no_manifest(indexe
         assert search(ours, nodes, 50) == search(stock, nodes, 50)
 
 
+@pytest.mark.slow
 def test_pyserinis_own_searcher_reads_our_index(indexes, lucene_impact_searcher):
     class Encoder:
         def encode(self, text):
