@@ -1,4 +1,4 @@
-"""Composed queries for Pyserini's own searcher, as far as it can run them."""
+"""An encoder of composed queries for Pyserini's own searcher, for the queries that it can run."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _OURS = "search with SignedImpactSearcher, or with SearchCollection -generator C
 class ComposedQueryEncoder:
     """Composes expressions for ``LuceneImpactSearcher(index, query_encoder)`` of Pyserini.
 
-    That searcher checks no types, it calls ``encode``; so this is no subclass of Pyserini's ``QueryEncoder``, whose
-    import loads torch and takes seconds. It takes positive whole weights only, and it leaves out terms that every
-    document has, which our search keeps; they change scores, and ranks with them. Make the encoder before anything of
-    Pyserini is imported, and it finds a Java that is recent enough.
+    That searcher only calls ``encode``, so this is no subclass of Pyserini's ``QueryEncoder``, whose import loads torch
+    and takes seconds. That searcher takes only positive whole weights. It also leaves out terms that every document
+    has; our search keeps them, so scores and ranks can differ. Make the encoder before you import anything of Pyserini;
+    then it finds a Java that is recent enough.
 
     Args:
         index_dir: The index that is to be searched.
-        encoder: As for :class:`SignedImpactSearcher`, and the others too.
+        encoder: As for :class:`SignedImpactSearcher`.
         operators: How union, intersection and difference are composed.
         cpt: The form of conjunctions.
         weight_scale: Query weights are round(w · weight_scale).

@@ -1,4 +1,4 @@
-"""Why a document scored what it scored: contributions of terms and of pairs that add up to the score."""
+"""Explains a score: the contributions of terms and of pairs, which add up to the score."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_TUPLES = 4096
 
 
 class Contribution(NamedTuple):
-    """What a term, or ``a∩b`` a tuple of terms, adds to the score or takes from it."""
+    """What a term, or a tuple of terms ``a∩b``, adds to the score or takes from it."""
 
     term: str
     amount: float
@@ -24,7 +24,7 @@ class Contribution(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A score, taken apart.
+    """The contributions to a score.
 
     Attributes:
         docid: The document.
@@ -60,7 +60,7 @@ class _Node(NamedTuple):
 
 
 def explain_score(node: ScoringNode, docid: str, parts: Mapping[str, Any]) -> Explanation:
-    """Puts the contributions that the search reports together along the query's tree.
+    """Combines the contributions that the search reports, along the query's tree.
 
     Args:
         node: The query.
@@ -90,11 +90,11 @@ def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:
 
 
 def _explain_linear(node: Linear, accumulators: Iterator[Sequence[Any]]) -> _Node:
-    gains = [Contribution(term, amount) for term, _, amount in next(accumulators)]
-    losses: list[Contribution] = []
+    raising = [Contribution(term, amount) for term, _, amount in next(accumulators)]
+    lowering: list[Contribution] = []
     if len(positive_part(node.weights)) < len(node.weights):
-        losses = [Contribution(term, -amount) for term, _, amount in next(accumulators)]
-    return _Node(bool(gains), gains + losses)
+        lowering = [Contribution(term, -amount) for term, _, amount in next(accumulators)]
+    return _Node(bool(raising), raising + lowering)
 
 
 def _explain_product(node: Product, factors: Sequence[Sequence[Any]]) -> _Node:

@@ -1,4 +1,4 @@
-"""What a query became, and why documents stand where they stand, as data."""
+"""Explanations as data: the composed form of a query, and the contributions to the scores of documents."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from pyserini_compneg.search.explanation import Explanation
 from pyserini_compneg.search.searcher import SignedImpactSearcher
 
 RANKED = 1000
-"""Documents beyond this rank are not looked for; as deep as runs are by default."""
+"""The search for ranks ends here, as runs do by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedDocument:
-    """A document, its score taken apart, and its place in the ranking.
+    """A document, the contributions to its score, and its rank.
 
     Attributes:
-        title: What the stored source calls it, if it was stored.
+        title: The title in the stored source, if there is one.
         rank: From 1; None beyond ``RANKED``, and where the query does not retrieve the document.
         explanation: The score and its parts.
     """
@@ -34,17 +34,16 @@ class ExplainedDocument:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedQuery:
-    """A query as it was asked, composed and answered.
+    """A query, its composed form, and documents.
 
     Attributes:
-        text: The query for people to read.
-        expression: What it means; None for a query that came composed.
+        text: The query as people read it.
+        expression: Its expression; None for a query that was composed already.
         operators: How the expression was composed.
-        node: What it became: whole weights, but those of a query that came composed.
-        weight_scale: What the weights of ``node`` are to be divided by for the unit of the encoder.
-        atoms: The query that each atom of the expression would be on its own; those of a ``vanilla`` operator are texts
-            that verbalise it.
-        documents: The documents asked about, in the order in which they were asked about.
+        node: Its composed form, with whole weights if it was composed here.
+        weight_scale: The weights of ``node``, divided by it, are in the unit of the encoder.
+        atoms: The composed form of each atom alone. A ``vanilla`` operator has one atom, its wording.
+        documents: The documents, in the order given.
     """
 
     text: str
@@ -59,27 +58,27 @@ class ExplainedQuery:
 def explain_query(
     searcher: SignedImpactSearcher, query: Query, docids: Sequence[str] = (), text: str | None = None
 ) -> ExplainedQuery:
-    """Explains a query, and why documents stand where they stand in its ranking.
+    """Explains a query, and the scores and ranks of documents.
 
     Args:
         searcher: An open searcher, which composes and searches.
         query: The query.
         docids: Documents to explain; one that is given twice counts once.
-        text: The query for people to read; by default the expression.
+        text: The query as people read it; by default the expression.
 
     Raises:
         QuerySyntaxError: A text that is no expression.
         EncodingError: An atom that the encoder cannot encode.
-        CompositionError: A query of which no term is known.
+        CompositionError: A query without a known term of positive weight.
         CollectionError: The index has no such document.
     """
     query = parse(query) if isinstance(query, str) else query
     expression = None if isinstance(query, ScoringNode) else query
     wordings = [] if expression is None else atoms(verbalised(expression, searcher.operators))
-    node, *vectors = searcher.compose([query, *map(Atom, wordings)])  # every text is encoded once
+    node, *vectors = searcher.compose([query, *map(Atom, wordings)])  # in one call, so that every text is encoded once
     text = text or query_text(query)
     if is_empty(node):
-        raise CompositionError(f"query {text!r}: it wants no term that is known, so it finds nothing")
+        raise CompositionError(f"query {text!r}: none of its positive terms is known, so it finds nothing")
     return ExplainedQuery(
         text,
         expression,
@@ -94,7 +93,7 @@ def explain_query(
 def _documents(
     searcher: SignedImpactSearcher, node: ScoringNode, docids: Sequence[str]
 ) -> tuple[ExplainedDocument, ...]:
-    explanations = [searcher.explain(node, docid) for docid in docids]  # an unknown one is known before the search
+    explanations = [searcher.explain(node, docid) for docid in docids]  # unknown documents end it here
     if not explanations:
         return ()
     ranks = {hit.docid: rank for rank, hit in enumerate(searcher.search(node, RANKED), 1)}

@@ -1,4 +1,4 @@
-"""The hits of composed queries, by the queries' ids; what goes wrong, or finds nothing, says with which."""
+"""The hits of composed queries, and messages that name the query that failed or found nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ranked_hits(
 
 
 def warn_of_no_result(hits: Mapping[str, Sequence[Hit]], nodes: Sequence[ScoringNode]) -> None:
-    """Says which queries found nothing, and why.
+    """Warns of queries that found nothing, and says why.
 
     Args:
         hits: The hits of each query, by its id.
@@ -43,7 +43,7 @@ def warn_of_no_result(hits: Mapping[str, Sequence[Hit]], nodes: Sequence[Scoring
     """
     for (qid, ranked), node in zip(hits.items(), nodes, strict=True):
         if not ranked:
-            known = "it wants no term that is known" if is_empty(node) else "no document matches"
+            known = "none of its positive terms is known" if is_empty(node) else "no document matches"
             _logger.warning("no result for query %s: %s", qid, known)
 
 

@@ -87,7 +87,7 @@ def printed_scores(hits: Sequence[Hit]) -> list[float]:
 
 
 def _printed(hits: Sequence[Hit]) -> Iterator[str]:
-    """The printed scores as text. A lowered one is computed in whole millionths, so that steps are exact."""
+    """The printed scores as text. Lowered scores are computed in whole millionths, so that steps are exact."""
     previous: Hit | None = None
     text = ""
     for hit in hits:
@@ -103,7 +103,7 @@ def _printed(hits: Sequence[Hit]) -> Iterator[str]:
 
 
 def _below(previous: int, score: int) -> int:
-    """``score``, or what is needed lower to be another 32-bit float than ``previous``, both in millionths."""
+    """``score``, lowered if needed to be another 32-bit float than ``previous``; all in millionths."""
     score = min(score, previous - 1)
     kept = _single(previous)
     if _single(score) == kept:

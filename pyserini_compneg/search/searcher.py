@@ -37,9 +37,9 @@ class SignedImpactSearcher:
             on first use.
         encoder: Encodes the atoms: ``bm25``, a model (a folder, or a name of the Hugging Face hub), a JSON Lines file
             of encoded atoms, or an object with ``encode_batch``. None takes the one that the index's manifest names.
-        operators: How union, intersection and difference are composed.
+        operators: The operators for union, intersection and difference.
         cpt: The form of conjunctions: ``factored``, or ``materialised`` on an index that holds pairs.
-        weight_scale: Query weights are round(w · weight_scale). Queries that are composed already are run as they are.
+        weight_scale: Query weights are round(w · weight_scale). Composed queries keep their weights.
         model_options: How a model that is named encodes the atoms; None for the defaults.
         ablation: What is left out of its vectors, one of ``pyserini_compneg.models.ABLATIONS``; None for nothing.
 
@@ -49,7 +49,7 @@ class SignedImpactSearcher:
         weight_scale: As given.
 
     Raises:
-        IndexFormatError: No index there, one of another encoder, or one without the pairs of ``materialised``.
+        IndexFormatError: There is no index, it has another encoder, or it lacks the pairs of ``materialised``.
         DownloadError: A prebuilt index cannot be downloaded.
         CompositionError: An unknown form, or a scale that is no finite number above 0.
 
@@ -101,7 +101,7 @@ class SignedImpactSearcher:
 
     @property
     def encoder(self) -> QueryEncoder:
-        """What encodes the atoms; the one that the manifest names is loaded when it is first needed."""
+        """The encoder of the atoms. The one that the manifest names is loaded on first use."""
         return self._query_encoder()
 
     def search(self, query: Query, k: int = 10) -> list[Hit]:
@@ -168,7 +168,7 @@ class SignedImpactSearcher:
 
         Args:
             queries: The queries.
-            operators: What stands for union, intersection and difference; None for the searcher's own.
+            operators: The operators for union, intersection and difference; None for the searcher's own.
         """
         composed = all(isinstance(query, ScoringNode) for query in queries)
         return compose_queries(
@@ -187,7 +187,7 @@ class SignedImpactSearcher:
         return [ranking.scores[0] if ranking.scores else 0.0 for ranking in rankings]
 
     def explain(self, query: Query, docid: str) -> Explanation:
-        """Takes the score of a document apart into signed contributions of terms and pairs that add up to it.
+        """Explains the score of a document by signed contributions of terms and pairs, which add up to it.
 
         Raises:
             CollectionError: The index has no such document.

@@ -65,13 +65,6 @@ def test_only_plain_texts_of_topics_are_decomposed(run, topics):
     assert [json.loads(line)["contents"] for line in all_plain] == [EXPRESSION, EXPRESSION, "spy NOT comedies"]
 
 
-def test_tsv_topics_are_expressions(run, tmp_path):
-    path = tmp_path / "topics.tsv"
-    path.write_text("1\tspy films other than comedies\n")
-    (line,) = run(compose, "--topics", path, "--decompose", "cues").out.splitlines()
-    assert json.loads(line)["contents"] == "spy films other than comedies"
-
-
 @pytest.mark.parametrize("difference", [[], ["--difference", "nrf"]])
 def test_all_topics_of_a_run_have_one_difference(run, tmp_path, difference):
     path = tmp_path / "topics.jsonl"

@@ -62,10 +62,10 @@ def test_another_scale_and_other_operators(searcher, monkeypatch):
 def test_what_cannot_be_explained(searcher):
     with pytest.raises(CompositionError) as error:
         explain_query(searcher, "none NOT a")
-    assert str(error.value) == "query 'none NOT a': it wants no term that is known, so it finds nothing"
+    assert str(error.value) == "query 'none NOT a': none of its positive terms is known, so it finds nothing"
     with pytest.raises(CompositionError) as error:
         explain_query(searcher, Linear({"x": -1.0}))
-    said = 'query \'{"vector": {"x": -1}}\': it wants no term that is known, so it finds nothing'
+    said = 'query \'{"vector": {"x": -1}}\': none of its positive terms is known, so it finds nothing'
     assert str(error.value) == said
     with pytest.raises(CollectionError) as unknown:
         explain_query(searcher, "a", ["d1", "d3"])

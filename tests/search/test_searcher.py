@@ -104,7 +104,7 @@ def test_wrong_calls(searcher, queries, qids, k, threads, said):
 def test_unknown_terms_find_nothing_and_are_worth_a_warning(searcher, caplog, query):
     assert searcher.batch_search([query, "spy"], ["7", "8"])["7"] == []
     assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
-        (logging.WARNING, "no result for query 7: it wants no term that is known")
+        (logging.WARNING, "no result for query 7: none of its positive terms is known")
     ]
 
 
