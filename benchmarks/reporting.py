@@ -1,4 +1,4 @@
-"""What the benchmarks leave behind: aligned tables, and JSON with the machine it was measured on."""
+"""What benchmarks share for their results: aligned tables, and JSON with the machine that it was measured on."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def megabytes(size: float) -> str:
-    """A size to be read."""
+    """A size in megabytes, as text."""
     return f"{size / 1e6:,.0f} MB"
 
 
 def environment() -> dict[str, Any]:
-    """What figures depend on."""
+    """The machine and the versions that figures depend on."""
     return {
         "date": datetime.date.today().isoformat(),
         "processors": os.cpu_count(),

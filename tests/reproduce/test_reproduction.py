@@ -3,7 +3,6 @@
 import hashlib
 import json
 import random
-from dataclasses import asdict
 
 import pytest
 from chat_server import chat_server
@@ -21,7 +20,6 @@ from pyserini_compneg.reproduce.experiment import Engine, topics_as
 from pyserini_compneg.reproduce.kept_runs import kept_run
 from pyserini_compneg.reproduce.protocol import read_protocol
 from pyserini_compneg.reproduce.reproduction import reproduce
-from pyserini_compneg.reproduce.results import write_results
 from pyserini_compneg.search import Hit
 
 PROTOCOL = """
@@ -213,30 +211,19 @@ def test_a_query_whose_scores_overflow_is_named(protocol, tmp_path):
     assert str(caught.value).endswith("a score is beyond 3.4e38: the query has too large weights or too many conjuncts")
 
 
-def test_an_index_that_is_there_already(run, dataset, tmp_path):
-    build_index(dataset.collection, tmp_path / "index")
-    results = run(engines=[Engine("bm25", tmp_path / "index")])
-    assert not (tmp_path / "report" / "indexes").exists()
-    other = run(folder=tmp_path / "other")
-    for here, there in zip(results.sections, other.sections, strict=True):
-        assert here.per_query == there.per_query
-
-
-def test_several_encoders_are_told_apart(run):
-    results = run(engines=[Engine("bm25", label="one"), Engine("bm25", label="two")])
-    names = [row.name for row in results.sections[0].rows]
-    assert names[:4] == ["vanilla [one]", "vanilla [two]", "ignore [one]", "ignore [two]"]
-    assert names[-1] == "elsewhere"
-
-
-def test_each_engine_has_its_own_index(run, dataset, tmp_path):
+def test_each_engine_has_its_own_index(run, dataset, tmp_path, caplog):
     """Of one encoder, too: the second index lacks half of the documents."""
     lines = dataset.collection.read_text().splitlines(keepends=True)
     (tmp_path / "half.jsonl").write_text("".join(lines[:12]))
     build_index(dataset.collection, tmp_path / "all")
     build_index(tmp_path / "half.jsonl", tmp_path / "half")
     engines = [Engine("bm25", tmp_path / name, name) for name in ("all", "half")]
-    atoms = run(engines=engines).sections[1]
+    differences, atoms = run(engines=engines).sections
+    names = [row.name for row in differences.rows]
+    assert (names[:3], names[-1]) == (["vanilla [all]", "vanilla [half]", "ignore [all]"], "elsewhere")
+    assert not (tmp_path / "report" / "indexes").exists()
+    (said,) = {record.getMessage() for record in caplog.records if "lacks" in record.getMessage()}
+    assert said.startswith(f"{tmp_path / 'half'}: lacks 12 of 24 judged documents that were looked up, 'D")
     both = [row.cells["R@100"].value for row in atoms.rows]
     alone = [run(engines=[one], folder=tmp_path / f"alone-{one.label}") for one in engines]
     assert both == [results.sections[1].rows[0].cells["R@100"].value for results in alone]
@@ -250,15 +237,6 @@ def test_an_index_of_other_documents(run, tmp_path):
         run(engines=[Engine("bm25", tmp_path / "index")])
     assert str(caught.value).startswith(f"{tmp_path / 'index'}: none of ")
     assert str(caught.value).endswith(" for one; it is an index of another collection")
-
-
-def test_a_part_of_the_documents_is_said_to_be_a_part(run, dataset, tmp_path, caplog):
-    lines = dataset.collection.read_text().splitlines(keepends=True)
-    (tmp_path / "half.jsonl").write_text("".join(lines[:12]))
-    build_index(tmp_path / "half.jsonl", tmp_path / "half")
-    run(engines=[Engine("bm25", tmp_path / "half")])
-    (said,) = (record.getMessage() for record in caplog.records if "lacks" in record.getMessage())
-    assert said.startswith(f"{tmp_path / 'half'}: lacks 12 of 24 judged documents that were looked up, 'D")
 
 
 def test_a_report_takes_no_place_of_data(run, dataset, tmp_path):
@@ -317,40 +295,29 @@ def test_what_cannot_be_written_names_report(run, tmp_path):
         run()
 
 
-def test_results_as_json(run, tmp_path):
-    results = run()
-    write_results(results, tmp_path / "results.json")
-    read = json.loads((tmp_path / "results.json").read_text())
-    assert read == json.loads(json.dumps(asdict(results)))
-    assert read["sections"][0]["rows"][0]["cells"]["nDCG@10"]["published"] == 0.1
-
-
 @pytest.mark.parametrize(
-    ("changes", "options", "message"),
+    ("changes", "message"),
     [
-        ([("[filmsets]", "[quest]")], {}, "{folder} is of the kind filmsets; protocol two is for: quest"),
+        ([("[filmsets]", "[quest]")], "{folder} is of the kind filmsets; protocol two is for: quest"),
         (
             [("[test, dev]", "[test]")],
-            {},
             "{folder}: none of the protocol's splits (test); choose one with --split: dev",
         ),
-        ([("method: operators, settings: {difference: ignore}", "method: magic")], {}, "no method 'magic'; expected "),
+        ([("method: operators, settings: {difference: ignore}", "method: magic")], "no method 'magic'; expected "),
         (
             [("{difference: ignore}", "{differense: ignore}")],
-            {},
             "method operators: unknown setting 'differense'; expected one of union, intersection, difference, ",
         ),
-        ([("[nDCG@10, R@100]", '["P.5,10", R@100]')], {}, "measure 'P.5,10' is several; name them one by one"),
+        ([("[nDCG@10, R@100]", '["P.5,10", R@100]')], "measure 'P.5,10' is several; name them one by one"),
         (
             [("templates: [_]", "templates: [x]"), ("[_ that are not _]", "[y]")],
-            {},
             "{folder}: split dev has no query of protocol two: 'y', 'x', '_ or _ or _ or _'",
         ),
     ],
 )
-def test_what_cannot_be_run(run, dataset, changes, options, message, tmp_path):
+def test_what_cannot_be_run(run, dataset, changes, message, tmp_path):
     with pytest.raises((ProtocolError, MeasureError)) as caught:
-        run(*changes, **options)
+        run(*changes)
     assert str(caught.value).startswith(message.format(folder=dataset.folder))
     assert not (tmp_path / "report" / "runs").exists()
 
