@@ -1,103 +1,58 @@
 """Builds ``pyserini_compneg/resources/compneg.jar`` from the sources beside this file.
 
-    python java/build.py [--check] [--classpath JAR]
+    python java/build.py [--check]
 
-It needs a JDK (21 or later) and the Anserini fatjar of an installed Pyserini; neither pip nor a user ever runs it. The
-classes target Java 21. Those of ``src`` are the same against every Anserini that the package supports; those of
-``lucene9`` and ``lucene10`` compile against their own Lucene only, so a build keeps the other line's classes as the jar
-has them, and a check looks whether they are there. After a change to both, build on both lines. The jar is
-reproducible: its bytes depend on the sources and on the release of ``javac`` alone.
+It needs a JDK, 21 or later, and the Anserini fatjar of the installed Pyserini. Neither pip nor a user ever runs it. The
+classes of ``src`` are the same against every Anserini that the package supports. Those of ``lucene9`` and ``lucene10``
+compile against their own Lucene only, so a build keeps the other line's classes as the jar has them, and a check looks
+whether they are there. After a change to both, build on both lines. The jar is reproducible: its bytes depend on the
+sources and on the release of ``javac`` alone.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
-RELEASE = 21
-ROOT = Path(__file__).resolve().parents[1]
-JAVA = ROOT / "java"
+from pyserini_compneg.errors import CompNegError
+from pyserini_compneg.lucene.gate import anserini_jar, companion_jar
+from pyserini_compneg.lucene.java_home import MINIMUM_MAJOR, candidates
+
+JAVA = Path(__file__).resolve().parent
 COMMON = "src"
 VARIANTS = {9: "lucene9", 10: "lucene10"}
 LUCENE_VERSION = "org/apache/lucene/util/Version.class"
-JAR = ROOT / "pyserini_compneg" / "resources" / "compneg.jar"
 MANIFEST = "META-INF/MANIFEST.MF"
 
 JAVAC_OPTIONS = (
-    "--release", str(RELEASE),
+    "--release", str(MINIMUM_MAJOR),
     "-encoding", "UTF-8",
     "-g:source,lines",
     # The fatjar names annotation classes and jars that it does not hold, and brings annotation processors along.
     "-proc:none", "-Xlint:all,-classfile,-path,-processing", "-Werror",
 )  # fmt: skip
 
-JDK_PLACES = (
-    ("/usr/lib/jvm", "*"),
-    ("/opt", "*jdk*"),
-    ("/Library/Java/JavaVirtualMachines", "*/Contents/Home"),
-    ("~/.sdkman/candidates/java", "*"),
-    ("~/.jdks", "*"),
-    ("C:/Program Files/Java", "*"),
-    ("C:/Program Files/Eclipse Adoptium", "*"),
-    ("C:/Program Files/Microsoft", "jdk*"),
-)
 
-
-class BuildError(Exception):
+class BuildError(CompNegError):
     """What stops the build, in one line."""
 
 
-def java_homes() -> Iterator[Path]:
-    """Folders that may hold a JDK, the user's own choice first."""
-    if os.environ.get("JAVA_HOME"):
-        yield Path(os.environ["JAVA_HOME"])
-    if on_path := shutil.which("javac"):
-        yield Path(on_path).resolve().parents[1]
-    for folder, pattern in JDK_PLACES:
-        yield from sorted(Path(folder).expanduser().glob(pattern))
-
-
 def find_javac() -> tuple[Path, int]:
-    """Returns the first ``javac`` that knows RELEASE, and its own release.
+    """Returns the first compiler that is recent enough, and its release.
 
     Raises:
         BuildError: There is none.
     """
-    seen = []
-    for home in java_homes():
-        javac = home / "bin" / ("javac.exe" if os.name == "nt" else "javac")
-        if not javac.is_file():
-            continue
-        answer = subprocess.run([javac, "--version"], capture_output=True, text=True, check=False)
-        match = re.match(r"javac (\d+)", answer.stdout)
-        if match and int(match[1]) >= RELEASE:
-            return javac, int(match[1])
-        seen.append(f"{javac} is {answer.stdout.strip() or 'no javac'}")
-    found = "; ".join(dict.fromkeys(seen)) or "none found"
-    raise BuildError(f"needs javac {RELEASE} or later ({found}): install a JDK, or point JAVA_HOME at one")
-
-
-def find_anserini() -> Path:
-    """Returns the fatjar of the installed Pyserini, which is looked up and not imported.
-
-    Raises:
-        BuildError: Pyserini or its jar is not there.
-    """
-    spec = importlib.util.find_spec("pyserini")
-    folders = list(spec.submodule_search_locations or ()) if spec else []
-    jars = [jar for folder in folders for jar in Path(folder).glob("resources/jars/anserini-*-fatjar.jar")]
-    if len(jars) != 1:
-        raise BuildError(f"found {len(jars)} Anserini fatjars in the installed Pyserini, expected 1: give --classpath")
-    return jars[0]
+    for runtime in candidates():
+        javac = runtime.program.with_name(runtime.program.name.replace("java", "javac"))
+        if runtime.major >= MINIMUM_MAJOR and javac.is_file():
+            return javac, runtime.major
+    raise BuildError(f"needs javac {MINIMUM_MAJOR} or later: install a JDK, or point JAVA_HOME at one")
 
 
 def lucene_major(classpath: Path) -> int:
@@ -161,7 +116,7 @@ def check_complete(entries: dict[str, bytes]) -> None:
     """
     for folder in VARIANTS.values():
         if missing := [name for name in class_names(folder) if f"{name}.class" not in entries]:
-            raise BuildError(f"{JAR.name} lacks {', '.join(missing)}: run 'make jar' with the Pyserini of {folder} too")
+            raise BuildError(f"the jar lacks {', '.join(missing)}: run 'make jar' with the Pyserini of {folder} too")
 
 
 def write_jar(entries: dict[str, bytes], jar: Path) -> None:
@@ -205,27 +160,27 @@ def check(entries: dict[str, bytes], jar: Path) -> None:
     raise BuildError(f"{jar.name} does not match its sources in {', '.join(differing)}{hint}: run 'make jar'")
 
 
-def main(argv: list[str] | None = None) -> int:
+def main() -> int:
     """Builds or checks; returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--check", action="store_true", help="compare the jar with the sources, write nothing")
-    parser.add_argument("--classpath", type=Path, metavar="JAR", help="default: the fatjar of the installed Pyserini")
-    options = parser.parse_args(argv)
+    options = parser.parse_args()
+    jar = companion_jar()
     try:
-        classpath = options.classpath or find_anserini()
+        classpath = anserini_jar()
         major = lucene_major(classpath)
         entries = compile_classes(classpath, [COMMON, VARIANTS[major]])
-        entries |= other_classes([folder for line, folder in VARIANTS.items() if line != major], JAR)
+        entries |= other_classes([folder for line, folder in VARIANTS.items() if line != major], jar)
         if options.check:
-            check(entries, JAR)
+            check(entries, jar)
         else:
-            write_jar(entries, JAR)
+            write_jar(entries, jar)
         check_complete(entries)
-    except BuildError as error:
+    except CompNegError as error:
         print(f"java/build.py: {error}", file=sys.stderr)
         return 1
     verdict = "matches its sources" if options.check else "written"
-    print(f"{JAR.relative_to(ROOT)} {verdict}: {len(entries) - 1} classes, {classpath.name}", file=sys.stderr)
+    print(f"{jar.name} {verdict}: {len(entries) - 1} classes, {classpath.name}", file=sys.stderr)
     return 0
 
 

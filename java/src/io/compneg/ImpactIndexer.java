@@ -74,16 +74,16 @@ public final class ImpactIndexer implements Closeable {
     FSDirectory directory = FSDirectory.open(Path.of(folder));
     TieredMergePolicy merges = new TieredMergePolicy();
     merges.setForceMergeDeletesPctAllowed(0);
-    boolean goOn = this.settings.resume && DirectoryReader.indexExists(directory);
+    boolean resumed = this.settings.resume && DirectoryReader.indexExists(directory);
     IndexWriterConfig config = new IndexWriterConfig(new WhitespaceAnalyzer());
     config.setSimilarity(new ImpactSimilarity());
-    config.setOpenMode(goOn ? IndexWriterConfig.OpenMode.APPEND : IndexWriterConfig.OpenMode.CREATE);
+    config.setOpenMode(resumed ? IndexWriterConfig.OpenMode.APPEND : IndexWriterConfig.OpenMode.CREATE);
     config.setRAMBufferSizeMB(this.settings.memoryBufferMb);
     config.setUseCompoundFile(false);
     config.setCommitOnClose(false);
     config.setMergePolicy(merges);
     writer = new IndexWriter(directory, config);
-    if (goOn) recount();
+    if (resumed) recount();
     pool = Executors.newFixedThreadPool(this.settings.threads);
   }
 
@@ -95,7 +95,7 @@ public final class ImpactIndexer implements Closeable {
     }
   }
 
-  /** What the last checkpoint was given, when the index goes on from one; else null. */
+  /** The state of the checkpoint from which the index was resumed, see {@link #commit}; otherwise null. */
   public String state() {
     if (writer.getLiveCommitData() == null) return null;
     for (Map.Entry<String, String> entry : writer.getLiveCommitData()) {
@@ -105,13 +105,13 @@ public final class ImpactIndexer implements Closeable {
   }
 
   /**
-   * Queues documents, one JSON line each; waits only while too many blocks are queued already.
+   * Queues documents, one JSON line each. Waits only while too many blocks are queued.
    *
    * @param lines the block, UTF-8; see {@link DocumentReader}
    * @param sources what to store for each line, as many lines, or null to store the lines themselves
    * @param file the name of the file, for messages
    * @param firstLine the number of the block's first line
-   * @return the problems of the blocks that were finished in the meantime, UTF-8, separated by line feeds
+   * @return the problems of the blocks that are finished by now, UTF-8, separated by line feeds
    */
   public byte[] add(byte[] lines, byte[] sources, String file, long firstLine) throws IOException {
     DocumentReader reader = reader(lines);
@@ -177,7 +177,7 @@ public final class ImpactIndexer implements Closeable {
     }
   }
 
-  /** The reason for a failure; once a disk is full, Lucene says no more than that its writer is closed. */
+  /** The first cause of a failure. Once a disk is full, Lucene only says that its writer is closed. */
   private IOException failure(Throwable cause) {
     Throwable first = cause instanceof AlreadyClosedException ? writer.getTragicException() : cause;
     for (Throwable t = first == null ? cause : first;; t = t.getCause()) {
@@ -196,10 +196,10 @@ public final class ImpactIndexer implements Closeable {
   }
 
   /**
-   * Makes what was added durable, to go on from here should this process end. To be called after {@link
-   * #drain}.
+   * Makes a checkpoint: what was added until now is durable, and a later indexer can resume from here. Call {@link
+   * #drain} first.
    *
-   * @param state given back by {@link #state} then; or null
+   * @param state a text that {@link #state} gives back to the later indexer, or null
    */
   public void commit(String state) throws IOException {
     try {
@@ -220,8 +220,8 @@ public final class ImpactIndexer implements Closeable {
   }
 
   /**
-   * The first ids that more than one document has, UTF-8, separated by line feeds; none of the others is ever
-   * in memory.
+   * The first ids that more than one document has, UTF-8, separated by line feeds. They are found in the index, so that
+   * no list of all ids is in memory.
    */
   public byte[] duplicateIds(int most) throws IOException {
     List<String> duplicates = new ArrayList<>();
@@ -239,8 +239,8 @@ public final class ImpactIndexer implements Closeable {
   }
 
   /**
-   * Where documents of these ids (UTF-8, separated by line feeds) are in a block: for each that can be
-   * indexed, the number of its line, from 0, a space, and its id; separated by line feeds.
+   * Finds documents of these ids (UTF-8, separated by line feeds) in a block. For each one that can be indexed the
+   * answer has the number of its line, from 0, a space, and its id, separated by line feeds.
    */
   public byte[] find(byte[] lines, byte[] ids) throws IOException {
     Set<String> wanted = Set.of(texts(ids));
@@ -261,7 +261,7 @@ public final class ImpactIndexer implements Closeable {
   /** Removes all documents of these ids (UTF-8, separated by line feeds), from the statistics as well. */
   public void delete(byte[] ids) throws IOException {
     for (String id : texts(ids)) writer.deleteDocuments(new Term(ExternalIds.FIELD, id));
-    try { // by its name, for Lucene 9 and 10 disagree on what it returns
+    try { // by reflection, because its return type differs between Lucene 9 and 10
       IndexWriter.class.getMethod("forceMergeDeletes").invoke(writer);
     } catch (ReflectiveOperationException e) {
       throw failure(e);
@@ -281,7 +281,7 @@ public final class ImpactIndexer implements Closeable {
     }
   }
 
-  /** Ends the writing; what came after the last commit is gone. */
+  /** Closes the index. What came after the last commit is lost. */
   @Override
   public void close() throws IOException {
     pool.shutdownNow();

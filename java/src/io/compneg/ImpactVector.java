@@ -45,9 +45,9 @@ final class ImpactVector {
   }
 
   /**
-   * Adds the pairs of the {@code top} heaviest terms (complements excepted) with impact √(dᵢ·dⱼ), rounded:
-   * D ⊗ D of Krasakis, Yates and Kanoulas, Eq. 7, whose diagonal are the terms themselves. Equal impacts are
-   * taken in the order of their terms, which in UTF-8 is that of code points.
+   * Adds the pairs of the {@code top} heaviest terms (without complements), with the impact √(dᵢ·dⱼ), rounded.
+   * This is D ⊗ D of Krasakis, Yates and Kanoulas, Eq. 7; its diagonal are the terms themselves. Terms of equal impact
+   * are taken in the order of their code points.
    */
   void addPairs(int top) {
     Integer[] heaviest = new Integer[size];
