@@ -20,12 +20,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from pyserini_compneg.compose import Operators
-from pyserini_compneg.datasets import open_dataset
-from pyserini_compneg.datasets.topics import Topic
-from pyserini_compneg.decompose import Decomposition, decompose, or_undivided
 from pyserini_compneg.eval.measures import Measure, evaluate, mean, parse_measures
+from pyserini_compneg.experiments.datasets import open_dataset
 from pyserini_compneg.expression import Atom, Difference, Expression, format_expression
+from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.index import build_index
+from pyserini_compneg.reading import Decomposition, decompose, or_undivided
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.search.guard import search_guarded
 from pyserini_compneg.search.run_writer import printed_scores

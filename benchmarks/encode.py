@@ -34,12 +34,12 @@ from reporting import INDEXES, megabytes, table, write_json
 from pyserini_compneg.commands.flags import count
 from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.compose.batch import topic_query
-from pyserini_compneg.datasets.collection import collection_files, iter_collection_blocks, text_documents
-from pyserini_compneg.datasets.topics import read_topics
+from pyserini_compneg.encode.collection import collection_files, iter_collection_blocks, text_documents
+from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder, load_checkpoint
+from pyserini_compneg.expression.topics import read_topics
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene import java_class
-from pyserini_compneg.models import ModelOptions
 from pyserini_compneg.search import SignedImpactSearcher
 
 SAMPLE = Path(__file__).parent.parent / "pyserini_compneg/resources/sample/documents.jsonl.gz"

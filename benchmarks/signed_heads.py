@@ -30,20 +30,20 @@ from reporting import RUNS, table
 
 from pyserini_compneg.commands.flags import count
 from pyserini_compneg.commands.running import run_main
-from pyserini_compneg.datasets import Dataset, open_dataset
+from pyserini_compneg.encode.models import ModelOptions, read_checkpoint
 from pyserini_compneg.encode.sides import load_side
 from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.measures import mean, observations
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.eval.significance import compare, confidence_interval
+from pyserini_compneg.experiments.datasets import Dataset, open_dataset
 from pyserini_compneg.files import atomic_writer, iter_jsonl
-from pyserini_compneg.models import ModelOptions, read_checkpoint
 from pyserini_compneg.search import Hit, write_run
-from pyserini_compneg.train import train
-from pyserini_compneg.train.config import TrainConfig
-from pyserini_compneg.train.output_folder import LOG_FILE
-from pyserini_compneg.train.recipe_file import located, named_config
+from pyserini_compneg.training import train
+from pyserini_compneg.training.config import TrainConfig
+from pyserini_compneg.training.output_folder import LOG_FILE
+from pyserini_compneg.training.recipe_file import located, named_config
 
 HEADS = ("unsigned", "absmax", "sum")
 PUBLISHED = {"unsigned": 23.07, "absmax": 37.09, "sum": 42.73}

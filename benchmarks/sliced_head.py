@@ -27,11 +27,11 @@ from torch import Tensor
 
 from pyserini_compneg.commands.flags import count
 from pyserini_compneg.commands.running import run_main
-from pyserini_compneg.models import Head
-from pyserini_compneg.models.pooling import activated
-from pyserini_compneg.train import encoder_module
-from pyserini_compneg.train.losses import AbsoluteFlops
-from pyserini_compneg.train.masked_lm import load_base
+from pyserini_compneg.encode.models import Head
+from pyserini_compneg.encode.models.pooling import activated
+from pyserini_compneg.training import encoder_module
+from pyserini_compneg.training.losses import AbsoluteFlops
+from pyserini_compneg.training.masked_lm import load_base
 
 SIDES = ("plain", "sliced")
 LARGEST_DIFFERENCE = 1e-5

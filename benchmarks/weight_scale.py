@@ -16,10 +16,10 @@ from pathlib import Path
 
 from pyserini_compneg.compose import quantised
 from pyserini_compneg.compose.composer import scoring_trees
-from pyserini_compneg.datasets.qrels import read_qrels
-from pyserini_compneg.datasets.topics import read_topics
 from pyserini_compneg.encode import Bm25QueryEncoder
 from pyserini_compneg.eval.measures import evaluate, mean, parse_measures
+from pyserini_compneg.eval.qrels import read_qrels
+from pyserini_compneg.expression.topics import read_topics
 from pyserini_compneg.index import build_index
 from pyserini_compneg.search import SignedImpactSearcher
 

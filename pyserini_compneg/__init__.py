@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyserini_compneg.compose import Operators, compose_query
     from pyserini_compneg.encode.corpus import encode_collection
+    from pyserini_compneg.encode.models import ModelOptions
     from pyserini_compneg.errors import CompNegError
     from pyserini_compneg.expression import parse
     from pyserini_compneg.index import ImpactIndexer, build_index
-    from pyserini_compneg.models import ModelOptions
+    from pyserini_compneg.reading import decompose
     from pyserini_compneg.search import ComposedQueryEncoder, SignedImpactSearcher
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "SignedImpactSearcher",
     "build_index",
     "compose_query",
+    "decompose",
     "encode_collection",
     "parse",
 ]
@@ -39,11 +41,12 @@ _HOMES = {
     "CompNegError": "errors",
     "ComposedQueryEncoder": "search",
     "ImpactIndexer": "index",
-    "ModelOptions": "models",
+    "ModelOptions": "encode.models",
     "Operators": "compose",
     "SignedImpactSearcher": "search",
     "build_index": "index",
     "compose_query": "compose",
+    "decompose": "reading",
     "encode_collection": "encode.corpus",
     "parse": "expression",
 }

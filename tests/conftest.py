@@ -103,8 +103,8 @@ def checkpoints(tmp_path_factory):
 @pytest.fixture(scope="session")
 def exported(checkpoints):
     """The folder of the export of a checkpoint's document side; the tests share few, since each takes seconds."""
-    from pyserini_compneg.export import export_model
-    from pyserini_compneg.models import read_checkpoint
+    from pyserini_compneg.encode.export import export_model
+    from pyserini_compneg.encode.models import read_checkpoint
 
     home = os.environ["COMPNEG_CACHE"]
 

@@ -36,7 +36,7 @@ _EPILOG = """example:
 def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     from pyserini_compneg.commands.eval import main as evaluate
     from pyserini_compneg.compose import Operators
-    from pyserini_compneg.datasets.topics import read_topics
+    from pyserini_compneg.expression.topics import read_topics
     from pyserini_compneg.index import build_index
     from pyserini_compneg.search import SignedImpactSearcher
     from pyserini_compneg.search.batch import search_topics

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.datasets.qrels import Qrels, read_groups, read_qrels
 from pyserini_compneg.errors import RunFormatError
 from pyserini_compneg.eval.measures import DEFAULT_MEASURES, Measure, coverage, evaluate, parse_measures
+from pyserini_compneg.eval.qrels import Qrels, read_groups, read_qrels
 from pyserini_compneg.eval.rows import PerQuery, compare_rows, make_rows
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.eval.table import TABLE_FORMATS, render, run_labels

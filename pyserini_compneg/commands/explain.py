@@ -11,7 +11,7 @@ from pyserini_compneg.commands.running import command
 from pyserini_compneg.files import atomic_writer, keep_inputs
 
 if TYPE_CHECKING:
-    from pyserini_compneg.decompose import Decomposition
+    from pyserini_compneg.expression.decomposition import Decomposition
     from pyserini_compneg.search.query_explanation import ExplainedQuery
 
 _EPILOG = f"""\
@@ -31,7 +31,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if (args.topics is None) != (args.qid is None):
         parser.error("--topics needs --qid, the topic to explain" if args.qid is None else "--qid needs --topics")
     from pyserini_compneg.compose.batch import topic_query
-    from pyserini_compneg.decompose import to_object as decomposition_object
+    from pyserini_compneg.reading import to_object as decomposition_object
     from pyserini_compneg.search.query_explanation import explain_query, to_object
 
     (topic,) = query_flags.chosen_topics(args, args.qid)

@@ -7,7 +7,7 @@ import sys
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.models import PRECISIONS, Head
+from pyserini_compneg.encode.models import PRECISIONS, Head
 
 _EPILOG = """\
 The first use of a model exports it. This command does it earlier, for example while there is a network. An export is
@@ -20,9 +20,9 @@ example:
 
 
 def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
-    from pyserini_compneg.export import export_model
-    from pyserini_compneg.export.exporting import read_report
-    from pyserini_compneg.models import NeuralSide, model_folder, read_checkpoint
+    from pyserini_compneg.encode.export import export_model
+    from pyserini_compneg.encode.export.exporting import read_report
+    from pyserini_compneg.encode.models import NeuralSide, model_folder, read_checkpoint
 
     checkpoint = read_checkpoint(model_folder(args.encoder), args.encoder, Head.parse(args.head) if args.head else None)
     sides = [side for side in dict.fromkeys([checkpoint.document, checkpoint.query]) if isinstance(side, NeuralSide)]

@@ -7,7 +7,7 @@ import math
 import textwrap
 from typing import Any, TypeAlias
 
-from pyserini_compneg.models import BACKENDS, DEVICES, PRECISIONS, Head, ModelOptions
+from pyserini_compneg.encode.models import BACKENDS, DEVICES, PRECISIONS, Head, ModelOptions
 
 Flags: TypeAlias = argparse._ActionsContainer
 """A parser, or a group of its flags."""

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from pyserini_compneg.commands import flags
 from pyserini_compneg.compose import CPT_FORMS, DIFFERENCES, INTERSECTIONS, UNIONS, WEIGHT_SCALE, Operators
 from pyserini_compneg.compose.lowering import FACTORED
+from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.errors import CollectionError, DecompositionError
 from pyserini_compneg.expression import Atom, parse
-from pyserini_compneg.models import ABLATIONS
 
 if TYPE_CHECKING:
-    from pyserini_compneg.datasets.topics import Topic
-    from pyserini_compneg.decompose import Decomposition
+    from pyserini_compneg.expression.decomposition import Decomposition
+    from pyserini_compneg.expression.topics import Topic
     from pyserini_compneg.search import SignedImpactSearcher
 
 DECOMPOSED_DIFFERENCE = "damped"
@@ -119,8 +119,8 @@ def chosen_decomposer(args: argparse.Namespace) -> Callable[[str], Decomposition
     """
     if args.decompose == "off":
         return None
-    from pyserini_compneg.decompose import LlmReader, decompose, or_undivided
-    from pyserini_compneg.models.cache import cache_home
+    from pyserini_compneg.encode.models.cache import cache_home
+    from pyserini_compneg.reading import LlmReader, decompose, or_undivided
 
     read = decompose if args.decompose == "cues" else LlmReader(os.environ, cache_home() / "decompositions")
     return or_undivided(read, _warn_of_fallback) if args.fallback == "vanilla" else read
@@ -153,7 +153,7 @@ def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topi
         QuerySyntaxError: An expression that cannot be parsed.
         DecompositionError: A plain text that only excludes.
     """
-    from pyserini_compneg.datasets.topics import Topic, decompose_topics, read_topics
+    from pyserini_compneg.expression.topics import Topic, decompose_topics, read_topics
 
     decompose = chosen_decomposer(args)
     if args.query is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.reproduce.protocol import ALL_MINILM, protocol_names, read_protocol
+from pyserini_compneg.experiments.protocol import ALL_MINILM, protocol_names, read_protocol
 
 _EPILOG = """\
 protocols:
@@ -29,12 +29,12 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     indexes = args.index or [None] * len(args.encoder)
     if len(indexes) != len(args.encoder):
         parser.error(f"--index must name one index for each --encoder, got {len(indexes)} for {len(args.encoder)}")
-    from pyserini_compneg.datasets import open_dataset
     from pyserini_compneg.eval.table import run_labels
-    from pyserini_compneg.reproduce.experiment import Engine
-    from pyserini_compneg.reproduce.report import check_packages, write_report
-    from pyserini_compneg.reproduce.reproduction import reproduce
-    from pyserini_compneg.reproduce.results import write_results
+    from pyserini_compneg.experiments.datasets import open_dataset
+    from pyserini_compneg.experiments.experiment import Engine
+    from pyserini_compneg.experiments.report import check_packages, write_report
+    from pyserini_compneg.experiments.reproduction import reproduce
+    from pyserini_compneg.experiments.results import write_results
 
     check_packages()
     labels = run_labels(args.encoder) if len(args.encoder) > 1 else [""]
@@ -53,7 +53,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     )
     write_results(results, args.report / "results.json")
     write_report(results, args.report)
-    logging.getLogger("pyserini_compneg.reproduce").info("%s", args.report / "report.md")
+    logging.getLogger("pyserini_compneg.experiments").info("%s", args.report / "report.md")
 
 
 def _parser() -> argparse.ArgumentParser:

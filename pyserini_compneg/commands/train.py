@@ -18,8 +18,8 @@ examples:
 
 
 def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
-    from pyserini_compneg.train import train
-    from pyserini_compneg.train.recipe_file import located, named_config, recipe_text
+    from pyserini_compneg.training import train
+    from pyserini_compneg.training.recipe_file import located, named_config, recipe_text
 
     if args.show:
         print(recipe_text(args.config), end="")

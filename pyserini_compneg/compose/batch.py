@@ -11,10 +11,10 @@ from pyserini_compneg.compose.json_form import composed_line, from_json
 from pyserini_compneg.compose.queries import Query, query_text
 from pyserini_compneg.compose.scoring import ScoringNode, is_empty
 from pyserini_compneg.compose.token_form import token_line
-from pyserini_compneg.datasets.topics import Topic
-from pyserini_compneg.decompose import to_object
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.expression import Expression
+from pyserini_compneg.expression.decomposition import to_object
+from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.progress import progress
 

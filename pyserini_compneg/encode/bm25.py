@@ -14,8 +14,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from pyserini_compneg.encode.models.options import checked_ablation
 from pyserini_compneg.lucene import ImpactReader, analyze
-from pyserini_compneg.models.options import checked_ablation
 
 K1 = 0.9
 B = 0.4

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.datasets.collection import (
+from pyserini_compneg.encode.collection import (
     Block,
     SourceDocument,
     collection_files,
@@ -18,12 +18,12 @@ from pyserini_compneg.datasets.collection import (
     iter_collection_blocks,
     text_documents,
 )
-from pyserini_compneg.datasets.vectors_about import VECTORS_FILE, read_about
 from pyserini_compneg.encode.encoder import DocumentEncoder
+from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.shard_file import ShardFile, check_output
+from pyserini_compneg.encode.vectors_about import VECTORS_FILE, read_about
 from pyserini_compneg.errors import CollectionError, OutputError
 from pyserini_compneg.files import atomic_writer, keep_inputs
-from pyserini_compneg.models import ModelOptions
 from pyserini_compneg.progress import progress
 
 
@@ -41,7 +41,7 @@ class Shard:
 
     @property
     def file_name(self) -> str:
-        """What its file is called; ``datasets.collection`` asks for all of a collection's shards."""
+        """What its file is called; ``encode.collection`` asks for all of a collection's shards."""
         return f"vectors-{self.number:05d}-of-{self.count:05d}.jsonl.gz"
 
 

@@ -11,13 +11,20 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+from pyserini_compneg.encode.export import model_hash
+from pyserini_compneg.encode.models import (
+    Checkpoint,
+    ModelOptions,
+    NeuralSide,
+    StaticSide,
+    model_folder,
+    read_checkpoint,
+)
+from pyserini_compneg.encode.models.cache import cache_home
+from pyserini_compneg.encode.models.options import checked_ablation
 from pyserini_compneg.encode.sides import SideEncoder, load_side
 from pyserini_compneg.encode.vector_cache import VectorCache
 from pyserini_compneg.errors import EncodingError
-from pyserini_compneg.export import model_hash
-from pyserini_compneg.models import Checkpoint, ModelOptions, NeuralSide, StaticSide, model_folder, read_checkpoint
-from pyserini_compneg.models.cache import cache_home
-from pyserini_compneg.models.options import checked_ablation
 
 IMPACT_SCALE = 256 / 5
 """Pyserini's and Anserini's scale for SPLADE: impact = round(weight / 5 * 256)."""

@@ -10,9 +10,9 @@ from pathlib import Path
 from pyserini_compneg.compose import QueryEncoder
 from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
+from pyserini_compneg.encode.models import Head, ModelOptions
 from pyserini_compneg.errors import EncodingError, IndexFormatError
 from pyserini_compneg.lucene import ImpactReader, Manifest
-from pyserini_compneg.models import Head, ModelOptions
 
 BM25 = "bm25"
 

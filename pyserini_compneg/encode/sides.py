@@ -7,12 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
+from pyserini_compneg.encode.export import export_model, read_report
+from pyserini_compneg.encode.models import ModelOptions, NeuralSide, Side, StaticSide
+from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
+from pyserini_compneg.encode.models.onnx_model import OnnxModel
+from pyserini_compneg.encode.models.tokenizer import TextTokenizer, TokenIds, index_term
 from pyserini_compneg.errors import EncodingError
-from pyserini_compneg.export import export_model, read_report
-from pyserini_compneg.models import ModelOptions, NeuralSide, Side, StaticSide
-from pyserini_compneg.models.batching import SparseModel, encode_tokens
-from pyserini_compneg.models.onnx_model import OnnxModel
-from pyserini_compneg.models.tokenizer import TextTokenizer, TokenIds, index_term
 
 
 class SideEncoder(ABC):
@@ -70,7 +70,7 @@ class NeuralEncoder(SideEncoder):
             self._model: SparseModel = OnnxModel(folder, options.device)
             super().__init__(TextTokenizer(folder, length, prompt=side.prompt, lowercase=side.lowercase))
         else:
-            from pyserini_compneg.models.torch_model import TorchModel
+            from pyserini_compneg.encode.models.torch_model import TorchModel
 
             super().__init__(
                 TextTokenizer(side.folder, length, prompt=side.prompt, lowercase=side.lowercase, as_transformers=True)

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from pyserini_compneg.datasets.collection import (
+from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder
+from pyserini_compneg.encode.bm25 import term_counts
+from pyserini_compneg.encode.collection import (
     Block,
     collection_files,
     fingerprint,
@@ -16,14 +18,12 @@ from pyserini_compneg.datasets.collection import (
     iter_collection_blocks,
     text_documents,
 )
-from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder
-from pyserini_compneg.encode.bm25 import term_counts
+from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.errors import CollectionError, EncodingError
 from pyserini_compneg.index.index_folder import check_target, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer, OnError
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
 from pyserini_compneg.lucene import Manifest
-from pyserini_compneg.models import ModelOptions
 from pyserini_compneg.progress import progress
 
 CHECKPOINT_SECONDS = 30.0

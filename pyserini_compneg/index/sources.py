@@ -8,9 +8,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pyserini_compneg.datasets.collection import Block, SourceDocument, text_documents
-from pyserini_compneg.datasets.vectors_about import VECTORS_FILE, read_about
 from pyserini_compneg.encode import DocumentEncoder
+from pyserini_compneg.encode.collection import Block, SourceDocument, text_documents
+from pyserini_compneg.encode.vectors_about import VECTORS_FILE, read_about
 from pyserini_compneg.errors import CollectionError
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pyserini_compneg.compose.batch import topic_query
-from pyserini_compneg.datasets.topics import Topic
-from pyserini_compneg.decompose import to_object
+from pyserini_compneg.expression.decomposition import to_object
+from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.files import atomic_writer, keep_inputs
 from pyserini_compneg.progress import progress
 from pyserini_compneg.search.guard import search_guarded

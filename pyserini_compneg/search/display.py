@@ -7,8 +7,8 @@ from typing import TextIO
 
 from pyserini_compneg.compose import query_text
 from pyserini_compneg.compose.batch import topic_query
-from pyserini_compneg.datasets.topics import Topic
-from pyserini_compneg.decompose import Decomposition
+from pyserini_compneg.expression.decomposition import Decomposition
+from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.search.explanation import Contribution
 from pyserini_compneg.search.guard import search_guarded
 from pyserini_compneg.search.searcher import SignedImpactSearcher

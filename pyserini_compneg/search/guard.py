@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pyserini_compneg.compose import Operators, ScoringNode, query_line
 from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.compose.rewrite import holds_difference, without_differences
-from pyserini_compneg.datasets.topics import Topic
 from pyserini_compneg.expression import Atom
+from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.search.ranked_hits import ranked_hits, warn_of_no_result
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.search.searcher import SignedImpactSearcher

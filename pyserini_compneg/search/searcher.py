@@ -19,9 +19,9 @@ from pyserini_compneg.compose import (
 from pyserini_compneg.compose.lowering import FACTORED, MATERIALISED, checked_cpt
 from pyserini_compneg.compose.quantisation import checked_scale
 from pyserini_compneg.encode import query_encoder
+from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.errors import IndexFormatError
 from pyserini_compneg.lucene import ImpactReader
-from pyserini_compneg.models import ModelOptions
 from pyserini_compneg.search.explanation import Explanation, explain_score
 from pyserini_compneg.search.ranked_hits import ranked_hits, warn_of_no_result
 from pyserini_compneg.search.run_writer import Hit
@@ -41,7 +41,7 @@ class SignedImpactSearcher:
         cpt: The form of conjunctions: ``factored``, or ``materialised`` on an index that holds pairs.
         weight_scale: Query weights are round(w · weight_scale). Composed queries keep their weights.
         model_options: How a model that is named encodes the atoms; None for the defaults.
-        ablation: What is left out of its vectors, one of ``pyserini_compneg.models.ABLATIONS``; None for nothing.
+        ablation: What is left out of its vectors, one of ``encode.models.ABLATIONS``; None for nothing.
 
     Attributes:
         reader: The open index.

@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 from pyserini_compneg.compose import DIFFERENCES
-from pyserini_compneg.decompose import decompose
 from pyserini_compneg.expression import format_expression
+from pyserini_compneg.reading import decompose
 from pyserini_compneg.search.display import decomposition_lines
 
 ROOT = Path(__file__).parents[2]

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from tiny_training import write_dataset
 
-import pyserini_compneg.train
-from pyserini_compneg.train import read_config
-from pyserini_compneg.train.config import DevConfig, ModelConfig, SourceConfig, TeacherConfig, TrainingConfig
-from pyserini_compneg.train.recipe_file import recipe_names
+import pyserini_compneg.training
+from pyserini_compneg.training import read_config
+from pyserini_compneg.training.config import DevConfig, ModelConfig, SourceConfig, TeacherConfig, TrainingConfig
+from pyserini_compneg.training.recipe_file import recipe_names
 
-PAGE = (Path(pyserini_compneg.train.__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
+PAGE = (Path(pyserini_compneg.training.__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
 
 
 def test_the_configuration_shows_every_key(tmp_path):

@@ -2,7 +2,7 @@
 
 import math
 
-from pyserini_compneg.models import Head
+from pyserini_compneg.encode.models import Head
 
 HEADS = [
     Head("relu", "max"),

@@ -8,8 +8,8 @@ import pytest
 from checkpoints import sample_texts
 
 from pyserini_compneg.errors import CompNegError
-from pyserini_compneg.train import train
-from pyserini_compneg.train.config import DevConfig, ModelConfig, SourceConfig, TrainConfig, TrainingConfig
+from pyserini_compneg.training import train
+from pyserini_compneg.training.config import DevConfig, ModelConfig, SourceConfig, TrainConfig, TrainingConfig
 
 
 def write_lines(path, lines):
@@ -56,7 +56,7 @@ def training_log(folder):
 @contextmanager
 def killed_at(step):
     """Interrupts a training at a step."""
-    from pyserini_compneg.train.sparse_trainer import SparseTrainer
+    from pyserini_compneg.training.sparse_trainer import SparseTrainer
 
     training_step = SparseTrainer.training_step
 

@@ -7,7 +7,7 @@ import os
 import pytest
 from index_folders import hidden, postings, write_jsonl
 
-from pyserini_compneg.datasets.collection import collection_files, source_document
+from pyserini_compneg.encode.collection import collection_files, source_document
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.files import iter_lines
 from pyserini_compneg.index import build_index

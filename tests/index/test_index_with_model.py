@@ -7,7 +7,7 @@ from index_folders import hidden, postings, write_jsonl
 from stand_in_encoder import StandInEncoder, vector
 
 from pyserini_compneg import files
-from pyserini_compneg.datasets.collection import Block, has_vectors, iter_collection_blocks
+from pyserini_compneg.encode.collection import Block, has_vectors, iter_collection_blocks
 from pyserini_compneg.errors import CollectionError, DownloadError, OutputError
 from pyserini_compneg.index import build, build_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG

@@ -13,7 +13,7 @@ from random_searches import collections, trees
 from pyserini_compneg import SignedImpactSearcher, build_index
 from pyserini_compneg.commands.demo import DOCUMENTS, QUERIES
 from pyserini_compneg.compose import Linear, Max, Product, Sum, composed_line
-from pyserini_compneg.datasets.topics import read_topics
+from pyserini_compneg.expression.topics import read_topics
 from pyserini_compneg.lucene import ImpactReader, java_class
 
 few = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -12,10 +12,10 @@ from pair_index import write
 
 from pyserini_compneg.commands.search import main
 from pyserini_compneg.compose import Operators
-from pyserini_compneg.datasets.topics import Topic
-from pyserini_compneg.decompose import decompose
 from pyserini_compneg.expression import Atom, parse, verbalise
+from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.index import build_index
+from pyserini_compneg.reading import decompose
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 from pyserini_compneg.search.guard import GUARDED, PAGE, guarded, search_guarded
 from pyserini_compneg.search.run_writer import printed_scores

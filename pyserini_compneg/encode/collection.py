@@ -1,0 +1,248 @@
+"""Reads collections: JSON Lines, plain or gzip, one file or a folder of them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyserini_compneg.encode.vectors_about import VECTORS_FILE
+from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.files import decoded_line, iter_blocks
+from pyserini_compneg.json_objects import parse_json_object
+from pyserini_compneg.lucene import LONGEST_TERM_BYTES, is_index
+from pyserini_compneg.records import checked_id, docid_from_title
+
+_logger = logging.getLogger(__name__)
+_ID_FIELDS = ("id", "_id", "docid")
+_SHARD = re.compile(r"vectors-(\d{5})-of-(\d{5})\.jsonl\.gz")
+_EXPECTED = "`contents`, `title` and `text`, or `vector`"
+_SUFFIXES = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
+
+
+class Block(NamedTuple):
+    """Some whole lines of a file.
+
+    Attributes:
+        file: The file.
+        number: The file's position in the collection, from 0.
+        first_line: The number of the first line in the file, from 1.
+        lines: The lines, UTF-8.
+    """
+
+    file: Path
+    number: int
+    first_line: int
+    lines: bytes
+
+    @property
+    def end(self) -> tuple[int, int]:
+        """Where the next block starts, if there is one. The last line of a file may lack its line feed."""
+        return self.number, self.first_line + self.lines.count(b"\n") + (not self.lines.endswith(b"\n"))
+
+    @property
+    def name(self) -> str:
+        """The file's name for messages, with replacements for bytes that are no text."""
+        text = os.fsencode(self.file).decode(errors="replace")
+        return "".join(character if character.isprintable() else "\ufffd" for character in text)
+
+    def numbered(self) -> Iterator[tuple[str, bytes]]:
+        """Each line with its ``path:line``."""
+        for number, line in enumerate(self.lines.split(b"\n"), self.first_line):
+            yield f"{self.name}:{number}", line
+
+
+class SourceDocument(NamedTuple):
+    """A document of a collection: a text, a vector, or both.
+
+    Attributes:
+        docid: Its id.
+        text: ``contents``, or ``title`` and ``text``; None if there is none of these fields.
+        vector: The vector that came with it, unchecked.
+        source: ``path:line``, for messages.
+    """
+
+    docid: str
+    text: str | None
+    vector: Mapping[str, Any] | None
+    source: str
+
+
+def iter_collection_blocks(
+    files: Sequence[Path], start: tuple[int, int] = (0, 1), most_lines: int | None = None
+) -> Iterator[Block]:
+    """The blocks of the files from a certain line on.
+
+    Args:
+        files: The files of the collection.
+        start: The number of a file, and the number of a line in it.
+        most_lines: How many lines a block has at most; None for blocks of a megabyte.
+
+    Raises:
+        CollectionError: A file that cannot be read; the message starts with its path.
+    """
+    first_file, first_line = start
+    for number, file in enumerate(files[first_file:], first_file):
+        for line, lines in iter_blocks(file):
+            before = max(0, first_line - line) if number == first_file else 0
+            rest = lines.split(b"\n", before)[before:] if before else [lines]
+            if rest and rest[0]:
+                yield from _parts(Block(file, number, line + before, rest[0]), most_lines)
+
+
+def _parts(block: Block, most_lines: int | None) -> Iterator[Block]:
+    if most_lines is None:
+        yield block
+        return
+    lines = re.findall(rb"[^\n]*\n|[^\n]+$", block.lines)
+    for start in range(0, len(lines), most_lines):
+        part = b"".join(lines[start : start + most_lines])
+        yield block._replace(first_line=block.first_line + start, lines=part)
+
+
+def collection_files(path: str | Path) -> list[Path]:
+    """The files of a collection.
+
+    Raises:
+        CollectionError: There is none.
+    """
+    root = Path(path)
+    if str(path) == "-" or (root.exists() and not root.is_file() and not root.is_dir()):
+        raise CollectionError(f"{path}: a collection is read more than once, so it must be a file or a folder, no pipe")
+    if not root.exists():
+        raise CollectionError(f"{path}: no such file")
+    if not root.is_dir():
+        return [root]
+    names = [name for name in _below(root) if not name.name.startswith(".")]
+    files = sorted(name for name in names if name.name.lower().endswith(_SUFFIXES) and name.is_file())
+    if not files:
+        raise CollectionError(f"{path}: the folder holds no {', '.join(_SUFFIXES)} file")
+    _check_shards(path, files)
+    names = [name for name in names if name.name != VECTORS_FILE]
+    if len(files) < len(names):
+        _logger.warning("%s: %d files of other kinds are left out", path, len(names) - len(files))
+    return files
+
+
+def _check_shards(path: str | Path, files: Sequence[Path]) -> None:
+    """Makes sure that a collection that was encoded in N shards has all N."""
+    shards = [found for file in files if (found := _SHARD.fullmatch(file.name))]
+    counts = {int(found[2]) for found in shards}
+    if len(counts) > 1:
+        raise CollectionError(f"{path}: has shards of {' and of '.join(map(str, sorted(counts)))}; keep those of one")
+    missing = sorted(set(range(max(counts, default=0))) - {int(found[1]) for found in shards})
+    if missing:
+        raise CollectionError(f"{path}: shard {missing[0]} of {max(counts)} is missing; encode it first")
+
+
+def _below(root: Path) -> Iterator[Path]:
+    """All files in a folder and the folders in it; a folder that is linked twice counts once, an index not at all."""
+    seen = set()
+    for folder, folders, names in os.walk(root, onerror=_refuse, followlinks=True):
+        seen.add(os.path.realpath(folder))
+        folders[:] = [name for name in folders if _is_new(Path(folder, name), seen)]
+        yield from (Path(folder, name) for name in names)
+
+
+def _is_new(folder: Path, seen: set[str]) -> bool:
+    return os.path.realpath(folder) not in seen and not (is_index(folder) or folder.name.endswith(".building"))
+
+
+def _refuse(cause: OSError) -> None:
+    raise CollectionError(f"{cause.filename}: cannot be read: {(cause.strerror or str(cause)).lower()}")
+
+
+def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[dict[int, SourceDocument], list[str]]:
+    """The documents with texts, by their line in the block, and the messages about all other lines.
+
+    Args:
+        block: Lines of a collection.
+        fields: The fields that make the text, joined by line feeds; by default ``contents``, or ``title`` and ``text``.
+    """
+    documents: dict[int, SourceDocument] = {}
+    problems: list[str] = []
+    for number, (source, line) in enumerate(block.numbered()):
+        try:
+            text = decoded_line(line, source)
+            if text and not text.isspace():
+                documents[number] = _text_document(text, source, fields)
+        except CollectionError as error:
+            problems.append(str(error))
+    return documents, problems
+
+
+def has_vectors(files: Sequence[Path]) -> bool | None:
+    """Whether documents bring vectors. The first document that can be read and has a vector or a text decides.
+
+    None if there is no such document. What is wrong with them is then said where they are read.
+    """
+    for block in iter_collection_blocks(files):
+        for source, line in block.numbered():
+            with suppress(CollectionError):
+                record = parse_json_object(decoded_line(line, source), source, repeated_keys=True)
+                if "vector" in record:
+                    return True
+                if any(field in record for field in ("contents", "title", "text")):
+                    return False
+    return None
+
+
+def fingerprint(files: Sequence[Path]) -> list[list[str | int]]:
+    """What tells whether a collection has changed: the names, sizes and times of change of its files."""
+    return [[str(file.resolve()), status.st_size, status.st_mtime_ns] for file in files for status in [file.stat()]]
+
+
+def _text_document(line: str, source: str, fields: Sequence[str] | None) -> SourceDocument:
+    document = source_document(line, source, fields)
+    if document.text is None:
+        raise CollectionError(
+            f"{source}: only a `vector`, where texts are encoded; give the model that made it as --encoder"
+        )
+    return document
+
+
+def source_document(line: str, source: str, fields: Sequence[str] | None = None) -> SourceDocument:
+    """The document on a line.
+
+    Args:
+        line: The JSON object.
+        source: ``path:line``, for messages.
+        fields: See :func:`text_documents`.
+
+    Raises:
+        CollectionError: There is none.
+    """
+    record = parse_json_object(line, source, repeated_keys=True)  # as documents with vectors are read
+    vector = record.get("vector")
+    if vector is not None and not isinstance(vector, dict):
+        raise CollectionError(f"{source}: `vector` must be a JSON object, got {type(vector).__name__}")
+    text = _text(record, source, fields)
+    if text is None and vector is None:
+        named = ", ".join(f"`{field}`" for field in fields or ())
+        raise CollectionError(f"{source}: no text; expected {named or _EXPECTED}")
+    return SourceDocument(_docid(record, source), text, vector, source)
+
+
+def _docid(record: Mapping[str, Any], source: str) -> str:
+    field = next((field for field in _ID_FIELDS if field in record), None)
+    if field is not None:
+        docid = checked_id(record[field], "document id", source, CollectionError)
+    elif isinstance(record.get("title"), str) and record["title"].strip():
+        docid = docid_from_title(record["title"])
+    else:
+        raise CollectionError(f"{source}: no document id; expected one of the fields {', '.join(_ID_FIELDS)}")
+    if len(docid.encode()) > LONGEST_TERM_BYTES:
+        raise CollectionError(f"{source}: the document id has more than {LONGEST_TERM_BYTES} bytes")
+    return docid
+
+
+def _text(record: Mapping[str, Any], source: str, fields: Sequence[str] | None) -> str | None:
+    fields = fields or (("contents",) if "contents" in record else ("title", "text"))
+    parts = [record[field] for field in fields if record.get(field) is not None]
+    if wrong := next((part for part in parts if not isinstance(part, str)), None):
+        raise CollectionError(f"{source}: the text must be a string, got {type(wrong).__name__}")
+    return "\n".join(parts) if parts else None

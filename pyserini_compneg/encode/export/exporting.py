@@ -1,0 +1,133 @@
+"""Exports of checkpoints: made once, compared with their original, and kept in the user's cache."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import tempfile
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from pyserini_compneg.encode.export.verification import compare
+from pyserini_compneg.encode.models.cache import cache_home, content_hash
+from pyserini_compneg.encode.models.model_sides import NeuralSide
+from pyserini_compneg.encode.models.onnx_model import MODEL_FILE, OnnxModel
+from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TextTokenizer
+from pyserini_compneg.errors import EncodingError, OutputError
+
+REPORT_FILE = "export.json"
+
+_FORMAT = 4
+"""The version of exports and of vectors. It is increased when a change of ``encode`` makes other vectors of the
+same files, so that older results in the cache are not used."""
+
+_logger = logging.getLogger(__name__)
+
+
+def model_hash(side: NeuralSide) -> str:
+    """A hash of a model's files and of what is made of its output. Its name and its folder do not count."""
+    settings = asdict(side.head) | {"prompt": side.prompt, "own_terms": side.own_terms is not None, "format": _FORMAT}
+    settings["lowercase"] = side.lowercase
+    return content_hash(side.files, settings)
+
+
+def exported_folder(side: NeuralSide, precision: str = "fp32") -> Path:
+    """The folder of a model's export, whether it exists or not."""
+    graph = replace(side, prompt="", lowercase=False, own_terms=None)  # none of these is part of the network
+    return cache_home() / "models" / f"{model_hash(graph)}-{precision}"
+
+
+def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False) -> Path:
+    """Exports a model to ONNX, unless that was done before.
+
+    Args:
+        side: The checkpoint's part.
+        precision: ``fp32``, ``int8`` or ``fp16``.
+        fresh: Export it again.
+
+    Returns:
+        A folder with the model, its tokenizer and a report of how it compares with torch on sample texts.
+
+    Raises:
+        EncodingError: A checkpoint that cannot be loaded or exported, a tokenizer of another model, or an export whose
+            vectors differ too much from torch's; nothing is kept of it.
+        OutputError: The cache cannot be written.
+    """
+    folder = exported_folder(side, precision)
+    if _is_whole(folder) and not fresh:
+        return folder
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder.parent / f".{folder.name}.lock"):
+            if fresh or not _is_whole(folder):
+                _make(side, precision, folder)
+    except OutputError:
+        raise
+    except OSError as cause:
+        reason = (cause.strerror or str(cause)).lower()
+        raise OutputError(
+            f"{folder.parent}: cannot be written: {reason}; name another place in COMPNEG_CACHE"
+        ) from None
+    return folder
+
+
+def read_report(folder: Path) -> dict[str, Any]:
+    """The report of an export: ``width``, the columns of its vectors, and its differences from torch.
+
+    Raises:
+        EncodingError: There is none.
+    """
+    try:
+        report: dict[str, Any] = json.loads((folder / REPORT_FILE).read_text(encoding="utf-8"))
+        whole = type(report["width"]) is int and report["hash"] == _graph_hash(folder)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        whole = False
+    if not whole:
+        raise EncodingError(f"{folder}: the export is damaged; delete the folder, and it is made again")
+    return report
+
+
+def _graph_hash(folder: Path) -> str:
+    return content_hash([folder / MODEL_FILE], {})
+
+
+def _is_whole(folder: Path) -> bool:
+    return all((folder / name).is_file() for name in (MODEL_FILE, TOKENIZER_FILE, REPORT_FILE))
+
+
+def _make(side: NeuralSide, precision: str, folder: Path) -> None:
+    """Exports into a temporary folder, which gets its final name when the comparison is passed."""
+    from pyserini_compneg.encode.export.graph import write_graph
+    from pyserini_compneg.encode.models.torch_model import TorchModel
+
+    _logger.info("exporting %s to ONNX (%s), once; it is kept in %s", side.folder, precision, folder.parent)
+    tokenizer = TextTokenizer(side.folder, side.max_length, as_transformers=True)
+    original = TorchModel(side)
+    tokenizer.fit(original.module.width, str(side.folder))
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
+        made = Path(temporary) / folder.name
+        made.mkdir()
+        write_graph(original.module, precision, made / MODEL_FILE)
+        tokenizer.save(made / TOKENIZER_FILE)
+        try:
+            comparison = compare(original, OnnxModel(made), tokenizer)
+            comparison.check(precision)
+        except EncodingError as cause:
+            raise EncodingError(f"{side.folder}: {cause}") from None
+        report = {
+            "model": str(side.folder),
+            "precision": precision,
+            "width": original.module.width,
+            "bytes": (made / MODEL_FILE).stat().st_size,
+            "hash": _graph_hash(made),
+            **comparison._asdict(),
+        }
+        (made / REPORT_FILE).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        if folder.is_dir():
+            shutil.rmtree(folder)
+        os.replace(made, folder)

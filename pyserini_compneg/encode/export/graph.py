@@ -1,0 +1,123 @@
+"""Writes a network, its head and the selection of weights that are not 0 as one ONNX graph, in any precision."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from pyserini_compneg.encode.export.quantisation import quantised
+from pyserini_compneg.encode.models.onnx_model import INPUTS, OUTPUTS
+from pyserini_compneg.encode.models.torch_model import SparseEncoderModule
+from pyserini_compneg.errors import EncodingError
+
+_DENSE = "pooled"
+_OPSET = 20
+
+
+def write_graph(module: SparseEncoderModule, precision: str, path: Path) -> None:
+    """Writes a model as one ONNX file.
+
+    Its outputs are the columns, weights and rows of the entries that are not 0. So neither logits nor whole vectors
+    leave the graph. The names of the outputs are those that Anserini reads of a SPLADE model for queries.
+
+    Args:
+        module: The model.
+        precision: ``fp32``; ``int8``, see :func:`~pyserini_compneg.encode.export.quantisation.quantised`; or
+            ``fp16``, for GPUs.
+        path: The file to make.
+
+    Raises:
+        EncodingError: A model that cannot be exported, or a package that is missing.
+    """
+    try:
+        import onnx
+        import onnxscript  # noqa: F401  # torch's exporter needs it, and says so at length
+    except ImportError as cause:
+        raise EncodingError(f"export needs the package {cause.name}; pip install 'pyserini_compneg[export]'") from None
+    with _quietly(), tempfile.TemporaryDirectory(dir=path.parent) as temporary:
+        dense = Path(temporary, "dense.onnx")
+        try:
+            _export(module, dense)
+            int8 = Path(temporary, "int8.onnx")
+            model = quantised(dense, int8, INPUTS[0]) if precision == "int8" else onnx.load(dense)
+            if precision == "fp16":
+                model = _halved(model)
+            _select(model.graph)
+            onnx.save(model, path)
+        except OSError:
+            raise
+        except Exception as cause:  # of torch's exporter or onnx, of any kind
+            line = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
+            raise EncodingError(f"the model cannot be exported: {line[:200]}; choose --backend torch") from None
+
+
+def _export(module: SparseEncoderModule, path: Path) -> None:
+    """The network and its head, with a dense output."""
+    ids = torch.ones(2, 5, dtype=torch.int64)
+    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
+    axes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("tokens")}
+    torch.onnx.export(
+        module,
+        (ids, torch.zeros_like(ids), mask),
+        str(path),
+        input_names=list(INPUTS),
+        output_names=[_DENSE],
+        dynamic_shapes=dict.fromkeys(INPUTS, axes),
+        opset_version=_OPSET,
+        external_data=False,
+        dynamo=True,
+        verbose=False,
+    )
+
+
+def _halved(model: Any) -> Any:
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+
+    return convert_float_to_float16(model, keep_io_types=True)
+
+
+def _select(graph: Any) -> None:
+    """Replaces the dense output by the entries that are not 0."""
+    from numpy import array
+    from onnx import TensorProto, helper, numpy_helper
+
+    graph.initializer.extend(numpy_helper.from_array(array(axis), f"select_{axis}") for axis in (0, 1))
+    columns, weights, rows = OUTPUTS
+    graph.node.extend(
+        [
+            helper.make_node("NonZero", [_DENSE], ["select_places"]),
+            helper.make_node("Gather", ["select_places", "select_0"], [rows], axis=0),
+            helper.make_node("Gather", ["select_places", "select_1"], [columns], axis=0),
+            helper.make_node("Transpose", ["select_places"], ["select_pairs"], perm=[1, 0]),
+            helper.make_node("GatherND", [_DENSE, "select_pairs"], [weights]),
+        ]
+    )
+    del graph.output[:]
+    kinds = {columns: TensorProto.INT64, weights: TensorProto.FLOAT, rows: TensorProto.INT64}
+    graph.output.extend(helper.make_tensor_value_info(name, kinds[name], ["entries"]) for name in OUTPUTS)
+    known = {entry.name for entry in graph.input}
+    graph.input.extend(
+        helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])
+        for name in INPUTS
+        if name not in known
+    )
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Silences the exporter and the quantiser."""
+    before = logging.root.manager.disable
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.disable(logging.WARNING)
+        try:
+            yield
+        finally:
+            logging.disable(before)

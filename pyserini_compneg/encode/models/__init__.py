@@ -1,0 +1,24 @@
+"""Models of the Hugging Face hub: reading checkpoints, running them, and the cache."""
+
+from pyserini_compneg.encode.models.checkpoint import Checkpoint, read_checkpoint
+from pyserini_compneg.encode.models.heads import ACTIVATIONS, POOLINGS, Head
+from pyserini_compneg.encode.models.hub import model_folder
+from pyserini_compneg.encode.models.model_sides import NeuralSide, Side, StaticSide
+from pyserini_compneg.encode.models.options import ABLATIONS, BACKENDS, DEVICES, PRECISIONS, ModelOptions
+
+__all__ = [
+    "ABLATIONS",
+    "ACTIVATIONS",
+    "BACKENDS",
+    "DEVICES",
+    "POOLINGS",
+    "PRECISIONS",
+    "Checkpoint",
+    "Head",
+    "ModelOptions",
+    "NeuralSide",
+    "Side",
+    "StaticSide",
+    "model_folder",
+    "read_checkpoint",
+]

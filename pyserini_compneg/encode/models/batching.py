@@ -1,0 +1,98 @@
+"""Batches of texts of like length, so that little of what a model computes is padding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from pyserini_compneg.encode.models.options import BATCH_SIZE
+from pyserini_compneg.errors import EncodingError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MOST_TOKENS = {"cpu": 1024, "cuda": 16384}
+"""Tokens in a batch, padding included. They bound the memory, whatever the texts are. The limit of a processor is
+small, so that the data of a batch stay in its cache."""
+
+DECIMALS = 5
+"""Decimals of a weight. They are finer than any impact scale, and files of vectors stay small."""
+
+
+class Entries(NamedTuple):
+    """The weights of a batch that are not 0, row by row.
+
+    Attributes:
+        rows: The text in the batch, ascending.
+        columns: The id of the term.
+        weights: The weight.
+    """
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    weights: NDArray[np.float32]
+
+
+class SparseModel(Protocol):
+    """A model on one of the backends.
+
+    Attributes:
+        device: ``cpu`` or ``cuda``.
+    """
+
+    device: str
+
+    def __call__(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Entries:
+        """The vectors of token ids and their mask, 1 for tokens and 0 for padding, both (batch, tokens)."""
+
+
+def encode_tokens(
+    model: SparseModel, ids: Sequence[Sequence[int]], terms: Sequence[str], batch_size: int = BATCH_SIZE
+) -> list[dict[str, float]]:
+    """The vectors of texts, in their order; a text without tokens has no terms.
+
+    Args:
+        model: The model.
+        ids: The token ids of each text, at least one.
+        terms: The term of each column.
+        batch_size: Texts in a batch, fewer where they are long.
+    """
+    vectors: list[dict[str, float]] = [{}] * len(ids)
+    numbers = [number for number, text in enumerate(ids) if text]
+    for places in batches([len(ids[number]) for number in numbers], batch_size, MOST_TOKENS[model.device]):
+        batch = [numbers[place] for place in places]
+        padded = np.zeros((len(batch), len(ids[batch[0]])), np.int64)
+        mask = np.zeros_like(padded)
+        for row, number in enumerate(batch):
+            padded[row, : len(ids[number])] = ids[number]
+            mask[row, : len(ids[number])] = 1
+        for number, vector in zip(batch, _vectors(model(padded, mask), len(batch), terms), strict=True):
+            vectors[number] = vector
+    return vectors
+
+
+def batches(lengths: Sequence[int], batch_size: int, most_tokens: int) -> Iterator[list[int]]:
+    """The numbers of texts, longest first, so that the batch that needs most memory comes first.
+
+    >>> list(batches([3, 9, 4, 4], 2, 1024)), list(batches([3, 9, 4, 4], 2, 8))
+    ([[1, 2], [3, 0]], [[1], [2, 3], [0]])
+    """
+    order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
+    start = 0
+    while start < len(order):
+        end = start + max(1, min(batch_size, most_tokens // lengths[order[start]]))
+        yield order[start:end]
+        start = end
+
+
+def _vectors(entries: Entries, count: int, terms: Sequence[str]) -> Iterator[dict[str, float]]:
+    weights = np.round(entries.weights.astype(np.float64), DECIMALS)
+    if not np.isfinite(weights).all():
+        raise EncodingError("the model gives weights that are no finite numbers; its own weights are damaged")
+    kept = np.flatnonzero(weights)
+    rows, columns, values = entries.rows[kept], entries.columns[kept].tolist(), weights[kept].tolist()
+    bounds = np.searchsorted(rows, np.arange(count + 1)).tolist()
+    for start, end in zip(bounds, bounds[1:], strict=False):
+        yield {terms[column]: value for column, value in zip(columns[start:end], values[start:end], strict=True)}

@@ -1,0 +1,173 @@
+"""Reads from a checkpoint which of its parts encode documents and queries, and how.
+
+Three layouts of the Hugging Face hub are read, from their JSON files alone: a masked language model, one with
+OpenSearch's ``idf.json`` for its queries, and a folder of sentence-transformers' SparseEncoder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from pyserini_compneg.encode.models.configuration import (
+    optional_json,
+    part_folder,
+    prompt_of,
+    read_lengths,
+    required_json,
+)
+from pyserini_compneg.encode.models.heads import Head
+from pyserini_compneg.encode.models.model_sides import OWN_LOGITS_FILE, NeuralSide, Side, StaticSide
+from pyserini_compneg.errors import EncodingError
+
+IDF_FILE = "idf.json"
+_ROUTER_FILES = ("router_config.json", "config.json")
+
+
+class Checkpoint(NamedTuple):
+    """A model for documents and queries.
+
+    Attributes:
+        name: As the user named it.
+        document: How documents are encoded.
+        query: How queries are encoded; equal to ``document`` for a shared encoder.
+    """
+
+    name: str
+    document: Side
+    query: Side
+
+
+def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = None) -> Checkpoint:
+    """Reads the configuration of a checkpoint; no weights are loaded.
+
+    Args:
+        folder: A local folder in one of the hub's layouts.
+        name: The model's name, for messages and manifests; by default the folder's.
+        head: Activation and pooling, instead of those of the checkpoint. A checkpoint without any has SPLADE-max.
+
+    Raises:
+        EncodingError: No checkpoint, or one of another kind; the message says what is missing.
+    """
+    name = name or str(folder)
+    try:
+        if (folder / "modules.json").is_file():
+            checkpoint = _sentence_transformers(folder, name)
+        elif (folder / "config.json").is_file():
+            checkpoint = _transformers(folder, name)
+        else:
+            raise EncodingError(f"{name}: no model: neither config.json nor modules.json in {folder}")
+    except EncodingError:
+        raise
+    except (TypeError, AttributeError, ValueError, KeyError, OverflowError) as cause:  # values of any wrong type
+        raise EncodingError(f"{name}: one of its configuration files is damaged: {cause}") from None
+    if head is None:
+        return checkpoint
+    document, query = (replace(side, head=head) if isinstance(side, NeuralSide) else side for side in checkpoint[1:])
+    return Checkpoint(name, document, query)
+
+
+def _transformers(folder: Path, name: str) -> Checkpoint:
+    side = NeuralSide(folder, Head(), *read_lengths(folder, name))
+    _check_masked_lm(side, name)
+    if not (folder / IDF_FILE).is_file():
+        return Checkpoint(name, side, side)
+    return Checkpoint(name, side, StaticSide(folder, folder / IDF_FILE, side.max_length, side.longest))
+
+
+def _sentence_transformers(folder: Path, name: str) -> Checkpoint:
+    modules = required_json(folder / "modules.json", list, name)
+    try:
+        chain = [(str(module["type"]).rsplit(".", 1)[-1], str(module["path"])) for module in modules]
+        routes = _routes(folder, chain, name)
+    except (KeyError, TypeError, AttributeError) as cause:
+        said = f"no {cause}" if isinstance(cause, KeyError) else cause
+        raise EncodingError(f"{name}: modules.json or the router's file is damaged: {said}") from None
+    document, query = (
+        _side([(kind, part_folder(folder, path, name)) for kind, path in parts], prompt_of(folder, side, name), name)
+        for side, parts in routes.items()
+    )
+    return Checkpoint(name, document, query)
+
+
+def _routes(folder: Path, chain: Sequence[tuple[str, str]], name: str) -> dict[str, list[tuple[str, str]]]:
+    """The modules, by kind and path, that documents and queries go through."""
+    routes: dict[str, list[tuple[str, str]]] = {"document": [], "query": []}
+    for kind, path in chain:
+        if kind not in ("Router", "Asym"):
+            for modules in routes.values():
+                modules.append((kind, path))
+            continue
+        place = part_folder(folder, path, name)
+        file = next((place / file for file in _ROUTER_FILES if (place / file).is_file()), place / _ROUTER_FILES[0])
+        config = required_json(file, dict, name)
+        for side, modules in routes.items():
+            if side not in config["structure"]:
+                raise EncodingError(f"{name}: its router has no route {side!r}, only {', '.join(config['structure'])}")
+            for part in config["structure"][side]:
+                modules.append((str(config["types"][part]).rsplit(".", 1)[-1], f"{path}/{part}" if path else part))
+    return routes
+
+
+def _side(modules: Sequence[tuple[str, Path]], prompt: str, name: str) -> Side:
+    """The side that a chain of modules makes, if it gives weights of terms."""
+    kinds = [kind for kind, _ in modules]
+    places = [place for _, place in modules]
+    if kinds == ["SparseStaticEmbedding"]:
+        return _static(places[0], prompt, name)
+    if kinds[:2] not in (["Transformer", "SpladePooling"], ["MLMTransformer", "SpladePooling"]) or len(kinds) > 3:
+        raise EncodingError(
+            f"{name}: a model of {', '.join(kinds) or 'no modules'} does not give weights of terms; expected a "
+            "masked language model and SpladePooling"
+        )
+    config = required_json(places[1] / "config.json", dict, name)
+    try:
+        head = Head(
+            config.get("activation_function", "relu"), config.get("pooling_strategy", "max"), config.get("epsilon", 0.0)
+        )
+    except (EncodingError, TypeError) as cause:
+        raise EncodingError(f"{name}: {places[1].name}/config.json: {cause}") from None
+    lowercase = optional_json(places[0] / "sentence_bert_config.json", name).get("do_lower_case") is True
+    own_terms = None
+    if len(kinds) == 3:
+        if kinds[2] != "SparseStaticEmbedding":
+            raise EncodingError(f"{name}: a model with {kinds[2]} after SpladePooling does not give weights of terms")
+        own_terms = _static(places[2], "", name)
+    own_logits = places[1] / OWN_LOGITS_FILE if config.get("own_logits") else None
+    if own_logits and not own_logits.is_file():
+        raise EncodingError(f"{name}: {places[1].name} has no {OWN_LOGITS_FILE}, which its config.json asks for")
+    side = NeuralSide(places[0], head, *read_lengths(places[0], name), prompt, lowercase, own_terms, own_logits)
+    _check_masked_lm(side, name)
+    return side
+
+
+def _static(folder: Path, prompt: str, name: str) -> StaticSide:
+    path = optional_json(folder / "config.json", name).get("path")
+    named = [folder / str(path), folder.parent / Path(str(path)).name] if path else sorted(folder.glob("*.safetensors"))
+    root = os.path.normpath(folder.parent)  # not resolved, because files in the hub's cache are links to another folder
+    inside = (file for file in named if file.is_file() and Path(os.path.normpath(file)).is_relative_to(root))
+    weights = next(inside, None)
+    if weights is None:
+        raise EncodingError(
+            f"{name}: {folder.name} has no weights of its tokens (model.safetensors, or what config.json names)"
+        )
+    return StaticSide(folder, weights, *read_lengths(folder, name), prompt)
+
+
+def _check_masked_lm(side: NeuralSide, name: str) -> None:
+    config = required_json(side.folder / "config.json", dict, name)
+    architectures = config.get("architectures") or []
+    if not isinstance(architectures, list):
+        raise EncodingError(f"{name}: config.json: `architectures` must be a list, got {architectures!r}")
+    if not any(str(kind).endswith(("ForMaskedLM", "ForPreTraining")) for kind in architectures):
+        said = ", ".join(map(str, architectures)) or "a model of unknown architecture"
+        raise EncodingError(
+            f"{name}: {said} has no masked-language-model head, so it weighs no terms; name a SPLADE-like model"
+        )
+    if "auto_map" in config:
+        raise EncodingError(f"{name}: needs code of its own, which this package never runs; name another model")
+    if not side.weights:
+        raise EncodingError(f"{name}: {side.folder} has no weights (model.safetensors or pytorch_model.bin)")

@@ -1,0 +1,91 @@
+"""Exported models, run by onnxruntime."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyserini_compneg.encode.models.batching import Entries
+from pyserini_compneg.errors import EncodingError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MODEL_FILE = "model.onnx"
+INPUTS = ("input_ids", "token_type_ids", "attention_mask")
+OUTPUTS = ("output_idx", "output_weights", "output_row")
+"""Anserini's encoders read the first two. They pass a single text, for which the third is all 0."""
+
+_logger = logging.getLogger(__name__)
+
+
+class OnnxModel:
+    """A session of onnxruntime. It may be used by several threads.
+
+    Args:
+        folder: An export, made by :func:`pyserini_compneg.encode.export.export_model`.
+        device: ``cpu`` or ``cuda``. Where onnxruntime has no CUDA, the processor is used, with a warning.
+
+    Attributes:
+        device: Where it runs.
+
+    Raises:
+        EncodingError: No onnxruntime, or a file that is damaged or of another kind.
+    """
+
+    def __init__(self, folder: Path, device: str = "cpu") -> None:
+        path = folder / MODEL_FILE
+        runtime = _runtime()
+        options = runtime.SessionOptions()
+        if hasattr(os, "sched_getaffinity"):  # the processors of this process; onnxruntime would count all
+            options.intra_op_num_threads = len(os.sched_getaffinity(0))
+        options.log_severity_level = 3  # its warnings are about its own optimisations
+        providers, self.device = _providers(runtime, device)
+        try:
+            self._session = runtime.InferenceSession(str(path), options, providers=providers)
+        except Exception as cause:  # the classes that the library raises have no common one of their own
+            said = f"{path}: cannot be run: {_first_line(cause)}; delete it, and it is made again"
+            raise EncodingError(said) from None
+        if self.device == "cuda" and "CUDAExecutionProvider" not in self._session.get_providers():
+            _logger.warning("onnxruntime could not start CUDA; models run on the processor")
+            self.device = "cpu"
+        inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
+        if {*INPUTS} != {entry.name for entry in inputs} or {*OUTPUTS} > {entry.name for entry in outputs}:
+            raise EncodingError(f"{path}: its inputs and outputs are those of another kind of model; export it again")
+
+    def __call__(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Entries:
+        """See :class:`SparseModel`."""
+        inputs = {"input_ids": ids, "token_type_ids": ids * 0, "attention_mask": mask}
+        try:
+            columns, weights, rows = self._session.run(list(OUTPUTS), inputs)
+        except Exception as cause:  # as for InferenceSession
+            said = f"the model failed on texts of {ids.shape[1]} tokens: {_first_line(cause)}"
+            raise EncodingError(said) from None
+        return Entries(rows, columns, weights)
+
+
+def _runtime() -> Any:
+    try:
+        import onnxruntime
+    except ImportError:
+        raise EncodingError(
+            "models need onnxruntime; pip install 'pyserini_compneg[onnx]', or choose --backend torch"
+        ) from None
+    return onnxruntime
+
+
+def _providers(runtime: Any, device: str) -> tuple[list[str], str]:
+    if device == "cpu":
+        return ["CPUExecutionProvider"], "cpu"
+    if "CUDAExecutionProvider" in runtime.get_available_providers():
+        return ["CUDAExecutionProvider", "CPUExecutionProvider"], "cuda"
+    _logger.warning("this onnxruntime has no CUDA (that is the package onnxruntime-gpu); models run on the processor")
+    return ["CPUExecutionProvider"], "cpu"
+
+
+def _first_line(cause: Exception) -> str:
+    lines = str(cause).strip().splitlines()
+    return lines[0][:200] if lines else type(cause).__name__

@@ -1,0 +1,75 @@
+"""How a model is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyserini_compneg.encode.models.heads import Head
+from pyserini_compneg.errors import EncodingError
+
+BACKENDS = ("onnx", "torch")
+PRECISIONS = ("fp32", "int8", "fp16")
+DEVICES = ("cpu", "cuda")
+BATCH_SIZE = 32
+
+ABLATIONS = ("none", "no-expansion", "no-weighting", "doc-only")
+"""What is left out of query vectors, Krasakis et al., Table 3: nothing; terms that are no tokens of the query; the
+weights, which are all 1 then; or both, so that no network is needed for queries."""
+
+
+def checked_ablation(ablation: str | None) -> str:
+    """The ablation, ``none`` for None.
+
+    Raises:
+        EncodingError: It is unknown.
+    """
+    if ablation not in (None, *ABLATIONS):
+        raise EncodingError(f"ablation must be one of {', '.join(ABLATIONS)}, got {ablation!r}")
+    return ablation or ABLATIONS[0]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """How a model is run, and which entries of its vectors are kept.
+
+    Attributes:
+        backend: ``onnx``, which exports the model once, or ``torch``.
+        precision: ``fp32``; ``int8``, for processors, with onnx; ``fp16``, for GPUs.
+        device: ``cpu`` or ``cuda``; without CUDA the processor is used, with a warning.
+        max_length: Tokens that are read of a text; None for what the model takes, and at most 512.
+        batch_size: Texts in a batch, fewer where they are long; in int8 always one.
+        head: Activation and pooling; None for what the checkpoint says.
+        top_terms: Entries of a vector that are kept, those with the largest absolute weights; None for all.
+        threshold: The least absolute weight that is kept.
+    """
+
+    backend: str = "onnx"
+    precision: str = "fp32"
+    device: str = "cpu"
+    max_length: int | None = None
+    batch_size: int = BATCH_SIZE
+    head: Head | None = None
+    top_terms: int | None = None
+    threshold: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Checks the values, and whether they go together."""
+        for name, known in (("backend", BACKENDS), ("precision", PRECISIONS), ("device", DEVICES)):
+            if getattr(self, name) not in known:
+                raise EncodingError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")
+        for name, least in (("max_length", 3), ("batch_size", 1), ("top_terms", 1), ("threshold", 0)):
+            value = getattr(self, name)
+            if value is not None and not least <= value < float("inf"):
+                raise EncodingError(f"{name} must be at least {least}, got {value}")
+        if self.precision == "int8" and (self.backend, self.device) != ("onnx", "cpu"):
+            raise EncodingError("int8 is for the onnx backend on a processor; choose fp32, or fp16 on a GPU")
+        if self.precision == "fp16" and self.device == "cpu":
+            raise EncodingError("fp16 is for GPUs; choose --device cuda, or int8 on a processor")
+
+    def pruned(self, vector: dict[str, float]) -> dict[str, float]:
+        """The entries of a vector that are kept; among equal weights, terms by code point."""
+        if self.threshold:
+            vector = {term: weight for term, weight in vector.items() if abs(weight) >= self.threshold}
+        if self.top_terms is None or len(vector) <= self.top_terms:
+            return vector
+        return dict(sorted(vector.items(), key=lambda item: (-abs(item[1]), item[0]))[: self.top_terms])

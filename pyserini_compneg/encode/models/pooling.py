@@ -1,0 +1,89 @@
+"""Heads in torch: from the hidden states of tokens to one vector a text.
+
+The logits of all tokens for the whole vocabulary, gigabytes for a batch of long texts, never exist at once: the
+vocabulary is worked through in slices that stay in the processor's cache. Activations grow with the logit, so they are
+applied after the maximum, to one value a term instead of one a token and term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from pyserini_compneg.encode.models.heads import Head
+
+SLICE = 4096
+"""Terms whose logits are computed together."""
+
+
+def pooled(
+    hidden: Tensor, mask: Tensor, slices: Sequence[tuple[Tensor, Tensor]], head: Head, own: Tensor | None = None
+) -> Tensor:
+    """The vectors of a batch.
+
+    Args:
+        hidden: The states that the decoder takes, (batch, tokens, width); the first token of each text is a real one.
+        mask: 1 for tokens, 0 for padding, (batch, tokens).
+        slices: The decoder's weights, (terms, width), and biases, (terms,), in parts.
+        head: Activation and pooling. With ``own``, the pooling must take maxima.
+        own: The logits of the texts' own terms, (batch, vocabulary); see :func:`own_logits`.
+
+    Returns:
+        The weights, (batch, vocabulary).
+    """
+    if head.pooling == "sum" and not head.signed:
+        counted = mask[:, :, None].to(hidden.dtype)
+        parts = [(activated(functional.linear(hidden, weight, bias), head) * counted).sum(1) for weight, bias in slices]
+        return torch.cat(parts, -1)
+    # A copy of the first token in place of padding changes no maximum and no minimum. Masking the hidden states is
+    # cheaper than masking logits, and multiplying by 0 would make padding win over negative logits.
+    real = torch.where(mask[:, :, None] > 0, hidden, hidden[:, :1])
+    own_parts = [None] * len(slices) if own is None else own.split([len(bias) for _, bias in slices], -1)
+    parts = [
+        _extreme(functional.linear(real, weight), bias, head, own_part)
+        for (weight, bias), own_part in zip(slices, own_parts, strict=True)
+    ]
+    return torch.cat(parts, -1)
+
+
+def own_logits(ids: Tensor, mask: Tensor, hidden: Tensor, rows: Tensor, logits: Tensor) -> Tensor:
+    """The logits of a text's own terms: ⟨h_i, E_t⟩ + o_t for the token t at i, and the largest of them for each term.
+
+    The learned o_t replaces the decoder's bias, which is far below 0 so that few terms are active. With it, texts match
+    by their words, whose weights depend on the context.
+
+    Args:
+        ids: The tokens, (batch, tokens).
+        mask: 1 for tokens, 0 for padding, (batch, tokens).
+        hidden: The states that the decoder takes, (batch, tokens, width).
+        rows: The decoder's weights E_t of the tokens, (batch, tokens, width).
+        logits: o, (vocabulary,).
+
+    Returns:
+        (batch, vocabulary), with −∞ for terms that the text does not have.
+    """
+    own = (hidden * rows).sum(-1) + logits[ids]
+    own = torch.where(mask > 0, own, -torch.inf)
+    empty = torch.full((ids.shape[0], logits.shape[0]), -torch.inf, dtype=own.dtype, device=ids.device)
+    return empty.scatter_reduce(1, ids, own, "amax")
+
+
+def activated(logits: Tensor, head: Head) -> Tensor:
+    """The positive side of the activation: log(1 + ReLU(out − ε)), Eq. 2 and 11, or its logarithm once more."""
+    value = torch.log1p(torch.relu(logits - head.epsilon if head.epsilon else logits))
+    return torch.log1p(value) if head.activation == "log1p_relu" else value
+
+
+def _extreme(products: Tensor, bias: Tensor, head: Head, own: Tensor | None) -> Tensor:
+    """Maximum over the tokens, or what Eq. 12 and 13 make of maximum and minimum; all tokens have the same bias."""
+    highest = products.amax(1) + bias
+    positive = activated(highest if own is None else torch.maximum(highest, own), head)
+    if not head.signed:
+        return positive
+    negative = activated(-(products.amin(1) + bias), head)
+    if head.pooling == "sum":
+        return positive - negative
+    return torch.where(positive >= negative, positive, -negative)

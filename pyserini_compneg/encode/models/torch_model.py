@@ -1,0 +1,182 @@
+"""Checkpoints, run by torch: the reference for exported models, and what they are exported from."""
+
+from __future__ import annotations
+
+import logging
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from pyserini_compneg.encode.models.batching import Entries
+from pyserini_compneg.encode.models.heads import Head
+from pyserini_compneg.encode.models.model_sides import NeuralSide
+from pyserini_compneg.encode.models.pooling import SLICE, own_logits, pooled
+from pyserini_compneg.errors import EncodingError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_logger = logging.getLogger(__name__)
+
+
+class SparseEncoderModule(nn.Module):  # type: ignore[misc]  # mypy is told nothing of torch
+    """A masked language model whose output is one vector a text instead of one logit a token and term.
+
+    Args:
+        side: The checkpoint's part.
+
+    Attributes:
+        width: The number of terms.
+
+    Raises:
+        EncodingError: Weights that cannot be loaded, or a model without a plain linear decoder.
+    """
+
+    def __init__(self, side: NeuralSide) -> None:
+        super().__init__()
+        self.head = side.head
+        model = _masked_lm(side)
+        decoder = model.get_output_embeddings()
+        if not isinstance(decoder, nn.Linear):
+            raise EncodingError(f"{side.folder}: its decoder is no linear layer, but {type(decoder).__name__}")
+        self.width = decoder.out_features
+        bias = decoder.bias if decoder.bias is not None else torch.zeros(self.width)
+        for number, (weight, offset) in enumerate(
+            zip(decoder.weight.detach().split(SLICE), bias.detach().split(SLICE), strict=True)
+        ):
+            self.register_buffer(f"weight_{number}", weight.clone())
+            self.register_buffer(f"bias_{number}", offset.clone())
+        own = None if side.own_logits is None else read_own_logits(side.own_logits, self.width, side.head)
+        self.register_buffer("own", own)
+        tied = torch.equal(decoder.weight, model.get_input_embeddings().weight)
+        self._embeddings = model.get_input_embeddings() if tied else None  # so that an export holds this table once
+        self.register_buffer("rows", None if own is None or tied else decoder.weight.detach().clone())
+        self._slices = range(-(-self.width // SLICE))
+        self._takes_types = "token_type_ids" in signature(model.forward).parameters
+        self.model = model
+        with torch.no_grad():
+            self._split(decoder, f"{side.folder}: the head of {type(model).__name__} is of an unknown kind")
+
+    def _split(self, decoder: nn.Linear, message: str) -> None:
+        """Removes the decoder, and checks that it was the last layer of the model."""
+        ids = torch.ones(1, 3, dtype=torch.int64)
+        expected = self.model(input_ids=ids).logits
+        name = next(name for name, part in self.model.named_modules() if part is decoder)
+        self.model.set_submodule(name, nn.Identity())
+        try:
+            hidden = self.model(input_ids=ids).logits
+            logits = torch.cat([nn.functional.linear(hidden, *pair) for pair in self._decoder()], -1)
+            same = torch.allclose(logits, expected, atol=1e-3, rtol=1e-3, equal_nan=True)
+        except (AttributeError, RuntimeError, TypeError):
+            same = False
+        if not same:
+            raise EncodingError(message)
+
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """The vectors of token ids, (batch, tokens), as (batch, terms)."""
+        types = {"token_type_ids": token_type_ids} if self._takes_types else {}
+        hidden = self.model(input_ids=input_ids, attention_mask=attention_mask, **types).logits
+        own = None
+        if self.own is not None:
+            pick = self._embeddings or (lambda ids: nn.functional.embedding(ids, self.rows))
+            rows = pick(input_ids)
+            own = own_logits(input_ids, attention_mask, hidden, rows, self.own)
+        return pooled(hidden, attention_mask, self._decoder(), self.head, own)
+
+    def _decoder(self) -> list[tuple[Tensor, Tensor]]:
+        """The decoder's weights and biases, in slices. As buffers of their own they stay constants in an export."""
+        return [(getattr(self, f"weight_{i}"), getattr(self, f"bias_{i}")) for i in self._slices]
+
+
+class TorchModel:
+    """A checkpoint as a :class:`SparseModel`.
+
+    Args:
+        side: The checkpoint's part.
+        device: ``cpu`` or ``cuda``; without CUDA the processor is used, with a warning.
+        half: Compute with 16 bits, on CUDA only.
+
+    Attributes:
+        device: Where it runs.
+        module: The network.
+
+    Raises:
+        EncodingError: A checkpoint that cannot be loaded.
+    """
+
+    def __init__(self, side: NeuralSide, device: str = "cpu", half: bool = False) -> None:
+        if device != "cpu" and not torch.cuda.is_available():
+            _logger.warning("this torch has no CUDA; models run on the processor")
+            device = "cpu"
+        self.device = device
+        module = SparseEncoderModule(side).eval().to(device)
+        self.module = module.half() if half and device != "cpu" else module
+
+    def __call__(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Entries:
+        """See :class:`SparseModel`."""
+        tokens, real = torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device)
+        try:
+            with torch.inference_mode():
+                vectors = self.module(tokens, torch.zeros_like(tokens), real).float().cpu()
+        except (IndexError, RuntimeError) as cause:
+            line = (str(cause).strip().splitlines() or ["unknown"])[0]
+            raise EncodingError(f"the model failed on texts of {ids.shape[1]} tokens: {line[:200]}") from None
+        rows, columns = vectors.nonzero(as_tuple=True)
+        return Entries(rows.numpy(), columns.numpy(), vectors[rows, columns].numpy())
+
+
+def read_own_logits(file: Path, width: int, head: Head) -> Tensor:
+    """The values that are added to the logits of own terms, (width,), in 32 bits.
+
+    Raises:
+        EncodingError: They cannot be read, or are of another model.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        logits = load_file(file)["logits"].float()
+    except (SafetensorError, KeyError, OSError) as cause:
+        raise EncodingError(f"{file}: cannot be read: {cause}") from None
+    if logits.shape != (width,) or (head.pooling == "sum" and not head.signed):
+        raise EncodingError(
+            f"{file}: expected {width} logits, for a head that takes maxima, got {tuple(logits.shape)} for {head}"
+        )
+    return logits
+
+
+def _masked_lm(side: NeuralSide) -> Any:
+    """Loads a model whose weights are complete: a head with random weights would give random vectors."""
+    try:
+        from transformers import AutoModelForMaskedLM
+        from transformers.utils import logging as transformers_logging
+    except ImportError:
+        raise EncodingError("checkpoints need transformers; pip install 'pyserini_compneg[torch]'") from None
+    transformers_logging.disable_progress_bar()
+    before = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity_error()  # missing weights are reported below, in one line
+    try:
+        model, report = AutoModelForMaskedLM.from_pretrained(
+            side.folder,
+            local_files_only=True,
+            output_loading_info=True,
+            dtype=torch.float32,
+            attn_implementation="eager",
+        )
+    except Exception as cause:  # of torch, safetensors, transformers: without a common class
+        lines = str(cause).strip().splitlines() or [type(cause).__name__]
+        raise EncodingError(f"{side.folder}: the model cannot be loaded: {lines[0][:200]}") from None
+    finally:
+        transformers_logging.set_verbosity(before)
+    missing = sorted(report["missing_keys"])
+    if missing:
+        raise EncodingError(f"{side.folder}: its weights lack {missing[0]}{_more(missing)}; a head must be trained")
+    return model.eval()
+
+
+def _more(names: list[str]) -> str:
+    return f" and {len(names) - 1} more" if len(names) > 1 else ""

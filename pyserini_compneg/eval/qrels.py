@@ -1,0 +1,118 @@
+"""Relevance judgements from TREC, BEIR and QUEST files, and the classes of queries for breaking down results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.errors import RunFormatError
+from pyserini_compneg.files import iter_lines, source_name
+from pyserini_compneg.json_objects import parse_json_object
+from pyserini_compneg.records import checked_id, docid_from_title, query_id
+
+Qrels = dict[str, dict[str, int]]
+
+_LARGEST_RELEVANCE = 1_000_000  # trec_eval counts the documents of every relevance up to the largest
+_BEIR_HEADER = ["query-id", "corpus-id", "score"]
+_Judgement = tuple[str, str, int]
+
+
+def read_qrels(path: str | Path) -> Qrels:
+    """Reads judgements: ``{qid: {docid: relevance}}``, in the order of the file.
+
+    The format is recognised by the first line: TREC (``qid 0 docid relevance``), BEIR (the header
+    ``query-id<TAB>corpus-id<TAB>score``), or QUEST's JSON Lines, whose ``docs`` are all of relevance 1.
+
+    Raises:
+        RunFormatError: A file without judgements, a broken line, or two that contradict each other.
+    """
+    name = source_name(path)
+    qrels: Qrels = {}
+    read_line = None
+    for number, line in iter_lines(path, RunFormatError):
+        source = f"{name}:{number}"
+        if read_line is None:
+            if line.split("\t") == _BEIR_HEADER:
+                read_line = _beir_line
+                continue
+            read_line = _quest_line if line.lstrip().startswith("{") else _trec_line
+        for qid, docid, relevance in read_line(line, number, source):
+            known = qrels.setdefault(qid, {}).setdefault(docid, relevance)
+            if known != relevance:
+                raise RunFormatError(
+                    f"{source}: document {docid!r} of query {qid!r} has relevance {relevance} here, {known} above"
+                )
+    if not qrels:
+        raise RunFormatError(f"{name}: no judgements; expected lines of `qid 0 docid relevance`, or QUEST's JSON Lines")
+    return qrels
+
+
+def read_groups(path: str | Path, key: str) -> dict[str, str]:
+    """Reads ``{qid: metadata[key]}`` from QUEST's JSON Lines.
+
+    Args:
+        path: The file of topics, which may be the file of judgements too.
+        key: The name of the metadata, ``template`` for QUEST's seven kinds of query.
+
+    Raises:
+        RunFormatError: A line without an id or without that metadata, or a query that is given twice.
+    """
+    groups: dict[str, str] = {}
+    for number, line in iter_lines(path, RunFormatError):
+        source = f"{source_name(path)}:{number}"
+        if not line.lstrip().startswith("{"):
+            raise RunFormatError(f"{source}: no JSON, so no `metadata.{key}` to group by; name one with --groups")
+        record = parse_json_object(line, source, RunFormatError)
+        qid = query_id(record, number, source, RunFormatError)
+        if qid in groups:
+            raise RunFormatError(f"{source}: the query id {qid!r} is given twice")
+        groups[qid] = _metadata(record, key, source)
+    return groups
+
+
+def _metadata(record: dict[str, Any], key: str, source: str) -> str:
+    metadata = record.get("metadata")
+    value = metadata.get(key) if isinstance(metadata, dict) else None
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        known = [name for name, item in metadata.items() if isinstance(item, str)] if isinstance(metadata, dict) else []
+        raise RunFormatError(f"{source}: no text `metadata.{key}` to group by; there are: {', '.join(known) or 'none'}")
+    return str(value)
+
+
+def _trec_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
+    columns = line.split()
+    if len(columns) != 4:
+        raise RunFormatError(f"{source}: expected the 4 columns `qid 0 docid relevance`, found {len(columns)}")
+    yield columns[0], columns[2], _relevance(columns[3], source)
+
+
+def _beir_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
+    columns = line.split("\t")
+    if len(columns) != 3:
+        raise RunFormatError(f"{source}: expected the 3 columns `{' '.join(_BEIR_HEADER)}`, found {len(columns)}")
+    qid, docid = (
+        checked_id(column, f"{what} id", source, RunFormatError)
+        for column, what in zip(columns, ("query", "document"), strict=False)
+    )
+    yield qid, docid, _relevance(columns[2], source)
+
+
+def _quest_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
+    record = parse_json_object(line, source, RunFormatError)
+    documents = record.get("docs")
+    if not isinstance(documents, list) or not documents or not all(isinstance(name, str) for name in documents):
+        raise RunFormatError(f"{source}: `docs` must be a list of the relevant documents' names, got {documents!r:.60}")
+    qid = query_id(record, number, source, RunFormatError)
+    for name in documents:
+        yield qid, docid_from_title(name), 1
+
+
+def _relevance(text: str, source: str) -> int:
+    try:
+        relevance = int(text)
+    except ValueError:
+        raise RunFormatError(f"{source}: the relevance must be a whole number, got {text!r:.60}") from None
+    if abs(relevance) > _LARGEST_RELEVANCE:
+        raise RunFormatError(f"{source}: the relevance must be at most {_LARGEST_RELEVANCE}, got {text:.60}")
+    return relevance

@@ -1,0 +1,120 @@
+"""What a dataset is, whatever files it comes in: a collection, and splits of topics with their judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyserini_compneg.encode.collection import SourceDocument, source_document
+from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.eval.qrels import Qrels
+from pyserini_compneg.expression import Atom
+from pyserini_compneg.expression.topics import Topic
+from pyserini_compneg.files import iter_lines
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How a split is read. Its files are not read before their content is asked for.
+
+    Attributes:
+        documents: Gives the documents that the topics are searched in.
+        topics: Gives the topics, in the order of the file.
+        qrels: Gives the judgements.
+    """
+
+    documents: Callable[[], Iterator[SourceDocument]]
+    topics: Callable[[], list[Topic]]
+    qrels: Callable[[], Qrels]
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A folder of official files, as experiments see it.
+
+    Attributes:
+        kind: One of ``opening.KINDS``.
+        provenance: One line: who made it, and under which licence.
+        folder: Where its files are.
+        collection: What ``index --collection`` takes as it is; None where the documents have to be converted first.
+        parts: The splits by name, in the order in which they are named to users.
+    """
+
+    kind: str
+    provenance: str
+    folder: Path
+    collection: Path | None
+    parts: Mapping[str, Split] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.resolve().name
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The names of the splits."""
+        return tuple(self.parts)
+
+    def part(self, split: str) -> Split:
+        """How a split is read.
+
+        Raises:
+            CollectionError: There is no such split.
+        """
+        if split not in self.parts:
+            raise CollectionError(f"{self.folder}: no split {split!r}; there are: {', '.join(self.parts)}")
+        return self.parts[split]
+
+    def documents(self, split: str) -> Iterator[SourceDocument]:
+        """The documents that the topics of a split are searched in; the same for all splits where there is a corpus.
+
+        Raises:
+            CollectionError: An unknown split or a bad document.
+        """
+        return self.part(split).documents()
+
+    def topics(self, split: str) -> list[Topic]:
+        """The topics of a split, in the order of the file.
+
+        Raises:
+            CompNegError: An unknown split, or a line that is no topic; see :func:`topics.read_topics`.
+        """
+        return self.part(split).topics()
+
+    def qrels(self, split: str) -> Qrels:
+        """The judgements of a split, also those of hard negatives, which are 0.
+
+        Raises:
+            CompNegError: An unknown split, or a broken line; see :func:`qrels.read_qrels`.
+        """
+        return self.part(split).qrels()
+
+
+def collection_documents(path: Path) -> Iterator[SourceDocument]:
+    """The documents of a JSON Lines file.
+
+    Raises:
+        CollectionError: A line that is no document; the message starts with ``path:line``.
+    """
+    return (source_document(line, f"{path}:{number}") for number, line in iter_lines(path))
+
+
+def plain_topic(qid: str, text: str, source: str, metadata: Mapping[str, str] | None = None) -> Topic:
+    """A topic that is one text, in which nothing is an operator."""
+    return Topic(qid, text, Atom(text), source=source, metadata=metadata or {}, plain=True)
+
+
+def check_queries(topics: Sequence[Topic], qrels: Qrels, topics_file: Path, qrels_file: Path) -> None:
+    """Makes sure that there is a topic for each query that is judged.
+
+    Raises:
+        CollectionError: Judgements of a query that the topics lack.
+    """
+    known = {topic.qid for topic in topics}
+    unknown = [qid for qid in qrels if qid not in known]
+    if unknown:
+        raise CollectionError(
+            f"{qrels_file}: {len(unknown)} of {len(qrels)} queries are not in {topics_file}, first {unknown[0]!r}"
+        )

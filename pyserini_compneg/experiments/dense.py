@@ -1,0 +1,378 @@
+"""The dense baseline: a model of sentence-transformers, its vectors of all documents, and the algebra of its queries.
+
+A query is a *subspace*: one direction, or for a disjunction the plane of several. It is kept as the vectors that span
+it, the rows of an array, until :func:`orthonormal` gives the basis that documents are compared with. Expressions are
+composed bottom-up, with these approximations:
+
+- An intersection is the sum of its operands, because the intersection of two lines is nothing. An operand that is a
+  plane takes part with the sum of the vectors that span it.
+- A difference changes each vector that spans a plane on its left. ``orthogonal`` excludes a plane on the right as a
+  whole, ``subtraction`` the sum of its vectors.
+
+Source: Widdows 2003, Orthogonal Negation in Vector Spaces, Section 2; Widdows and Peters 2003, Word Vectors and Quantum
+Logic.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_compneg.compose.rewrite import alternatives, conjunction, verbalised
+from pyserini_compneg.encode.collection import SourceDocument
+from pyserini_compneg.encode.models import model_folder
+from pyserini_compneg.encode.models.cache import cache_home, content_hash
+from pyserini_compneg.errors import CollectionError, CompositionError, EncodingError, ProtocolError
+from pyserini_compneg.experiments.methods import check_settings
+from pyserini_compneg.expression import Atom, Expression, Union, atoms
+from pyserini_compneg.expression.topics import Topic
+from pyserini_compneg.files import atomic_writer
+from pyserini_compneg.progress import progress
+from pyserini_compneg.search import Hit
+
+Vectors: TypeAlias = NDArray[np.float64]
+"""Rows, (count, dimensions)."""
+
+_DEPENDENT = 1e-5
+"""Relative length below which a direction is the rounding of encoders, whose numbers have 32 bits."""
+
+_MODEL_FILES = ("*.json", "*.txt", "*.model", "*.safetensors", "*.bin")
+_FORMAT = 2
+"""Counted up when a change makes other vectors of the same model, or other files of them."""
+
+_PART_DOCUMENTS = 4096
+_BATCH_SIZE = 32
+_REMEDY = "make room, or name another place in COMPNEG_CACHE"
+
+
+def addition(spaces: Sequence[Vectors]) -> Vectors:
+    """The sum of all vectors: one direction, between those of the operands.
+
+    >>> addition([np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])])
+    array([[1., 1.]])
+    """
+    return np.asarray(np.concatenate(spaces).sum(axis=0, keepdims=True))
+
+
+def disjunction(spaces: Sequence[Vectors]) -> Vectors:
+    """The linear sum of the operands' spaces, {λ₁b₁ + … + λₙbₙ}: the smallest space that holds all of them."""
+    return np.concatenate(spaces)
+
+
+def orthogonal(a: Vectors, negatives: Vectors) -> Vectors:
+    """a − its projection on the span of the negatives, Widdows, Eq. 1 for one negative and Eq. 2 for several.
+
+    >>> orthogonal(np.array([[1.0, 1.0]]), np.array([[0.0, 2.0], [0.0, 3.0]]))
+    array([[1., 0.]])
+    """
+    basis = _basis(negatives)
+    return _without_rounding(a - a @ basis.T @ basis, a)
+
+
+def subtraction(a: Vectors, negatives: Vectors) -> Vectors:
+    """a − Σ bᵢ.
+
+    >>> subtraction(np.array([[1.0, 1.0]]), np.array([[0.0, 2.0]]))
+    array([[ 1., -1.]])
+    """
+    return _without_rounding(a - negatives.sum(axis=0), a)
+
+
+def ignore(a: Vectors, negatives: Vectors) -> Vectors:
+    """a: the negatives are left out."""
+    return a
+
+
+def orthonormal(space: Vectors) -> Vectors:
+    """An orthonormal basis of a space. A single direction keeps its sign, that of the first vector; a plane has none.
+
+    >>> orthonormal(np.array([[-3.0, -4.0]]))
+    array([[-0.6, -0.8]])
+    """
+    basis = _basis(space)
+    return basis if len(basis) != 1 else basis * np.sign(space[0] @ basis[0])
+
+
+def _without_rounding(difference: Vectors, before: Vectors) -> Vectors:
+    """The vectors that are longer than rounding makes them."""
+    kept = np.linalg.norm(difference, axis=1) > _DEPENDENT * np.linalg.norm(before, axis=1)
+    return np.asarray(difference[kept])
+
+
+def _basis(vectors: Vectors) -> Vectors:
+    """Orthonormal rows that span what the vectors do, by their singular values."""
+    if not len(vectors):
+        return vectors
+    _, sizes, directions = np.linalg.svd(vectors, full_matrices=False)
+    return np.asarray(directions[sizes > _DEPENDENT * sizes[0]])
+
+
+_UNIONS = {"disjunction": disjunction, "addition": addition}
+_DIFFERENCES = {"orthogonal": orthogonal, "subtraction": subtraction, "ignore": ignore}
+
+DENSE_OPERATORS: Mapping[str, tuple[str, ...]] = {
+    "union": (*_UNIONS, "vanilla"),
+    "intersection": ("addition", "vanilla"),
+    "difference": (*_DIFFERENCES, "vanilla"),
+}
+"""The operators by kind of node, the defaults first."""
+
+
+@dataclass(frozen=True, slots=True)
+class DenseOperators:
+    """One of ``DENSE_OPERATORS`` for each kind of node.
+
+    Raises:
+        CompositionError: An unknown name.
+    """
+
+    union: str = "disjunction"
+    intersection: str = "addition"
+    difference: str = "orthogonal"
+
+    def __post_init__(self) -> None:
+        """Checks every name."""
+        for kind, choices in DENSE_OPERATORS.items():
+            if (name := getattr(self, kind)) not in choices:
+                raise CompositionError(f"{kind} of dense vectors must be one of {', '.join(choices)}, got {name!r}")
+
+    def compose(self, expression: Expression, spaces: Mapping[str, Vectors]) -> Vectors:
+        """The subspace of an expression without vanilla operators, from that of each atom's text."""
+        match expression:
+            case Atom(text):
+                return spaces[text]
+            case Union():
+                return _UNIONS[self.union]([self.compose(member, spaces) for member in alternatives(expression)])
+        parts = conjunction(expression)
+        kept = [self.compose(member, spaces) for member in parts.kept]
+        positive = addition(kept) if len(kept) > 1 else kept[0]
+        if not parts.excluded:
+            return positive
+        excluded = np.concatenate([self.compose(member, spaces) for member in parts.excluded])
+        return _DIFFERENCES[self.difference](positive, excluded)
+
+
+class DenseEncoder:
+    """Runs a model of sentence-transformers, with its own pooling, prompts and longest text, at length 1.
+
+    Longer texts are cut off. sentence-transformers averages the vectors of the tokens where the model's folder has no
+    ``modules.json``, and uses a GPU where there is one.
+
+    Args:
+        name: A folder, or a model of the Hugging Face hub.
+
+    Attributes:
+        model_hash: A hash of the model's files.
+
+    Raises:
+        EncodingError: No model, or one that cannot be loaded.
+        DownloadError: A model that cannot be had from the hub.
+    """
+
+    def __init__(self, name: str) -> None:
+        check_dense_model(name)
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging as transformers_logging
+
+        self.name, self.model_hash = name, dense_model_hash(name)
+        transformers_logging.disable_progress_bar()
+        try:
+            self._model = SentenceTransformer(str(_folder(name)), local_files_only=True).eval()
+        except Exception as cause:  # of torch, safetensors, transformers: without a common class
+            lines = str(cause).strip().splitlines() or [type(cause).__name__]
+            raise EncodingError(f"{name}: the model cannot be loaded: {lines[0][:200]}") from None
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of queries, (texts, dimensions)."""
+        return self._encoded(self._model.encode_query, texts)
+
+    def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of documents, (texts, dimensions)."""
+        return self._encoded(self._model.encode_document, texts)
+
+    def _encoded(self, encode: Callable[..., Any], texts: Sequence[str]) -> NDArray[np.float32]:
+        readable = [text.encode(errors="replace").decode() for text in texts]  # half a surrogate pair is no text
+        vectors = np.asarray(encode(readable, batch_size=_BATCH_SIZE, show_progress_bar=False), np.float64)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not (np.isfinite(lengths) & (lengths > 0)).all():
+            raise EncodingError(f"{self.name}: gives vectors that are 0 or no finite numbers; its weights are damaged")
+        return np.asarray(vectors / lengths, np.float32)
+
+
+def check_dense_model(name: str) -> None:
+    """Makes sure, without loading it, that a model is there and that sentence-transformers can run it.
+
+    Raises:
+        EncodingError: No model, or no sentence-transformers.
+        DownloadError: A model that cannot be had from the hub.
+    """
+    if not find_spec("sentence_transformers"):
+        raise EncodingError("dense models need sentence-transformers; pip install 'pyserini_compneg[dense]'")
+    _folder(name)
+
+
+def dense_model_hash(name: str) -> str:
+    """A hash of the files of a model, which is not loaded.
+
+    Raises:
+        EncodingError: No model.
+        DownloadError: A model that cannot be had from the hub.
+    """
+    folder = _folder(name)
+    return content_hash(sorted(file for kind in _MODEL_FILES for file in folder.rglob(kind)), {"format": _FORMAT})
+
+
+def _folder(name: str) -> Path:
+    try:
+        return model_folder(name)
+    except EncodingError:
+        expected = "a folder, or owner/name on the Hugging Face hub"
+        raise EncodingError(f"no dense model {name!r}; expected {expected}") from None
+
+
+def similarities(encoder: DenseEncoder, pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """The cosine, from -1 to 1, of the two texts of each pair, both encoded as queries.
+
+    Between what a query wants and what it excludes, this is the interference of Krasakis et al., Section 5.1.1 and
+    Figure 3, which they measure with all-MiniLM-L6-v2.
+    """
+    spaces = _encoded_queries([text for pair in pairs for text in pair], encoder)
+    return [float(np.clip((spaces[a] @ spaces[b].T)[0, 0], -1.0, 1.0)) for a, b in pairs]
+
+
+def _encoded_queries(texts: Sequence[str], encoder: DenseEncoder) -> dict[str, Vectors]:
+    """The line, one row, of each text; every distinct text is encoded once, all in one batch."""
+    if not texts:
+        return {}
+    distinct = list(dict.fromkeys(texts))
+    vectors = encoder.encode_queries(distinct).astype(np.float64)
+    return dict(zip(distinct, vectors[:, None, :], strict=True))
+
+
+class DenseIndex:
+    """The vectors of all documents in memory, 8 bytes a number, and in the cache, where they are encoded once.
+
+    The cache has a folder for each model and collection, and there a ``.npy`` file of float32 (documents, dimensions)
+    for every 4,096 documents, in their order. Each file appears complete or not at all. So a killed process loses
+    one of them at most.
+
+    Args:
+        documents: Gives all documents, in the same order whenever it is called; called twice.
+        encoder: Makes their vectors.
+        home: The cache; by default ``dense`` in the package's own.
+
+    Attributes:
+        encoder: The same encoder.
+
+    Raises:
+        CollectionError: No documents, one without a text, or an id given twice.
+        EncodingError: The model gives no usable vectors.
+        OutputError: The cache cannot be written.
+    """
+
+    def __init__(
+        self, documents: Callable[[], Iterable[SourceDocument]], encoder: DenseEncoder, home: Path | None = None
+    ) -> None:
+        self.encoder = encoder
+        self._docids, digest = _docids_and_digest(documents())
+        folder = (home or cache_home() / "dense") / f"{encoder.model_hash}-{digest}"
+        parts = [folder / f"{start:09d}.npy" for start in range(0, len(self._docids), _PART_DOCUMENTS)]
+        if not all(part.exists() for part in parts):
+            _encode_parts((document.text or "" for document in documents()), parts, len(self._docids), encoder)
+        self._vectors = np.concatenate([np.load(part) for part in parts]).astype(np.float64)
+        self._docid_ranks = np.argsort(sorted(range(len(self._docids)), key=self._docids.__getitem__))
+
+    def search(self, subspaces: Sequence[Vectors], k: int) -> list[list[Hit]]:
+        """Scores all documents for each subspace, and ranks the best.
+
+        A document, of length 1, scores (1 + c) / 2 from 0 to 1, as in Lucene. For a line, c is its dot product with
+        the document; for a plane, the length of the document's projection on it. Scores are computed in 64 bits and
+        rounded to 32, so that documents of one vector are tied.
+
+        Args:
+            subspaces: Orthonormal bases, (rows, dimensions); one without rows finds nothing.
+            k: The most documents to return for each.
+
+        Returns:
+            Rankings, in the order of the subspaces: higher scores first, equal ones by ascending docid.
+        """
+        return [self._ranking(basis, k) if len(basis) else [] for basis in subspaces]
+
+    def _ranking(self, basis: Vectors, k: int) -> list[Hit]:
+        products = self._vectors @ basis.T
+        cosines = products[:, 0] if len(basis) == 1 else np.linalg.norm(products, axis=1)
+        scores = np.maximum((1 + cosines) / 2, 0).astype(np.float32)
+        best = np.lexsort((self._docid_ranks, -scores))[:k]
+        return [Hit(self._docids[document], float(scores[document])) for document in best]
+
+
+def _docids_and_digest(documents: Iterable[SourceDocument]) -> tuple[list[str], str]:
+    """The ids, and a hash of ids and texts. It reads all documents before hours are spent on the first ones."""
+    digest = hashlib.sha256()
+    docids: dict[str, None] = {}
+    for document in documents:
+        if document.text is None:
+            raise CollectionError(f"{document.source}: only a `vector`, where texts are encoded")
+        if document.docid in docids:
+            raise CollectionError(f"{document.source}: document id {document.docid!r} was given already")
+        docids[document.docid] = None
+        digest.update(json.dumps([document.docid, document.text]).encode())
+    if not docids:
+        raise CollectionError("there are no documents to encode")
+    return list(docids), digest.hexdigest()[:16]
+
+
+def _encode_parts(texts: Iterator[str], parts: Sequence[Path], documents: int, encoder: DenseEncoder) -> None:
+    """Encodes the parts that are not there."""
+    parts[0].parent.mkdir(parents=True, exist_ok=True)
+    with progress(None, documents, " docs", "encoding") as bar:
+        for part in parts:
+            batch = list(islice(texts, _PART_DOCUMENTS))
+            if not part.exists():
+                vectors = encoder.encode_documents(batch)
+                with atomic_writer(part, _REMEDY) as handle:
+                    np.save(handle.buffer, vectors)
+            bar.update(len(batch))
+
+
+class DenseMethod:
+    """Ranks all documents by their similarity to composed dense vectors.
+
+    Args:
+        index: Gives the vectors of documents, which are encoded first if need be.
+        settings: Operators by kind of node, of ``DENSE_OPERATORS``; the others keep their defaults.
+
+    Raises:
+        ProtocolError: An unknown setting.
+        CompositionError: An unknown operator.
+    """
+
+    def __init__(self, index: Callable[[], DenseIndex], settings: Mapping[str, Any]) -> None:
+        check_settings("dense", settings, DENSE_OPERATORS)
+        self._index, self._operators = index, DenseOperators(**settings)
+
+    def search(self, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
+        """Composes and searches.
+
+        Raises:
+            ProtocolError: A composed query.
+            EncodingError: A text that cannot be encoded.
+        """
+        expressions = []
+        for topic in topics:
+            if topic.expression is None:
+                raise ProtocolError(f"query {topic.qid} is composed of terms already; dense vectors have no terms")
+            expressions.append(verbalised(topic.expression, self._operators))
+        index = self._index()
+        spaces = _encoded_queries([text for expression in expressions for text in atoms(expression)], index.encoder)
+        bases = [orthonormal(self._operators.compose(expression, spaces)) for expression in expressions]
+        return dict(zip([topic.qid for topic in topics], index.search(bases, k), strict=True))

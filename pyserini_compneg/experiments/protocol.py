@@ -1,0 +1,237 @@
+"""Protocols: what a table of a paper compares, on which queries, by which measures; each is a YAML file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import AfterValidator, Field, field_validator, model_validator
+
+from pyserini_compneg.errors import ProtocolError
+from pyserini_compneg.files import slug
+from pyserini_compneg.settings_files import Settings, parse_settings, read_settings
+
+TERM_MEASURES = ("positive_terms", "negated_terms", "negated_neighbours")
+"""The measures that count words of the first documents; all others are those of ``eval``."""
+
+LOWER_IS_BETTER = ("negated_terms", "negated_neighbours")
+
+ALL_MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+"""The dense encoder by which the paper compares texts."""
+
+Reading: TypeAlias = Literal["expression", "text", "cues", "llm"]
+Line = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
+"""A text that YAML may break over several lines."""
+
+_FOLDER = files(__package__).joinpath("protocols")
+
+
+class Sweep(Settings):
+    """A setting that a row varies; the row stands for one row for each value.
+
+    Attributes:
+        setting: Its name.
+        symbol: Its sign in formulas and plots.
+        values: Its values.
+    """
+
+    setting: str
+    symbol: str
+    values: tuple[int | float, ...] = Field(min_length=1)
+
+
+class RowPlan(Settings):
+    """A method, as a row of a table.
+
+    Attributes:
+        name: What the row is called.
+        formula: What it computes, in mathematical notation.
+        method: A name in ``experiments.methods``; None for a row that is only published.
+        settings: The method's settings.
+        ablation: What is left out of query vectors, one of ``ABLATIONS``; None for nothing.
+        reads: What is made of a query's text: ``expression``, what the dataset says that it means; ``text``, one atom;
+            ``cues`` or ``llm``, what its cue phrases or a language model say that it means, as with ``--decompose``.
+        published: The paper's figures, in the order of the protocol's measures; None where there is none.
+        note: What the reader has to know.
+        sweep: The setting that it varies. In a section that was read it has one value, which is in ``settings``, too.
+    """
+
+    name: str
+    formula: str = ""
+    method: str | None = None
+    settings: dict[str, Any] = {}
+    ablation: str | None = None
+    reads: Reading = "expression"
+    published: tuple[float | None, ...] = ()
+    note: Line = ""
+    sweep: Sweep | None = None
+
+    @property
+    def title(self) -> str:
+        """The name, with the value that the row has of its sweep."""
+        return f"{self.name}, {self.sweep.symbol} = {self.sweep.values[0]:g}" if self.sweep else self.name
+
+    def at_each_value(self) -> list[RowPlan]:
+        """The row at each value of its sweep; the row itself where it has none."""
+        if self.sweep is None:
+            return [self]
+        sweep = self.sweep
+        return [
+            self.model_copy(
+                update={
+                    "settings": {**self.settings, sweep.setting: value},
+                    "sweep": sweep.model_copy(update={"values": (value,)}),
+                    "published": (),
+                }
+            )
+            for value in sweep.values
+        ]
+
+
+class SectionPlan(Settings):
+    """The rows for some of the queries.
+
+    Attributes:
+        title: The heading.
+        rows: The methods; the first that is run is the baseline.
+        templates: The templates of its queries; empty for all queries.
+    """
+
+    title: str
+    rows: tuple[RowPlan, ...] = Field(min_length=1)
+    templates: tuple[str, ...] = ()
+
+    @field_validator("rows")
+    @classmethod
+    def _checked_rows(cls, rows: tuple[RowPlan, ...]) -> tuple[RowPlan, ...]:
+        rows = tuple(single for row in rows for single in row.at_each_value())
+        _check_distinct("row", [row.title for row in rows])
+        if not any(row.method for row in rows):
+            raise ValueError("no row has a method")
+        if len(symbols := list(dict.fromkeys(row.sweep.symbol for row in rows if row.sweep))) > 1:
+            raise ValueError(f"sweeps over {symbols[0]!r} and over {symbols[1]!r} need a section each")
+        return rows
+
+    @property
+    def sweep_symbol(self) -> str:
+        """The symbol of the setting that its rows vary; empty for none."""
+        return next((row.sweep.symbol for row in self.rows if row.sweep), "")
+
+
+class Interference(Settings):
+    """A curve over the similarity of what is wanted and what is not, as the paper's Figure 3.
+
+    Attributes:
+        section: The title of the section whose queries are binned.
+        bins: How many bins of as many queries each.
+        rows: The rows that are shown; empty for all.
+    """
+
+    section: str
+    bins: int = Field(4, ge=1)
+    rows: tuple[str, ...] = ()
+
+
+class Protocol(Settings):
+    """A table or figure.
+
+    Attributes:
+        name: Its name; that of its file, if it does not say.
+        title: The heading.
+        about: What it is, for the reader of the report.
+        datasets: The kinds of datasets that it can be run on.
+        papers: The splits, by kind of dataset, that the published figures are of.
+        splits: The splits by preference; the first that the dataset has is taken.
+        measures: The measures, the main one first.
+        sections: The tables.
+        hits: Documents a query.
+        examples: How many of the best and of the worst queries are shown for each row.
+        interference: The curve over similarities, if there is one.
+    """
+
+    name: str = ""
+    title: str
+    about: Line
+    datasets: tuple[str, ...]
+    papers: dict[str, tuple[str, ...]] = {}
+    splits: tuple[str, ...]
+    measures: tuple[str, ...] = Field(min_length=1)
+    sections: tuple[SectionPlan, ...] = Field(min_length=1)
+    hits: int = Field(1000, ge=1, le=10**9)
+    examples: int = Field(0, ge=0, le=10**9)
+    interference: Interference | None = None
+
+    @model_validator(mode="after")
+    def _checked(self) -> Protocol:
+        _check_distinct("section", [slug(section.title) for section in self.sections])
+        if unknown := self.papers.keys() - {*self.datasets}:
+            raise ValueError(f"papers: {min(unknown)!r} is none of the datasets: {', '.join(self.datasets)}")
+        for row in (row for section in self.sections for row in section.rows):
+            if len(row.published) > len(self.measures):
+                raise ValueError(f"the row {row.name!r} has more published figures than there are measures")
+        if self.interference is not None:
+            self._check_interference(self.interference)
+        return self
+
+    def _check_interference(self, plan: Interference) -> None:
+        titles = {section.title: {row.title for row in section.rows} for section in self.sections}
+        if plan.section not in titles:
+            raise ValueError(f"interference: no section {plan.section!r}")
+        if unknown := {*plan.rows} - titles[plan.section]:
+            raise ValueError(f"interference: no row {min(unknown)!r} in section {plan.section!r}")
+
+    @property
+    def methods(self) -> set[str]:
+        """The names of all methods of its rows."""
+        return {row.method for section in self.sections for row in section.rows if row.method}
+
+    def reading(self, reads: Reading) -> Protocol:
+        """The protocol with plain texts, read so, where its rows take the dataset's expressions."""
+        sections = (
+            section.model_copy(
+                update={
+                    "rows": tuple(
+                        row.model_copy(update={"reads": reads}) if row.reads == "expression" else row
+                        for row in section.rows
+                    )
+                }
+            )
+            for section in self.sections
+        )
+        return self.model_copy(update={"sections": tuple(sections)})
+
+
+def protocol_names() -> list[str]:
+    """The protocols that come with the package.
+
+    >>> {"table1", "table3", "table5", "figure3"} <= {*protocol_names()}
+    True
+    """
+    return sorted(entry.name.removesuffix(".yaml") for entry in _FOLDER.iterdir() if entry.name.endswith(".yaml"))
+
+
+def read_protocol(name: str) -> Protocol:
+    """Reads a protocol.
+
+    Args:
+        name: One that comes with the package, or the path of a YAML file.
+
+    Raises:
+        ProtocolError: No such protocol, or a file that is none; the message names file and key.
+    """
+    if name in protocol_names():
+        text = _FOLDER.joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+        protocol = parse_settings(text, name, Protocol, ProtocolError)
+    elif Path(name).suffix in (".yaml", ".yml"):
+        protocol = read_settings(name, Protocol, ProtocolError)
+    else:
+        known = ", ".join(protocol_names())
+        raise ProtocolError(f"no protocol {name!r}; expected one of {known}, or the path of a .yaml file")
+    return protocol if protocol.name else protocol.model_copy(update={"name": Path(name).stem})
+
+
+def _check_distinct(kind: str, names: Sequence[str]) -> None:
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"the {kind} {repeated[0]!r} is there twice")

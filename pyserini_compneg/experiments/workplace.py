@@ -1,0 +1,217 @@
+"""The folder of an experiment: judgements, collection and indexes, each made once and used again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+
+from pyserini_compneg.encode import BM25
+from pyserini_compneg.encode.collection import SourceDocument
+from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.errors import OutputError, ProtocolError
+from pyserini_compneg.eval.qrels import Qrels
+from pyserini_compneg.experiments.datasets.dataset import Dataset
+from pyserini_compneg.experiments.dense import DenseEncoder, DenseIndex, dense_model_hash
+from pyserini_compneg.experiments.kept_runs import KEY_DIGITS, digest_of
+from pyserini_compneg.experiments.protocol import ALL_MINILM
+from pyserini_compneg.experiments.results import REMEDY
+from pyserini_compneg.expression.topics import Topic
+from pyserini_compneg.files import atomic_writer, keep_inputs, slug
+from pyserini_compneg.index import build_index
+from pyserini_compneg.lucene.manifest import MANIFEST_NAME, is_index
+from pyserini_compneg.search import SignedImpactSearcher
+
+_LOOKED_UP = 100
+_logger = logging.getLogger(__name__)
+
+
+class Workplace:
+    """Makes what an experiment needs, or uses what is there. Close it, or use it as a context manager.
+
+    The names of indexes and converted collections hold a hash of all that they depend on, and their files appear
+    complete or not at all. So what is there is right, and an interrupted experiment goes on where it was.
+
+    Args:
+        folder: The report's folder; made if it is not there.
+        dataset: The dataset.
+        split: The split that is searched.
+        threads: Queries searched at once.
+        model_options: How models encode; None for the defaults.
+        dense_encoder: The encoder of dense rows.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        dataset: Dataset,
+        split: str,
+        threads: int,
+        model_options: ModelOptions | None = None,
+        dense_encoder: str = ALL_MINILM,
+    ) -> None:
+        self.folder, self.dataset, self.split, self.threads = folder, dataset, split, threads
+        self.dense_encoder = dense_encoder
+        self._dense: DenseIndex | None = None
+        self.topics: list[Topic] = dataset.topics(split)
+        self.qrels: Qrels = dataset.qrels(split)
+        self.model_options = model_options
+        self._open = ExitStack()
+        self._key: str | None = None
+        self._searchers: dict[tuple[str, Path | None, str | None], SignedImpactSearcher] = {}
+        keep_inputs(folder, dataset.folder, remedy=REMEDY)
+        if folder.exists() and (is_index(folder) or not folder.is_dir()):
+            raise OutputError(f"{folder}: is an index or no folder; {REMEDY}")
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def __enter__(self) -> Workplace:
+        """Returns the workplace itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the indexes."""
+        self._open.close()
+
+    def searcher(self, encoder: str, index: Path | None = None, ablation: str | None = None) -> SignedImpactSearcher:
+        """The searcher of an encoder's index, which is built first if it is not there.
+
+        Args:
+            encoder: As ``index --encoder`` takes it.
+            index: An index of the collection that is there already.
+            ablation: What is left out of query vectors.
+
+        Raises:
+            ProtocolError: An index of other documents.
+        """
+        key = encoder, index, ablation
+        if key not in self._searchers:
+            searcher = self._open.enter_context(
+                SignedImpactSearcher(
+                    index or self._built(encoder), encoder, model_options=self._options(encoder), ablation=ablation
+                )
+            )
+            self._check_documents(searcher)
+            self._searchers[key] = searcher
+        return self._searchers[key]
+
+    def encoder_fingerprint(self, encoder: str) -> list[str]:
+        """What query vectors depend on, besides the index: the model's files, or the vectors' file, and options."""
+        if encoder == BM25:
+            return [BM25]
+        if Path(encoder).is_file():
+            return [hashlib.sha256(Path(encoder).read_bytes()).hexdigest()]
+        from pyserini_compneg.encode.export import model_hash
+        from pyserini_compneg.encode.models import NeuralSide
+        from pyserini_compneg.encode.neural import load_checkpoint
+
+        checkpoint = load_checkpoint(encoder, self.model_options)
+        sides = (checkpoint.document, checkpoint.query)
+        hashes = [model_hash(side) if isinstance(side, NeuralSide) else repr(side) for side in sides]
+        return [*hashes, repr(self.model_options)]
+
+    def dense_fingerprint(self) -> str:
+        """What dense rankings depend on; the model is not loaded for it."""
+        return f"{dense_model_hash(self.dense_encoder)}-{self._collection_key()}"
+
+    def dense(self) -> DenseIndex:
+        """The documents' vectors by the dense encoder, which are made first if they are not there."""
+        if self._dense is None:
+            encoder = DenseEncoder(self.dense_encoder)
+            self._dense = DenseIndex(lambda: self.dataset.documents(self.split), encoder)
+        return self._dense
+
+    def qrels_file(self, name: str, qrels: Qrels) -> str:
+        """Writes the judgements that some runs are scored by; returns the file's path in the folder."""
+        path = self.folder / "qrels" / f"{slug(name)}.txt"
+        path.parent.mkdir(exist_ok=True)
+        with atomic_writer(path, REMEDY) as handle:
+            handle.writelines(
+                f"{qid} 0 {docid} {value}\n" for qid, judged in qrels.items() for docid, value in judged.items()
+            )
+        return path.relative_to(self.folder).as_posix()
+
+    def document_count(self) -> int:
+        """How many documents there are, as the open index says, or else the dataset."""
+        opened = next(iter(self._searchers.values()), None)
+        return opened.num_docs if opened else sum(1 for _ in self.dataset.documents(self.split))
+
+    def title(self, docid: str) -> str:
+        """A document's title where an open index has it, else its id."""
+        for searcher in self._searchers.values():
+            return searcher.title(docid) or docid
+        return docid
+
+    def documents(self) -> dict[str, SourceDocument]:
+        """All documents by id."""
+        return {document.docid: document for document in self.dataset.documents(self.split)}
+
+    def _built(self, encoder: str) -> Path:
+        made_of = digest_of(json.dumps([self._collection_key(), self.encoder_fingerprint(encoder)]))
+        index = self.folder / "indexes" / f"{slug(Path(encoder).name)}-{made_of}"
+        if not index.exists():
+            index.parent.mkdir(exist_ok=True)
+            build_index(
+                self.collection(),
+                index,
+                encoder,
+                model_options=self._options(encoder),
+                threads=self.threads,
+                store_raw=True,
+                resume=True,
+            )
+        return index
+
+    def collection(self) -> Path:
+        """The documents as a file that ``index`` and Anserini read; converted once where the dataset has none."""
+        if self.dataset.collection is not None:
+            return self.dataset.collection
+        path = self.folder / "collection" / f"{slug(self.split)}-{self._collection_key()}.jsonl"
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            with atomic_writer(path, REMEDY) as handle:
+                for document in self.dataset.documents(self.split):
+                    line = {"id": document.docid, "contents": document.text}
+                    handle.write(json.dumps(line, ensure_ascii=False) + "\n")
+        return path
+
+    def _collection_key(self) -> str:
+        """A hash of the file's path, size and time; of the documents, where the dataset has no such file."""
+        if self._key is None:
+            if self.dataset.collection is not None:
+                path = self.dataset.collection.resolve()
+                stat = path.stat()
+                self._key = digest_of(json.dumps([str(path), stat.st_size, stat.st_mtime_ns]))
+            else:
+                documents = self.dataset.documents(self.split)
+                self._key = digest_of(json.dumps([[document.docid, document.text] for document in documents]))
+        return self._key
+
+    def _check_documents(self, searcher: SignedImpactSearcher) -> None:
+        """Makes sure that an index is of this dataset: it has the documents that are judged."""
+        judged = list(dict.fromkeys(docid for found in self.qrels.values() for docid in found))[:_LOOKED_UP]
+        missing = [docid for docid in judged if not searcher.reader.has(docid)]
+        if len(missing) == len(judged):
+            raise ProtocolError(
+                f"{searcher.reader.folder}: none of {len(judged)} judged documents of {self.dataset.folder} is in it, "
+                f"{missing[0]!r} for one; it is an index of another collection"
+            )
+        if missing:
+            share = f"{len(missing)} of {len(judged)} judged documents"
+            _logger.warning("%s: lacks %s that were looked up, %r for one", searcher.reader.folder, share, missing[0])
+
+    def _options(self, encoder: str) -> ModelOptions | None:
+        return None if encoder == BM25 else self.model_options
+
+
+def index_fingerprint(index: Path) -> str:
+    """A hash of the state of an index: of Lucene's commit, whose segments have random names, and of the manifest."""
+    digest = hashlib.sha256()
+    for path in sorted((*index.glob("segments_*"), index / MANIFEST_NAME)):
+        if path.is_file():
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:KEY_DIGITS]

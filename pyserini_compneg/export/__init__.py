@@ -1,5 +1,0 @@
-"""Exports of checkpoints to ONNX; torch is loaded only when one is made."""
-
-from pyserini_compneg.export.exporting import export_model, exported_folder, model_hash, read_report
-
-__all__ = ["export_model", "exported_folder", "model_hash", "read_report"]

@@ -1,0 +1,175 @@
+"""Decomposition by a language model. An answer with other words than the text's is not used."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.errors import CompNegError, DecompositionError
+from pyserini_compneg.expression import Atom, Difference, Expression, format_expression, parse
+from pyserini_compneg.expression.decomposition import Decomposition, Part, Reason, Span, undivided
+from pyserini_compneg.files import atomic_writer
+from pyserini_compneg.json_objects import parse_json_object
+from pyserini_compneg.reading.decomposing import decompose
+from pyserini_compneg.reading.tokens import Tokens, tokenise
+
+URL, KEY, MODEL = "OPENAI_BASE_URL", "OPENAI_API_KEY", "COMPNEG_LLM_MODEL"
+"""The environment variables that name the endpoint, its key and the model."""
+
+_TIMEOUT_S = 30.0
+_MOST_FAILURES = 3
+_CONFIDENCE = 0.9
+_INSTRUCTIONS = """\
+You turn a search query into a set expression over atoms. An atom is a run of words taken from the query.
+Operators, in capitals: A AND B, A OR B, A NOT B; parentheses group; put an atom in double quotes if it holds AND, OR,
+NOT, quotes or brackets. Rules:
+- Use only words of the query. Leave out words of request ("can you tell me") and of exclusion ("other than").
+- NOT is only for what the user does not want to find. A negation that belongs to an event ("who did not vote"), to a
+  title or to an idiom is part of an atom.
+- Where operands share a head, repeat it: "French or Italian comedies" is French comedies OR Italian comedies.
+- A query that excludes and joins nothing is one atom: the whole query, unchanged.
+Answer with a JSON object {"expression": "..."}.
+"""
+
+_logger = logging.getLogger(__name__)
+
+
+class LlmReader:
+    """Reads texts with a chat model. A reader is called as :func:`decompose` is.
+
+    An answer is used if it is an expression and all its words are words of the text. Otherwise, and where no answer
+    comes, the cues decide, with a warning. After three texts in a row without an answer no more is asked.
+
+    Args:
+        environment: The environment variables, three of which name the model.
+        cache: The folder in which answers are kept.
+
+    Raises:
+        DecompositionError: A variable is missing, the URL is not one, or the package openai is not installed.
+    """
+
+    def __init__(self, environment: Mapping[str, str], cache: Path) -> None:
+        missing = [name for name in (URL, MODEL) if not environment.get(name)]
+        if missing:
+            raise DecompositionError(
+                f"a language model needs {' and '.join(missing)} in the environment: the base of an OpenAI-compatible "
+                f"API, such as http://localhost:8000/v1, and the model's name; {KEY} where it wants a key"
+            )
+        self._url, self._model = environment[URL], environment[MODEL]
+        if not self._url.startswith(("http://", "https://")):
+            raise DecompositionError(f"{URL} must start with http:// or https://, got {self._url!r}")
+        try:
+            from openai import OpenAI
+        except ImportError:
+            raise DecompositionError("openai is not installed: pip install 'pyserini_compneg[llm]'") from None
+        self._client = OpenAI(base_url=self._url, api_key=environment.get(KEY) or "none", timeout=_TIMEOUT_S)
+        self._cache = cache
+        self._failures = 0
+
+    def __call__(self, text: str) -> Decomposition:
+        """The reading of a text.
+
+        Raises:
+            DecompositionError: The text is blank, or the cues decide and find only what it does not ask for.
+        """
+        if not text.strip():
+            return decompose(text)
+        key = json.dumps([self._url, self._model, _INSTRUCTIONS, text])
+        path = self._cache / f"{hashlib.sha256(key.encode()).hexdigest()}.json"
+        with suppress(OSError, ValueError):  # no answer was kept, or a damaged one
+            return _reading(text, path.read_text(encoding="utf-8"))
+        try:
+            reading = _reading(text, self._answer(text))
+        except CompNegError as error:
+            _logger.warning("query %.60r: %s; decomposed by cues", text, str(error).partition("\n")[0])
+            return decompose(text)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_writer(path) as handle:
+                json.dump({"expression": format_expression(reading.expression)}, handle)
+        except OSError as error:
+            _logger.warning("the answer cannot be kept: %s", error)
+        return reading
+
+    def _answer(self, text: str) -> str:
+        """What the model says: a text that should be a JSON object."""
+        import openai
+
+        if self._failures >= _MOST_FAILURES:
+            raise DecompositionError("the model has not answered several times")
+        self._failures += 1
+        messages: list[Any] = [{"role": "system", "content": _INSTRUCTIONS}, {"role": "user", "content": text}]
+        settings: dict[str, Any] = {"temperature": 0, "max_tokens": 1024, "response_format": {"type": "json_object"}}
+        try:
+            completion = self._client.chat.completions.create(model=self._model, messages=messages, **settings)
+            answer = completion.choices[0].message.content
+        except openai.APIStatusError as error:
+            raise DecompositionError(f"HTTP status {error.status_code}") from None
+        except openai.OpenAIError as error:
+            raise DecompositionError(" ".join(str(error).split())) from None
+        except (AttributeError, LookupError, TypeError, ValueError):  # JSON of another kind, or none
+            raise DecompositionError("the answer is no chat completion") from None
+        self._failures = 0
+        return answer or ""
+
+
+def _reading(text: str, answer: str) -> Decomposition:
+    """The decomposition that an answer means. Only the JSON object in it counts.
+
+    Raises:
+        CompNegError: The answer is no expression over words of the text.
+    """
+    start, end = answer.find("{"), answer.rfind("}") + 1
+    expression = parse_json_object(answer[start:end] or answer, "answer").get("expression")
+    if not isinstance(expression, str):
+        raise DecompositionError("`expression` must be a text")
+    tree = parse(expression)
+    if isinstance(tree, Atom):
+        return undivided(text, _CONFIDENCE)
+    parts: list[Part] = []
+    aligned = _aligned(tokenise(text), tree, parts, excluded=False)
+    if both := {part.text for part in parts if part.excluded} & {part.text for part in parts if not part.excluded}:
+        raise DecompositionError(f"{min(both)!r} is both asked for and excluded")
+    return Decomposition(text, aligned, tuple(parts), (Reason("language model", text, (0, len(text))),), _CONFIDENCE)
+
+
+def _aligned(tokens: Tokens, expression: Expression, parts: list[Part], *, excluded: bool) -> Expression:
+    """The expression with the words as the text has them; adds its atoms to the parts."""
+    match expression:
+        case Atom():
+            part = Part.of(tokens.text, _spans(tokens, expression.text), excluded=excluded)
+            parts.append(part)
+            return Atom(part.text)
+        case Difference(left, right):
+            kept = _aligned(tokens, left, parts, excluded=excluded)
+            return Difference(kept, _aligned(tokens, right, parts, excluded=not excluded))
+    operands = (_aligned(tokens, operand, parts, excluded=excluded) for operand in expression.operands)
+    return type(expression)(tuple(operands))
+
+
+def _spans(tokens: Tokens, atom: str) -> list[Span]:
+    """Where the words of an atom stand: together if possible, else each at its next occurrence, or at its first."""
+    wanted = [word for word in tokenise(atom).words if word[0].isalnum()]
+    if not wanted:
+        raise DecompositionError(f"the atom {atom!r} has no word")
+    places = [token for token in range(len(tokens)) if tokens.is_word(token)]
+    words = [tokens.words[place] for place in places]
+    if missing := next((word for word in wanted if word not in words), None):
+        raise DecompositionError(f"the atom {atom!r} has the word {missing!r}, which the text lacks")
+    for start in range(len(words) - len(wanted) + 1):
+        if words[start : start + len(wanted)] == wanted:
+            return [(tokens.starts[places[start]], tokens.ends[places[start + len(wanted) - 1]])]
+    spans: list[Span] = []
+    after = 0
+    for word in wanted:
+        found = words.index(word, after if word in words[after:] else 0)
+        follows = bool(spans) and found == after
+        start = spans.pop()[0] if follows else tokens.starts[places[found]]
+        spans.append((start, tokens.ends[places[found]]))
+        after = found + 1
+    return spans

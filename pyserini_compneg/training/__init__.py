@@ -1,0 +1,6 @@
+"""Training of sparse encoders that learn composition and negation, on sentence-transformers' trainer."""
+
+from pyserini_compneg.training.config import TrainConfig, read_config
+from pyserini_compneg.training.training import train
+
+__all__ = ["TrainConfig", "read_config", "train"]

@@ -1,0 +1,109 @@
+"""Evaluation during training: exact scores of all dev documents, by the measures of ``eval``."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from sentence_transformers.base.evaluation import BaseEvaluator
+from torch import Tensor
+
+from pyserini_compneg.errors import TrainingError
+from pyserini_compneg.eval import evaluate, parse_measures
+from pyserini_compneg.eval.measures import mean
+from pyserini_compneg.experiments.datasets import open_dataset
+from pyserini_compneg.training.config import DevConfig
+from pyserini_compneg.training.examples import query_texts
+
+_DEPTH = 1000
+_BATCH = 32
+
+
+class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing of sentence-transformers
+    """Means of measures on a split, and mean numbers of terms.
+
+    Args:
+        config: The split.
+        seed: The seed of the draw of documents that are not judged.
+
+    Attributes:
+        run: The scores of the last evaluation, ``{qid: {docid: score}}``: the 1,000 best of each query and the judged.
+        texts: The queries, by their ids.
+        qrels: Their judgements.
+        step: The step of the last evaluation.
+        results: The means of the last evaluation.
+
+    Raises:
+        CompNegError: A dataset that cannot be read, or an unknown measure.
+    """
+
+    def __init__(self, config: DevConfig, seed: int) -> None:
+        super().__init__()
+        dataset = open_dataset(config.dataset)
+        self._measures = parse_measures(config.measures)
+        self.primary_metric = self._measures[0].name
+        self.texts = query_texts(dataset.topics(config.split))
+        self.qrels = {qid: judged for qid, judged in dataset.qrels(config.split).items() if qid in self.texts}
+        documents = {document.docid: document.text or "" for document in dataset.documents(config.split)}
+        judged = {docid for grades in self.qrels.values() for docid in grades}
+        if not self.qrels:
+            raise TrainingError(f"{config.dataset}: no query of {config.split} is judged; name another split for dev")
+        if missing := sorted(judged - documents.keys()):
+            raise TrainingError(
+                f"{config.dataset}: document {missing[0]!r} of {config.split} is judged, but not in the collection"
+            )
+        if config.documents is not None and config.documents < len(documents):
+            others = sorted(documents.keys() - judged)
+            drawn = random.Random(seed).sample(others, max(0, config.documents - len(judged)))
+            documents = {docid: documents[docid] for docid in sorted([*judged, *drawn])}
+        self._documents = documents
+        self.run: dict[str, dict[str, float]] = {}
+        self.step, self.results = -1, dict[str, float]()
+
+    def __call__(
+        self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
+    ) -> dict[str, float]:
+        """``{measure: mean}``, with ``query_terms`` and ``document_terms``, the mean numbers of terms."""
+        queries = _encode(model, list(self.texts.values()), "query")
+        documents = _encode(model, list(self._documents.values()), "document")
+        self.run = _ranked(queries, documents, list(self.texts), list(self._documents), self.qrels)
+        values = evaluate(self.qrels, self.run, self._measures)
+        self.step = steps
+        self.results = {measure.name: mean(values, measure, list(self.qrels)) for measure in self._measures}
+        self.results["query_terms"] = queries._nnz() / len(queries)
+        self.results["document_terms"] = documents._nnz() / len(documents)
+        return dict(self.results)
+
+
+def _encode(model: Any, texts: Sequence[str], side: str) -> Tensor:
+    """The vectors of texts, a sparse matrix (texts, terms).
+
+    The sort is stable, so that batches, and with them the last bits, are the same on every machine; that of
+    ``model.encode`` is not.
+    """
+    order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))
+    vectors = []
+    for start in range(0, len(order), _BATCH):
+        batch = [texts[number] for number in order[start : start + _BATCH]]
+        vectors.append(model.encode(batch, task=side, save_to_cpu=True, show_progress_bar=False))
+    return torch.cat(vectors).index_select(0, torch.tensor(order).argsort()).coalesce()
+
+
+def _ranked(
+    queries: Tensor,
+    documents: Tensor,
+    qids: Sequence[str],
+    docids: Sequence[str],
+    qrels: Mapping[str, Mapping[str, int]],
+) -> dict[str, dict[str, float]]:
+    """The scores of the best and the judged documents of each query, ``{qid: {docid: score}}``."""
+    row_of = {docid: row for row, docid in enumerate(docids)}
+    run = {}
+    for number, qid in enumerate(qids):
+        scores = torch.sparse.mm(documents, queries[number].to_dense()[:, None])[:, 0]
+        best = scores.topk(min(_DEPTH, len(docids))).indices.tolist()
+        judged = [row_of[docid] for docid in qrels.get(qid, {})]
+        run[qid] = {docids[row]: scores[row].item() for row in [*best, *judged]}
+    return run

@@ -1,0 +1,137 @@
+"""Fine-tuning: model, data, loss and trainer are put together and run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from sentence_transformers import SparseEncoder, SparseEncoderTrainingArguments
+from sentence_transformers.base.modules import Router
+from sentence_transformers.sparse_encoder.callbacks.splade_callbacks import SpladeRegularizerWeightSchedulerCallback
+from sentence_transformers.sparse_encoder.losses import SpladeLoss
+from transformers import EarlyStoppingCallback, PrinterCallback
+
+from pyserini_compneg.training.batches import example_tables
+from pyserini_compneg.training.config import TrainConfig, TrainingConfig
+from pyserini_compneg.training.dev import DevEvaluator
+from pyserini_compneg.training.encoder_module import EncoderModule
+from pyserini_compneg.training.examples import Example
+from pyserini_compneg.training.losses import splade_loss
+from pyserini_compneg.training.masked_lm import quiet_transformers
+from pyserini_compneg.training.modules import build_modules
+from pyserini_compneg.training.sparse_trainer import Reporting, SparseTrainer, check_checkpoint, last_checkpoint
+from pyserini_compneg.training.static_query import StaticQueryModule
+
+
+class Trained(NamedTuple):
+    """The result of a training.
+
+    Attributes:
+        query: Encodes queries.
+        document: Encodes documents; the same module if one network does both.
+        results: The results on dev of the model that was kept; empty without dev.
+        log: The entries that the trainer logged, by steps.
+        dev: The evaluator, if there is one; its run is that of the results.
+    """
+
+    query: EncoderModule | StaticQueryModule
+    document: EncoderModule
+    results: dict[str, float]
+    log: list[dict[str, Any]]
+    dev: DevEvaluator | None
+
+
+def fine_tune(config: TrainConfig, sources: Sequence[Sequence[Example]], checkpoints: Path) -> Trained:
+    """Trains a model, from the last checkpoint if there is one.
+
+    Args:
+        config: What to train.
+        sources: The examples of each source.
+        checkpoints: The folder of the checkpoints.
+
+    Raises:
+        CompNegError: See :func:`~pyserini_compneg.training.train`.
+    """
+    dev = DevEvaluator(config.dev, config.training.seed) if config.dev else None
+    query, document = build_modules(config, sources)
+    router = None if query is document else Router.for_query_document([query], [document])
+    model = SparseEncoder(modules=[router or document], similarity_fn_name="dot")
+    data = example_tables(config, sources)
+    loss = splade_loss(model, config)
+    mapping = {name: "query" if name == "query" else "document" for part in data.values() for name in part.column_names}
+    arguments = _arguments(config, checkpoints, dev, document, mapping if router else None)
+    trainer = SparseTrainer(
+        model,
+        arguments,
+        train_dataset=data if len(data) > 1 else next(iter(data.values())),
+        loss=loss,
+        evaluator=dev,
+        callbacks=_callbacks(config.training, loss),
+    )
+    trainer.remove_callback(PrinterCallback)
+    checkpoint = last_checkpoint(checkpoints)
+    with quiet_transformers():
+        if checkpoint:
+            check_checkpoint(checkpoint)
+        if not (checkpoint and trainer.restore_finished(checkpoint)):
+            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    if dev and dev.step != trainer.state.best_global_step:  # the model that is kept was not evaluated last
+        dev(model, steps=trainer.state.best_global_step)
+    return Trained(query, document, dev.results if dev else {}, trainer.state.log_history, dev)
+
+
+def _callbacks(training: TrainingConfig, loss: SpladeLoss) -> list[Any]:
+    callbacks: list[Any] = [Reporting()]
+    if training.flops_warmup:
+        callbacks.append(SpladeRegularizerWeightSchedulerCallback(loss, "quadratic", training.flops_warmup))
+    if training.patience is not None:
+        callbacks.append(EarlyStoppingCallback(training.patience))
+    return callbacks
+
+
+def _arguments(
+    config: TrainConfig,
+    checkpoints: Path,
+    dev: DevEvaluator | None,
+    module: EncoderModule,
+    routes: dict[str, str] | None,
+) -> SparseEncoderTrainingArguments:
+    training = config.training
+    head_rate = training.head_learning_rate
+    cuda = torch.cuda.is_available()
+    bf16 = cuda and torch.cuda.is_bf16_supported(including_emulation=False)
+    return SparseEncoderTrainingArguments(
+        output_dir=str(checkpoints),
+        max_steps=training.steps,
+        per_device_train_batch_size=training.batch_size,
+        learning_rate=training.learning_rate,
+        learning_rate_mapping={} if head_rate is None else {_outside_trunk(module): head_rate},
+        warmup_steps=int(training.warmup * training.steps),
+        seed=training.seed,
+        bf16=bf16,
+        fp16=cuda and not bf16,
+        eval_strategy="steps" if dev else "no",
+        eval_steps=training.evaluate_every,
+        save_steps=training.evaluate_every,
+        restore_callback_states_from_checkpoint=True,
+        load_best_model_at_end=dev is not None,
+        metric_for_best_model=f"eval_{dev.primary_metric}" if dev else None,
+        greater_is_better=True if dev else None,
+        logging_steps=max(1, min(10, training.evaluate_every)),
+        batch_sampler="no_duplicates",  # a text that is twice in a batch would be positive and negative at once
+        router_mapping=routes,
+        report_to="none",
+        disable_tqdm=True,
+        use_cpu=not cuda,
+        dataloader_pin_memory=cuda,
+    )
+
+
+def _outside_trunk(module: EncoderModule) -> str:
+    """A pattern for names of weights outside the trunk: own logits, hidden layer, decoder's bias, static weights."""
+    trunk = {id(weight) for weight in module.model.base_model.parameters()}
+    names = [name for name, weight in module.named_parameters() if id(weight) not in trunk]
+    return rf"\.({'|'.join(map(re.escape, names))})$|\.query\.0\.weight$"

@@ -1,0 +1,190 @@
+"""The networks that a training starts from: a masked language model, or a trunk that is given a head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from pyserini_compneg.encode.models.checkpoint import Checkpoint, read_checkpoint
+from pyserini_compneg.encode.models.configuration import read_lengths
+from pyserini_compneg.encode.models.heads import Head
+from pyserini_compneg.encode.models.model_sides import NeuralSide
+from pyserini_compneg.encode.models.tokenizer import TextTokenizer
+from pyserini_compneg.encode.models.torch_model import read_own_logits
+from pyserini_compneg.errors import EncodingError, TrainingError
+
+RARE_BIAS = -5.0
+"""The first value of the decoder's bias of a new head: below 0, so that few terms are active at the start."""
+
+
+class MaskedLanguageModel(NamedTuple):
+    """A network to train.
+
+    Attributes:
+        model: A masked language model of transformers, its decoder a linear layer with a bias.
+        tokenizer: Its tokenizer.
+        longest: The number of tokens of a text that it can read.
+        own_logits: Numbers that are added to tokens' logits for their own terms, (vocabulary,), for heads with them.
+        head: Activation and pooling, if the checkpoint names them.
+    """
+
+    model: Any
+    tokenizer: Any
+    longest: int
+    own_logits: Tensor | None
+    head: Head | None
+
+
+def base_checkpoint(folder: Path, name: str) -> Checkpoint | None:
+    """How a sparse checkpoint encodes queries and documents; None for a trunk.
+
+    Raises:
+        EncodingError: No checkpoint at all.
+    """
+    try:
+        return read_checkpoint(folder, name)
+    except EncodingError:
+        if not (folder / "config.json").is_file():
+            raise
+        return None
+
+
+def load_base(
+    folder: Path, name: str, head: Head | None = None, which: str = "document", dropout: float | None = None
+) -> MaskedLanguageModel:
+    """Loads a checkpoint to start from.
+
+    A trunk without a masked-language-model head gets one. It is tied to the input embeddings, and its hidden layer
+    starts as the identity. Logits of tokens for their own terms do without the decoder's bias, so that texts match by
+    their words from the first step on.
+
+    Args:
+        folder: Its folder.
+        name: Its name, for messages.
+        head: The head to train. For a signed one, the bias of a new decoder starts at 0, as far from either sign, and
+            own terms start above the dead zone.
+        which: ``query`` or ``document``, if the checkpoint has two encoders.
+        dropout: The dropout, instead of the checkpoint's.
+
+    Raises:
+        EncodingError: A tokenizer of another model.
+        TrainingError: A checkpoint that is not like BERT, or that processes texts in a way that is not trained here.
+    """
+    side = _neural_side(folder, name, which)
+    place = side.folder if side else folder
+    model, tokenizer, missing = _load_network(place, name, dropout)
+    longest = read_lengths(place, name)[1]
+    decoder = model.get_output_embeddings()
+    if not isinstance(decoder, nn.Linear) or decoder.bias is None:
+        raise TrainingError(f"{name}: {type(model).__name__} has no linear decoder with a bias; name a BERT-like model")
+    TextTokenizer(place, longest).fit(decoder.out_features, name)  # the trained model will be read with it
+    if tokenizer.pad_token_id is None:
+        raise TrainingError(f"{name}: its tokenizer has no padding token; give it one in tokenizer_config.json")
+    tokenizer.padding_side = tokenizer.truncation_side = "right"  # as in inference
+    if not missing:
+        own_logits = _saved_own_logits(side, decoder.out_features, name)
+        return MaskedLanguageModel(model, tokenizer, longest, own_logits, side.head if side else None)
+    if trunk_weights := sorted(weight for weight in missing if weight.startswith(f"{model.base_model_prefix}.")):
+        raise TrainingError(f"{name}: lacks the weights {trunk_weights[0]}, which do not belong to a head")
+    head = head or Head()
+    _start_head(model, missing, 0.0 if head.signed else RARE_BIAS)
+    own_logits = torch.full((decoder.out_features,), float(head.epsilon))
+    own_logits[tokenizer.all_special_ids] = RARE_BIAS
+    return MaskedLanguageModel(model, tokenizer, longest, own_logits, None)
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Silences the reports of transformers; faults are reported by this package."""
+    from transformers.utils import logging as reports
+
+    reports.disable_progress_bar()
+    before = reports.get_verbosity()
+    reports.set_verbosity_error()
+    try:
+        yield
+    finally:
+        reports.set_verbosity(before)
+
+
+def freeze(model: Any, layers: int, name: str) -> None:
+    """Excludes the embeddings and the first layers of a trunk from the training; nothing if ``layers`` is 0.
+
+    Raises:
+        TrainingError: The trunk has fewer layers.
+    """
+    if not layers:
+        return
+    trunk, number = model.base_model, model.config.num_hidden_layers
+    stacks = [part for part in trunk.modules() if isinstance(part, nn.ModuleList) and len(part) == number]
+    if not stacks or layers > number:
+        raise TrainingError(f"model.frozen_layers must be {number if stacks else 0} or less for {name}, got {layers}")
+    for part in [getattr(trunk, "embeddings", trunk.get_input_embeddings()), *stacks[0][:layers]]:
+        part.requires_grad_(False)
+
+
+def _load_network(folder: Path, name: str, dropout: float | None) -> tuple[Any, Any, set[str]]:
+    """The model, its tokenizer, and the names of the weights that the checkpoint lacks."""
+    from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer
+
+    source = {"pretrained_model_name_or_path": folder, "local_files_only": True, "trust_remote_code": False}
+    try:
+        with quiet_transformers():
+            config = AutoConfig.from_pretrained(**source)
+            for key, value in config.to_dict().items():
+                if dropout is not None and "dropout" in key and type(value) in (int, float):
+                    setattr(config, key, dropout)
+            model, report = AutoModelForMaskedLM.from_pretrained(
+                **source, config=config, output_loading_info=True, dtype=torch.float32
+            )
+            return model, AutoTokenizer.from_pretrained(**source), set(report["missing_keys"])
+    except Exception as cause:  # of torch, safetensors, transformers: without a common class
+        line = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
+        raise TrainingError(f"{name}: cannot be loaded as a masked language model: {line[:200]}") from None
+
+
+def _neural_side(folder: Path, name: str, which: str) -> NeuralSide | None:
+    checkpoint = base_checkpoint(folder, name)
+    if checkpoint is None:
+        return None
+    side = checkpoint.query if which == "query" else checkpoint.document
+    if not isinstance(side, NeuralSide):
+        remedy = "set model.query_encoder to static" if which == "query" else "name another model.base"
+        raise TrainingError(f"{name}: encodes a {which} without a network; {remedy}")
+    if side.prompt or side.lowercase or side.own_terms:
+        raise TrainingError(
+            f"{name}: has a prompt, converts texts to lower case, or weighs only the tokens of a text; this would be "
+            "lost, so name another model.base"
+        )
+    return side
+
+
+def _saved_own_logits(side: NeuralSide | None, width: int, name: str) -> Tensor | None:
+    if not (side and side.own_logits):
+        return None
+    logits = read_own_logits(side.own_logits, width, side.head)
+    logits = torch.where(logits == -torch.inf, 0.0, logits)
+    if not torch.isfinite(logits).all():
+        raise TrainingError(f"{name}: {side.own_logits.name} has numbers that are not finite; it is damaged")
+    return logits
+
+
+def _start_head(model: Any, missing: Iterable[str], bias: float) -> None:
+    """Makes the layer before the decoder the identity, ties the decoder to the embeddings, and sets its bias."""
+    decoder = model.get_output_embeddings()
+    decoder.weight = model.get_input_embeddings().weight
+    model.config.tie_word_embeddings = True
+    with torch.no_grad():
+        for name, weight in model.named_parameters(remove_duplicate=False):
+            if name not in missing or weight is decoder.weight:
+                continue
+            if weight.dim() == 2:
+                nn.init.eye_(weight)
+            else:
+                weight.fill_(1.0 if name.lower().endswith("norm.weight") else 0.0)
+        decoder.bias.fill_(bias)

@@ -1,0 +1,74 @@
+"""Recipes: settings of trainings that come with the package, for the paper's tables.
+
+A file of the folder ``recipes`` has two YAML documents: the recipes with their values, and the settings they share,
+where ``$name`` stands for a value.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from string import Template
+
+from pyserini_compneg.errors import TrainingError
+from pyserini_compneg.settings_files import parse_settings
+from pyserini_compneg.training.config import TrainConfig, read_config
+
+_FOLDER = Path(__file__).parent / "recipes"
+
+
+def recipe_names() -> list[str]:
+    """The names of the recipes."""
+    return sorted(_recipes())
+
+
+def named_config(name: str) -> TrainConfig:
+    """The settings of a file or a recipe.
+
+    Raises:
+        TrainingError: Neither a file nor a recipe, or settings that cannot be used.
+    """
+    if Path(name).is_file():
+        return read_config(name)
+    return parse_settings(recipe_text(name), name, TrainConfig, TrainingError)
+
+
+def recipe_text(name: str) -> str:
+    """The YAML of a file or a recipe.
+
+    Raises:
+        TrainingError: Neither a file nor a recipe.
+    """
+    if Path(name).is_file():
+        return Path(name).read_text(encoding="utf-8")
+    if name not in _recipes():
+        raise TrainingError(f"{name}: neither a file nor a recipe; the recipes are: {', '.join(recipe_names())}")
+    return _recipes()[name]
+
+
+def located(config: TrainConfig, data: str | None = None, base: str | None = None) -> TrainConfig:
+    """Settings with the paths of a machine.
+
+    Args:
+        config: The settings.
+        data: The folder that relative paths of datasets start from; None for the current one.
+        base: The checkpoint to start from, instead of that of the settings.
+    """
+    root = Path(data or "")
+    sources = tuple(source.model_copy(update={"dataset": str(root / source.dataset)}) for source in config.data)
+    dev = config.dev and config.dev.model_copy(update={"dataset": str(root / config.dev.dataset)})
+    model = config.model.model_copy(update={"base": base}) if base else config.model
+    return config.model_copy(update={"data": sources, "dev": dev, "model": model})
+
+
+@cache
+def _recipes() -> dict[str, str]:
+    """The YAML of each recipe, by its name."""
+    import yaml
+
+    texts = {}
+    for path in _FOLDER.glob("*.yaml"):
+        recipes, settings = path.read_text(encoding="utf-8").split("\n---\n")
+        for name, values in yaml.safe_load(recipes).items():
+            texts[name] = Template(settings).substitute(values)
+    return texts

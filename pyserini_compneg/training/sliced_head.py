@@ -1,0 +1,91 @@
+"""SPLADE's head in training, without the tokens × vocabulary matrix of logits.
+
+The weight of a term depends on one token, the one with the largest logit, and in signed models also on the one with the
+smallest. So the vocabulary is processed in slices, only the positions of the extremes are kept, and the gradient goes
+back through these tokens alone. It is the exact gradient of the plain head.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from pyserini_compneg.encode.models.heads import Head
+from pyserini_compneg.encode.models.pooling import SLICE, activated
+
+
+def sliced_pooled(hidden: Tensor, mask: Tensor, weight: Tensor, bias: Tensor, head: Head, own: Tensor | None) -> Tensor:
+    """The vectors of a batch, as :func:`pyserini_compneg.encode.models.pooling.pooled` has them, with gradients.
+
+    Args:
+        hidden: The states that the decoder takes, (batch, tokens, width); the first token of each text is a real one.
+        mask: 1 for tokens, 0 for padding, (batch, tokens).
+        weight: The decoder's weights, (terms, width).
+        bias: The decoder's biases, (terms,).
+        head: Activation and pooling; not an unsigned ``sum``, to which every token contributes.
+        own: One more logit for each term, (batch, terms), −∞ for none; see ``pooling.own_logits``.
+
+    Returns:
+        The weights, (batch, terms).
+
+    Source: Krasakis et al., Eq. 2 (``max``), Eq. 11 with 12 (``absmax``) and 13 (``sum``).
+    """
+    # Padding is replaced by a copy of the first token. This changes no maximum and no minimum, and takes no gradient:
+    # of equal logits the first one counts.
+    real = torch.where(mask[:, :, None] > 0, hidden, hidden[:, :1])
+    extremes = _Extremes.apply(real, weight, head.signed)
+    highest = extremes[0] + bias
+    positive = activated(highest if own is None else torch.maximum(highest, own), head)
+    if not head.signed:
+        return positive
+    negative = activated(-(extremes[1] + bias), head)
+    if head.pooling == "sum":
+        return positive - negative
+    return torch.where(positive >= negative, positive, -negative)
+
+
+class _Extremes(torch.autograd.Function):  # type: ignore[misc]  # mypy is told nothing of torch
+    """The maximum, and on request the minimum, of ⟨h_i, E_j⟩ over the tokens i, (1 or 2, batch, terms)."""
+
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, weight: Tensor, lowest: bool) -> Tensor:
+        batch, tokens, width = hidden.shape
+        precise = torch.promote_types(hidden.dtype, torch.float32)
+        values = torch.empty(1 + lowest, batch, len(weight), dtype=precise, device=hidden.device)
+        places = torch.empty(values.shape, dtype=torch.int16, device=hidden.device)
+        flat = hidden.reshape(-1, width)
+        for start in range(0, len(weight), SLICE):
+            logits = (flat @ weight[start : start + SLICE].T.to(flat.dtype)).view(batch, tokens, -1)
+            for side, (value, place) in enumerate([logits.max(1), logits.min(1)] if lowest else [logits.max(1)]):
+                values[side, :, start : start + SLICE] = value
+                places[side, :, start : start + SLICE] = place
+        ctx.save_for_backward(hidden, weight, places)
+        return values
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        """The gradient is sparse: it is 0 for terms that a text does not have."""
+        hidden, weight, places = ctx.saved_tensors
+        tokens, width = hidden.shape[1:]
+        flat = hidden.reshape(-1, width).to(gradient.dtype)
+        d_hidden, d_weight = torch.zeros_like(flat), torch.zeros_like(weight, dtype=gradient.dtype)
+        for start in range(0, len(weight), SLICE):
+            part = slice(start, start + SLICE)
+            side, row, term = (gradient[:, :, part] != 0).nonzero(as_tuple=True)
+            if not len(row):
+                continue
+            token = row * tokens + places[:, :, part][side, row, term]
+            entries = gradient[:, :, part][side, row, term]
+            rows = weight[part].to(gradient.dtype)
+            size = (len(flat), len(rows))
+            with torch.autocast(hidden.device.type, enabled=False):
+                d_hidden += _sparse(token, term, entries, size) @ rows
+                if ctx.needs_input_grad[1]:
+                    d_weight[part] = _sparse(term, token, entries, size[::-1]) @ flat
+        return d_hidden.view_as(hidden).to(hidden.dtype), d_weight.to(weight.dtype), None
+
+
+def _sparse(rows: Tensor, columns: Tensor, entries: Tensor, size: tuple[int, ...]) -> Tensor:
+    return torch.sparse_coo_tensor(torch.stack([rows, columns]), entries, size, check_invariants=False)

@@ -1,0 +1,99 @@
+"""The command, and what other commands make of what it leaves."""
+
+import json
+
+import pytest
+from tiny_training import write_dataset
+
+from pyserini_compneg.commands.eval import main as evaluate
+from pyserini_compneg.commands.index import main as index
+from pyserini_compneg.commands.search import main as search
+from pyserini_compneg.commands.train import main
+from pyserini_compneg.lucene import Manifest
+from pyserini_compneg.training import training
+from pyserini_compneg.training.recipe_file import recipe_names
+
+SIGNED = "snrelu:sum:0.1"
+CONFIG = """
+about: A try.
+model: {{base: {base}, head: "{head}", max_length: 32, query_encoder: {queries}}}
+data: [{{dataset: films, split: train}}]
+dev: {{dataset: films, split: train, measures: [recip_rank]}}
+training: {{steps: 4, batch_size: 8, evaluate_every: 2, learning_rate: 1.0e-3, query_flops: 0, document_flops: 0}}
+"""
+
+
+@pytest.fixture
+def place(tmp_path):
+    write_dataset(tmp_path / "films", 24)
+    return tmp_path
+
+
+@pytest.fixture
+def base(request):
+    pytest.importorskip("sentence_transformers", reason="training builds on sentence-transformers")
+    pytest.importorskip("onnxscript", reason="exports are made by torch and onnxscript")
+    return request.getfixturevalue("checkpoints").bert
+
+
+@pytest.mark.parametrize(
+    ("queries", "head"), [("shared", SIGNED), ("separate", SIGNED), ("static", "relu:max")], ids=["1", "2", "static"]
+)
+def test_train_export_index_search_eval(place, base, capsys, queries, head):
+    (place / "c.yaml").write_text(CONFIG.format(base=base, queries=queries, head=head))
+    model, folder, run = place / "model", place / "index", place / "run.txt"
+    assert main([str(place / "c.yaml"), "--data", str(place), "--output", str(model)]) == 0
+    name, value = capsys.readouterr().out.splitlines()[0].split("\t")
+    assert (name, 0 < float(value) <= 1) == ("recip_rank", True)
+
+    assert {path.name for path in model.iterdir()} >= {"README.md", "learning_curve.png", "dev_run.txt", "modules.json"}
+    card = (model / "README.md").read_text()
+    assert "A try." in card
+    assert f"- the weights of {base}, whose licence applies" in card
+    assert "FilmSets, which is not QUEST, from prust/wikipedia-movie-data (MIT)" in card
+    assert f"| recip_rank | {value} |" in card
+    log = json.loads((model / "training_log.json").read_text())
+    assert [entry["step"] for entry in log["log"] if "eval_recip_rank" in entry] == [2, 4]
+
+    documents = str(place / "films" / "documents.jsonl")
+    assert index(["--collection", documents, "--index", str(folder), "--encoder", str(model)]) == 0
+    assert Manifest.read(folder).signed == (head == SIGNED)
+    topics = str(place / "films" / "train.jsonl")
+    assert search(["--index", str(folder), "--topics", topics, "--output", str(run)]) == 0
+    capsys.readouterr()
+    measured = []
+    for path in (run, model / "dev_run.txt"):
+        assert evaluate(["--qrels", topics, "--run", str(path), "-m", "recip_rank", "--output-format", "json"]) == 0
+        measured.append(json.loads(capsys.readouterr().out)[0]["measures"]["recip_rank"])
+    assert measured[1] == pytest.approx(float(value), abs=1e-3)
+    assert measured[0] == pytest.approx(measured[1], abs=0.05)  # impacts are rounded
+
+
+def test_a_recipe_is_shown(capsys):
+    assert main(["table5-sum", "--show"]) == 0
+    shown = capsys.readouterr().out
+    assert "a pairwise accuracy of 42.73 %" in shown
+    assert "head: snrelu:sum:0.1" in shown
+
+
+def test_what_is_neither_a_file_nor_a_recipe(capsys):
+    assert main(["table9", "--show"]) == 1
+    message = capsys.readouterr().err
+    assert message == f"error: table9: neither a file nor a recipe; the recipes are: {', '.join(recipe_names())}\n"
+
+
+def test_packages_that_are_missing(place, monkeypatch, capsys):
+    monkeypatch.setattr(training, "find_spec", lambda name: None if name in ("accelerate", "datasets") else name)
+    (place / "c.yaml").write_text(CONFIG.format(base="m", queries="shared", head=SIGNED))
+    assert main([str(place / "c.yaml"), "--output", str(place / "model")]) == 1
+    message = "error: training needs accelerate, datasets; pip install 'pyserini_compneg[train]'\n"
+    assert capsys.readouterr().err == message
+
+
+def test_what_is_there_is_not_replaced_unless_asked(place, monkeypatch, capsys):
+    monkeypatch.setattr(training, "find_spec", str)
+    (place / "c.yaml").write_text(CONFIG.format(base="m", queries="shared", head=SIGNED))
+    (place / "model").mkdir()
+    assert main([str(place / "c.yaml"), "--output", str(place / "model")]) == 1
+    message = f"error: {place}/model: exists already; choose another --output, or replace it with --overwrite\n"
+    assert capsys.readouterr().err == message

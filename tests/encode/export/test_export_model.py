@@ -1,0 +1,360 @@
+"""Exports against torch, and what becomes of them."""
+
+import json
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+pytest.importorskip("torch", reason="models are exported by torch")
+pytest.importorskip("transformers", reason="checkpoints are loaded by transformers")
+pytest.importorskip("onnxscript", reason="torch exports with onnxscript")
+runtime = pytest.importorskip("onnxruntime", reason="exports are run by onnxruntime")
+
+import numpy as np  # noqa: E402
+import onnx  # noqa: E402
+from checkpoints import sample_texts  # noqa: E402
+from varied_texts import varied_texts  # noqa: E402
+
+from pyserini_compneg.commands.export import main  # noqa: E402
+from pyserini_compneg.encode.export import (  # noqa: E402
+    export_model,
+    exported_folder,
+    graph,
+    model_hash,
+    read_report,
+    verification,  # noqa: E402
+)
+from pyserini_compneg.encode.models import Head, read_checkpoint  # noqa: E402
+from pyserini_compneg.encode.models.batching import encode_tokens  # noqa: E402
+from pyserini_compneg.encode.models.onnx_model import MODEL_FILE, OnnxModel  # noqa: E402
+from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
+from pyserini_compneg.encode.models.torch_model import TorchModel  # noqa: E402
+from pyserini_compneg.errors import EncodingError, OutputError  # noqa: E402
+from pyserini_compneg.vectors import dot, norm  # noqa: E402
+
+SIGNED = ("snrelu", "absmax", 0.5)
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A cache of the test's own, in which nothing was exported yet."""
+    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "models"
+
+
+@pytest.fixture
+def quick(exported, monkeypatch):
+    """In place of torch's exporter: copies of what it has made for ``bert``. Returns the calls.
+
+    By keyword, one precision can be made in the place of another.
+    """
+    made = {precision: exported("bert", precision) / MODEL_FILE for precision in ("fp32", "int8")}
+    calls = []
+
+    def use(**others):
+        def write_graph(module, precision, path):
+            calls.append(precision)
+            shutil.copy(made[others.get(precision, precision)], path)
+
+        monkeypatch.setattr(graph, "write_graph", write_graph)
+        return calls
+
+    return use
+
+
+def encode(model, folder, texts, batch_size=32):
+    tokenizer = TextTokenizer(folder, 64)
+    return encode_tokens(model, tokenizer(texts).ids, tokenizer.terms, batch_size)
+
+
+def side(folder, head=None):
+    return read_checkpoint(folder, head=Head(*head) if head else None).document
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir() if not path.name.endswith(".lock")) if folder.is_dir() else []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "count"), [("bert", 1000), ("distilbert", 200), ("signed", 200)])
+def test_fp32_gives_torchs_vectors(checkpoints, exported, kind, count):
+    texts = [*varied_texts(count - 2), "the spy " * 131_072, " "]
+    folder = exported(kind)
+    found = encode(OnnxModel(folder), folder, texts)
+    expected = encode(TorchModel(side(getattr(checkpoints, kind))), folder, texts)
+    assert len(found) == count
+    for ours, theirs in zip(found, expected, strict=True):
+        for term in {**ours, **theirs}:
+            assert abs(ours.get(term, 0.0) - theirs.get(term, 0.0)) <= 1e-4 * max(1.0, abs(theirs.get(term, 0.0)))
+    assert any(weight < 0 for vector in found for weight in vector.values()) == (kind == "signed")
+    report = read_report(folder)
+    assert report["width"] == len(TextTokenizer(folder, 64).terms)
+    assert report["largest_difference"] <= 1e-4
+    assert report["bytes"] == (folder / MODEL_FILE).stat().st_size
+    assert names(folder) == ["export.json", "model.onnx", "tokenizer.json"]
+
+
+def test_batches_change_nothing(exported):
+    folder = exported("bert")
+    texts = varied_texts(60)
+    whole = encode(OnnxModel(folder), folder, texts)
+    for size in (1, 7):
+        for found, expected in zip(encode(OnnxModel(folder), folder, texts, size), whole, strict=True):
+            assert list(found) == list(expected) or set(found) ^ set(expected)
+            assert all(abs(found.get(t, 0.0) - expected.get(t, 0.0)) <= 2e-5 for t in {**found, **expected})
+
+
+def test_the_graph_is_one_that_anserini_runs(exported):
+    """Its encoders hand over one text and read the columns and their weights; the third output is for batches."""
+    folder = exported("bert")
+    session = runtime.InferenceSession(str(folder / MODEL_FILE), providers=["CPUExecutionProvider"])
+    ids = np.array(TextTokenizer(folder, 64)(["spy films"]).ids)
+    inputs = {"input_ids": ids, "token_type_ids": ids * 0, "attention_mask": ids * 0 + 1}
+    columns, weights = session.run(["output_idx", "output_weights"], inputs)
+    terms = TextTokenizer(folder, 64).terms
+    (expected,) = encode(OnnxModel(folder), folder, ["spy films"])
+    found = {terms[column]: float(weight) for column, weight in zip(columns, weights, strict=True)}
+    assert found == pytest.approx(expected, abs=1e-5)
+    assert [entry.name for entry in session.get_outputs()] == ["output_idx", "output_weights", "output_row"]
+
+
+def test_int8_is_much_like_torch(checkpoints, exported):
+    folder = exported("bert", "int8")
+    texts = sample_texts(100)
+    found = encode(OnnxModel(folder), folder, texts)
+    expected = encode(TorchModel(side(checkpoints.bert)), folder, texts)
+    cosines = [dot(a, b) / norm(a) / norm(b) for a, b in zip(found, expected, strict=True)]
+    assert sum(cosines) / len(cosines) > 0.95
+    report = read_report(folder)
+    assert report["precision"] == "int8"
+    assert 0.95 <= report["mean_cosine"] < 0.99999
+    matrices = [entry for entry in onnx.load(folder / MODEL_FILE).graph.initializer if len(entry.dims) == 2]
+    (table,) = (entry.name for entry in matrices if report["width"] in entry.dims)
+    assert table.endswith("word_embeddings.weight_int8")
+    assert report["bytes"] < 0.5 * read_report(exported("bert"))["bytes"]
+
+
+@pytest.mark.parametrize(
+    ("precision", "start", "end"),
+    [
+        ("int8", "int8 changes the vectors too much (mean cosine ", ", at least 1); choose --precision fp32"),
+        ("fp32", "the export's weights differ from torch's by ", ", more than 0.0001; choose --backend torch"),
+    ],
+)
+def test_an_export_that_differs_too_much_is_refused(checkpoints, cache, quick, monkeypatch, precision, start, end):
+    monkeypatch.setitem(verification.LEAST_COSINE, "int8", 0.9999999)
+    quick(fp32="int8")
+    with pytest.raises(EncodingError) as caught:
+        export_model(side(checkpoints.bert), precision)
+    assert str(caught.value).startswith(f"{checkpoints.bert}: {start}")
+    assert str(caught.value).endswith(end)
+    assert names(cache) == []
+
+
+def test_vectors_of_no_number_are_refused():
+    with pytest.raises(EncodingError):
+        verification.Comparison(float("nan"), 1.0).check("fp32")
+    with pytest.raises(EncodingError):
+        verification.Comparison(0.0, float("nan")).check("int8")
+
+
+def test_an_export_is_made_once(checkpoints, cache, quick, caplog):
+    caplog.set_level(logging.INFO)
+    calls = quick()
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(export_model, [side(checkpoints.bert)] * 3))
+    folder = export_model(side(checkpoints.bert))
+    assert calls == ["fp32"]
+    assert folder == exported_folder(side(checkpoints.bert)) == cache / f"{model_hash(side(checkpoints.bert))}-fp32"
+    assert [record.getMessage() for record in caplog.records] == [
+        f"exporting {checkpoints.bert} to ONNX (fp32), once; it is kept in {cache}"
+    ]
+    assert export_model(side(checkpoints.bert), fresh=True) == folder
+    assert calls == ["fp32", "fp32"]
+    assert names(cache) == [folder.name]
+
+
+def test_a_model_is_known_by_its_content(checkpoints, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(checkpoints.bert, copy)
+    assert model_hash(side(copy)) == model_hash(side(checkpoints.bert))
+    assert model_hash(side(copy)) == model_hash(side(checkpoints.sparse_encoder))
+    others = {model_hash(side(copy, head)) for head in (("relu", "sum"), SIGNED, ("snrelu", "sum"))}
+    others |= {model_hash(side(getattr(checkpoints, kind))) for kind in ("bert", "distilbert", "legacy", "router")}
+    (copy / "tokenizer.json").write_text((copy / "tokenizer.json").read_text() + " ")
+    assert len(others | {model_hash(side(copy))}) == 8
+
+
+@pytest.mark.parametrize("file", ["model.onnx", "export.json", "tokenizer.json"])
+def test_what_lacks_a_file_is_made_again(checkpoints, cache, quick, file):
+    calls = quick()
+    folder = export_model(side(checkpoints.bert))
+    (folder / file).unlink()
+    assert export_model(side(checkpoints.bert)) == folder
+    assert calls == ["fp32", "fp32"]
+    assert names(folder) == ["export.json", "model.onnx", "tokenizer.json"]
+
+
+def test_a_tokenizer_of_another_model(checkpoints, cache, tmp_path, quick):
+    calls = quick()
+    folder = tmp_path / "m"
+    shutil.copytree(checkpoints.bert, folder)
+    content = json.loads((folder / "tokenizer.json").read_text())
+    size = len(content["model"]["vocab"])
+    content["model"]["vocab"]["unheard-of"] = size
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+    with pytest.raises(EncodingError) as caught:
+        export_model(side(folder))
+    assert str(caught.value) == (
+        f"{folder}: the tokenizer has {size + 1:,} tokens, the model {size:,}; they are not of one model"
+    )
+    assert (calls, names(cache)) == ([], [])
+
+
+def test_a_cache_that_cannot_be_written(checkpoints, cache, quick, tmp_path, monkeypatch):
+    quick()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    def refused(home, reason):
+        with pytest.raises(OutputError) as caught:
+            export_model(side(checkpoints.bert))
+        assert str(caught.value) == f"{home}: cannot be written: {reason}; name another place in COMPNEG_CACHE"
+
+    monkeypatch.setattr(TextTokenizer, "save", full)
+    refused(cache, "no space left on device")
+    assert names(cache) == []
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "file"))
+    refused(tmp_path / "file" / "models", "not a directory")
+
+
+@pytest.mark.parametrize("package", ["onnx", "onnxscript"])
+def test_packages_that_are_missing(checkpoints, cache, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(EncodingError) as caught:
+        export_model(side(checkpoints.bert))
+    assert str(caught.value) == f"export needs the package {package}; pip install 'pyserini_compneg[export]'"
+    assert names(cache) == []
+
+
+def test_a_model_that_torch_cannot_export(checkpoints, cache, monkeypatch):
+    def fails(*_, **__):
+        raise RuntimeError("\nno such operator\nand much more")
+
+    monkeypatch.setattr(graph.torch.onnx, "export", fails)
+    with pytest.raises(EncodingError) as caught:
+        export_model(side(checkpoints.bert))
+    assert str(caught.value) == "the model cannot be exported: no such operator; choose --backend torch"
+    assert names(cache) == []
+
+
+def refused(folder):
+    with pytest.raises(EncodingError) as caught:
+        OnnxModel(folder)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_damaged_models(exported, tmp_path):
+    file = tmp_path / MODEL_FILE
+    for content in (b"", b"no model", (exported("bert") / MODEL_FILE).read_bytes()[:1000]):
+        file.write_bytes(content)
+        said = refused(tmp_path)
+        assert said.startswith(f"{file}: cannot be run: ")
+        assert said.endswith("; delete it, and it is made again")
+
+
+def test_a_model_of_another_kind(tmp_path):
+    from onnx import TensorProto, helper, save
+
+    def value(name):
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n"])
+
+    node = helper.make_node("Identity", ["input_ids"], ["logits"])
+    graph_of_another = helper.make_graph([node], "other", [value("input_ids")], [value("logits")])
+    model = helper.make_model(graph_of_another, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    save(model, tmp_path / MODEL_FILE)
+    assert refused(tmp_path) == (
+        f"{tmp_path / MODEL_FILE}: its inputs and outputs are those of another kind of model; export it again"
+    )
+
+
+def test_tokens_that_the_model_does_not_have(exported):
+    model = OnnxModel(exported("bert"))
+    with pytest.raises(EncodingError) as caught:
+        model(np.full((1, 3), 10**6), np.ones((1, 3), np.int64))
+    assert str(caught.value).startswith("the model failed on texts of 3 tokens: ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content", [None, "{", "[]", "{}", '{"width": "many"}', '{"width": 3}', '{"width": 3, "hash": "0"}', "[" * 100_000]
+)
+def test_damaged_reports(tmp_path, content):
+    (tmp_path / "model.onnx").write_text("")
+    if content is not None:
+        (tmp_path / "export.json").write_text(content)
+    with pytest.raises(EncodingError) as caught:
+        read_report(tmp_path)
+    assert str(caught.value) == f"{tmp_path}: the export is damaged; delete the folder, and it is made again"
+
+
+def test_without_cuda_the_processor_is_used(exported, caplog):
+    if "CUDAExecutionProvider" in runtime.get_available_providers():
+        pytest.skip("there is CUDA here")
+    assert OnnxModel(exported("bert"), "cuda").device == "cpu"
+    assert [record.getMessage() for record in caplog.records] == [
+        "this onnxruntime has no CUDA (that is the package onnxruntime-gpu); models run on the processor"
+    ]
+
+
+def test_the_command(checkpoints, cache, quick, capfd):
+    calls = quick()
+    assert main(["--encoder", str(checkpoints.bert), "--precision", "fp32", "int8"]) == 0
+    out, err = capfd.readouterr()
+    folders = [str(exported_folder(side(checkpoints.bert), precision)) for precision in ("fp32", "int8")]
+    assert out.splitlines() == folders
+    said = [line for line in err.splitlines() if line.startswith(("fp32: ", "int8: "))]
+    assert [line.split(": ")[1].split(",")[0].rsplit(" ", 1)[0] for line in said] == ["largest difference"] * 2
+    assert main(["--encoder", str(checkpoints.bert)]) == 0
+    assert capfd.readouterr().out.splitlines() == folders[:1]
+    assert calls == ["fp32", "int8"]
+    assert main(["--encoder", str(checkpoints.bert), "--overwrite"]) == 0
+    assert calls == ["fp32", "int8", "fp32"]
+
+
+def test_the_commands_errors(checkpoints, cache, tmp_path, capfd):
+    assert main(["--encoder", str(checkpoints.bert), "--head", "relu:mean"]) == 1
+    assert capfd.readouterr() == ("", "error: head 'relu:mean': relu is pooled by max or sum, got 'mean'\n")
+    assert main(["--encoder", str(tmp_path)]) == 1
+    assert capfd.readouterr() == (
+        "",
+        f"error: {tmp_path}: no model: neither config.json nor modules.json in {tmp_path}\n",
+    )
+    assert main(["--encoder", str(checkpoints.bert), "--precision", "fp8"]) == 2
+
+
+@pytest.mark.slow
+def test_a_second_use_needs_neither_torch_nor_transformers(checkpoints, exported):
+    exported("bert")
+    script = f"""
+import json, sys
+from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder, load_checkpoint
+checkpoint = load_checkpoint({str(checkpoints.bert)!r})
+assert ModelDocumentEncoder(checkpoint).encode_batch(["spy films"])[0]
+assert ModelQueryEncoder(checkpoint).encode("comedies set in Japan")
+print(json.dumps(sorted(sys.modules)))
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True)
+    assert done.stderr == ""
+    modules = set(json.loads(done.stdout))
+    assert {"onnxruntime", "tokenizers", "numpy"} <= modules
+    assert modules & {"torch", "transformers", "onnx", "onnxscript", "sentence_transformers", "safetensors"} == set()

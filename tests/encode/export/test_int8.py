@@ -1,0 +1,71 @@
+"""Eight bits for embeddings, alone and shared with a decoder, on graphs of one embedding and two matrix products."""
+
+import pytest
+
+onnx = pytest.importorskip("onnx", reason="graphs are built with onnx")
+runtime = pytest.importorskip("onnxruntime", reason="graphs are run by onnxruntime")
+pytest.importorskip("torch", reason="export is torch's")
+
+import numpy as np  # noqa: E402
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+from pyserini_compneg.encode.export.quantisation import quantised, rounded  # noqa: E402
+
+TOKENS, WIDTH, FIRST = 40, 8, 25
+IDS = np.array([[0, 39, 7], [24, 25, 7]])
+
+
+@pytest.fixture
+def table():
+    values = np.random.default_rng(0).normal(size=(TOKENS, WIDTH)).astype(np.float32)
+    values[7] = 0
+    return values
+
+
+def write_graph(path, table, decoder):
+    """Logits of the embeddings of ``ids``, by a decoder in two parts."""
+    parts = {"first": decoder[:FIRST].T, "second": decoder[FIRST:].T}
+    weights = {"table": table, **{name: np.ascontiguousarray(part) for name, part in parts.items()}}
+    nodes = [helper.make_node("Gather", ["table", "ids"], ["states"], axis=0)]
+    nodes += [helper.make_node("MatMul", ["states", name], [f"logits_{name}"], name=name) for name in parts]
+    nodes.append(helper.make_node("Concat", [f"logits_{name}" for name in parts], ["logits"], axis=-1))
+    graph = helper.make_graph(
+        nodes,
+        "tiny",
+        [helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "tokens"])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", "tokens", TOKENS])],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)
+
+
+def logits(model):
+    session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(["logits"], {"ids": IDS})[0]
+
+
+def tables(model):
+    """The dimensions of what has more than one dimension, by type."""
+    return sorted((entry.data_type, *entry.dims) for entry in model.graph.initializer if len(entry.dims) > 1)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_one_table_serves_embeddings_and_a_decoder_that_is_tied(tmp_path, table, tied):
+    decoder = table if tied else table[::-1].copy()
+    write_graph(tmp_path / "dense.onnx", table, decoder)
+    model = quantised(tmp_path / "dense.onnx", tmp_path / "int8.onnx", "ids")
+    onnx.checker.check_model(model)
+    parts = [] if tied else [(TensorProto.INT8, WIDTH, TOKENS - FIRST), (TensorProto.INT8, WIDTH, FIRST)]
+    assert tables(model) == [*parts, (TensorProto.INT8, TOKENS, WIDTH)]
+
+    embeddings, weights = ((whole * scales[:, None]) for whole, scales in map(rounded, (table, decoder)))
+    states = embeddings[IDS]
+    step = (max(states.max(), 0) - min(states.min(), 0)) / 255  # of the activations, which are rounded as they come
+    largest = np.abs(weights).sum(1) * step
+    assert (np.abs(logits(model) - states @ weights.T) <= largest).all()
+
+
+def test_rounding_errs_by_half_a_step_at_most(table):
+    whole, scales = rounded(table)
+    assert (np.abs(whole * scales[:, None] - table) <= scales[:, None] / 2 + 1e-7).all()
+    assert np.abs(whole).max(1).tolist() == [0 if number == 7 else 127 for number in range(TOKENS)]

@@ -1,0 +1,306 @@
+"""What is read of a checkpoint's JSON files; no network is loaded, so its weights are empty files here."""
+
+import json
+
+import pytest
+
+from pyserini_compneg.encode.models import Checkpoint, Head, NeuralSide, StaticSide, read_checkpoint
+from pyserini_compneg.errors import EncodingError
+
+MLM = {"architectures": ["BertForMaskedLM"], "max_position_embeddings": 512}
+POOLING = {"pooling_strategy": "max", "activation_function": "relu"}
+
+
+def write(path, value):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(value if isinstance(value, str) else json.dumps(value))
+
+
+def masked_lm(folder, config=None, weights="model.safetensors", **files):
+    write(folder / "config.json", MLM if config is None else config)
+    if weights:
+        write(folder / weights, "")
+    for name, value in files.items():
+        write(folder / f"{name}.json", value)
+    return folder
+
+
+def modules(folder, *kinds):
+    """A folder of sentence-transformers, its modules given as class and path."""
+    write(folder / "modules.json", [{"idx": i, "name": str(i), "type": k, "path": p} for i, (k, p) in enumerate(kinds)])
+    return folder
+
+
+def splade(folder, first="sentence_transformers.models.Transformer", **pooling):
+    modules(folder, (first, ""), ("sentence_transformers.SpladePooling", "1_SpladePooling"))
+    write(folder / "1_SpladePooling" / "config.json", POOLING | pooling)
+    return masked_lm(folder)
+
+
+def router(folder, query, document=("Transformer", "SpladePooling"), kind="Router", config="router_config.json"):
+    """A router whose parts are called q0, q1, ... and d0, d1, ..."""
+    modules(folder, (f"sentence_transformers.{kind}", ""))
+    routes = {"query": ("q", query), "document": ("d", document)}
+    structure = {side: [f"{letter}{i}" for i in range(len(kinds))] for side, (letter, kinds) in routes.items()}
+    types = {f"{letter}{i}": f"x.y.{kind}" for letter, kinds in routes.values() for i, kind in enumerate(kinds)}
+    write(folder / config, {"structure": structure, "types": types, "parameters": {}})
+    for part, kind in types.items():
+        if kind.endswith("Transformer"):
+            masked_lm(folder / part)
+        elif kind.endswith("SpladePooling"):
+            write(
+                folder / part / "config.json", POOLING | ({"activation_function": "log1p_relu"} if "d" in part else {})
+            )
+        else:
+            write(folder / part / "config.json", {"frozen": False})
+            write(folder / part / "model.safetensors", "")
+    return folder
+
+
+def refused(folder, **options):
+    with pytest.raises(EncodingError) as caught:
+        read_checkpoint(folder, "m", **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_masked_language_model(tmp_path):
+    side = NeuralSide(tmp_path, Head(), 512, 512)
+    assert read_checkpoint(masked_lm(tmp_path), "owner/m") == Checkpoint("owner/m", side, side)
+    assert read_checkpoint(tmp_path).name == str(tmp_path)
+    assert side.files == [tmp_path / "config.json", tmp_path / "model.safetensors"]
+
+
+def test_what_a_model_is_made_of(tmp_path):
+    names = ["config.json", "tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+    names += ["model-1.safetensors", "model-2.safetensors"]
+    for name in ["README.md", "training_args.bin", *names]:
+        write(tmp_path / name, MLM)
+    assert [path.name for path in read_checkpoint(tmp_path).document.files] == names
+
+
+def test_older_formats(tmp_path):
+    side = read_checkpoint(masked_lm(tmp_path, {"architectures": ["BertForPreTraining"]}, "pytorch_model.bin")).document
+    assert (side.head, side.files[-1].name) == (Head(), "pytorch_model.bin")
+
+
+@pytest.mark.parametrize(
+    ("config", "tokenizer", "limits", "default", "longest"),
+    [
+        ({}, {}, {}, 512, 512),
+        ({"max_position_embeddings": 256}, {}, {}, 256, 256),
+        ({"max_position_embeddings": 512}, {"model_max_length": 128}, {}, 128, 128),
+        ({"max_position_embeddings": 512}, {"model_max_length": 1e30}, {}, 512, 512),
+        ({"max_position_embeddings": 512}, {"model_max_length": 256}, {"max_seq_length": 64}, 64, 256),
+        ({"max_position_embeddings": 512}, {"model_max_length": None}, {"max_seq_length": None}, 512, 512),
+        ({"max_position_embeddings": 512}, {"model_max_length": -1}, {"max_seq_length": "64"}, 512, 512),
+        ({"max_position_embeddings": 8192}, {}, {}, 512, 8192),
+        ({"max_position_embeddings": 8192}, {}, {"max_seq_length": 2048}, 2048, 8192),
+        ({"max_position_embeddings": 66, "model_type": "roberta", "pad_token_id": 1}, {}, {}, 64, 64),
+    ],
+)
+def test_how_much_is_read(tmp_path, config, tokenizer, limits, default, longest):
+    files = {"tokenizer_config": tokenizer, "sentence_bert_config": limits}
+    masked_lm(tmp_path, {"architectures": MLM["architectures"]} | config, **files)
+    side = read_checkpoint(tmp_path).query
+    assert (side.max_length, side.longest) == (default, longest)
+
+
+def test_opensearchs_weights_of_query_tokens(tmp_path):
+    checkpoint = read_checkpoint(masked_lm(tmp_path, idf={"bird": 2.0}))
+    assert checkpoint.document == NeuralSide(tmp_path, Head(), 512, 512)
+    assert checkpoint.query == StaticSide(tmp_path, tmp_path / "idf.json", 512, 512)
+
+
+@pytest.mark.parametrize(
+    "first", ["sentence_transformers.models.Transformer", "sentence_transformers.sparse_encoder.models.MLMTransformer"]
+)
+def test_a_sparse_encoder(tmp_path, first):
+    folder = splade(tmp_path, first, activation_function="log1p_relu", pooling_strategy="sum")
+    write(folder / "config_sentence_transformers.json", {"prompts": {"query": "q: ", "document": None}})
+    document, query = read_checkpoint(folder)[1:]
+    assert document == NeuralSide(folder, Head("log1p_relu", "sum"), 512, 512)
+    assert query == NeuralSide(folder, Head("log1p_relu", "sum"), 512, 512, "q: ")
+
+
+@pytest.mark.parametrize(("kind", "config"), [("Router", "router_config.json"), ("Asym", "config.json")])
+def test_a_router(tmp_path, kind, config):
+    folder = router(tmp_path, ["SparseStaticEmbedding"], kind=kind, config=config)
+    document, query = read_checkpoint(folder)[1:]
+    assert document == NeuralSide(folder / "d0", Head("log1p_relu"), 512, 512)
+    assert query == StaticSide(folder / "q0", folder / "q0" / "model.safetensors", 512, 512)
+
+
+def test_a_router_in_a_folder_of_its_own(tmp_path):
+    router(tmp_path / "0_Router", ["SparseStaticEmbedding"])
+    modules(tmp_path, ("sentence_transformers.Router", "0_Router"))
+    assert read_checkpoint(tmp_path).query.folder == tmp_path / "0_Router" / "q0"
+
+
+def test_weights_that_the_configuration_names(tmp_path):
+    folder = router(tmp_path, ["SparseStaticEmbedding"])
+    write(folder / "q0" / "config.json", {"path": "idf.json"})
+    write(folder / "q0" / "idf.json", {})
+    assert read_checkpoint(folder).query.weights == folder / "q0" / "idf.json"
+    (folder / "q0" / "idf.json").rename(folder / "idf.json")
+    assert read_checkpoint(folder).query.weights == folder / "idf.json"
+
+
+def test_weights_that_are_missing_or_outside_the_folder(tmp_path):
+    folder = router(tmp_path / "model", ["SparseStaticEmbedding"])
+    (folder / "q0" / "model.safetensors").unlink()
+    write(tmp_path / "idf.json", {})
+    for config in ({}, {"path": "idf.json"}, {"path": "../../idf.json"}):
+        write(folder / "q0" / "config.json", config)
+        assert refused(folder) == "m: q0 has no weights of its tokens (model.safetensors, or what config.json names)"
+
+
+def test_a_lexical_route(tmp_path):
+    folder = router(tmp_path, ["MLMTransformer", "SpladePooling", "SparseStaticEmbedding"])
+    query = read_checkpoint(folder).query
+    own = StaticSide(folder / "q2", folder / "q2" / "model.safetensors", 512, 512)
+    assert query == NeuralSide(folder / "q0", Head(), 512, 512, "", own_terms=own)
+
+
+def test_the_head_that_the_user_names(tmp_path):
+    head = Head("snrelu", "absmax", 0.5)
+    folder = router(tmp_path, ["SparseStaticEmbedding"])
+    document, query = read_checkpoint(folder, head=head)[1:]
+    assert document.head == head
+    assert isinstance(query, StaticSide)
+
+
+def test_the_head_of_a_signed_model(tmp_path):
+    folder = splade(tmp_path, activation_function="snrelu", pooling_strategy="absmax", epsilon=0.25)
+    assert read_checkpoint(folder).query.head == Head("snrelu", "absmax", 0.25)
+
+
+NO_TERMS = "does not give weights of terms"
+NO_HEAD = "has no masked-language-model head, so it weighs no terms; name a SPLADE-like model"
+POOLING_FILE = "1_SpladePooling/config.json"
+SPLADE = (("x.Transformer", ""), ("x.SpladePooling", "1_SpladePooling"))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda folder: None, "no model: neither config.json nor modules.json in {folder}"),
+        (lambda folder: masked_lm(folder, {"architectures": ["BertModel"]}), f"BertModel {NO_HEAD}"),
+        (lambda folder: masked_lm(folder, {"architectures": ["A", "B"]}), f"A, B {NO_HEAD}"),
+        (lambda folder: masked_lm(folder, {"architectures": None}), f"a model of unknown architecture {NO_HEAD}"),
+        (lambda folder: masked_lm(splade(folder), {"architectures": ["BertModel"]}), f"BertModel {NO_HEAD}"),
+        (
+            lambda folder: masked_lm(folder, {"architectures": 5}),
+            "config.json: `architectures` must be a list, got 5",
+        ),
+        (
+            lambda folder: masked_lm(folder, MLM | {"auto_map": {"AutoModel": "x.py"}}),
+            "needs code of its own, which this package never runs; name another model",
+        ),
+        (
+            lambda folder: masked_lm(folder, weights=None),
+            "{folder} has no weights (model.safetensors or pytorch_model.bin)",
+        ),
+        (
+            lambda folder: modules(folder, ("x.Transformer", ""), ("x.Pooling", "1_Pooling")),
+            f"a model of Transformer, Pooling {NO_TERMS}; expected a masked language model and SpladePooling",
+        ),
+        (
+            lambda folder: modules(splade(folder), *SPLADE, ("x.Dense", "2")),
+            f"a model with Dense after SpladePooling {NO_TERMS}",
+        ),
+        (
+            lambda folder: splade(folder, pooling_strategy="mean"),
+            f"{POOLING_FILE}: relu is pooled by max or sum, got 'mean'",
+        ),
+        (lambda folder: splade(folder, epsilon="x"), f"{POOLING_FILE}: epsilon must be a number, got 'x'"),
+        (
+            lambda folder: modules(folder, ("x.Transformer", "a/../../b"), ("x.SpladePooling", "")),
+            "its part 'a/../../b' lies outside its folder",
+        ),
+        (
+            lambda folder: modules(folder, ("x.Transformer", "/etc"), ("x.SpladePooling", "")),
+            "its part '/etc' lies outside its folder",
+        ),
+    ],
+)
+def test_folders_that_are_no_model_of_terms(tmp_path, make, said):
+    make(tmp_path)
+    assert refused(tmp_path) == f"m: {said.replace('{folder}', str(tmp_path))}"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "cannot be read: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+        ("[]", ": expected a JSON dict, got list"),
+        ("[" * 100_000, "cannot be read: maximum recursion depth exceeded while decoding a JSON array from a unicode"),
+        ("\udcff", "cannot be read: 'utf-8' codec can't decode byte 0xff"),
+    ],
+)
+@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json", "sentence_bert_config.json"])
+def test_damaged_json(tmp_path, name, content, said):
+    masked_lm(tmp_path)
+    (tmp_path / name).write_bytes(content.encode(errors="surrogateescape"))
+    assert refused(tmp_path).startswith(f"m: {name}{'' if said.startswith(':') else ' '}{said}")
+
+
+@pytest.mark.parametrize("missing", ["document", "query"])
+def test_a_router_without_a_route(tmp_path, missing):
+    folder = router(tmp_path, ["SparseStaticEmbedding"])
+    config = json.loads((folder / "router_config.json").read_text())
+    del config["structure"][missing]
+    write(folder / "router_config.json", config)
+    other = "query" if missing == "document" else "document"
+    assert refused(folder) == f"m: its router has no route {missing!r}, only {other}"
+
+
+def test_a_damaged_router(tmp_path):
+    folder = router(tmp_path, ["SparseStaticEmbedding"])
+    config = json.loads((folder / "router_config.json").read_text())
+    (folder / "router_config.json").unlink()
+    assert refused(folder) == "m: router_config.json is missing"
+    for change, said in (
+        ({"types": {}}, "no 'd0'"),
+        ({"structure": None}, "argument of type 'NoneType' is not iterable"),
+        ({"structure": {"document": 7, "query": []}}, "'int' object is not iterable"),
+    ):
+        write(folder / "router_config.json", config | change)
+        assert refused(folder) == f"m: modules.json or the router's file is damaged: {said}"
+    write(folder / "router_config.json", {"types": {}})
+    assert refused(folder) == "m: modules.json or the router's file is damaged: no 'structure'"
+
+
+def test_damaged_modules(tmp_path):
+    for value, said in (
+        ([{"type": "x.Transformer"}], "m: modules.json or the router's file is damaged: no 'path'"),
+        ({}, "m: modules.json: expected a JSON list, got dict"),
+        ([7], "m: modules.json or the router's file is damaged: 'int' object is not subscriptable"),
+    ):
+        write(tmp_path / "modules.json", value)
+        assert refused(tmp_path) == said
+    write(tmp_path / "modules.json", [])
+    assert refused(tmp_path).startswith("m: a model of no modules does not give weights of terms")
+
+
+@pytest.mark.parametrize(
+    ("config", "document", "query"),
+    [
+        ({"prompts": {"query": "q: ", "passage": "p: "}}, "", "q: "),
+        ({"prompts": {"document": "d: ", "corpus": "c: "}}, "d: ", ""),
+        ({"prompts": {"all": "a: ", "query": ""}, "default_prompt_name": "all"}, "", ""),
+        ({"prompts": {"query": "q: "}, "default_prompt_name": "query"}, "", "q: "),
+        ({"prompts": None}, "", ""),
+    ],
+)
+def test_prompts_as_sentence_transformers_finds_them(tmp_path, config, document, query):
+    folder = splade(tmp_path)
+    write(folder / "config_sentence_transformers.json", config)
+    checkpoint = read_checkpoint(folder)
+    assert (checkpoint.document.prompt, checkpoint.query.prompt) == (document, query)
+
+
+def test_lower_case_as_sentence_transformers_has_it(tmp_path):
+    folder = splade(tmp_path)
+    write(folder / "sentence_bert_config.json", {"do_lower_case": True})
+    assert read_checkpoint(folder).document.lowercase

@@ -1,0 +1,190 @@
+"""Names of the hub, offline and against a server of this machine that answers as the hub does."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hub_server import COMMIT, hub_server
+
+from pyserini_compneg.encode.models import model_folder, read_checkpoint
+from pyserini_compneg.errors import DownloadError, EncodingError
+
+pytest.importorskip("huggingface_hub", reason="models come from the hub by huggingface_hub")
+pytestmark = pytest.mark.slow
+
+SCRIPT = """
+import sys
+from pyserini_compneg.errors import CompNegError
+from pyserini_compneg.encode.models import model_folder
+
+try:
+    print(model_folder(sys.argv[1]))
+except CompNegError as error:
+    print(type(error).__name__, error)
+"""
+FILES = {
+    "config.json": "{}",
+    "README.md": "# A model",
+    "tokenizer.json": "{}",
+    "vocab.txt": "[PAD]",
+    "1_SpladePooling/config.json": "{}",
+    "model.safetensors": "weights",
+    "pytorch_model.bin": "weights",
+    "training_args.bin": "",
+    "optimizer.bin": "",
+    "onnx/model.onnx": "",
+    "onnx/config.json": "{}",
+    "openvino/openvino_model.bin": "",
+    "tf_model.h5": "",
+    "flax_model.msgpack": "",
+}
+
+TEXTS = {"config.json", "tokenizer.json", "vocab.txt", "1_SpladePooling/config.json"}
+
+
+@pytest.fixture
+def hub(tmp_path):
+    with hub_server() as server:
+        for name, files in FILES.items():
+            path = tmp_path / "model" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(files)
+        server.add("owner/m", tmp_path / "model")
+        yield server
+
+
+@pytest.fixture
+def ask(tmp_path, hub):
+    def ask(name, script=SCRIPT, **environment):
+        known = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
+        known |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "HF_HOME": str(tmp_path / "home")}
+        known |= {"HF_ENDPOINT": hub.address, "HF_HUB_DISABLE_TELEMETRY": "1", "NO_PROXY": "*", **environment}
+        command = [sys.executable, "-c", script, name]
+        done = subprocess.run(command, capture_output=True, text=True, env=known, check=True)
+        return done.stdout.strip()
+
+    return ask
+
+
+def files(folder):
+    return {path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if path.is_file()}
+
+
+def test_a_folder_is_a_folder(tmp_path, monkeypatch):
+    assert model_folder(str(tmp_path)) == tmp_path
+    monkeypatch.setenv("HOME", str(tmp_path.parent))
+    assert model_folder(f"~/{tmp_path.name}") == tmp_path
+    (tmp_path / "owner" / "m").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert model_folder("owner/m") == Path("owner/m")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "a/b/c", "/no/such", "a b", "owner/", "../m", "https://hub/m", "m?", "x.y/"]
+    + ["owner/a--b", "a..b", "-m", "m.", "owner/m.git", "x" * 200, "é/m"],  # the hub allows no such names
+)
+def test_what_cannot_be_a_name(name):
+    with pytest.raises(EncodingError) as caught:
+        model_folder(name)
+    assert str(caught.value) == (
+        f"no encoder {name!r}; expected bm25, a model (a folder, or owner/name on the Hugging Face hub), or a JSON "
+        "Lines file of texts encoded with it"
+    )
+
+
+def test_offline_an_unknown_model_is_one_line():
+    with pytest.raises(DownloadError) as caught:
+        model_folder("owner/unheard-of")
+    assert str(caught.value) == (
+        "owner/unheard-of: not in the Hugging Face cache, and HF_HUB_OFFLINE forbids to ask the hub; name a folder, or "
+        "download it where there is a network (hf download owner/unheard-of) and copy the cache"
+    )
+
+
+def test_without_the_hubs_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(DownloadError) as caught:
+        model_folder("owner/m")
+    assert str(caught.value) == "owner/m: models come from the hub by huggingface_hub; pip install it, or name a folder"
+
+
+def test_a_download_takes_what_is_needed_and_is_not_repeated(ask, hub, tmp_path):
+    folder = ask("owner/m")
+    assert folder == str(tmp_path / "home" / "hub" / "models--owner--m" / "snapshots" / COMMIT)
+    assert files(folder) == {*TEXTS, "model.safetensors"}
+    assert (Path(folder) / "model.safetensors").read_text() == "weights"
+    assert hub.requests
+    hub.requests.clear()
+    assert ask("owner/m") == folder
+    assert ask("owner/m", HF_HUB_OFFLINE="1") == folder
+    assert hub.requests == []
+
+
+def test_the_older_format_where_there_is_no_other(ask, hub):
+    del hub.models["owner/m"]["model.safetensors"]
+    folder = ask("owner/m")
+    assert files(folder) == {*TEXTS, "pytorch_model.bin"}
+
+
+@pytest.mark.parametrize("lost", ["model.safetensors", "config.json"])
+def test_what_the_cache_lacks_is_downloaded(ask, hub, lost):
+    folder = Path(ask("owner/m"))
+    complete = files(folder)
+    (folder / lost).resolve().unlink()
+    (folder / lost).unlink()
+    hub.requests.clear()
+    assert ask("owner/m") == str(folder)
+    assert files(folder) == complete
+    assert any(request.endswith(f"/{lost}") for request in hub.requests)
+
+
+def test_a_download_that_breaks_is_gone_on_with(ask, hub):
+    """What came before does not pass for the whole model."""
+    hub.broken.add("tokenizer.json")
+    said = ask("owner/m")
+    assert said.startswith("DownloadError owner/m: not in the Hugging Face cache, and the hub cannot be reached (")
+    hub.broken.clear()
+    assert "tokenizer.json" in files(ask("owner/m"))
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "said"),
+    [
+        (401, "GatedRepo", "the hub wants its licence accepted first; do so, and set HF_TOKEN"),
+        (403, "GatedRepo", "the hub wants its licence accepted first; do so, and set HF_TOKEN"),
+        (404, "RepoNotFound", "the hub has no such model, or not without a token (HF_TOKEN)"),
+        (401, "RepoNotFound", "the hub has no such model, or not without a token (HF_TOKEN)"),
+    ],
+)
+def test_what_the_hub_refuses(ask, hub, status, code, said):
+    hub.refused["owner/m"] = (status, code)
+    assert ask("owner/m") == f"DownloadError owner/m: {said}"
+
+
+def test_no_hub(ask, tmp_path):
+    said = ask("owner/m", HF_ENDPOINT="http://127.0.0.1:9")
+    assert said.startswith("DownloadError owner/m: not in the Hugging Face cache, and the hub cannot be reached (")
+    assert said.endswith(
+        "); name a folder, or download it where there is a network (hf download owner/m) and copy the cache"
+    )
+    assert "\n" not in said
+
+
+def test_a_model_of_the_hub_is_read(checkpoints, ask, hub):
+    hub.add("owner/router", checkpoints.router)
+    assert read_checkpoint(Path(ask("owner/router"))).query.weights.is_file()
+
+
+def test_a_cache_that_others_filled_is_completed(ask):
+    """transformers, for one, downloads less than what says how a model is to be used."""
+    shutil.rmtree(Path(os.environ["COMPNEG_CACHE"]) / "hub", ignore_errors=True)
+    less = "import sys\nfrom huggingface_hub import hf_hub_download as load\n"
+    less += "print([load(sys.argv[1], name) for name in ('config.json', 'model.safetensors')][0])"
+    folder = Path(ask("owner/m", less)).parent
+    assert files(folder) == {"config.json", "model.safetensors"}
+    assert ask("owner/m") == str(folder)
+    assert {"1_SpladePooling/config.json", "tokenizer.json"} <= files(folder)

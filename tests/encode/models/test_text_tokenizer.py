@@ -1,0 +1,171 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("tokenizers", reason="texts are cut into tokens by the package tokenizers")
+pytest.importorskip("transformers", reason="tokenizers of checkpoints are written by transformers")
+
+from checkpoints import MAX_LENGTH, ODD_TOKENS, write_tokenizer  # noqa: E402
+
+from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
+from pyserini_compneg.errors import EncodingError  # noqa: E402
+from pyserini_compneg.vectors import is_pseudo_term  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tokenizer")
+    write_tokenizer(path)
+    return path
+
+
+def terms(tokenizer, text):
+    (ids,) = tokenizer([text]).ids
+    return [tokenizer.terms[number] for number in ids]
+
+
+def refused(folder):
+    with pytest.raises(EncodingError) as caught:
+        TextTokenizer(folder, 32)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_tokens_are_those_of_transformers(folder):
+    from transformers import AutoTokenizer
+
+    texts = ["Spy films, not comedies!", "", " \t\n", "naïve ÉLITE 東京 😀 ¬ a∩b", "x" * 300, "\x00\x07\u200b\u2028a"]
+    texts.append("[CLS] [X]")
+    theirs = AutoTokenizer.from_pretrained(folder)(texts, truncation=True, max_length=MAX_LENGTH)["input_ids"]
+    assert TextTokenizer(folder, MAX_LENGTH)(texts).ids == theirs
+
+
+def test_special_tokens_can_be_left_out(folder):
+    tokenizer = TextTokenizer(folder, 32, special_tokens=False)
+    assert terms(tokenizer, "the film") == terms(TextTokenizer(folder, 32), "the film")[1:-1] == ["the", "film"]
+    assert {tokenizer.terms[number] for number in tokenizer.special} == {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+
+
+def test_cut_texts_are_known(folder):
+    tokenizer = TextTokenizer(folder, 8)
+    ids, cut = tokenizer(["the " * 6, "the " * 7, "the " * 100_000, ""])
+    assert list(map(len, ids)) == [8, 8, 8, 2]
+    assert cut == [False, True, True, False]
+    assert ids[1] == ids[2] == ids[0]
+
+
+def test_the_prompt_counts(folder):
+    tokenizer = TextTokenizer(folder, 8, prompt="the film ")
+    assert terms(tokenizer, "the") == ["[CLS]", "the", "film", "the", "[SEP]"]
+    assert tokenizer(["the " * 4, "the " * 5]).cut == [False, True]
+
+
+def test_half_a_surrogate_pair_is_no_character(folder):
+    tokenizer = TextTokenizer(folder, 8)
+    assert tokenizer(["a \ud83d b"]) == tokenizer(["a ? b"])
+    assert tokenizer([]) == ([], [])
+
+
+def test_no_token_is_taken_for_a_pair_or_a_complement(folder):
+    tokenizer = TextTokenizer(folder, 8)
+    assert tokenizer.terms[-len(ODD_TOKENS) :] == ["¬", "∩", "%C2%ACspy", "spy%E2%88%A9film"]
+    assert not any(map(is_pseudo_term, tokenizer.terms))
+    assert not any(any(map(str.isspace, term)) for term in tokenizer.terms)
+    assert len(set(tokenizer.terms)) == len(tokenizer.terms)
+
+
+def test_tokens_with_spaces_and_gaps_among_the_ids(folder, tmp_path):
+    content = json.loads((folder / "tokenizer.json").read_text())
+    size = len(content["model"]["vocab"])
+    content["model"]["vocab"] |= {"spy film": size + 2, "x\u3000y": size + 3}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    tokenizer = TextTokenizer(tmp_path, 8)
+    assert tokenizer.terms[size:] == [f"[id:{size}]", f"[id:{size + 1}]", "spy%20film", "x%E3%80%80y"]
+
+
+def test_a_model_may_have_padding_columns(folder):
+    tokenizer = TextTokenizer(folder, 8)
+    size = len(tokenizer.terms)
+    tokenizer.fit(size + 3, "m")
+    assert tokenizer.terms[size:] == [f"[id:{number}]" for number in range(size, size + 3)]
+
+
+@pytest.mark.parametrize("more", [-1, 1025])
+def test_a_tokenizer_of_another_model(folder, more):
+    tokenizer = TextTokenizer(folder, 8)
+    size = len(tokenizer.terms)
+    with pytest.raises(EncodingError) as caught:
+        tokenizer.fit(size + more, "m")
+    assert str(caught.value) == (
+        f"m: the tokenizer has {size:,} tokens, the model {size + more:,}; they are not of one model"
+    )
+
+
+def test_a_saved_tokenizer_is_the_same(folder, tmp_path):
+    tokenizer = TextTokenizer(folder, 8)
+    tokenizer.save(tmp_path / "tokenizer.json")
+    again = TextTokenizer(tmp_path, 8)
+    assert again.terms == tokenizer.terms
+    assert again(["the films " * 9, ""]) == tokenizer(["the films " * 9, ""])
+
+
+def test_a_vocabulary_alone(folder, tmp_path):
+    write_tokenizer(tmp_path, "vocab.txt")
+    texts = ["Spy films, not comedies!", "naïve ÉLITE", "¬ ∩"]
+    assert TextTokenizer(tmp_path, 32).terms == TextTokenizer(folder, 32).terms
+    assert TextTokenizer(tmp_path, 32)(texts) == TextTokenizer(folder, 32)(texts)
+
+
+def test_missing_and_damaged_tokenizers(tmp_path):
+    assert refused(tmp_path) == f"{tmp_path}: no tokenizer: tokenizer.json is missing"
+    file = tmp_path / "tokenizer.json"
+    for content in ("{", "", "[]", '{"model": {"type": "Unheard"}}'):
+        file.write_text(content)
+        assert refused(tmp_path).startswith(f"{file}: no tokenizer: ")
+    file.unlink()
+    (tmp_path / "tokenizer_config.json").write_text("{")
+    assert refused(tmp_path).startswith(f"{tmp_path}: no tokenizer: ")
+
+
+@pytest.mark.slow
+def test_packages_that_are_missing(folder, tmp_path):
+    write_tokenizer(tmp_path, "vocab.txt")
+    script = f"""
+import sys
+from pathlib import Path
+sys.modules["transformers"] = None
+from pyserini_compneg.encode.models.tokenizer import TextTokenizer
+TextTokenizer(Path({str(folder)!r}), 8)
+for hidden, place in (("transformers", {str(tmp_path)!r}), ("tokenizers", {str(folder)!r})):
+    sys.modules[hidden] = None
+    try:
+        TextTokenizer(Path(place), 8)
+    except ValueError as error:
+        print(error)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.splitlines() == [
+        f"{tmp_path}: without tokenizer.json, its tokenizer needs transformers",
+        "models need the package tokenizers; pip install 'pyserini_compneg[onnx]'",
+    ]
+
+
+def test_the_tokenizer_is_what_transformers_makes_of_it(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    config = json.loads((copy / "tokenizer_config.json").read_text())
+    (copy / "tokenizer_config.json").write_text(json.dumps(config | {"do_lower_case": False}))
+    texts = ["Spy FILM"]
+    theirs = pytest.importorskip("transformers").AutoTokenizer.from_pretrained(copy)(texts)["input_ids"]
+    assert TextTokenizer(copy, 16, as_transformers=True)(texts).ids == theirs
+
+
+def test_lower_case_comes_first_and_a_prompt_can_be_left_out(folder):
+    lower, plain = TextTokenizer(folder, 16, lowercase=True), TextTokenizer(folder, 16)
+    assert lower(["SPY Film"]).ids == plain(["spy film"]).ids
+    prompting = TextTokenizer(folder, 16, prompt="films about ")
+    assert prompting(["spy"], prompted=False).ids == plain(["spy"]).ids

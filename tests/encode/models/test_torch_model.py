@@ -1,0 +1,217 @@
+"""Checkpoints run by torch, against the untouched model of transformers and sentence-transformers' own encoders."""
+
+import shutil
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="checkpoints are run by torch")
+pytest.importorskip("transformers", reason="checkpoints are loaded by transformers")
+
+from checkpoints import MAX_LENGTH, edit_json, needs_sentence_transformers, sample_texts, write_tokenizer  # noqa: E402
+from head_oracle import HEADS, term_weight  # noqa: E402
+from varied_texts import ODD, varied_texts  # noqa: E402
+
+from pyserini_compneg.encode.models import Head, ModelOptions, NeuralSide, read_checkpoint  # noqa: E402
+from pyserini_compneg.encode.models.batching import encode_tokens  # noqa: E402
+from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
+from pyserini_compneg.encode.models.torch_model import TorchModel  # noqa: E402
+from pyserini_compneg.encode.sides import load_side  # noqa: E402
+from pyserini_compneg.errors import EncodingError  # noqa: E402
+
+TEXTS = varied_texts(60)
+
+
+def encode(folder, texts, head=None, **options):
+    side = read_checkpoint(folder, head=head).document
+    tokenizer = TextTokenizer(side.folder, side.max_length)
+    return encode_tokens(TorchModel(side), tokenizer(texts).ids, tokenizer.terms, **options)
+
+
+def logits(folder, text):
+    """Those of the model as it is, for each of the text's tokens."""
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForMaskedLM.from_pretrained(folder).eval()
+    ids = tokenizer(text, truncation=True, return_tensors="pt", return_token_type_ids=False)
+    with torch.inference_mode():
+        return model(**ids).logits[0]
+
+
+def assert_alike(found, expected, tolerance=1e-4):
+    for term in {**found, **expected}:
+        assert abs(found.get(term, 0.0) - expected.get(term, 0.0)) <= tolerance, term
+
+
+@pytest.mark.parametrize("kind", ["bert", "distilbert", "older"])
+def test_pyserinis_formula(checkpoints, kind):
+    """max log(1 + ReLU(logits)) · mask, over a batch with padding, by the model as transformers loads it."""
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    folder = getattr(checkpoints, kind)
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForMaskedLM.from_pretrained(folder).eval()
+    batch = tokenizer(TEXTS, padding=True, truncation=True, return_tensors="pt", return_token_type_ids=False)
+    with torch.inference_mode():
+        weights = torch.log1p(torch.relu(model(**batch).logits)) * batch["attention_mask"][:, :, None]
+    dense = weights.amax(1)
+    terms = TextTokenizer(folder, MAX_LENGTH).terms
+    found = encode(folder, TEXTS)
+    assert sum(map(len, found)) > 10 * len(found)
+    for vector, row in zip(found, dense, strict=True):
+        assert_alike(vector, {terms[i]: row[i].item() for i in row.nonzero().flatten().tolist()})
+
+
+@pytest.mark.parametrize("head", HEADS, ids=str)
+def test_every_head_by_hand(checkpoints, head):
+    terms = TextTokenizer(checkpoints.bert, MAX_LENGTH).terms
+    for text in TEXTS[14:60:15]:
+        columns = zip(*logits(checkpoints.bert, text).tolist(), strict=True)
+        (vector,) = encode(checkpoints.bert, [text], head)
+        assert_alike(vector, {term: term_weight(column, head) for term, column in zip(terms, columns, strict=True)})
+        assert (min(vector.values()) < 0) == head.signed
+
+
+def test_neither_batches_nor_order_nor_padding_matter(checkpoints):
+    texts = TEXTS + sample_texts(20)
+    whole = encode(checkpoints.bert, texts)
+    for size in (1, 3, 100):
+        for found, expected in zip(encode(checkpoints.bert, texts, batch_size=size), whole, strict=True):
+            assert_alike(found, expected, 2e-5)
+    for found, expected in zip(encode(checkpoints.bert, texts[::-1]), whole[::-1], strict=True):
+        assert_alike(found, expected, 2e-5)
+
+
+def test_a_megabyte_is_cut_and_no_text_is_the_special_tokens(checkpoints):
+    assert encode(checkpoints.bert, ["the spy " * 131_072]) == encode(checkpoints.bert, ["the spy " * MAX_LENGTH])
+    assert encode(checkpoints.bert, ["", " ", "\x00"])[1:] == encode(checkpoints.bert, [""]) * 2
+
+
+def test_without_cuda_the_processor_is_used(checkpoints, caplog):
+    if torch.cuda.is_available():
+        pytest.skip("there is CUDA here")
+    model = TorchModel(read_checkpoint(checkpoints.bert).document, "cuda", half=True)
+    assert model.device == "cpu"
+    assert {parameter.dtype for parameter in model.module.parameters()} == {torch.float32}
+    assert [record.getMessage() for record in caplog.records] == ["this torch has no CUDA; models run on the processor"]
+
+
+def refused(folder):
+    with pytest.raises(EncodingError) as caught:
+        TorchModel(NeuralSide(folder, Head(), MAX_LENGTH, MAX_LENGTH))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_weights_that_cannot_be_loaded(checkpoints, tmp_path):
+    folder = tmp_path / "m"
+    shutil.copytree(checkpoints.bert, folder)
+    (folder / "model.safetensors").write_bytes(b"not weights at all")
+    assert refused(folder).startswith(f"{folder}: the model cannot be loaded: ")
+    (folder / "model.safetensors").write_bytes((checkpoints.bert / "model.safetensors").read_bytes()[:-100])
+    assert refused(folder).startswith(f"{folder}: the model cannot be loaded: ")
+    shutil.copy(checkpoints.bert / "model.safetensors", folder)
+    edit_json(folder / "config.json", model_type="unheard-of")
+    assert refused(folder).startswith(f"{folder}: the model cannot be loaded: ")
+
+
+def test_a_head_that_was_never_trained(checkpoints, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    folder = tmp_path / "m"
+    shutil.copytree(checkpoints.bert, folder)
+    weights = load_file(checkpoints.bert / "model.safetensors")
+    kept = {name: tensor for name, tensor in weights.items() if not name.startswith("cls.predictions.transform")}
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    assert refused(folder) == (
+        f"{folder}: its weights lack cls.predictions.transform.LayerNorm.bias and 3 more; a head must be trained"
+    )
+
+
+def test_the_older_format_of_weights(checkpoints, tmp_path):
+    from safetensors.torch import load_file
+
+    shutil.copytree(checkpoints.bert, tmp_path / "m")
+    (tmp_path / "m" / "model.safetensors").unlink()
+    torch.save(load_file(checkpoints.bert / "model.safetensors"), tmp_path / "m" / "pytorch_model.bin")
+    assert encode(tmp_path / "m", TEXTS[:30]) == encode(checkpoints.bert, TEXTS[:30])
+
+
+@pytest.mark.parametrize("kind", ["sparse_encoder", "legacy", "router", "lexical"])
+@pytest.mark.parametrize("side", ["document", "query"])
+def test_vectors_are_those_of_sentence_transformers(checkpoints, kind, side):
+    folder = getattr(checkpoints, kind)
+    theirs = needs_sentence_transformers().SparseEncoder(str(folder), device="cpu")
+    assert_same_vectors(theirs, load_side(getattr(read_checkpoint(folder), side), ModelOptions("torch")), side)
+
+
+def assert_same_vectors(theirs, ours, side):
+    texts = [text for text in TEXTS if text not in ODD[6:9]] + sample_texts(10)
+    dense = getattr(theirs, f"encode_{side}")(texts, convert_to_sparse_tensor=False)
+    terms = ours._tokenizer.terms
+    lengths = set()
+    for vector, row in zip(ours.encode_batch(texts), dense, strict=True):
+        assert_alike(vector, {terms[i]: row[i].item() for i in row.nonzero().flatten().tolist()})
+        lengths.add(len(vector))
+    assert len(lengths) > 2
+
+
+@pytest.mark.slow
+def test_what_sentence_transformers_itself_saves(checkpoints, tmp_path):
+    package = needs_sentence_transformers()
+    from sentence_transformers.base.modules import Router, Transformer
+    from sentence_transformers.sparse_encoder.modules import SparseStaticEmbedding, SpladePooling
+
+    def neural(activation):
+        model = Transformer(str(checkpoints.bert), transformer_task="fill-mask")
+        return [model, SpladePooling("max", activation_function=activation)]
+
+    static = SparseStaticEmbedding(neural("relu")[0].tokenizer)
+    with torch.no_grad():
+        static.weight.copy_(torch.linspace(0, 5, len(static.weight)))
+    routed = [Router.for_query_document([static], neural("log1p_relu"))]
+    for name, modules in (("plain", neural("relu")), ("routed", routed)):
+        model = package.SparseEncoder(modules=modules, device="cpu", prompts={"query": "find ", "document": ""})
+        model.save_pretrained(str(tmp_path / name), create_model_card=False)
+        checkpoint = read_checkpoint(tmp_path / name)
+        assert checkpoint.query.prompt == "find "
+        for side in ("document", "query"):
+            assert_same_vectors(model, load_side(getattr(checkpoint, side), ModelOptions("torch")), side)
+
+
+def test_weights_and_tokenizers_of_different_sizes(checkpoints, tmp_path):
+    """As when a folder was put together of two models."""
+    folder = tmp_path / "m"
+    shutil.copytree(checkpoints.bert, folder)
+    size = write_tokenizer(folder)
+    (folder / "tokenizer.json").unlink()
+    lines = [f"word{number}\n" for number in range(size + 1)]
+    lines[:5] = ["[PAD]\n", "[UNK]\n", "[CLS]\n", "[SEP]\n", "[MASK]\n"]
+    (folder / "vocab.txt").write_text("".join(lines))
+    edit_json(folder / "tokenizer_config.json", tokenizer_class="BertTokenizer")
+    with pytest.raises(EncodingError) as caught:
+        load_side(read_checkpoint(folder).document, ModelOptions("torch"))
+    assert str(caught.value) == (
+        f"{folder}: the tokenizer has {size + 1:,} tokens, the model {size:,}; they are not of one model"
+    )
+
+
+def test_a_head_that_does_not_end_with_its_decoder(tmp_path):
+    from transformers import MobileBertConfig, MobileBertForMaskedLM
+
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    sizes |= {"true_hidden_size": 32, "intra_bottleneck_size": 32, "embedding_size": 16}
+    MobileBertForMaskedLM(MobileBertConfig(vocab_size=40, **sizes)).save_pretrained(tmp_path)
+    with pytest.raises(EncodingError) as caught:
+        TorchModel(NeuralSide(tmp_path, Head(), 16, 16))
+    assert str(caught.value) == f"{tmp_path}: the head of MobileBertForMaskedLM is of an unknown kind"
+
+
+def test_weights_that_are_no_numbers(checkpoints, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    folder = shutil.copytree(checkpoints.bert, tmp_path / "m")
+    weights = load_file(folder / "model.safetensors")
+    weights["cls.predictions.bias"][:] = float("nan")
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    model = TorchModel(read_checkpoint(folder).document)
+    with pytest.raises(EncodingError, match="^the model gives weights that are no finite numbers"):
+        encode_tokens(model, [[1, 2]], [""] * model.module.width)

@@ -1,0 +1,70 @@
+import json
+
+import pytest
+from refusals import refusal
+
+from pyserini_compneg.errors import RunFormatError
+from pyserini_compneg.eval.qrels import read_groups, read_qrels
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(*lines):
+        path = tmp_path / "qrels"
+        path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
+        return path
+
+    return write
+
+
+def test_trec(write):
+    assert read_qrels(write("1 0 a 2", "1\t0\tb\t-1", "2 0 a 0", "2 0 a 0")) == {"1": {"a": 2, "b": -1}, "2": {"a": 0}}
+
+
+def test_beir(write):
+    assert read_qrels(write("query-id\tcorpus-id\tscore", "1\ta\t1", "1\tb\t0")) == {"1": {"a": 1, "b": 0}}
+
+
+def test_quest_with_and_without_ids(write):
+    path = write({"query": "q", "docs": ["Emu", "Drive (2007 film)"]}, {"qid": "x", "docs": ["Emu"]})
+    assert read_qrels(path) == {"1": {"Emu": 1, "Drive_(2007_film)": 1}, "x": {"Emu": 1}}
+
+
+def test_groups(write):
+    path = write(
+        {"docs": ["a"], "metadata": {"template": "_", "domain": "films"}},
+        {"id": "b", "metadata": {"template": "_ or _"}},
+    )
+    assert read_groups(path, "template") == {"1": "_", "b": "_ or _"}
+    assert (
+        refusal(read_groups, path, "domain", error=RunFormatError)
+        == f"{path}:2: no text `metadata.domain` to group by; there are: template"
+    )
+
+
+def test_groups_twice(write):
+    path = write({"id": "1", "metadata": {"t": "a"}}, {"id": "1", "metadata": {"t": "b"}})
+    assert refusal(read_groups, path, "t", error=RunFormatError) == f"{path}:2: the query id '1' is given twice"
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["1 0 a"], ":1: expected the 4 columns `qid 0 docid relevance`, found 3"),
+        (["1 0 a 1", "1 0 b 0.5"], ":2: the relevance must be a whole number, got '0.5'"),
+        (["1 0 a 1", "1 0 a 2"], ":2: document 'a' of query '1' has relevance 2 here, 1 above"),
+        (
+            ["query-id\tcorpus-id\tscore", "1\t0\ta\t1"],
+            ":2: expected the 3 columns `query-id corpus-id score`, found 4",
+        ),
+        (
+            ["query-id\tcorpus-id\tscore", "q1\ta b\t1"],
+            ":2: the document id 'a b' has white space, which a TREC run cannot hold",
+        ),
+        ([{"id": 1, "query": "q"}], ":1: `docs` must be a list of the relevant documents' names, got None"),
+        ([], ": no judgements; expected lines of `qid 0 docid relevance`, or QUEST's JSON Lines"),
+    ],
+)
+def test_errors(write, lines, expected):
+    path = write(*lines)
+    assert refusal(read_qrels, path, error=RunFormatError) == f"{path}{expected}"

@@ -1,0 +1,134 @@
+import json
+
+import pytest
+
+from pyserini_compneg.errors import CollectionError, OutputError
+from pyserini_compneg.eval.qrels import read_qrels
+from pyserini_compneg.experiments.datasets import open_dataset
+from pyserini_compneg.experiments.datasets.conversion import convert
+from pyserini_compneg.expression import Atom, Difference
+from pyserini_compneg.expression.topics import read_topics
+
+DOCUMENTS = [
+    {"docid": "Emu", "title": "Emu", "text": "A bird."},
+    {"docid": "Bat", "title": "Bat", "text": "A\tmammal.\n"},
+]
+QUERIES = [
+    {
+        "qid": "q1",
+        "query": "birds\tthat aren't bats",
+        "original_query": "<mark>birds (all)</mark> that are not <mark>bats</mark>",
+        "docs": ["Emu"],
+    },
+    {"qid": "q2", "query": "", "original_query": "<mark>bats</mark>", "docs": ["Bat"]},
+]
+HEADER = "query-id\tcorpus-id\tscore\n"
+
+
+def write(path, records):
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+@pytest.fixture
+def films(tmp_path):
+    folder = tmp_path / "films"
+    folder.mkdir()
+    write(folder / "documents.jsonl", DOCUMENTS)
+    write(folder / "dev.jsonl", QUERIES)
+    return folder
+
+
+@pytest.fixture
+def beir(tmp_path):
+    folder = tmp_path / "beir"
+    folder.mkdir()
+    write(folder / "corpus.jsonl", [{"_id": "d1", "text": "An emu."}, {"_id": "d2", "text": "A bat."}])
+    write(folder / "queries.dev.jsonl", [{"_id": "1", "text": "emus AND\n(bats"}])
+    (folder / "qrels.dev.tsv").write_text(f"{HEADER}1\td1\t1\n1\td2\t0\n")
+    return folder
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_expressions(films, tmp_path):
+    output = tmp_path / "out"
+    assert convert(open_dataset(films), "dev", output) == (2, 2, 2)
+    assert contents(output) == {
+        "collection/documents.jsonl": (
+            '{"id": "Emu", "contents": "Emu\\nA bird."}\n{"id": "Bat", "contents": "Bat\\nA\\tmammal.\\n"}\n'
+        ),
+        "topics.tsv": 'q1\t"birds (all)" NOT bats\nq2\tbats\n',
+        "topics.plain.tsv": "q1\tbirds that aren't bats\nq2\tbats\n",
+        "qrels.txt": "q1 0 Emu 1\nq2 0 Bat 1\n",
+    }
+    expressions = [topic.expression for topic in read_topics(output / "topics.tsv")]
+    assert expressions == [Difference(Atom("birds (all)"), Atom("bats")), Atom("bats")]
+
+
+def test_texts_and_judgements_of_0(beir, tmp_path):
+    output = tmp_path / "out"
+    assert convert(open_dataset(beir), "dev", output) == (2, 1, 2)
+    assert contents(output) == {
+        "collection/documents.jsonl": '{"id": "d1", "contents": "An emu."}\n{"id": "d2", "contents": "A bat."}\n',
+        "topics.jsonl": '{"id": "1", "text": "emus AND\\n(bats"}\n',
+        "topics.plain.tsv": "1\temus AND (bats\n",
+        "qrels.txt": "1 0 d1 1\n1 0 d2 0\n",
+    }
+    assert read_topics(output / "topics.jsonl") == open_dataset(beir).topics("dev")
+    assert read_qrels(output / "qrels.txt") == open_dataset(beir).qrels("dev")
+
+
+def refused(folder, output, error=CollectionError):
+    """The message, where nothing is left but what was there."""
+    before = sorted(output.parent.iterdir()) if output.parent.is_dir() else None
+    with pytest.raises(error) as caught:
+        convert(open_dataset(folder), "dev", output)
+    assert before is None or sorted(output.parent.iterdir()) == before
+    return str(caught.value)
+
+
+def test_mixed_ids(films, tmp_path):
+    write(films / "dev.jsonl", [{**QUERIES[0], "docs": ["Emu", "Owl"]}])
+    message = f"{films}: split dev: document 'Owl' is judged, but there is no such document"
+    assert refused(films, tmp_path / "out") == message
+
+
+def test_a_document_given_twice(films, tmp_path):
+    write(films / "documents.jsonl", [*DOCUMENTS, DOCUMENTS[0]])
+    message = f"{films}/documents.jsonl:3: the document id 'Emu' was given already"
+    assert refused(films, tmp_path / "out") == message
+
+
+def test_vectors_are_no_texts(films, tmp_path):
+    write(films / "documents.jsonl", [{"docid": "Emu", "vector": {"a": 1}}])
+    assert (
+        refused(films, tmp_path / "out") == f"{films}/documents.jsonl:1: only a `vector`; only texts can be converted"
+    )
+    write(films / "documents.jsonl", DOCUMENTS)
+    write(films / "dev.jsonl", [{"qid": "q1", "vector": {"a": 1}, "docs": ["Emu"]}])
+    message = f"{films}/dev.jsonl:1: query 'q1' is composed already; only texts can be converted"
+    assert refused(films, tmp_path / "out") == message
+
+
+def test_places_that_cannot_be_written(films, tmp_path):
+    output = tmp_path / "out"
+    output.mkdir()
+    message = f"{output}: exists already; choose another place with --output"
+    assert refused(films, output, OutputError) == message
+    missing = tmp_path / "x" / "out"
+    message = f"{missing}: cannot be written: there is no folder {tmp_path}/x; create it first"
+    assert refused(films, missing, OutputError) == message
+    message = f"{films}/out: would overwrite {films}; choose another place with --output"
+    assert refused(films, films / "out", OutputError) == message
+
+
+def test_a_full_disk_leaves_nothing(films, tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    output = tmp_path / "out"
+    message = f"{output}: cannot be written: no space left on device; choose another place with --output"
+    assert refused(films, output, OutputError) == message

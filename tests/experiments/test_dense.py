@@ -1,0 +1,352 @@
+"""The dense baseline: its algebra against least squares, its rankings against brute force, its rows in protocols."""
+
+import json
+import re
+import shutil
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from checkpoints import needs_sentence_transformers, write_dense
+from film_set import write_film_set
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyserini_compneg.encode.collection import SourceDocument
+from pyserini_compneg.errors import CollectionError, CompositionError, DownloadError, EncodingError, ProtocolError
+from pyserini_compneg.eval.runs import read_run
+from pyserini_compneg.experiments import dense
+from pyserini_compneg.experiments.datasets import open_dataset
+from pyserini_compneg.experiments.dense import DENSE_OPERATORS, DenseEncoder, DenseIndex, DenseMethod, DenseOperators
+from pyserini_compneg.experiments.experiment import Engine
+from pyserini_compneg.experiments.protocol import ALL_MINILM, read_protocol
+from pyserini_compneg.experiments.reproduction import reproduce
+from pyserini_compneg.expression import parse
+from pyserini_compneg.expression.topics import Topic
+
+A, B, C, D = np.eye(4)
+AB = (A + B) / np.sqrt(2)
+
+
+def direction(text, dimensions=8):
+    """A random vector of length 1, the same for the same text."""
+    vector = np.random.default_rng(zlib.crc32(text.encode())).normal(size=dimensions)
+    return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+class StandInEncoder:
+    """Shaped like ``DenseEncoder``: each text has a random direction of its own, or one that a test gives it."""
+
+    def __init__(self, **vectors):
+        self.model_hash, self.vectors, self.batches = "0123456789abcdef", vectors, []
+
+    def encode_queries(self, texts):
+        self.batches.append(list(texts))
+        found = [self.vectors[text] if text in self.vectors else direction(text) for text in texts]
+        return np.array(found, np.float32)
+
+    encode_documents = encode_queries
+
+
+def films(*texts):
+    return lambda: [SourceDocument(text, text.rstrip("'"), None, f"films.jsonl:{text}") for text in texts]
+
+
+def projection(vector, others):
+    """That on the span of the others, which may depend on each other, by least squares."""
+    return others.T @ np.linalg.lstsq(others.T, vector, rcond=1e-6)[0]
+
+
+def rows(least, most):
+    """So many vectors of five numbers, none of them 0."""
+    number = st.floats(-10, 10, allow_subnormal=False).map(lambda number: round(number, 3))
+    vector = st.lists(number, min_size=5, max_size=5).filter(any)
+    return st.lists(vector, min_size=least, max_size=most).map(np.array)
+
+
+@given(rows(1, 1), rows(1, 4))
+def test_orthogonal_is_what_least_squares_leave(a, negatives):
+    expected = a[0] - projection(a[0], negatives)
+    found = dense.orthogonal(a, negatives)
+    if np.linalg.norm(expected) > 1e-4 * np.linalg.norm(a):
+        np.testing.assert_allclose(found, [expected], atol=1e-6 * np.linalg.norm(a))
+    else:
+        assert len(found) <= 1
+
+
+@given(rows(1, 4))
+def test_orthonormal_spans_the_same(vectors):
+    basis = dense.orthonormal(vectors)
+    np.testing.assert_allclose(basis @ basis.T, np.eye(len(basis)), atol=1e-9)
+    largest = np.linalg.norm(vectors, axis=1).max()
+    np.testing.assert_allclose(vectors @ basis.T @ basis, vectors, atol=2e-5 * largest)
+    if len(vectors) == 1:
+        np.testing.assert_allclose(basis, vectors / largest, atol=1e-12)  # with its sign
+
+
+def test_rounding_of_32_bits_is_nothing():
+    a = np.float32([[0.1, 0.2, 0.3]]).astype(np.float64)
+    assert dense.orthogonal(a, a * (1 + 1e-7)).shape == dense.subtraction(a, a).shape == (0, 3)
+    assert len(dense.orthonormal(dense.disjunction([a, a + [[0.0, 3e-8, -3e-8]]]))) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "operators", "vectors"),
+    [
+        ("a", {}, [A]),
+        ("a OR b OR c", {}, [A, B, C]),
+        ("a OR b", {"union": "addition"}, [A + B]),
+        ("a OR a", {}, [A]),
+        ("a AND b", {}, [A + B]),
+        ("ab NOT b", {}, [A]),
+        ("ab NOT b", {"difference": "subtraction"}, [AB - B]),
+        ("ab NOT b", {"difference": "ignore"}, [AB]),
+        ("a NOT (b OR c)", {"difference": "subtraction"}, [A - B - C]),
+        ("(a AND c) NOT ab", {}, [A + C - AB / np.sqrt(2)]),
+        ("(a NOT b) AND c", {"difference": "subtraction"}, [A + C - B]),
+        ("(ab OR c) NOT b", {}, [A, C]),
+        ("(a OR b) NOT b", {}, [A]),
+        ("(a OR b) AND c", {}, [A + B + C]),
+        ("(ab NOT b) OR c", {}, [A, C]),
+        ("a NOT (ab AND c)", {}, [A - (AB + C) / np.sqrt(2) / 2]),
+        ("a NOT (a OR b)", {}, []),
+        ("a OR b", {"union": "vanilla"}, [D]),
+        ("a AND b", {"intersection": "vanilla"}, [D]),
+        ("a NOT b", {"difference": "vanilla"}, [D]),
+        ("c NOT (a OR b)", {"union": "vanilla", "difference": "subtraction"}, [C - D]),
+    ],
+)
+@pytest.mark.parametrize("k", [1, 7, 100])
+def test_rankings_are_those_of_brute_force(text, operators, vectors, k, tmp_path):
+    """All documents are scored; equal ones, of which there are pairs, rank by docid at the last place too."""
+    wordings = dict.fromkeys(["a or b", "a that are also b", "a that are not b"], D)
+    documents = {f"film {i}": direction(f"film {i}", 4) for i in range(30)}
+    encoder = StandInEncoder(a=A, b=B, c=C, ab=AB, **wordings, **documents)
+    index = DenseIndex(films(*documents, *(f"{text}'" for text in documents)), encoder, tmp_path)
+    scores = {}
+    for film, document in documents.items():
+        if len(vectors) == 1:
+            cosine = vectors[0] @ document / np.linalg.norm(vectors[0])
+        elif vectors:
+            cosine = np.linalg.norm(projection(document, np.array(vectors)))
+        scores |= {film: (1 + cosine) / 2, f"{film}'": (1 + cosine) / 2} if vectors else {}
+    expected = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
+    hits = DenseMethod(lambda: index, operators).search([Topic("q", text, parse(text))], k)["q"]
+    assert [hit.docid for hit in hits] == [docid for docid, _ in expected]
+    np.testing.assert_allclose([hit.score for hit in hits], [score for _, score in expected], atol=3e-7)
+
+
+def test_the_texts_of_all_topics_are_encoded_once_and_in_one_batch(tmp_path):
+    encoder = StandInEncoder()
+    method = DenseMethod(lambda: DenseIndex(films("x"), encoder, tmp_path), {})
+    texts = ("a AND b", "b NOT c", "a")
+    assert [*method.search([Topic(text, text, parse(text)) for text in texts], 1)] == [*texts]
+    assert encoder.batches == [["x"], ["a", "b", "c"]]
+    assert method.search([], 3) == {}
+
+
+def test_wrong_settings_and_topics_are_refused():
+    with pytest.raises(ProtocolError, match="^method dense: unknown setting 'unoin'; expected one of union, "):
+        DenseMethod(None, {"unoin": "addition"})
+    for kind, names in DENSE_OPERATORS.items():
+        with pytest.raises(CompositionError) as error:
+            DenseMethod(None, {kind: "cpt"})
+        assert str(error.value) == f"{kind} of dense vectors must be one of {', '.join(names)}, got 'cpt'"
+    with pytest.raises(ProtocolError) as error:
+        DenseMethod(None, {}).search([Topic("q9", "", composed={"vector": {"a": 1}})], 3)
+    assert str(error.value) == "query q9 is composed of terms already; dense vectors have no terms"
+
+
+def test_documents_are_encoded_once_and_in_parts(tmp_path, monkeypatch):
+    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path))
+    monkeypatch.setattr(dense, "_PART_DOCUMENTS", 2)
+    killed, again, same = StandInEncoder(), StandInEncoder(), StandInEncoder()
+    killed.encode_documents = lambda texts: killed.encode_queries(texts) if not killed.batches else 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        DenseIndex(films(*"edcba"), killed)
+    found = [DenseIndex(films(*"edcba"), encoder).search([direction("c")[None]], 1) for encoder in (again, same)]
+    assert (killed.batches, again.batches, same.batches) == ([["e", "d"]], [["c", "b"], ["a"]], [])
+    assert [hits[0][0].docid for hits in found] == ["c", "c"]
+    other = StandInEncoder()
+    other.model_hash = "fedcba9876543210"
+    for texts, encoder in (("edcab", again), ("edcb", again), ("edcba", other)):
+        DenseIndex(films(*texts), encoder)
+    parts = [path.name for path in (tmp_path / "dense").glob("*/*")]
+    assert len(list((tmp_path / "dense").iterdir())) == 4
+    assert set(parts) == {"000000000.npy", "000000002.npy", "000000004.npy"}
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        (films(), "there are no documents to encode"),
+        (films("a", "b", "a"), "films.jsonl:a: document id 'a' was given already"),
+        (lambda: [SourceDocument("d", None, {"a": 1}, "f:1")], "f:1: only a `vector`, where texts are encoded"),
+    ],
+)
+def test_bad_documents_are_refused_before_any_is_encoded(documents, message, tmp_path):
+    with pytest.raises(CollectionError) as error:
+        DenseIndex(documents, None, tmp_path)
+    assert str(error.value) == message
+
+
+@pytest.fixture(scope="module")
+def library():
+    pytest.importorskip("torch", reason="sentence-transformers runs on torch")
+    return needs_sentence_transformers()
+
+
+@pytest.fixture(scope="module")
+def folder(library, tmp_path_factory):
+    """A model with a pooling, prompts and a longest text of its own, whose vectors it does not normalise."""
+    return write_dense(tmp_path_factory.mktemp("dense") / "model", "cls")
+
+
+def test_vectors_are_those_of_the_library_at_length_1(library, folder):
+    encoder, model = DenseEncoder(str(folder)), library.SentenceTransformer(str(folder), device="cpu")
+    texts = ["spy films", "films starring Brian Cox", "", "comedies set in Japan", "x" * 3000]
+    for ours, theirs in (
+        (encoder.encode_queries, model.encode_query),
+        (encoder.encode_documents, model.encode_document),
+    ):
+        expected = theirs(texts, normalize_embeddings=True, show_progress_bar=False)
+        np.testing.assert_allclose(ours(texts), expected, atol=1e-6)
+    assert np.abs(encoder.encode_queries(texts) - encoder.encode_documents(texts)).max() > 0.01
+    assert encoder.encode_documents(["half a pair: \ud83d"]).dtype == np.float32
+    a, b, _, c, _ = encoder.encode_queries(texts)
+    found = dense.similarities(encoder, [(texts[0], texts[1]), (texts[3], texts[0]), (texts[0], texts[0])])
+    assert found == pytest.approx([a @ b, c @ a, 1.0], abs=1e-6) and max(found) <= 1
+
+
+def test_a_model_is_known_by_its_content(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    (copy / "README.md").write_text("says nothing of the vectors")
+    assert dense.dense_model_hash(str(copy)) == dense.dense_model_hash(str(folder))
+    pooling = next(copy.glob("*_Pooling/config.json"))
+    pooling.write_text(json.dumps(json.loads(pooling.read_text()) | {"pooling_mode": "mean"}))
+    assert dense.dense_model_hash(str(copy)) != dense.dense_model_hash(str(folder))
+
+
+def test_what_is_no_usable_model_is_said_in_one_line(library, folder, tmp_path, monkeypatch):
+    with pytest.raises(EncodingError, match=f"^{re.escape(str(tmp_path))}: the model cannot be loaded: [^\n]*$"):
+        DenseEncoder(str(tmp_path))
+    with pytest.raises(EncodingError) as error:
+        dense.check_dense_model("bm25")
+    assert str(error.value) == "no dense model 'bm25'; expected a folder, or owner/name on the Hugging Face hub"
+    encoder = DenseEncoder(str(folder))
+    monkeypatch.setattr(encoder, "_model", type("Damaged", (), {"encode_query": lambda *_, **__: [[0.0, np.nan]]})())
+    with pytest.raises(
+        EncodingError, match=": gives vectors that are 0 or no finite numbers; its weights are damaged$"
+    ):
+        encoder.encode_queries(["a"])
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(EncodingError) as error:
+        DenseEncoder(str(folder))
+    assert str(error.value) == "dense models need sentence-transformers; pip install 'pyserini_compneg[dense]'"
+
+
+def test_every_operator_has_a_row_on_the_page():
+    page = (Path(__file__).parents[2] / "docs" / "dense.md").read_text(encoding="utf-8")
+    kinds = {"A OR B": "union", "A AND B": "intersection", "A NOT B": "difference"}
+    described, kind = {}, ""
+    for heading, name, default in re.findall(r"^\| (A \w+ B|any|) ?\| `(\w+)`( \(default\))? \|", page, re.M):
+        kind = kinds.get(heading, heading or kind)
+        described.setdefault(kind, []).append(name)
+        assert not default or getattr(DenseOperators(), kind) == name
+    whole = described.pop("any")
+    assert {kind: (*names, *whole) for kind, names in described.items()} == DENSE_OPERATORS
+    assert DenseOperators() == DenseOperators(**{kind: names[0] for kind, names in DENSE_OPERATORS.items()})
+
+
+PROTOCOL = """
+title: Dense
+about: Of dense and of sparse rows.
+datasets: [filmsets]
+splits: [dev]
+measures: [nDCG@10]
+examples: 1
+sections:
+  - title: Set difference
+    templates: [_ that are not _]
+    rows:
+      - {name: sparse, method: operators}
+      - {name: dense, method: dense, settings: {difference: orthogonal}}
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Reproduces with stand-ins; gives the results and the names of the models that were loaded."""
+    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
+    dataset = open_dataset(write_film_set(tmp_path / "films"))
+
+    def run(name=None, labels=("",), check=lambda model: None, text=PROTOCOL):
+        loaded = []
+        (tmp_path / "dense.yaml").write_text(text)
+        place = "pyserini_compneg.experiments"
+        monkeypatch.setattr(f"{place}.workplace.DenseEncoder", lambda model: loaded.append(model) or StandInEncoder())
+        monkeypatch.setattr(f"{place}.workplace.dense_model_hash", lambda model: f"hash of {model}")
+        monkeypatch.setattr(f"{place}.reproduction.check_dense_model", check)
+        engines = [Engine("bm25", label=label) for label in labels]
+        protocol = read_protocol(str(tmp_path / "dense.yaml"))
+        return reproduce(protocol, dataset, engines, tmp_path / "report", dense_encoder=name), loaded
+
+    return run
+
+
+def without(model):
+    raise DownloadError(f"{model}: not here")
+
+
+def test_dense_rows_rank_all_documents_once_whatever_the_sparse_encoders(run, tmp_path):
+    results, loaded = run(labels=("one", "two"))
+    (section,) = results.sections
+    assert [row.name for row in section.rows] == ["sparse [one]", "sparse [two]", "dense"]
+    rankings = read_run(tmp_path / "report" / section.rows[2].run)
+    assert {len(ranking) for ranking in rankings.values()} == {results.dataset["documents"]}
+    assert all(0 <= score <= 1 for ranking in rankings.values() for score in ranking.values())
+    shown = [example for example in results.examples if example.method == "dense"]
+    assert all(example.positive == example.negative == () for example in shown)
+    again, reloaded = run(labels=("one", "two"))
+    assert (loaded, reloaded, again.sections) == ([ALL_MINILM], [], results.sections)
+    assert run("another/model")[1] == ["another/model"]
+
+
+def test_dense_rows_are_left_out_where_there_is_no_model(run, caplog):
+    results, loaded = run(check=without)
+    assert (loaded, [row.name for row in results.sections[0].rows]) == ([], ["sparse"])
+    said = f"rows of dense vectors: {ALL_MINILM}: not here"
+    assert ([record.getMessage() for record in caplog.records], results.settings["left out"]) == (
+        [f"left out: {said}"],
+        said,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a/modle", PROTOCOL), (None, PROTOCOL.replace("method: operators", "method: dense"))],
+    ids=["named", "nothing else"],
+)
+def test_a_model_that_must_be_there(run, tmp_path, name, text):
+    with pytest.raises(DownloadError, match=f"^{name or ALL_MINILM}: not here$"):
+        run(name, check=without, text=text)
+    assert not (tmp_path / "report").exists()
+
+
+def test_a_curve_without_a_model_is_left_out_and_nothing_else(run):
+    text = PROTOCOL.replace("sections:", "interference: {section: Set difference, bins: 1}\nsections:")
+    results, _ = run(
+        check=without,
+        text=text.replace("method: dense, settings: {difference", "method: operators, settings: {difference"),
+    )
+    assert (results.curves, len(results.sections[0].rows)) == ((), 2)
+    assert results.settings["left out"] == f"the curve by similarity: {ALL_MINILM}: not here"
+
+
+def test_dense_rows_alone_build_no_sparse_index(run, tmp_path):
+    results, _ = run(text=PROTOCOL.replace("method: operators", "method: dense"))
+    assert not (tmp_path / "report" / "indexes").exists()
+    assert results.dataset["documents"] == 24
+    assert "encoder" not in results.settings and results.settings["dense encoder"] == ALL_MINILM

@@ -1,0 +1,264 @@
+"""The methods that are compared, on a small index, against the definitions and all documents."""
+
+import random
+
+import pytest
+from lookup_encoder import LookupEncoder
+from pair_index import write
+
+from pyserini_compneg.compose import Operators, evaluate
+from pyserini_compneg.errors import CompositionError, ProtocolError
+from pyserini_compneg.experiments.methods import METHODS, ComposingMethod, Context, make_method
+from pyserini_compneg.expression import parse
+from pyserini_compneg.expression.topics import Topic
+from pyserini_compneg.lucene.manifest import MANIFEST_NAME
+from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.search.guard import GUARDED, PAGE, search_guarded
+
+TERMS = "pqrstuvwxyz"
+SCALE = 51.2
+HITS = 1000
+QUERIES = {
+    "atom": "A",
+    "union": "A OR B OR C",
+    "intersection": "A AND B",
+    "three": "A AND B AND C",
+    "difference": "A NOT B",
+    "both": "A AND B NOT C",
+    "nested": "A AND (B OR C) NOT D",
+    "unknown": "nothing",
+    "unknown too": "A NOT nothing",
+}
+TOPICS = [Topic(qid, text, parse(text)) for qid, text in QUERIES.items()]
+
+
+def make_vector(choice, terms):
+    return {term: round(choice.uniform(0.1, 3), 2) for term in choice.sample(TERMS, terms)}
+
+
+CHOICE = random.Random(1)
+ATOMS = {name: make_vector(CHOICE, 3) for name in "ABCD"}
+DOCUMENTS = {f"d{i:03}": make_vector(CHOICE, CHOICE.randint(0, 6)) for i in range(400)}
+IMPACTS = {docid: {t: round(w * SCALE) for t, w in vector.items()} for docid, vector in DOCUMENTS.items()}
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("methods") / "index", DOCUMENTS, impact_scale=SCALE)
+
+
+@pytest.fixture(scope="module")
+def context(index):
+    with SignedImpactSearcher(index, LookupEncoder(ATOMS)) as searcher:
+        yield Context(searcher, threads=2)
+
+
+def ranked(scores):
+    """The documents with a score, best first, equal ones by docid."""
+    return sorted(((d, s) for d, s in scores.items() if s is not None), key=lambda hit: (-hit[1], hit[0]))
+
+
+def search(context, name, k=HITS, topics=TOPICS, **settings):
+    found = make_method(name, settings, context).search(topics, k)
+    assert list(found) == [topic.qid for topic in topics]
+    return {qid: [(hit.docid, hit.score) for hit in hits] for qid, hits in found.items()}
+
+
+def test_the_registry(context):
+    sparse = {name: make_method(name, {}, context) for name in METHODS}
+    assert [*sparse] == ["operators", "guarded", "score-fusion", "score-fusion-scaled", "filtering", "two-step"]
+    shown = [name for name, method in sparse.items() if isinstance(method, ComposingMethod)]
+    assert shown == ["operators", "guarded", "two-step"]
+
+
+@pytest.mark.parametrize("name", ["operators", "two-step"])
+def test_what_is_composed_is_what_is_searched(context, name):
+    method = make_method(name, {}, context)
+    for qid, hits in method.search(TOPICS, 5).items():
+        (topic,) = (topic for topic in TOPICS if topic.qid == qid)
+        node = method.compose(topic)
+        for hit in hits:
+            assert hit.score == pytest.approx(evaluate(node, IMPACTS[hit.docid]), rel=1e-6)
+
+
+def test_operators(context):
+    found = search(context, "operators", intersection="cpt-l2", difference="nrf", nrf_weight=0.5)
+    for qid, text in QUERIES.items():
+        (node,) = context.searcher.compose([text], Operators(intersection="cpt-l2", difference="nrf", nrf_weight=0.5))
+        assert [(hit.docid, hit.score) for hit in context.searcher.search(node, HITS)] == found[qid]
+    assert context.searcher.operators == Operators()
+
+
+def atom_scores(impacts):
+    """The scores of the atoms in the model's own unit."""
+    vectors = {**ATOMS, "nothing": {}}
+    return {name: sum(w * impacts.get(t, 0) for t, w in vectors[name].items()) / SCALE for name in vectors}
+
+
+FUSED = {
+    "atom": lambda s: (s["A"], s["A"]),
+    "union": lambda s: (s["A"] + s["B"] + s["C"], s["A"] + s["B"] + s["C"]),
+    "intersection": lambda s: (s["A"] * s["B"], s["A"] * s["B"]),
+    "three": lambda s: (s["A"] * s["B"] * s["C"], s["A"] * s["B"] * s["C"]),
+    "difference": lambda s: (s["A"], s["A"] - s["B"]),
+    "both": lambda s: (s["A"] * s["B"], s["A"] * s["B"] - s["C"]),
+    "nested": lambda s: (s["A"] * (s["B"] + s["C"]), s["A"] * (s["B"] + s["C"]) - s["D"]),
+    "unknown": lambda s: (0.0, 0.0),
+    "unknown too": lambda s: (s["A"], s["A"]),
+}
+"""What makes a document a candidate, and its score."""
+
+
+@pytest.mark.parametrize("name", ["score-fusion", "score-fusion-scaled"])
+def test_score_fusion_ranks_by_the_models_own_scores(context, name):
+    scores = {docid: atom_scores(impacts) for docid, impacts in IMPACTS.items()}
+    if name == "score-fusion-scaled":
+        best = {text: max(own[text] for own in scores.values()) or 1.0 for text in (*ATOMS, "nothing")}
+        scores = {docid: {text: own[text] / best[text] for text in own} for docid, own in scores.items()}
+    found = search(context, name)
+    for qid, fuse in FUSED.items():
+        expected = {docid: fuse(own)[1] for docid, own in scores.items() if fuse(own)[0] > 0}
+        assert {docid for docid, _ in found[qid]} == expected.keys()
+        ours = [expected[docid] for docid, _ in found[qid]]
+        for better, worse in zip(ours, ours[1:], strict=False):
+            assert better >= worse - 2e-3 * max(map(abs, ours)) * (name == "score-fusion-scaled") - 1e-6
+    assert found["unknown"] == []
+
+
+def test_score_fusion_finds_documents_of_a_term_that_is_lowered(context):
+    """Where vectors are subtracted, a term may cancel, and with it documents that have no other."""
+    encoder = LookupEncoder({"x": {"p": 1.0, "q": 0.5}, "y": {"p": 1.0, "q": 1.5}})
+    inner = Context(SignedImpactSearcher(context.searcher.reader.folder, encoder))
+    topics = [Topic("1", "x NOT y", parse("x NOT y"))]
+    fused_docids = dict(search(inner, "score-fusion", topics=topics)["1"]).keys()
+    assert fused_docids == {docid for docid, impacts in IMPACTS.items() if "p" in impacts or "q" in impacts}
+    assert search(inner, "operators", topics=topics, difference="subtraction") == {"1": []}
+    inner.searcher.close()
+
+
+def negated(qid, top):
+    """Terms that the negated atoms of a query have and the wanted ones lack, by hand."""
+    wanted, unwanted = {"difference": ("A", "B"), "both": ("AB", "C"), "nested": ("ABC", "D")}.get(qid, ("", ""))
+    support = {term for name in wanted for term in ATOMS[name]}
+    return {
+        term
+        for name in unwanted
+        for term in sorted(ATOMS[name].keys() - support, key=lambda term: (-ATOMS[name][term], term))[:top]
+    }
+
+
+@pytest.mark.parametrize("intersection", ["cpt+maxpool", "cpt", "cpt-l2", "addition"])
+@pytest.mark.parametrize("union", ["dismax", "maxpool"])
+@pytest.mark.parametrize("top", [1, 2, 100])
+def test_filtering_drops_what_holds_a_negated_term(context, union, intersection, top):
+    wanted = {qid: text.split(" NOT ")[0] for qid, text in QUERIES.items()}
+    found = search(context, "filtering", union=union, intersection=intersection, top_terms=top)
+    few = search(context, "filtering", k=7, union=union, intersection=intersection, top_terms=top)
+    assert negated("both", top)
+    for qid, text in wanted.items():
+        (node,) = context.searcher.compose([text], Operators(union, intersection))
+        whole = [(hit.docid, hit.score) for hit in context.searcher.search(node, HITS)]
+        expected = [hit for hit in whole if IMPACTS[hit[0]].keys().isdisjoint(negated(qid, top))]
+        assert found[qid] == expected
+        assert few[qid] == expected[:7]
+        assert (len(expected) < len(whole)) == bool(negated(qid, top))
+
+
+def test_filtering_takes_five_terms_by_default(context):
+    assert search(context, "filtering") == search(context, "filtering", top_terms=5)
+
+
+@pytest.mark.parametrize("intersection", ["cpt", "cpt-l2", "cpt+maxpool"])
+def test_two_steps_over_all_documents_are_one(context, intersection):
+    settings = {"intersection": intersection, "union": "maxpool"}
+    one = search(context, "operators", **settings)
+    assert search(context, "two-step", subset=HITS, **settings) == one
+    assert search(context, "two-step", subset=HITS, k=3, **settings) == {qid: hits[:3] for qid, hits in one.items()}
+
+
+def test_two_steps_rank_the_subset_anew(context):
+    found = search(context, "two-step", subset=20)
+    plain = search(context, "operators", k=20, intersection="maxpool")
+    exact = search(context, "operators", intersection="cpt")
+    for qid, hits in found.items():
+        subset = dict(plain[qid])
+        assert hits == [hit for hit in exact[qid] if hit[0] in subset]
+    assert 0 < len(found["three"]) < 20
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("operators", {"top": 1}, "method operators: unknown setting 'top'; expected one of union, intersection, "),
+        ("score-fusion", {"scaled": True}, "method score-fusion: unknown setting 'scaled'; it has none"),
+        ("score-fusion-scaled", {"a": 1}, "method score-fusion-scaled: unknown setting 'a'; it has none"),
+        (
+            "filtering",
+            {"difference": "nrf"},
+            "method filtering: unknown setting 'difference'; expected one of top_terms, union, intersection",
+        ),
+        ("filtering", {"top_terms": 0}, "method filtering: top_terms must be a whole number from 1, got 0"),
+        ("two-step", {"subset": True}, "method two-step: subset must be a whole number from 1, got True"),
+        ("two-step", {"hits": 9}, "method two-step: unknown setting 'hits'; expected one of subset, union, "),
+    ],
+)
+def test_settings_that_a_method_does_not_have(context, name, settings, message):
+    with pytest.raises(ProtocolError) as error:
+        make_method(name, settings, context)
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+
+
+def test_unknown_methods_and_operators(context):
+    with pytest.raises(ProtocolError) as error:
+        make_method("fusion", {}, context)
+    assert str(error.value) == f"no method 'fusion'; expected one of {', '.join(METHODS)}, dense"
+    for name in ("filtering", "two-step"):
+        with pytest.raises(CompositionError) as wrong:
+            make_method(name, {"union": "max"}, context)
+        assert str(wrong.value) == "union must be one of maxpool, addition, dismax, vanilla, got 'max'"
+
+
+@pytest.mark.parametrize("name", ["score-fusion", "score-fusion-scaled", "filtering", "two-step"])
+def test_composed_queries_have_no_atoms(context, name):
+    with pytest.raises(ProtocolError) as error:
+        make_method(name, {}, context).search([Topic("7", "", composed={"vector": {"p": 1}})], 10)
+    assert str(error.value) == "query 7 is composed already; only the method operators runs it"
+
+
+def test_a_query_that_a_method_cannot_answer_is_named(context):
+    topic = Topic("q7", "A NOT (B AND C)", parse("A NOT (B AND C)"))
+    for name, said in (
+        ("score-fusion", "score fusion cannot subtract 'B AND C', only atoms and unions of atoms; use operators"),
+        ("filtering", "filtering leaves out atoms and unions of atoms, not 'B AND C'"),
+    ):
+        with pytest.raises(CompositionError) as error:
+            make_method(name, {}, context).search([topic], 10)
+        assert str(error.value) == f"query q7: {said}"
+
+
+@pytest.mark.parametrize("name", ["score-fusion", "score-fusion-scaled", "filtering"])
+def test_signed_documents(tmp_path, name):
+    index = write(tmp_path / "index", {"d": {"p": 1.0, "q": -1.0}}, signed=True)
+    with SignedImpactSearcher(index, LookupEncoder(ATOMS)) as searcher, pytest.raises(ProtocolError) as error:
+        make_method(name, {}, Context(searcher))
+    assert str(error.value) == f"method {name}: {index} holds negative weights of documents"
+
+
+def test_an_index_that_does_not_say_its_impact_scale(tmp_path):
+    index = write(tmp_path / "index", DOCUMENTS, impact_scale=SCALE)
+    (index / MANIFEST_NAME).unlink()
+    with SignedImpactSearcher(index, LookupEncoder(ATOMS)) as searcher:
+        context = Context(searcher)
+        with pytest.raises(CompositionError) as error:
+            search(context, "score-fusion")
+        assert str(error.value).startswith("query both: scores can be added to products of scores only if the index")
+        assert search(context, "score-fusion-scaled")["both"] != []
+
+
+def test_guarded_is_the_searcher_s_guard(context):
+    hits = make_method("guarded", {"difference": "subtraction"}, context).search(TOPICS, HITS)
+    assert hits == search_guarded(context.searcher, TOPICS, HITS, operators=Operators(difference="subtraction"))
+    assert hits["intersection"] == make_method("operators", {}, context).search(TOPICS, HITS)["intersection"]
+    page = [hit.docid for hit in hits["difference"][:PAGE]]
+    assert {hit.docid for hit in context.searcher.search("A", GUARDED)} <= set(page)

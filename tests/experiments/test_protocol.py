@@ -1,0 +1,154 @@
+import pytest
+
+from pyserini_compneg.compose import Operators
+from pyserini_compneg.encode.models import ABLATIONS
+from pyserini_compneg.errors import ProtocolError
+from pyserini_compneg.eval import parse_measures
+from pyserini_compneg.experiments.datasets.opening import KINDS
+from pyserini_compneg.experiments.protocol import TERM_MEASURES, protocol_names, read_protocol
+from pyserini_compneg.expression import from_marks
+
+LEAST = """
+title: Least
+about: Nothing
+datasets: [filmsets]
+splits: [dev]
+measures: [nDCG@10]
+sections:
+  - title: One
+    rows:
+      - {name: a, method: operators}
+"""
+
+
+@pytest.fixture
+def refused(tmp_path):
+    def refused(text):
+        path = tmp_path / "p.yaml"
+        path.write_text(text)
+        with pytest.raises(ProtocolError) as caught:
+            read_protocol(str(path))
+        assert "\n" not in str(caught.value)
+        return str(caught.value).removeprefix(str(path))
+
+    return refused
+
+
+@pytest.mark.parametrize("name", protocol_names())
+def test_protocols_of_the_package(name):
+    protocol = read_protocol(name)
+    assert protocol.name == name
+    assert set(protocol.datasets) <= set(KINDS) and set(protocol.papers) <= set(protocol.datasets)
+    judged = [name for name in protocol.measures if name not in TERM_MEASURES]
+    assert [measure.name for measure in parse_measures(judged)] == judged
+    for section in protocol.sections:
+        for template in section.templates:
+            from_marks(template.replace("_", "<mark>x</mark>"))
+        for row in section.rows:
+            assert row.method or row.published, row.name
+            assert row.ablation in (None, *ABLATIONS)
+            assert all(value is None or 0 <= value <= 1 for value in row.published)
+            if row.method == "operators":
+                Operators(**row.settings)
+
+
+def test_figures_of_the_paper():
+    """A few by hand, so that columns and rows are not exchanged."""
+    sections = {section.title: {row.name: row for row in section.rows} for section in read_protocol("table1").sections}
+    assert sections["Set difference"]["disentangled"].published == (0.258, 0.398)
+    assert sections["Intersection"]["CPT"].published == (0.080, 0.268)
+    assert sections["Union"]["max pool"].published == (0.254, 0.387)
+    (section,) = read_protocol("excluir").sections
+    published = {row.name: row.published for row in section.rows}
+    assert published["BM25"][1] == 0.5348
+    assert published["all-MiniLM-L6-v2"][1:] == (0.6209, 0.2641, 0.1942)
+
+
+def test_the_least_protocol(tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text(LEAST)
+    protocol = read_protocol(str(path))
+    assert (protocol.name, protocol.hits, protocol.examples, protocol.interference) == ("p", 1000, 0, None)
+    assert [row.title for row in protocol.sections[0].rows] == ["a"]
+
+
+def test_a_sweep_is_a_row_for_each_value():
+    section = read_protocol("settings").sections[0]
+    swept = [row for row in section.rows if row.sweep]
+    assert [row.title for row in swept[:3]] == ["NRF, λ = 0", "NRF, λ = 0.1", "NRF, λ = 0.25"]
+    assert [row.settings for row in swept[:2]] == [
+        {"difference": "nrf", "nrf_weight": 0},
+        {"difference": "nrf", "nrf_weight": 0.1},
+    ]
+    assert (section.sweep_symbol, section.rows[0].title) == ("λ", "disentangled")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("title: Least", "titel: Least"), ": unknown key 'titel'; did you mean 'title'?"),
+        (("about: Nothing", "about: 3"), ": about: expected a valid string, got 3"),
+        (("[filmsets]", "filmsets"), ": datasets: expected a valid array, got 'filmsets'"),
+        (("splits: [dev]", "splits: [dev]\nhits: 0"), ": hits: expected greater than or equal to 1, got 0"),
+        (
+            ("splits: [dev]", f"splits: [dev]\nhits: {10**30}"),
+            ": hits: expected less than or equal to 10000000",
+        ),
+        (("splits: [dev]", "splits: [dev]\ntitle: Two"), ":6: not valid YAML: title is given twice"),
+        (("[nDCG@10]", "[]"), ": measures: "),
+        (
+            ("splits: [dev]", "splits: [dev]\npapers: {quest: [test]}"),
+            ": papers: 'quest' is none of the datasets: ",
+        ),
+        (("{name: a, method: operators}", "{name: a}"), ": sections[0].rows: no row has a method"),
+        (
+            ("{name: a,", "{name: a, methods: b,"),
+            ": sections[0].rows[0]: unknown key 'methods'; did you mean 'method'?",
+        ),
+        (
+            ("{name: a,", "{name: a, reads: marks,"),
+            ": sections[0].rows[0].reads: expected 'expression', 'text', 'cues' or 'llm', got 'marks'",
+        ),
+        (("{name: a,", "{name: a, published: [1, 2],"), ": the row 'a' has more published figures than there are meas"),
+        (
+            ("{name: a,", "{name: a, published: [x],"),
+            ": sections[0].rows[0].published[0]: expected a valid number",
+        ),
+        (("{name: a,", "{name: a, published: [.nan],"), ": sections[0].rows[0].published[0]: expected a finite number"),
+        (
+            ("operators}", "operators}\n      - {name: a, method: operators}"),
+            ": sections[0].rows: the row 'a' is there twice",
+        ),
+        (
+            ("sections:", "sections:\n  - {title: ONE!, rows: [{name: a, method: operators}]}"),
+            ": the section 'one' is there twice",
+        ),
+        (("    rows:\n      - {name: a, method: operators}", "    rows: []"), ": sections[0].rows: "),
+        (
+            ("{name: a,", "{name: a, sweep: {setting: x, symbol: x, values: [y]},"),
+            ": sections[0].rows[0].sweep.values[0]",
+        ),
+        (("sections:", "interference: {section: Two}\nsections:"), ": interference: no section 'Two'"),
+        (("sections:", "interference: {section: One, rows: [b]}\nsections:"), ": interference: no row 'b' in section "),
+        (("sections:", "interference: {section: One, bins: 0}\nsections:"), ": interference.bins: expected greater "),
+    ],
+)
+def test_what_is_no_protocol(refused, change, message):
+    assert refused(LEAST.replace(*change)).startswith(message)
+
+
+def test_no_such_protocol(tmp_path):
+    with pytest.raises(ProtocolError) as caught:
+        read_protocol("table9")
+    assert str(caught.value) == (
+        f"no protocol 'table9'; expected one of {', '.join(protocol_names())}, or the path of a .yaml file"
+    )
+    with pytest.raises(ProtocolError) as caught:
+        read_protocol(str(tmp_path / "none.yaml"))
+    assert str(caught.value) == f"{tmp_path / 'none.yaml'}: cannot be read: No such file or directory"
+
+
+def test_a_section_has_one_sweep(refused):
+    rows = [f"{{name: {name}, method: operators, sweep: {{setting: x, symbol: {name}, values: [1]}}}}" for name in "αβ"]
+    text = LEAST.replace("{name: a, method: operators}", "\n      - ".join(rows))
+    assert refused(text) == (": sections[0].rows: sweeps over 'α' and over 'β' need a section each")

@@ -1,0 +1,366 @@
+"""A protocol from files to results, and what happens when it is run again."""
+
+import hashlib
+import json
+import random
+
+import pytest
+from chat_server import chat_server
+from film_set import write_film_set
+
+from pyserini_compneg.errors import DecompositionError, IndexFormatError, MeasureError, OutputError, ProtocolError
+from pyserini_compneg.eval import evaluate, parse_measures
+from pyserini_compneg.eval.runs import read_run
+from pyserini_compneg.experiments.datasets import open_dataset
+from pyserini_compneg.experiments.experiment import Engine, topics_as
+from pyserini_compneg.experiments.kept_runs import kept_run
+from pyserini_compneg.experiments.protocol import read_protocol
+from pyserini_compneg.experiments.reproduction import reproduce
+from pyserini_compneg.expression import Atom
+from pyserini_compneg.expression.topics import Topic
+from pyserini_compneg.index import build_index
+from pyserini_compneg.reading import decompose
+from pyserini_compneg.search import Hit
+
+PROTOCOL = """
+title: Two sections
+about: Of differences and of atoms.
+datasets: [filmsets]
+splits: [test, dev]
+measures: [nDCG@10, R@100]
+hits: 20
+examples: 1
+sections:
+  - title: Set difference
+    templates: [_ that are not _]
+    rows:
+      - {name: vanilla, formula: f, method: operators, settings: {difference: vanilla}, published: [0.1, 0.2]}
+      - {name: ignore, formula: A, method: operators, settings: {difference: ignore}, note: The  negation
+          is left out.}
+      - {name: disentangled, formula: A − B*, method: operators, settings: {difference: disentangled}}
+      - {name: elsewhere, published: [null, 0.9]}
+  - title: Atoms
+    templates: [_]
+    rows:
+      - {name: atomic, method: operators}
+  - title: Nothing of the kind
+    templates: [_ or _ or _ or _]
+    rows:
+      - {name: atomic, method: operators}
+"""
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    return open_dataset(write_film_set(tmp_path_factory.mktemp("data") / "films"))
+
+
+@pytest.fixture
+def protocol(tmp_path):
+    def protocol(*changes):
+        text = PROTOCOL
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        (tmp_path / "two.yaml").write_text(text)
+        return read_protocol(str(tmp_path / "two.yaml"))
+
+    return protocol
+
+
+@pytest.fixture
+def run(dataset, protocol, tmp_path):
+    def run(*changes, **options):
+        options = {"engines": [Engine("bm25")], "folder": tmp_path / "report"} | options
+        return reproduce(protocol(*changes), options.pop("dataset", dataset), **options)
+
+    return run
+
+
+def test_the_figures_are_those_of_the_run_files(run, dataset, tmp_path):
+    results = run()
+    assert [section.title for section in results.sections] == ["Set difference", "Atoms"]
+    assert (results.dataset["split"], results.dataset["documents"], results.is_papers) == ("dev", 24, False)
+    differences = results.sections[0]
+    assert [row.name for row in differences.rows] == ["vanilla", "ignore", "disentangled", "elsewhere"]
+    assert differences.baseline == "vanilla"
+    qrels = {t.qid: dataset.qrels("dev")[t.qid] for t in dataset.topics("dev") if t.group == "_ that are not _"}
+    assert differences.queries == len(qrels) > 2
+    measures = parse_measures(["nDCG@10", "R@100"])
+    for row in differences.rows[:3]:
+        values = evaluate(qrels, read_run(tmp_path / "report" / row.run), measures)
+        assert differences.per_query[row.name] == values
+        for measure in measures:
+            mean = sum(values[qid][measure.name] for qid in qrels) / len(qrels)
+            assert row.cells[measure.name].value == pytest.approx(mean)
+    elsewhere = differences.rows[3]
+    assert (elsewhere.run, elsewhere.cells["nDCG@10"].value, elsewhere.cells["R@100"].published) == (None, None, 0.9)
+    assert differences.rows[1].note == "The negation is left out."
+    ignore, disentangled = (row.cells["nDCG@10"] for row in differences.rows[1:3])
+    assert disentangled.value > ignore.value
+    assert "ignore" in disentangled.better_than and "disentangled" not in ignore.better_than
+
+
+def test_examples_show_what_made_the_difference(run):
+    results = run()
+    best = next(example for example in results.examples if example.method == "disentangled")
+    assert best.value > best.baseline_value
+    assert " NOT " in best.expression
+    assert {term for term, _ in best.positive} and all(weight > 0 for _, weight in best.positive)
+    assert best.negative and all(weight < 0 for _, weight in best.negative)
+    assert all(title.split()[0] in ("red", "green", "blue") for title in (*best.gained, *best.lost))
+    assert run(("examples: 1", "examples: 0")).examples == ()
+
+
+def test_runs_are_made_once(run, tmp_path, monkeypatch):
+    first = run()
+    runs = tmp_path / "report" / "runs"
+    made = {path.name: path.stat().st_mtime_ns for path in runs.iterdir()}
+    assert len(made) == 4
+    random.Random(0).choice(sorted(runs.iterdir())).unlink()
+    again = run()
+    kept = {path.name: path.stat().st_mtime_ns for path in runs.iterdir()}
+    assert kept.keys() == made.keys()
+    assert sum(kept[name] == made[name] for name in made) == 3
+    assert again.sections == first.sections
+    run(("{difference: ignore}", "{difference: nrf, nrf_weight: 0.5}"))
+    assert len(list(runs.iterdir())) == 5  # what depends on something else has another name
+    run(("hits: 20", "hits: 10"))
+    assert len(list(runs.iterdir())) == 9
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path: path.write_text("".join(path.read_text().splitlines(keepends=True)[:-7])),
+        lambda path: path.write_text(path.read_text()[:-3]),
+        lambda path: path.write_text(""),
+        lambda path: path.write_text(path.read_text().replace(" 1 ", " 2 ", 1)),
+    ],
+)
+def test_a_run_that_was_changed_is_made_again(run, tmp_path, caplog, change):
+    first = run()
+    path = tmp_path / "report" / first.sections[0].rows[1].run
+    whole = path.read_bytes()
+    change(path)
+    again = run()
+    assert (path.read_bytes(), again.runs_made, again.sections) == (whole, 1, first.sections)
+    said = f"{path}: was changed since it was made; it is made again"
+    assert [record.getMessage() for record in caplog.records if "changed" in record.getMessage()] == [said]
+
+
+@pytest.mark.parametrize("lost", ["", "0" * 64, None])
+def test_a_run_without_its_proof_is_made_again(run, tmp_path, lost):
+    """As a process leaves it that is killed between the two."""
+    run()
+    proofs = sorted((tmp_path / "report" / "checksums").iterdir())
+    assert len(proofs) == 4
+    proofs[0].unlink() if lost is None else proofs[0].write_text(lost)
+    assert run().runs_made == 1
+    assert run().runs_made == 0
+
+
+def test_a_run_of_other_wordings_is_another_run(tmp_path):
+    """Of which the guard searches those that were decomposed, whatever they were read as."""
+
+    def asked(text):
+        reading = decompose(text)
+        return [Topic("1", text, reading.expression, decomposition=reading)]
+
+    def search(topics, hits):
+        return {topic.qid: [Hit(topic.text.replace(" ", "-"), 1.0)] for topic in topics}
+
+    texts = ["spy films but not comedies", "spy films other than comedies"]
+    made = [kept_run(tmp_path, "guarded", {}, asked(text), search, 10) for text in texts]
+    assert asked(texts[0])[0].expression == asked(texts[1])[0].expression
+    assert [was_there for _, was_there in made] == [False, False]
+    assert [path.read_text().split()[2] for path, _ in made] == [text.replace(" ", "-") for text in texts]
+    assert kept_run(tmp_path, "guarded", {}, asked(texts[0]), search, 10) == (made[0][0], True)
+
+
+def test_checksums_are_those_of_sha256sum(run, tmp_path):
+    run()
+    for proof in (tmp_path / "report" / "checksums").iterdir():
+        digest, name = proof.read_text().removesuffix("\n").split("  ")
+        data = (tmp_path / "report" / "runs" / name).read_bytes()
+        assert (digest, proof.stem) == (hashlib.sha256(data).hexdigest(), name.removesuffix(".txt"))
+
+
+def test_too_few_queries_for_a_curve_are_known_before_anything_is_run(run, dataset, tmp_path, monkeypatch):
+    monkeypatch.setattr("pyserini_compneg.experiments.reproduction.check_dense_model", lambda name: None)
+    count = sum(topic.group == "_ that are not _" for topic in dataset.topics("dev"))
+    with pytest.raises(ProtocolError) as caught:
+        run(("sections:", "interference: {section: Set difference, bins: 9}\nsections:"))
+    assert str(caught.value) == f"Set difference: {count} judged queries are too few for 9 bins"
+    with pytest.raises(ProtocolError) as caught:
+        run(("sections:", "interference: {section: Atoms}\nsections:"))
+    assert str(caught.value).endswith(" is no difference, so it has no interference")
+    assert not (tmp_path / "report" / "runs").exists()
+
+
+def test_a_query_whose_scores_overflow_is_named(protocol, tmp_path):
+    folder = write_film_set(tmp_path / "films")
+    wide = " AND ".join(["red spy films with war"] * 14)
+    line = {"qid": "wide", "query": "wide", "expression": wide, "docs": ["D0"], "metadata": {"template": "_"}}
+    with open(folder / "dev.jsonl", "a") as handle:
+        handle.write(json.dumps(line) + "\n")
+    fusion = ("{name: atomic, method: operators}", "{name: atomic, method: score-fusion}")
+    with pytest.raises(IndexFormatError) as caught:
+        reproduce(protocol(fusion), open_dataset(folder), [Engine("bm25")], tmp_path / "report")
+    assert str(caught.value).startswith("query wide: ")
+    assert str(caught.value).endswith("a score is beyond 3.4e38: the query has too large weights or too many conjuncts")
+
+
+def test_each_engine_has_its_own_index(run, dataset, tmp_path, caplog):
+    """Of one encoder, too: the second index lacks half of the documents."""
+    lines = dataset.collection.read_text().splitlines(keepends=True)
+    (tmp_path / "half.jsonl").write_text("".join(lines[:12]))
+    build_index(dataset.collection, tmp_path / "all")
+    build_index(tmp_path / "half.jsonl", tmp_path / "half")
+    engines = [Engine("bm25", tmp_path / name, name) for name in ("all", "half")]
+    differences, atoms = run(engines=engines).sections
+    names = [row.name for row in differences.rows]
+    assert (names[:3], names[-1]) == (["vanilla [all]", "vanilla [half]", "ignore [all]"], "elsewhere")
+    assert not (tmp_path / "report" / "indexes").exists()
+    (said,) = {record.getMessage() for record in caplog.records if "lacks" in record.getMessage()}
+    assert said.startswith(f"{tmp_path / 'half'}: lacks 12 of 24 judged documents that were looked up, 'D")
+    both = [row.cells["R@100"].value for row in atoms.rows]
+    alone = [run(engines=[one], folder=tmp_path / f"alone-{one.label}") for one in engines]
+    assert both == [results.sections[1].rows[0].cells["R@100"].value for results in alone]
+    assert both[0] > both[1]
+
+
+def test_an_index_of_other_documents(run, tmp_path):
+    (tmp_path / "other.jsonl").write_text('{"id": "elsewhere", "contents": "a spy film"}\n')
+    build_index(tmp_path / "other.jsonl", tmp_path / "index")
+    with pytest.raises(ProtocolError) as caught:
+        run(engines=[Engine("bm25", tmp_path / "index")])
+    assert str(caught.value).startswith(f"{tmp_path / 'index'}: none of ")
+    assert str(caught.value).endswith(" for one; it is an index of another collection")
+
+
+def test_a_report_takes_no_place_of_data(run, dataset, tmp_path):
+    build_index(dataset.collection, tmp_path / "index")
+    before = sorted((tmp_path / "index").iterdir())
+    said = {
+        tmp_path / "index": f"{tmp_path / 'index'}: is an index or no folder; choose another place with --report",
+        dataset.folder: f"{dataset.folder}: would overwrite {dataset.folder}; choose another place with --report",
+    }
+    for place, message in said.items():
+        with pytest.raises(OutputError) as caught:
+            run(folder=place)
+        assert str(caught.value) == message
+    assert sorted((tmp_path / "index").iterdir()) == before
+
+
+def test_encoded_atoms_that_have_changed_are_searched_anew(run, dataset, tmp_path):
+    build_index(dataset.collection, tmp_path / "index")
+    texts = [topic.text for topic in dataset.topics("dev")] + [f"{word} films" for word in ("spy", "war", "western")]
+    values = []
+    for term in ("spy", "red"):
+        lines = (json.dumps({"text": text, "vector": {term: 1.0}, "encoder": "bm25"}) + "\n" for text in set(texts))
+        (tmp_path / "atoms.jsonl").write_text("".join(sorted(lines)))
+        results = run(engines=[Engine(str(tmp_path / "atoms.jsonl"), tmp_path / "index")])
+        values.append(results.sections[1].per_query)
+    assert values[0] != values[1]
+
+
+def test_runs_of_another_format_are_made_again(run, monkeypatch):
+    run()
+    monkeypatch.setattr("pyserini_compneg.experiments.kept_runs.RUN_FORMAT", -1)
+    assert run().runs_made == 4
+    assert run().runs_made == 0
+
+
+def test_a_changed_collection_is_indexed_anew(protocol, tmp_path):
+    folder = write_film_set(tmp_path / "films")
+    before = reproduce(protocol(), open_dataset(folder), [Engine("bm25")], tmp_path / "report")
+    with open(folder / "documents.jsonl", "a") as handle:
+        handle.write('{"docid": "new", "title": "new", "text": "one more spy film"}\n')
+    after = reproduce(protocol(), open_dataset(folder), [Engine("bm25")], tmp_path / "report")
+    assert (before.dataset["documents"], after.dataset["documents"]) == (24, 25)
+    assert len(list((tmp_path / "report" / "indexes").iterdir())) == 2
+
+
+def test_what_cannot_be_written_names_report(run, tmp_path):
+    run()
+    for path in (tmp_path / "report" / "qrels").iterdir():
+        path.unlink()
+        path.mkdir()
+    with pytest.raises(OutputError, match="it is a folder"):
+        run()
+    (tmp_path / "report" / "runs").rename(tmp_path / "report" / "before")
+    (tmp_path / "report" / "runs").symlink_to("/proc/self")
+    with pytest.raises(OutputError, match="; choose another place with --report$"):
+        run()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ([("[filmsets]", "[quest]")], "{folder} is of the kind filmsets; protocol two is for: quest"),
+        (
+            [("[test, dev]", "[test]")],
+            "{folder}: none of the protocol's splits (test); choose one with --split: dev",
+        ),
+        ([("method: operators, settings: {difference: ignore}", "method: magic")], "no method 'magic'; expected "),
+        (
+            [("{difference: ignore}", "{differense: ignore}")],
+            "method operators: unknown setting 'differense'; expected one of union, intersection, difference, ",
+        ),
+        ([("[nDCG@10, R@100]", '["P.5,10", R@100]')], "measure 'P.5,10' is several; name them one by one"),
+        (
+            [("templates: [_]", "templates: [x]"), ("[_ that are not _]", "[y]")],
+            "{folder}: split dev has no query of protocol two: 'y', 'x', '_ or _ or _ or _'",
+        ),
+    ],
+)
+def test_what_cannot_be_run(run, dataset, changes, message, tmp_path):
+    with pytest.raises((ProtocolError, MeasureError)) as caught:
+        run(*changes)
+    assert str(caught.value).startswith(message.format(folder=dataset.folder))
+    assert not (tmp_path / "report" / "runs").exists()
+
+
+def test_what_is_read_of_a_text(run):
+    marked = "{name: disentangled, formula: A − B*, method: operators, settings: {difference: disentangled}}"
+    cues = marked.replace("{name: disentangled,", "{name: cues, reads: cues,")
+    text = "{name: text, reads: text, method: operators}"
+    results = run((marked, f"{marked}\n      - {cues}\n      - {text}"))
+    values = results.sections[0].per_query
+    assert values["cues"] == values["disentangled"]
+    assert values["text"] == values["vanilla"]
+    shown = {example.method: example.expression for example in results.examples}
+    assert " NOT " in shown["cues"]
+
+
+def test_all_rows_that_take_expressions_read_the_texts_then(run):
+    cues = "{name: cues, reads: cues, method: operators, settings: {difference: disentangled}}"
+    marked = "{name: disentangled, formula: A − B*, method: operators, settings: {difference: disentangled}}"
+    results = run((marked, f"{marked}\n      - {cues}"), decompose="cues")
+    values = results.sections[0].per_query
+    assert values["disentangled"] == values["cues"]
+    assert results.settings["queries"] == "plain texts, decomposed (cues)"
+    assert "queries" not in run().settings
+
+
+def test_a_language_model_that_nobody_names(run, monkeypatch):
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(DecompositionError, match="OPENAI_BASE_URL"):
+        run(decompose="llm")
+
+
+def test_a_language_model_reads_the_texts(run, tmp_path, monkeypatch, caplog):
+    with chat_server((403, "no")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("COMPNEG_LLM_MODEL", "m")
+        monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
+        results = run(decompose="llm")
+    assert len(server.requests) == 3  # after three failures no more is asked, in any row or example
+    assert any("HTTP status 403; decomposed by cues" in message for message in caplog.messages)
+    assert results.sections[0].per_query == run(decompose="cues").sections[0].per_query
+
+
+def test_a_text_that_wants_nothing_stays_whole(tmp_path):
+    topics = [Topic("q", "not dogs", Atom("not dogs"), plain=True)]
+    assert topics_as("cues", topics)["q"].expression == Atom("not dogs")

@@ -1,0 +1,173 @@
+"""Decomposition by a language model, which answers well, badly or not at all."""
+
+import json
+import sys
+
+import pytest
+from chat_server import chat_server, content, expression
+
+from pyserini_compneg.errors import DecompositionError
+from pyserini_compneg.expression import parse
+from pyserini_compneg.reading import LlmReader, decompose, undivided
+
+TEXT = "spy films other than comedies"
+CUES = decompose(TEXT)
+GOOD = expression("spy films NOT comedies")
+
+pytest.importorskip("openai")
+
+
+@pytest.fixture
+def reader(tmp_path):
+    def reader(server, model="some-model"):
+        environment = {"OPENAI_BASE_URL": server.url, "COMPNEG_LLM_MODEL": model, "OPENAI_API_KEY": "secret"}
+        return LlmReader(environment, tmp_path / "cache")
+
+    return reader
+
+
+def test_an_answer_is_a_reading_with_places(reader):
+    with chat_server(GOOD) as server:
+        result = reader(server)(TEXT)
+    assert result.expression == parse("spy films NOT comedies")
+    assert [(part.text, part.spans, part.excluded) for part in result.parts] == [
+        ("spy films", ((0, 9),), False),
+        ("comedies", ((21, 29),), True),
+    ]
+    assert [(reason.kind, reason.span) for reason in result.reasons] == [("language model", (0, len(TEXT)))]
+    assert server.keys == ["Bearer secret"]
+    (request,) = server.requests
+    assert request["model"] == "some-model"
+    assert request["messages"][-1] == {"role": "user", "content": TEXT}
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "atoms"),
+    [
+        ("French or Italian comedies", "french comedies OR Italian comedies", ["French comedies", "Italian comedies"]),
+        ("spy films, but no 'comedies'", "Spy FILMS NOT \u200bcomedies", ["spy films", "comedies"]),
+        (
+            "films set in Rome or Oslo",
+            "films set in Rome OR films set in Oslo",
+            ["films set in Rome", "films set in Oslo"],
+        ),
+    ],
+)
+def test_atoms_are_the_words_of_the_text(reader, text, answer, atoms):
+    with chat_server(expression(answer)) as server:
+        result = reader(server)(text)
+    assert [part.text for part in result.parts] == atoms
+    assert [part.text for part in result.parts] == [
+        " ".join(text[start:end] for start, end in part.spans) for part in result.parts
+    ]
+    assert max(len(part.spans) for part in result.parts) <= 2
+
+
+def test_one_atom_is_the_text_as_it_is(reader):
+    with chat_server(expression("vote")) as server:
+        assert reader(server)("Who did not vote?") == undivided("Who did not vote?", 0.9)
+
+
+def test_json_among_words_is_found(reader):
+    with chat_server(content('Here: ```json\n{"expression": "spy films NOT comedies"}\n```')) as server:
+        assert reader(server)(TEXT).expression == CUES.expression
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (content("sorry"), "answer: not valid JSON: Expecting value at column 1"),
+        (content('{"query": "a"}'), "`expression` must be a text"),
+        (expression("spy films NOT"), 'the expression ends after NOT; expected a phrase or "("'),
+        (
+            expression("spy films NOT funny films"),
+            "the atom 'funny films' has the word 'funny', which the text lacks",
+        ),
+        (expression("spy films NOT !"), "the atom '!' has no word"),
+        (expression("spy films NOT (comedies OR Spy films)"), "'spy films' is both asked for and excluded"),
+        (content('{"expression": "spy \\ud800 films"}'), "answer: not valid JSON text: half of a surrogate pair"),
+        (content(None), "answer: not valid JSON: Expecting value at column 1"),
+        ((401, "who are you?"), "HTTP status 401"),
+        ((500, "oops"), "HTTP status 500"),
+        ((200, '{"choices": []}'), "the answer is no chat completion"),
+        ((200, "<html>"), "the answer is no chat completion"),
+    ],
+)
+def test_without_a_good_answer_the_cues_decide(reader, reply, message, caplog, tmp_path):
+    with chat_server(reply) as server:
+        assert reader(server)(TEXT) == CUES
+    assert len(server.requests) == 1
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("pyserini")] == [
+        f"query {TEXT!r}: {message}; decomposed by cues"
+    ]
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_silent_model_is_given_up(reader, caplog):
+    with chat_server((500, "")) as server:
+        ask = reader(server)
+        for number in range(5):
+            assert ask(f"films except {number}").reasons[0].kind == "exception"
+    assert len(server.requests) == 3
+    assert caplog.messages[-1] == "query 'films except 4': the model has not answered several times; decomposed by cues"
+
+
+def test_answers_are_kept_by_model(reader, tmp_path):
+    with chat_server(GOOD) as server:
+        first = reader(server)(TEXT)
+        assert reader(server)(TEXT) == first
+        assert len(server.requests) == 1
+        assert reader(server, "another-model")(TEXT) == first
+    assert len(server.requests) == len(list((tmp_path / "cache").iterdir())) == 2
+
+
+@pytest.mark.parametrize("damaged", ["", "\x00", '{"expression": "a OR b"}'])
+def test_a_damaged_cache_is_no_answer(reader, tmp_path, damaged):
+    with chat_server(GOOD) as server:
+        reader(server)(TEXT)
+        (file,) = (tmp_path / "cache").iterdir()
+        file.write_text(damaged)
+        assert reader(server)(TEXT).expression == CUES.expression
+    assert len(server.requests) == 2
+    assert json.loads(file.read_text()) == {"expression": "spy films NOT comedies"}
+
+
+def test_a_cache_that_cannot_be_written_costs_no_answer(reader, tmp_path, caplog):
+    (tmp_path / "cache").write_text("")
+    with chat_server(GOOD) as server:
+        assert reader(server)(TEXT).reasons[0].kind == "language model"
+    assert "the answer cannot be kept" in caplog.text
+
+
+@pytest.mark.parametrize(("text", "message"), [("not dogs", "only what it does not"), (" ", "blank")])
+def test_what_asks_for_nothing_is_refused_as_by_cues(reader, text, message):
+    with chat_server(expression("NOT dogs")) as server, pytest.raises(DecompositionError, match=message):
+        reader(server)(text)
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        (
+            {},
+            "a language model needs OPENAI_BASE_URL and COMPNEG_LLM_MODEL in the environment: the base of an "
+            "OpenAI-compatible API, such as http://localhost:8000/v1, and the model's name; OPENAI_API_KEY where it "
+            "wants a key",
+        ),
+        (
+            {"OPENAI_BASE_URL": "file:///etc/passwd", "COMPNEG_LLM_MODEL": "m"},
+            "OPENAI_BASE_URL must start with http:// or https://, got 'file:///etc/passwd'",
+        ),
+    ],
+)
+def test_the_environment_names_the_model(environment, message, tmp_path):
+    with pytest.raises(DecompositionError) as error:
+        LlmReader(environment, tmp_path)
+    assert str(error.value) == message
+
+
+def test_without_openai(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(DecompositionError) as error:
+        LlmReader({"OPENAI_BASE_URL": "http://localhost/v1", "COMPNEG_LLM_MODEL": "m"}, tmp_path)
+    assert str(error.value) == "openai is not installed: pip install 'pyserini_compneg[llm]'"

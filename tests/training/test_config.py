@@ -1,0 +1,117 @@
+"""Settings of trainings: files, limits, recipes."""
+
+import json
+
+import pytest
+
+from pyserini_compneg.errors import TrainingError
+from pyserini_compneg.training import read_config
+from pyserini_compneg.training.config import (
+    DevConfig,
+    ModelConfig,
+    SourceConfig,
+    TeacherConfig,
+    TrainConfig,
+    TrainingConfig,
+)
+from pyserini_compneg.training.recipe_file import located, named_config, recipe_names, recipe_text
+
+WHOLE = """
+about: a try
+model: {base: owner/model, head: "snrelu:sum:0.5", query_encoder: separate}
+data:
+  - {dataset: films, split: train, negatives: mixed}
+  - {dataset: pairs.jsonl, positives: 2}
+teacher: {model: owner/teacher, scale: 20}
+dev: {dataset: films, split: dev, measures: [ndcg_cut.10], documents: 1000}
+training: {steps: 10, learning_rate: 2e-5, patience: 3}
+"""
+
+
+def read(tmp_path, content):
+    (tmp_path / "c.yaml").write_text(content if isinstance(content, str) else json.dumps(content))
+    return read_config(tmp_path / "c.yaml")
+
+
+def test_all_that_can_be_said(tmp_path):
+    assert read(tmp_path, WHOLE) == TrainConfig(
+        model=ModelConfig(base="owner/model", head="snrelu:sum:0.5", query_encoder="separate"),
+        data=(
+            SourceConfig(dataset="films", split="train", negatives="mixed"),
+            SourceConfig(dataset="pairs.jsonl", positives=2),
+        ),
+        training=TrainingConfig(steps=10, learning_rate=2e-5, patience=3),
+        dev=DevConfig(dataset="films", split="dev", measures=("ndcg_cut.10",), documents=1000),
+        teacher=TeacherConfig(model="owner/teacher", scale=20.0),
+        about="a try",
+    )
+
+
+@pytest.mark.parametrize(
+    ("section", "settings", "message"),
+    [
+        ("model", {"base": "m", "max_length": 2}, "model.max_length: expected greater than or equal to 3, got 2"),
+        ("model", {"base": "m", "dropout": 1}, "model.dropout: expected less than 1, got 1"),
+        ("model", {"base": "m", "frozen_layers": -1}, "model.frozen_layers: expected greater than or equal to 0"),
+        ("model", {"base": "m", "query_encoder": "none"}, "model.query_encoder: expected 'shared', 'separate' or"),
+        ("model", {"base": "m", "vocabulary": "few"}, "model.vocabulary: expected 'all' or 'training', got 'few'"),
+        ("model", {"base": "m", "head": "relu:absmax"}, "model.head: head 'relu:absmax': relu is pooled by max or sum"),
+        ("data", [], "data: "),
+        (
+            "data",
+            [{"dataset": "d", "negatives": "hard"}],
+            "data[0].negatives: expected 'none', 'judged', 'bm25', 'comp",
+        ),
+        ("data", [{"dataset": "d", "positives": 0}], "data[0].positives: expected greater than or equal to 1, got 0"),
+        ("dev", {"dataset": "d", "split": "s", "documents": 0}, "dev.documents: expected greater than or equal to 1"),
+        ("dev", {"dataset": "d", "split": "s", "measures": []}, "dev.measures: "),
+        ("teacher", {"model": "t", "scale": 0}, "teacher.scale: expected greater than 0, got 0"),
+        ("training", {"stepps": 1}, "training: unknown key 'stepps'; did you mean 'steps'?"),
+        ("training", {"steps": 0}, "training.steps: expected greater than or equal to 1, got 0"),
+        ("training", {"steps": 1, "warmup": 2}, "training.warmup: expected less than or equal to 1, got 2"),
+        ("training", {"steps": 1, "max_length": 2}, "training.max_length: expected greater than or equal to 3, got 2"),
+        (
+            "training",
+            {"steps": 1, "head_learning_rate": -1},
+            "training.head_learning_rate: expected greater than or eq",
+        ),
+        ("training", {"steps": 1, "seed": 2**32}, "training.seed: expected less than 4294967296, got 4294967296"),
+        ("training", {"steps": 1, "patience": 0}, "training.patience: expected greater than or equal to 1, got 0"),
+        ("training", {"steps": 1, "max_length": 257}, "training.max_length must be at most model.max_length, 256"),
+        ("training", {"steps": 1, "batch_size": 1}, "training.batch_size must be at least 2, because other documents"),
+        ("training", {"steps": 1, "patience": 1}, "training.patience needs a dev section"),
+    ],
+)
+def test_what_is_wrong(tmp_path, section, settings, message):
+    least = {"model": {"base": "m"}, "data": [{"dataset": "d"}], "training": {"steps": 1}}
+    assert read(tmp_path, least).training == TrainingConfig(steps=1)
+    with pytest.raises(TrainingError) as error:
+        read(tmp_path, {**least, section: settings})
+    assert str(error.value).startswith(f"{tmp_path}/c.yaml: {message}")
+    assert "\n" not in str(error.value)
+
+
+def test_a_batch_of_a_teacher_may_be_one_example(tmp_path):
+    config = read(tmp_path, WHOLE.replace("steps: 10", "steps: 10, batch_size: 1"))
+    assert config.training.batch_size == 1
+
+
+def test_recipes_are_complete(tmp_path):
+    """What ``--show`` prints is the recipe; the paper's trainings differ in head, split and negatives."""
+    assert len(recipe_names()) == 22
+    for name in recipe_names():
+        assert read(tmp_path, recipe_text(name)) == named_config(name)
+        assert "$" not in recipe_text(name)
+    chosen = {name: named_config(name) for name in ("table7-nc-bm25", "table6-sum", "nevir-split-absmax")}
+    assert [(one.model.head, one.data[0].split, one.data[0].negatives) for one in chosen.values()] == [
+        ("relu:max", "domain-train-nc", "bm25"),
+        ("snrelu:sum:0.1", "domain-train", "none"),
+        ("snrelu:absmax:4", "train", "judged"),
+    ]
+    assert "a paired accuracy of 25.8 % is expected" in chosen["nevir-split-absmax"].about
+
+
+def test_paths_of_datasets_start_at_a_folder(tmp_path):
+    config = located(read(tmp_path, WHOLE), "/data", "owner/other")
+    assert [source.dataset for source in config.data] == ["/data/films", "/data/pairs.jsonl"]
+    assert (config.dev.dataset, config.model.base) == ("/data/films", "owner/other")
