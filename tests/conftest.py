@@ -24,7 +24,6 @@ _caches = pytest.StashKey[tempfile.TemporaryDirectory]()
 
 def pytest_configure(config):
     """Keeps all tests from the user's caches, and from the hub, before anything is imported that looks them up."""
-    config.addinivalue_line("markers", "slow: starts processes, or takes more than three seconds")
     config.stash[_caches] = folder = tempfile.TemporaryDirectory(prefix="compneg-tests-")
     os.environ |= {"COMPNEG_CACHE": folder.name, "HF_HOME": f"{folder.name}/hub", "HF_HUB_OFFLINE": "1"}
     os.environ.pop("HF_HUB_CACHE", None)
