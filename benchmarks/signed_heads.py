@@ -38,7 +38,7 @@ from pyserini_compneg.eval.measures import mean, observations
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.eval.significance import compare, confidence_interval
 from pyserini_compneg.experiments.datasets import Dataset, open_dataset
-from pyserini_compneg.files import atomic_writer, iter_jsonl
+from pyserini_compneg.files import atomic_writer, iter_jsonl, reason_of
 from pyserini_compneg.search import Hit, write_run
 from pyserini_compneg.training import train
 from pyserini_compneg.training.config import TrainConfig
@@ -85,7 +85,7 @@ def check(dataset: Dataset, report: Path) -> None:
     try:
         report.mkdir(parents=True, exist_ok=True)
     except OSError as cause:
-        raise CompNegError(f"{report}: the folder cannot be made: {(cause.strerror or str(cause)).lower()}") from None
+        raise CompNegError(f"{report}: the folder cannot be made: {reason_of(cause)}") from None
 
 
 def write_cut(source: Path, target: Path, words: int) -> None:

@@ -37,9 +37,9 @@ def source_name(path: str | Path) -> str:
     return "stdin" if str(path) == "-" else str(path)
 
 
-def reason_of(error: OSError) -> str:
-    """Why the operating system refused something, in lower case: ``permission denied``."""
-    return (error.strerror or str(error)).lower()
+def reason_of(error: Exception) -> str:
+    """Why a file cannot be read or written, in lower case: ``permission denied``."""
+    return (getattr(error, "strerror", None) or str(error)).lower()
 
 
 def iter_lines(path: str | Path, error: type[CompNegError] = CollectionError) -> Iterator[tuple[int, str]]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from pyserini_compneg.errors import CompNegError
-from pyserini_compneg.files import atomic_writer
+from pyserini_compneg.files import atomic_writer, reason_of
 
 DONE, FAILED, INTERRUPTED, TERMINATED = 0, 1, 130, 143
 
@@ -82,7 +82,7 @@ def _ended(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[st
         return _say(f"error: {error}", FAILED)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        return _say(f"error: {place}{(error.strerror or str(error)).lower()}", FAILED)
+        return _say(f"error: {place}{reason_of(error)}", FAILED)
 
 
 def _check_text(argv: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pyserini_compneg.encode.vectors_about import VECTORS_FILE
 from pyserini_compneg.errors import CollectionError
-from pyserini_compneg.files import decoded_line, iter_blocks
+from pyserini_compneg.files import decoded_line, iter_blocks, reason_of
 from pyserini_compneg.json_objects import parse_json_object
 from pyserini_compneg.lucene import LONGEST_TERM_BYTES, is_index
 from pyserini_compneg.records import checked_id, docid_from_title
@@ -153,7 +153,7 @@ def _is_new(folder: Path, seen: set[str]) -> bool:
 
 
 def _refuse(cause: OSError) -> None:
-    raise CollectionError(f"{cause.filename}: cannot be read: {(cause.strerror or str(cause)).lower()}")
+    raise CollectionError(f"{cause.filename}: cannot be read: {reason_of(cause)}")
 
 
 def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[dict[int, SourceDocument], list[str]]:

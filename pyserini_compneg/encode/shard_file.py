@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Self
 from filelock import FileLock, Timeout
 
 from pyserini_compneg.errors import OutputError
-from pyserini_compneg.files import atomic_writer
+from pyserini_compneg.files import atomic_writer, reason_of
 
 _LEVEL = 6
 _REMEDY = "make room, or give another --output"
@@ -142,8 +142,7 @@ class ShardFile:
         return None
 
     def _unwritable(self, cause: OSError) -> OutputError:
-        reason = (cause.strerror or str(cause)).lower()
-        return OutputError(f"{self._path}: cannot be written: {reason}; {_REMEDY}")
+        return OutputError(f"{self._path}: cannot be written: {reason_of(cause)}; {_REMEDY}")
 
     def _unlock(self) -> None:
         with suppress(OSError):  # removed while it is held, so that no process waits for a file of the same name

@@ -15,7 +15,7 @@ from pyserini_compneg.experiments.datasets.opening import TITLES
 from pyserini_compneg.experiments.plots import counted, differences, draw_bars, draw_curve, draw_differences
 from pyserini_compneg.experiments.protocol import TERM_MEASURES
 from pyserini_compneg.experiments.results import REMEDY, Cell, Curve, Example, Results, Row, Section, shown, unit
-from pyserini_compneg.files import atomic_writer
+from pyserini_compneg.files import atomic_writer, reason_of
 
 FIGURES = "figures"
 
@@ -58,8 +58,7 @@ def write_report(results: Results, folder: Path) -> None:
     try:
         figures.mkdir(parents=True, exist_ok=True)
     except OSError as cause:
-        reason = (cause.strerror or str(cause)).lower()
-        raise OutputError(f"{cause.filename}: cannot be made: {reason}; {REMEDY}") from None
+        raise OutputError(f"{cause.filename}: cannot be made: {reason_of(cause)}; {REMEDY}") from None
     for name, png in plots.items():
         with atomic_writer(figures / name, REMEDY) as handle:
             handle.buffer.write(png)

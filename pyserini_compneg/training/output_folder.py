@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pyserini_compneg.errors import OutputError, TrainingError
+from pyserini_compneg.files import reason_of
 from pyserini_compneg.training.config import TrainConfig
 from pyserini_compneg.training.examples import Example
 
@@ -69,7 +70,7 @@ def prepare_unfinished(
         folder.mkdir(parents=True)
         file.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
     except OSError as cause:
-        raise OutputError(f"{folder}: cannot be written: {(cause.strerror or str(cause)).lower()}") from None
+        raise OutputError(f"{folder}: cannot be written: {reason_of(cause)}") from None
 
 
 def _former_settings(file: Path) -> dict[str, object]:

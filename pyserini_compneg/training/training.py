@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pyserini_compneg.errors import CompNegError, OutputError, TrainingError
+from pyserini_compneg.files import reason_of
 from pyserini_compneg.training.config import TrainConfig
 from pyserini_compneg.training.examples import read_examples
 from pyserini_compneg.training.output_folder import check_output, prepare_unfinished
@@ -56,9 +57,8 @@ def train(config: TrainConfig, output: str | Path, resume: bool = False, overwri
             shutil.rmtree(output)
         os.replace(unfinished / "model", output)
     except (OSError, SafetensorError) as cause:
-        reason = (getattr(cause, "strerror", None) or str(cause)).lower()
         raise OutputError(
-            f"{output}: cannot be written: {reason}; free some space, and continue with --resume"
+            f"{output}: cannot be written: {reason_of(cause)}; free some space, and continue with --resume"
         ) from None
     shutil.rmtree(unfinished)
     return trained.results

@@ -19,6 +19,7 @@ from pyserini_compneg.encode.models.model_sides import NeuralSide
 from pyserini_compneg.encode.models.onnx_model import MODEL_FILE, OnnxModel
 from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TextTokenizer
 from pyserini_compneg.errors import EncodingError, OutputError
+from pyserini_compneg.files import reason_of
 
 REPORT_FILE = "export.json"
 
@@ -69,9 +70,8 @@ def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False)
     except OutputError:
         raise
     except OSError as cause:
-        reason = (cause.strerror or str(cause)).lower()
         raise OutputError(
-            f"{folder.parent}: cannot be written: {reason}; name another place in COMPNEG_CACHE"
+            f"{folder.parent}: cannot be written: {reason_of(cause)}; name another place in COMPNEG_CACHE"
         ) from None
     return folder
 

@@ -15,7 +15,7 @@ from pyserini_compneg.errors import CollectionError, CompNegError, OutputError
 from pyserini_compneg.experiments.datasets.dataset import Dataset
 from pyserini_compneg.expression import Atom, Expression, format_expression, verbalise
 from pyserini_compneg.expression.topics import Topic
-from pyserini_compneg.files import keep_inputs
+from pyserini_compneg.files import keep_inputs, reason_of
 from pyserini_compneg.progress import progress
 
 DOCUMENTS = "collection/documents.jsonl"
@@ -128,5 +128,6 @@ def _whole_folder(target: Path) -> Iterator[Path]:
     except CompNegError:
         raise
     except OSError as cause:
-        reason = (cause.strerror or str(cause)).lower()
-        raise OutputError(f"{target}: cannot be written: {reason}; choose another place with --output") from None
+        raise OutputError(
+            f"{target}: cannot be written: {reason_of(cause)}; choose another place with --output"
+        ) from None
