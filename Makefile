@@ -14,7 +14,7 @@ INPUTS  := pyproject.toml constraints.txt
 .PHONY: help search test test-fast lint format types jar clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
 search: $(PACKAGE) ## index the sample that comes with the package, and search it
 	@$(BIN)/python -m pyserini_compneg demo
@@ -28,6 +28,11 @@ test-fast: $(TOOLS) ## run the tests that take no time and kill no process
 lint: $(TOOLS) ## check style and formatting
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	find java -name '*.java' | xargs $(BIN)/clang-format --dry-run --Werror
+
+format: $(TOOLS) ## format Python and Java
+	$(BIN)/ruff format .
+	find java -name '*.java' | xargs $(BIN)/clang-format -i
 
 types: $(TOOLS) ## check types
 	$(BIN)/mypy

@@ -157,8 +157,23 @@ def loaded(statement):
 def test_importing_starts_no_machine_and_loads_nothing_heavy(statement):
     modules = loaded(statement)
     assert "pyserini_compneg" in modules
-    heavy = {"rich", "jnius", "jnius_config", "sklearn", "scipy", "pyserini", "matplotlib", "jinja2", *MODEL_PACKAGES}
+    heavy = {
+        "rich",
+        "jnius",
+        "jnius_config",
+        "sklearn",
+        "scipy",
+        "pyserini",
+        "matplotlib",
+        "openai",
+        *MODEL_PACKAGES,
+    }
     assert modules & heavy == set()
+
+
+def test_the_engine_reads_no_settings_files():
+    modules = loaded("from pyserini_compneg import encode, eval, index, search")
+    assert modules & {"pydantic", "yaml"} == set()
 
 
 def test_what_runs_models_loads_them_only_when_one_is_run():
