@@ -1,28 +1,25 @@
-"""Collections, topics and relevance judgements, and the datasets that they come in.
+"""Datasets: a collection, topics and relevance judgements, opened from their official files.
 
-    from pyserini_compneg.experiments.datasets import open_dataset
-    dataset = open_dataset("data/filmsets")
-    topics, qrels = dataset.topics("dev"), dataset.qrels("dev")
-
-The readers of datasets are loaded on first use, because commands that read only topics do not need them.
+from pyserini_compneg.experiments.datasets import open_dataset
+dataset = open_dataset("data/filmsets")
+topics, qrels = dataset.topics("dev"), dataset.qrels("dev")
 """
 
-from __future__ import annotations
-
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from pyserini_compneg.experiments.datasets.dataset import Dataset
+from pyserini_compneg.experiments.datasets.opening import KINDS, open_dataset
+
 if TYPE_CHECKING:
-    from pyserini_compneg.experiments.datasets.dataset import Dataset
     from pyserini_compneg.experiments.datasets.irds import register
-    from pyserini_compneg.experiments.datasets.opening import KINDS, open_dataset
 
 __all__ = ["KINDS", "Dataset", "open_dataset", "register"]
 
-_HOMES = {"KINDS": "opening", "Dataset": "dataset", "open_dataset": "opening", "register": "irds"}
-
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    """Imports ``register`` on first use, because it needs ir_datasets."""
+    if name != "register":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    from pyserini_compneg.experiments.datasets.irds import register
+
+    return register

@@ -7,8 +7,14 @@ from pathlib import Path
 
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.eval.qrels import Qrels, read_qrels
-from pyserini_compneg.experiments.datasets.dataset import Dataset, Split, check_queries, collection_documents
-from pyserini_compneg.experiments.datasets.layout import find_file, require_file
+from pyserini_compneg.experiments.datasets.dataset import (
+    Dataset,
+    Split,
+    check_queries,
+    collection_documents,
+    find_file,
+    require_file,
+)
 from pyserini_compneg.expression.topics import Topic, read_topics
 
 _PROVENANCE = {

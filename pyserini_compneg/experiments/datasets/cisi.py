@@ -10,8 +10,15 @@ from pathlib import Path
 from pyserini_compneg.encode.collection import SourceDocument
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.eval.qrels import Qrels
-from pyserini_compneg.experiments.datasets.dataset import Dataset, Split, check_queries, plain_topic
-from pyserini_compneg.experiments.datasets.layout import all_lines, find_file, require_file
+from pyserini_compneg.experiments.datasets.dataset import (
+    Dataset,
+    Split,
+    all_lines,
+    check_queries,
+    find_file,
+    plain_topic,
+    require_file,
+)
 from pyserini_compneg.expression import parse_cisi
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.files import iter_lines

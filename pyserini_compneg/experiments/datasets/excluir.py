@@ -16,8 +16,16 @@ from typing import Any
 from pyserini_compneg.encode.collection import SourceDocument
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.eval.qrels import Qrels
-from pyserini_compneg.experiments.datasets.dataset import Dataset, Split, collection_documents, plain_topic
-from pyserini_compneg.experiments.datasets.layout import all_lines, find_file, first_fields, require_file
+from pyserini_compneg.experiments.datasets.dataset import (
+    Dataset,
+    Split,
+    all_lines,
+    collection_documents,
+    find_file,
+    first_fields,
+    plain_topic,
+    require_file,
+)
 from pyserini_compneg.expression.topics import Topic, read_topics
 from pyserini_compneg.files import iter_jsonl
 from pyserini_compneg.json_objects import parse_json_list

@@ -17,8 +17,14 @@ from typing import Any, NamedTuple
 from pyserini_compneg.encode.collection import SourceDocument
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.eval.qrels import Qrels
-from pyserini_compneg.experiments.datasets.dataset import Dataset, Split, plain_topic
-from pyserini_compneg.experiments.datasets.layout import all_lines, find_splits, first_fields
+from pyserini_compneg.experiments.datasets.dataset import (
+    Dataset,
+    Split,
+    all_lines,
+    find_splits,
+    first_fields,
+    plain_topic,
+)
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.files import iter_jsonl
 from pyserini_compneg.records import checked_id

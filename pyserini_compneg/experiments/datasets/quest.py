@@ -14,8 +14,15 @@ from pathlib import Path
 from pyserini_compneg.encode.collection import SourceDocument
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.eval.qrels import Qrels, read_qrels
-from pyserini_compneg.experiments.datasets.dataset import Dataset, Split, collection_documents
-from pyserini_compneg.experiments.datasets.layout import find_file, find_splits, first_fields, require_file
+from pyserini_compneg.experiments.datasets.dataset import (
+    Dataset,
+    Split,
+    collection_documents,
+    find_file,
+    find_splits,
+    first_fields,
+    require_file,
+)
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.expression.topics import Topic, read_topics
 from pyserini_compneg.records import ID_FIELDS

@@ -25,7 +25,7 @@ def load():
 
 
 def register(*folder):
-    from pyserini_compneg import datasets
+    from pyserini_compneg.experiments import datasets
 
     datasets.register(*folder)
 
