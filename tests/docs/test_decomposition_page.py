@@ -29,7 +29,7 @@ def test_every_operator_has_been_compared():
 
 def test_what_is_split_was_judged():
     """That the judgements are of all that is split is a test of real texts."""
-    lines = (ROOT / "tests" / "decompose" / "data" / "readings.jsonl").read_text("utf-8").splitlines()
+    lines = (ROOT / "tests" / "reading" / "data" / "readings.jsonl").read_text("utf-8").splitlines()
     judged = [reading for reading in map(json.loads, lines) if reading["split"]]
     split, wrong = Counter(), Counter()
     for reading in judged:
@@ -44,7 +44,7 @@ def test_what_is_split_was_judged():
 def test_the_stages_are_the_modules():
     named = re.findall(r"^\d\. `(\w+)`", PAGE, re.MULTILINE)
     assert len(named) == 8
-    assert all((ROOT / "pyserini_compneg" / "decompose" / f"{name}.py").is_file() for name in named)
-    put_together = (ROOT / "pyserini_compneg" / "decompose" / "decomposing.py").read_text(encoding="utf-8")
-    called = set(re.findall(r"^from pyserini_compneg\.decompose\.(\w+) import", put_together, re.MULTILINE))
+    assert all((ROOT / "pyserini_compneg" / "reading" / f"{name}.py").is_file() for name in named)
+    put_together = (ROOT / "pyserini_compneg" / "reading" / "decomposing.py").read_text(encoding="utf-8")
+    called = set(re.findall(r"^from pyserini_compneg\.reading\.(\w+) import", put_together, re.MULTILINE))
     assert called - {"language"} <= {*named}
