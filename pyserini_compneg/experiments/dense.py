@@ -4,8 +4,8 @@ A query is a *subspace*: one direction, or for a disjunction the plane of severa
 it, the rows of an array, until :func:`orthonormal` gives the basis that documents are compared with. Expressions are
 composed bottom-up, with these approximations:
 
-- An intersection is the sum of its operands, because the intersection of two lines is nothing. An operand that is a
-  plane takes part with the sum of the vectors that span it.
+- An intersection is the sum of its operands, because two lines have only the zero vector in common. An operand that
+  is a plane takes part with the sum of the vectors that span it.
 - A difference changes each vector that spans a plane on its left. ``orthogonal`` excludes a plane on the right as a
   whole, ``subtraction`` the sum of its vectors.
 
@@ -103,7 +103,7 @@ def orthonormal(space: Vectors) -> Vectors:
 
 
 def _without_rounding(difference: Vectors, before: Vectors) -> Vectors:
-    """The vectors that are longer than rounding makes them."""
+    """The vectors that are too long to be only rounding errors."""
     kept = np.linalg.norm(difference, axis=1) > _DEPENDENT * np.linalg.norm(before, axis=1)
     return np.asarray(difference[kept])
 
@@ -268,7 +268,6 @@ class DenseIndex:
     Args:
         documents: Gives all documents, in the same order whenever it is called; called twice.
         encoder: Makes their vectors.
-        home: The cache; by default ``dense`` in the package's own.
 
     Attributes:
         encoder: The same encoder.
@@ -279,12 +278,10 @@ class DenseIndex:
         OutputError: The cache cannot be written.
     """
 
-    def __init__(
-        self, documents: Callable[[], Iterable[SourceDocument]], encoder: DenseEncoder, home: Path | None = None
-    ) -> None:
+    def __init__(self, documents: Callable[[], Iterable[SourceDocument]], encoder: DenseEncoder) -> None:
         self.encoder = encoder
         self._docids, digest = _docids_and_digest(documents())
-        folder = (home or cache_home() / "dense") / f"{encoder.model_hash}-{digest}"
+        folder = cache_home() / "dense" / f"{encoder.model_hash}-{digest}"
         parts = [folder / f"{start:09d}.npy" for start in range(0, len(self._docids), _PART_DOCUMENTS)]
         if not all(part.exists() for part in parts):
             _encode_parts((document.text or "" for document in documents()), parts, len(self._docids), encoder)

@@ -101,7 +101,7 @@ class Evaluator:
 
     def _term_measures(self) -> TermMeasures:
         if self._terms is None:
-            texts = {docid: document.text or "" for docid, document in self._workplace.documents().items()}
+            texts = {document.docid: document.text or "" for document in self._workplace.documents()}
             self._terms = TermMeasures(texts, self._workplace.topics)
         return self._terms
 

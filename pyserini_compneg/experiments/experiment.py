@@ -1,4 +1,4 @@
-"""Runs a protocol: every method on its queries, their runs, their values, and what they differ by."""
+"""Runs a protocol: every method answers the queries of its sections, and its runs are scored."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ProtocolRun(NamedTuple):
     Attributes:
         sections: Its sections.
         seconds: How long it took to make runs.
-        made: How many runs were made; the others were there already.
+        made: How many runs were made. The other runs were there already.
     """
 
     sections: list[SectionRun]
@@ -122,10 +122,10 @@ def run_protocol(
 def topics_as(reads: Reading, topics: Sequence[Topic]) -> Mapping[str, Topic]:
     """The topics by their ids, with what is made of their texts.
 
-    To be called once for all topics: each call with ``llm`` makes a reader of its own, with its own count of failures.
+    Call it once for all topics: each call with ``llm`` makes a new reader, which counts failures of its own.
 
     Args:
-        reads: As a row of a protocol says it. A text that only says what it does not ask for stays one atom.
+        reads: As in a row of a protocol. A text that only says what it does not ask for stays one atom.
         topics: The topics of a dataset.
 
     Raises:

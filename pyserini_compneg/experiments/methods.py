@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from pyserini_compneg.compose import Linear, Operators, ScoringNode, quantised
@@ -87,33 +88,32 @@ class Composed:
 
 
 class Guarded(Composed):
-    """The same with the guard for queries that exclude something, see :mod:`pyserini_compneg.search.guard`."""
+    """The composed query with the guard for exclusions, see :mod:`pyserini_compneg.search.guard`."""
 
     def search(self, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
-        """Composes and searches, and keeps on the first page what stands there without the exclusion."""
+        """Composes and searches. The best documents without the exclusion stay in the top 10."""
         return search_guarded(self._context.searcher, topics, k, self._context.threads, self._operators)
 
 
 class ScoreFusion:
     """Ranks by the exact scores of the atoms, fused.
 
-    Its queries hold factors between units, so they are not shown as weights of terms.
+    Its queries hold factors between units, so reports do not show them as weights of terms.
 
     Args:
         context: The searcher.
         settings: There are none.
+        scaled: Whether each score is divided by the best one of its atom.
 
     Raises:
         ProtocolError: A setting, or an index of signed documents.
     """
 
-    name = "score-fusion"
-    scaled = False
-
-    def __init__(self, context: Context, settings: Mapping[str, Any]) -> None:
-        check_settings(self.name, settings, ())
-        _check_unsigned(self.name, context.searcher)
-        self._context = context
+    def __init__(self, context: Context, settings: Mapping[str, Any], scaled: bool = False) -> None:
+        name = "score-fusion-scaled" if scaled else "score-fusion"
+        check_settings(name, settings, ())
+        _check_unsigned(name, context.searcher)
+        self._context, self._scaled = context, scaled
 
     def search(self, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
         """Fuses and searches."""
@@ -122,7 +122,7 @@ class ScoreFusion:
         texts = list(dict.fromkeys(text for expression in expressions for text in atoms(expression)))
         vectors = atom_vectors(texts, searcher.encoder)
         scores = None
-        if self.scaled:
+        if self._scaled:
             queries = [quantised(Linear(vectors[text]), searcher.weight_scale) for text in texts]
             scores = dict(zip(texts, searcher.best_scores(queries, self._context.threads), strict=True))
         manifest = searcher.reader.manifest
@@ -134,17 +134,10 @@ class ScoreFusion:
         return self._context.search(topics, nodes, k)
 
 
-class ScaledScoreFusion(ScoreFusion):
-    """Ranks by the exact scores of the atoms, each divided by the atom's best one, fused."""
-
-    name = "score-fusion-scaled"
-    scaled = True
-
-
 class Filtering:
     """Ranks by what is wanted, without the documents that hold a negated term.
 
-    The weights that drop these documents say nothing about the terms, so its queries are not shown as weights.
+    The weights that drop these documents say nothing about the terms, so reports do not show them.
 
     Args:
         context: The searcher.
@@ -189,14 +182,14 @@ class Filtering:
 
 
 class TwoStep:
-    """Ranks the first documents of a plain query anew, with conjunctions scored exactly.
+    """Searches with a plain query, then ranks its first documents again by the exact scores of conjunctions.
 
     The plain query has ``maxpool`` for ∩. Documents that the conjunction does not match drop out, as they do where it
     is searched for in one step.
 
     Args:
         context: The searcher.
-        settings: ``subset``, how many documents are ranked anew, 1,000 if it is not given; and fields of
+        settings: ``subset``, how many documents are ranked again, 1,000 if it is not given; and fields of
             :class:`Operators`, with ``intersection`` as ``cpt`` if it is not given.
 
     Raises:
@@ -215,7 +208,7 @@ class TwoStep:
         self._plain = replace(self._exact, intersection="maxpool")
 
     def search(self, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
-        """Searches, and ranks anew."""
+        """Searches, and ranks the first documents again."""
         searcher = self._context.searcher
         expressions = [_expression(topic) for topic in topics]
         first = self._context.search(topics, searcher.compose(expressions, self._plain), self._subset)
@@ -236,7 +229,7 @@ METHODS: Mapping[str, Callable[[Context, Mapping[str, Any]], Method]] = {
     "operators": Composed,
     "guarded": Guarded,
     "score-fusion": ScoreFusion,
-    "score-fusion-scaled": ScaledScoreFusion,
+    "score-fusion-scaled": partial(ScoreFusion, scaled=True),
     "filtering": Filtering,
     "two-step": TwoStep,
 }

@@ -1,4 +1,4 @@
-"""What single queries show: curves over their similarity or over a setting, and the best and the worst examples."""
+"""Curves of a measure by similarity or by a setting, and the queries with the largest differences as examples."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def interference_curve(plan: Interference, section: SectionRun, measure: str, si
     sides = {topic.qid: _sides(topic) for topic in section.topics}
     similarity = dict(zip(sides, similarities(list(sides.values())), strict=True))
     judged = [qid for qid in sides if all(qid in values for values in per_query.values())]
-    _check_bins(plan, len(judged))
+    check_interference(plan, section.topics, judged)
     bins = [list(qids) for qids in np.array_split(sorted(judged, key=similarity.__getitem__), plan.bins)]
     series = {
         row.name: tuple(_point(qids, per_query[row.name], measure, similarity) for qids in bins)
@@ -66,10 +66,7 @@ def check_interference(plan: Interference, topics: Sequence[Topic], judged: Coll
     """
     for topic in topics:
         _sides(topic)
-    _check_bins(plan, sum(topic.qid in judged for topic in topics))
-
-
-def _check_bins(plan: Interference, queries: int) -> None:
+    queries = sum(topic.qid in judged for topic in topics)
     if queries < 2 * plan.bins:
         raise ProtocolError(f"{plan.section}: {queries} judged queries are too few for {plan.bins} bins")
 

@@ -89,28 +89,28 @@ def _draw_bar(axis: Axes, height: int, row: Row, measure: str) -> None:
 def differences(section: Section, measure: str) -> dict[str, list[float]]:
     """Each row's value minus the baseline's for each query, in falling order; nothing without a baseline."""
     baseline = section.per_query.get(section.baseline, {})
-    found = {}
+    by_row = {}
     for row in section.rows:
         values = section.per_query.get(row.name, {})
         changes = [values[qid][measure] - base[measure] for qid, base in baseline.items() if qid in values]
         if changes and row.name != section.baseline:
-            found[row.name] = sorted((0.0 if abs(change) < _EQUAL else change for change in changes), reverse=True)
-    return found
+            by_row[row.name] = sorted((0.0 if abs(change) < _EQUAL else change for change in changes), reverse=True)
+    return by_row
 
 
 def draw_differences(section: Section, results: Results) -> bytes | None:
     """A panel for each row but the baseline, with counts of better and worse queries; None if there is no such row."""
     measure = results.measures[0]
-    found = differences(section, measure)
-    if not found:
+    by_row = differences(section, measure)
+    if not by_row:
         return None
-    columns = min(len(found), _PANELS_IN_A_LINE)
-    lines = math.ceil(len(found) / columns)
+    columns = min(len(by_row), _PANELS_IN_A_LINE)
+    lines = math.ceil(len(by_row) / columns)
     with _new_figure(0.75 + 1.7 * lines) as figure:
         panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
-        for panel in panels.flat[len(found) :]:
+        for panel in panels.flat[len(by_row) :]:
             panel.set_visible(False)
-        for panel, (method, changes) in zip(panels.flat, found.items(), strict=False):
+        for panel, (method, changes) in zip(panels.flat, by_row.items(), strict=False):
             panel.stairs([scaled(change, measure) for change in changes], fill=True, color=_BAR)
             panel.axhline(0, color=_MUTED, linewidth=0.8)
             panel.set_title(_wrapped(method), fontsize=9)

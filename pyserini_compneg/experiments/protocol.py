@@ -29,11 +29,11 @@ _FOLDER = files(__package__).joinpath("protocols")
 
 
 class Sweep(Settings):
-    """A setting that a row varies; the row stands for one row for each value.
+    """A setting that a row varies. The row stands for several rows, one for each value.
 
     Attributes:
         setting: Its name.
-        symbol: Its sign in formulas and plots.
+        symbol: Its symbol in formulas and plots.
         values: Its values.
     """
 

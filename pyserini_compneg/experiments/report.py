@@ -190,8 +190,8 @@ def _legend(has_letters: bool, has_paper: bool, results: Results) -> Iterator[st
 def _counts(section: Section, results: Results) -> str:
     measure = results.measures[0]
     lower = measure in results.lower_is_better
-    found = (f"{row}: {counted(changes, lower)}" for row, changes in differences(section, measure).items())
-    return escape(f"Differences from {section.baseline}, by query. {'; '.join(found)}")
+    counts = (f"{row}: {counted(changes, lower)}" for row, changes in differences(section, measure).items())
+    return escape(f"Differences from {section.baseline}, by query. {'; '.join(counts)}")
 
 
 def _recomputing(section: Section, measures: Sequence[str]) -> Iterator[str]:

@@ -53,7 +53,7 @@ def reproduce(
         dense_encoder: Encodes for dense rows and for similarities; None for all-MiniLM-L6-v2. Where the latter cannot
             be had, only a protocol's other rows are run.
         threads: Queries searched at once.
-        model_options: How models encode.
+        model_options: How models encode; None for the defaults.
         decompose: ``cues`` or ``llm`` reads the plain texts for rows that take the dataset's expressions; ``off``
             reads nothing.
         command: What the report shows as the command that made it.
@@ -95,7 +95,9 @@ def reproduce(
             seconds=ran.seconds,
             runs_made=ran.made,
             lower_is_better=tuple(name for name in protocol.measures if name in LOWER_IS_BETTER),
-            papers_dataset=_papers_dataset(protocol),
+            papers_dataset=" or ".join(
+                f"{TITLES[kind]} ({', '.join(splits)})" for kind, splits in protocol.papers.items()
+            ),
         )
 
 
@@ -103,47 +105,39 @@ def _settings(
     protocol: Protocol, workplace: Workplace, engines: Sequence[Engine], left_out: str
 ) -> dict[str, str | int | float]:
     """What the figures depend on, besides what the rows say."""
-    found: dict[str, str | int | float] = {"hits": protocol.hits}
+    settings: dict[str, str | int | float] = {"hits": protocol.hits}
     methods = protocol.methods
     if methods != {DENSE}:
         for engine in engines:
             manifest = workplace.searcher(engine.encoder, engine.index).reader.manifest
             about = {} if manifest is None else {**manifest.settings, "impact scale": manifest.impact_scale}
-            listed = ", ".join(f"{name} {_shown(value)}" for name, value in about.items())
+            values = {name: f"{value:g}" if isinstance(value, float) else value for name, value in about.items()}
+            listed = ", ".join(f"{name} {value}" for name, value in values.items())
             name = f"encoder [{engine.label}]" if engine.label else "encoder"
-            found[name] = f"{engine.encoder} ({listed})" if listed else engine.encoder
+            settings[name] = f"{engine.encoder} ({listed})" if listed else engine.encoder
         if workplace.model_options is not None:
-            found["model options"] = repr(workplace.model_options)
-        found["query weights"] = f"round(weight * {WEIGHT_SCALE:g})"
-        found["operators, where a row does not say"] = ", ".join(
+            settings["model options"] = repr(workplace.model_options)
+        settings["query weights"] = f"round(weight * {WEIGHT_SCALE:g})"
+        settings["operators, where a row does not say"] = ", ".join(
             f"{field.name} {getattr(DEFAULT_OPERATORS, field.name)}" for field in fields(DEFAULT_OPERATORS)
         )
     if left_out:
-        found["left out"] = left_out
+        settings["left out"] = left_out
     elif DENSE in methods or protocol.interference:
-        found["dense encoder"] = workplace.dense_encoder
-    return {**found, **_versions()}
+        settings["dense encoder"] = workplace.dense_encoder
+    return {**settings, **_versions()}
 
 
 def _versions() -> dict[str, str]:
-    found = {
+    versions = {
         "Python": platform.python_version(),
         "Java": str(java_class("java.lang.System").getProperty("java.version")),
         "Lucene": str(java_class("org.apache.lucene.util.Version").LATEST.toString()),
     }
     for package in _PACKAGES:
         with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
-
-
-def _shown(value: float | int | str) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _papers_dataset(protocol: Protocol) -> str:
-    """Such as ``QUEST (domain-test)``."""
-    return " or ".join(f"{TITLES[kind]} ({', '.join(splits)})" for kind, splits in protocol.papers.items())
+            versions[package] = version(package)
+    return versions
 
 
 def _check_curve(protocol: Protocol, workplace: Workplace, left_out: str) -> None:

@@ -11,7 +11,7 @@ from pyserini_compneg.experiments.protocol import TERM_MEASURES
 from pyserini_compneg.files import atomic_writer
 
 REMEDY = "choose another place with --report"
-"""What to do where something of a report cannot be written."""
+"""What messages advise where a file of a report cannot be written."""
 
 _PERCENT = ("right_rank", "paired_accuracy", "delta_", *TERM_MEASURES)
 """The beginnings of the names of measures that the papers print in percent, and shares of words, which are small."""

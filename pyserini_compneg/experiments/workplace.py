@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +18,6 @@ from pyserini_compneg.eval.qrels import Qrels
 from pyserini_compneg.experiments.datasets.dataset import Dataset
 from pyserini_compneg.experiments.dense import DenseEncoder, DenseIndex, dense_model_hash
 from pyserini_compneg.experiments.kept_runs import KEY_DIGITS, digest_of
-from pyserini_compneg.experiments.protocol import ALL_MINILM
 from pyserini_compneg.experiments.results import REMEDY
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.files import atomic_writer, keep_inputs, slug
@@ -33,7 +33,7 @@ class Workplace:
     """Makes what an experiment needs, or uses what is there. Close it, or use it as a context manager.
 
     The names of indexes and converted collections hold a hash of all that they depend on, and their files appear
-    complete or not at all. So what is there is right, and an interrupted experiment goes on where it was.
+    complete or not at all. So a file that is there is right, and an interrupted experiment goes on where it stopped.
 
     Args:
         folder: The report's folder; made if it is not there.
@@ -50,8 +50,8 @@ class Workplace:
         dataset: Dataset,
         split: str,
         threads: int,
-        model_options: ModelOptions | None = None,
-        dense_encoder: str = ALL_MINILM,
+        model_options: ModelOptions | None,
+        dense_encoder: str,
     ) -> None:
         self.folder, self.dataset, self.split, self.threads = folder, dataset, split, threads
         self.dense_encoder = dense_encoder
@@ -122,7 +122,7 @@ class Workplace:
         """The documents' vectors by the dense encoder, which are made first if they are not there."""
         if self._dense is None:
             encoder = DenseEncoder(self.dense_encoder)
-            self._dense = DenseIndex(lambda: self.dataset.documents(self.split), encoder)
+            self._dense = DenseIndex(self.documents, encoder)
         return self._dense
 
     def qrels_file(self, name: str, qrels: Qrels) -> str:
@@ -138,17 +138,16 @@ class Workplace:
     def document_count(self) -> int:
         """How many documents there are, as the open index says, or else the dataset."""
         opened = next(iter(self._searchers.values()), None)
-        return opened.num_docs if opened else sum(1 for _ in self.dataset.documents(self.split))
+        return opened.num_docs if opened else sum(1 for _ in self.documents())
 
     def title(self, docid: str) -> str:
         """A document's title where an open index has it, else its id."""
-        for searcher in self._searchers.values():
-            return searcher.title(docid) or docid
-        return docid
+        opened = next(iter(self._searchers.values()), None)
+        return (opened.title(docid) if opened else None) or docid
 
-    def documents(self) -> dict[str, SourceDocument]:
-        """All documents by id."""
-        return {document.docid: document for document in self.dataset.documents(self.split)}
+    def documents(self) -> Iterator[SourceDocument]:
+        """All documents that the split is searched in."""
+        return self.dataset.documents(self.split)
 
     def _built(self, encoder: str) -> Path:
         made_of = digest_of(json.dumps([self._collection_key(), self.encoder_fingerprint(encoder)]))
@@ -156,7 +155,7 @@ class Workplace:
         if not index.exists():
             index.parent.mkdir(exist_ok=True)
             build_index(
-                self.collection(),
+                self._collection(),
                 index,
                 encoder,
                 model_options=self._options(encoder),
@@ -166,7 +165,7 @@ class Workplace:
             )
         return index
 
-    def collection(self) -> Path:
+    def _collection(self) -> Path:
         """The documents as a file that ``index`` and Anserini read; converted once where the dataset has none."""
         if self.dataset.collection is not None:
             return self.dataset.collection
@@ -174,7 +173,7 @@ class Workplace:
         if not path.exists():
             path.parent.mkdir(exist_ok=True)
             with atomic_writer(path, REMEDY) as handle:
-                for document in self.dataset.documents(self.split):
+                for document in self.documents():
                     line = {"id": document.docid, "contents": document.text}
                     handle.write(json.dumps(line, ensure_ascii=False) + "\n")
         return path
@@ -187,13 +186,13 @@ class Workplace:
                 stat = path.stat()
                 self._key = digest_of(json.dumps([str(path), stat.st_size, stat.st_mtime_ns]))
             else:
-                documents = self.dataset.documents(self.split)
-                self._key = digest_of(json.dumps([[document.docid, document.text] for document in documents]))
+                texts = [[document.docid, document.text] for document in self.documents()]
+                self._key = digest_of(json.dumps(texts))
         return self._key
 
     def _check_documents(self, searcher: SignedImpactSearcher) -> None:
         """Makes sure that an index is of this dataset: it has the documents that are judged."""
-        judged = list(dict.fromkeys(docid for found in self.qrels.values() for docid in found))[:_LOOKED_UP]
+        judged = list(dict.fromkeys(docid for documents in self.qrels.values() for docid in documents))[:_LOOKED_UP]
         missing = [docid for docid in judged if not searcher.reader.has(docid)]
         if len(missing) == len(judged):
             raise ProtocolError(

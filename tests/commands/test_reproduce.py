@@ -70,11 +70,9 @@ def test_encoders_of_one_name_are_told_apart_by_their_folders(films, tmp_path, c
     ("arguments", "message"),
     [
         (["table9", "--dataset", "films"], "error: no protocol 'table9'; expected one of "),
-        (["p.yaml", "--dataset", "nowhere"], "error: nowhere: "),
         (["p.yaml", "--dataset", "films", "--split", "test"], "error: films: no split 'test'; there are: train"),
         (["p.yaml", "--dataset", "films", "--encoder", "no/such/model"], "error: no encoder 'no/such/model'; "),
         (["p.yaml", "--dataset", "films", "--index", "nowhere"], "error: "),
-        (["nevir", "--dataset", "films"], "error: films is of the kind filmsets; protocol nevir is for: nevir"),
     ],
 )
 def test_one_line_for_what_is_wrong(films, tmp_path, capsys, monkeypatch, arguments, message):

@@ -13,9 +13,10 @@ from checkpoints import needs_sentence_transformers, write_dense
 from film_set import write_film_set
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refusal
 
 from pyserini_compneg.encode.collection import SourceDocument
-from pyserini_compneg.errors import CollectionError, CompositionError, DownloadError, EncodingError, ProtocolError
+from pyserini_compneg.errors import CompositionError, DownloadError, EncodingError, ProtocolError
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.experiments import dense
 from pyserini_compneg.experiments.datasets import open_dataset
@@ -26,8 +27,16 @@ from pyserini_compneg.experiments.reproduction import reproduce
 from pyserini_compneg.expression import parse
 from pyserini_compneg.expression.topics import Topic
 
+pytestmark = pytest.mark.usefixtures("cache")
+
 A, B, C, D = np.eye(4)
 AB = (A + B) / np.sqrt(2)
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "dense"
 
 
 def direction(text, dimensions=8):
@@ -119,12 +128,12 @@ def test_rounding_of_32_bits_is_nothing():
     ],
 )
 @pytest.mark.parametrize("k", [1, 7, 100])
-def test_rankings_are_those_of_brute_force(text, operators, vectors, k, tmp_path):
+def test_rankings_are_those_of_brute_force(text, operators, vectors, k):
     """All documents are scored; equal ones, of which there are pairs, rank by docid at the last place too."""
     wordings = dict.fromkeys(["a or b", "a that are also b", "a that are not b"], D)
     documents = {f"film {i}": direction(f"film {i}", 4) for i in range(30)}
     encoder = StandInEncoder(a=A, b=B, c=C, ab=AB, **wordings, **documents)
-    index = DenseIndex(films(*documents, *(f"{text}'" for text in documents)), encoder, tmp_path)
+    index = DenseIndex(films(*documents, *(f"{text}'" for text in documents)), encoder)
     scores = {}
     for film, document in documents.items():
         if len(vectors) == 1:
@@ -138,9 +147,9 @@ def test_rankings_are_those_of_brute_force(text, operators, vectors, k, tmp_path
     np.testing.assert_allclose([hit.score for hit in hits], [score for _, score in expected], atol=3e-7)
 
 
-def test_the_texts_of_all_topics_are_encoded_once_and_in_one_batch(tmp_path):
+def test_the_texts_of_all_topics_are_encoded_once_and_in_one_batch():
     encoder = StandInEncoder()
-    method = DenseMethod(lambda: DenseIndex(films("x"), encoder, tmp_path), {})
+    method = DenseMethod(lambda: DenseIndex(films("x"), encoder), {})
     texts = ("a AND b", "b NOT c", "a")
     assert [*method.search([Topic(text, text, parse(text)) for text in texts], 1)] == [*texts]
     assert encoder.batches == [["x"], ["a", "b", "c"]]
@@ -151,16 +160,14 @@ def test_wrong_settings_and_topics_are_refused():
     with pytest.raises(ProtocolError, match="^method dense: unknown setting 'unoin'; expected one of union, "):
         DenseMethod(None, {"unoin": "addition"})
     for kind, names in DENSE_OPERATORS.items():
-        with pytest.raises(CompositionError) as error:
-            DenseMethod(None, {kind: "cpt"})
-        assert str(error.value) == f"{kind} of dense vectors must be one of {', '.join(names)}, got 'cpt'"
-    with pytest.raises(ProtocolError) as error:
-        DenseMethod(None, {}).search([Topic("q9", "", composed={"vector": {"a": 1}})], 3)
-    assert str(error.value) == "query q9 is composed of terms already; dense vectors have no terms"
+        message = refusal(DenseMethod, None, {kind: "cpt"}, error=CompositionError)
+        assert message == f"{kind} of dense vectors must be one of {', '.join(names)}, got 'cpt'"
+    composed = Topic("q9", "", composed={"vector": {"a": 1}})
+    message = refusal(DenseMethod(None, {}).search, [composed], 3, error=ProtocolError)
+    assert message == "query q9 is composed of terms already; dense vectors have no terms"
 
 
-def test_documents_are_encoded_once_and_in_parts(tmp_path, monkeypatch):
-    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path))
+def test_documents_are_encoded_once_and_in_parts(cache, monkeypatch):
     monkeypatch.setattr(dense, "_PART_DOCUMENTS", 2)
     killed, again, same = StandInEncoder(), StandInEncoder(), StandInEncoder()
     killed.encode_documents = lambda texts: killed.encode_queries(texts) if not killed.batches else 1 / 0
@@ -173,9 +180,8 @@ def test_documents_are_encoded_once_and_in_parts(tmp_path, monkeypatch):
     other.model_hash = "fedcba9876543210"
     for texts, encoder in (("edcab", again), ("edcb", again), ("edcba", other)):
         DenseIndex(films(*texts), encoder)
-    parts = [path.name for path in (tmp_path / "dense").glob("*/*")]
-    assert len(list((tmp_path / "dense").iterdir())) == 4
-    assert set(parts) == {"000000000.npy", "000000002.npy", "000000004.npy"}
+    assert len(list(cache.iterdir())) == 4
+    assert {path.name for path in cache.glob("*/*")} == {"000000000.npy", "000000002.npy", "000000004.npy"}
 
 
 @pytest.mark.parametrize(
@@ -186,10 +192,8 @@ def test_documents_are_encoded_once_and_in_parts(tmp_path, monkeypatch):
         (lambda: [SourceDocument("d", None, {"a": 1}, "f:1")], "f:1: only a `vector`, where texts are encoded"),
     ],
 )
-def test_bad_documents_are_refused_before_any_is_encoded(documents, message, tmp_path):
-    with pytest.raises(CollectionError) as error:
-        DenseIndex(documents, None, tmp_path)
-    assert str(error.value) == message
+def test_bad_documents_are_refused_before_any_is_encoded(documents, message):
+    assert refusal(DenseIndex, documents, StandInEncoder()) == message
 
 
 @pytest.fixture(scope="module")
@@ -204,6 +208,7 @@ def folder(library, tmp_path_factory):
     return write_dense(tmp_path_factory.mktemp("dense") / "model", "cls")
 
 
+@pytest.mark.slow
 def test_vectors_are_those_of_the_library_at_length_1(library, folder):
     encoder, model = DenseEncoder(str(folder)), library.SentenceTransformer(str(folder), device="cpu")
     texts = ["spy films", "films starring Brian Cox", "", "comedies set in Japan", "x" * 3000]
@@ -220,6 +225,7 @@ def test_vectors_are_those_of_the_library_at_length_1(library, folder):
     assert found == pytest.approx([a @ b, c @ a, 1.0], abs=1e-6) and max(found) <= 1
 
 
+@pytest.mark.slow
 def test_a_model_is_known_by_its_content(folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / "README.md").write_text("says nothing of the vectors")
@@ -229,22 +235,19 @@ def test_a_model_is_known_by_its_content(folder, tmp_path):
     assert dense.dense_model_hash(str(copy)) != dense.dense_model_hash(str(folder))
 
 
+@pytest.mark.slow
 def test_what_is_no_usable_model_is_said_in_one_line(library, folder, tmp_path, monkeypatch):
     with pytest.raises(EncodingError, match=f"^{re.escape(str(tmp_path))}: the model cannot be loaded: [^\n]*$"):
         DenseEncoder(str(tmp_path))
-    with pytest.raises(EncodingError) as error:
-        dense.check_dense_model("bm25")
-    assert str(error.value) == "no dense model 'bm25'; expected a folder, or owner/name on the Hugging Face hub"
+    message = refusal(dense.check_dense_model, "bm25", error=EncodingError)
+    assert message == "no dense model 'bm25'; expected a folder, or owner/name on the Hugging Face hub"
     encoder = DenseEncoder(str(folder))
     monkeypatch.setattr(encoder, "_model", type("Damaged", (), {"encode_query": lambda *_, **__: [[0.0, np.nan]]})())
-    with pytest.raises(
-        EncodingError, match=": gives vectors that are 0 or no finite numbers; its weights are damaged$"
-    ):
-        encoder.encode_queries(["a"])
+    message = refusal(encoder.encode_queries, ["a"], error=EncodingError)
+    assert message == f"{folder}: gives vectors that are 0 or no finite numbers; its weights are damaged"
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(EncodingError) as error:
-        DenseEncoder(str(folder))
-    assert str(error.value) == "dense models need sentence-transformers; pip install 'pyserini_compneg[dense]'"
+    message = refusal(DenseEncoder, str(folder), error=EncodingError)
+    assert message == "dense models need sentence-transformers; pip install 'pyserini_compneg[dense]'"
 
 
 def test_every_operator_has_a_row_on_the_page():
@@ -279,7 +282,6 @@ sections:
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """Reproduces with stand-ins; gives the results and the names of the models that were loaded."""
-    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
     dataset = open_dataset(write_film_set(tmp_path / "films"))
 
     def run(name=None, labels=("",), check=lambda model: None, text=PROTOCOL):

@@ -1,9 +1,10 @@
 import pytest
+from refusals import refusal
 
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.experiments.evaluation import RowRun
 from pyserini_compneg.experiments.experiment import SectionRun
-from pyserini_compneg.experiments.per_query import interference_curve, sweep_curve
+from pyserini_compneg.experiments.per_query import check_interference, interference_curve, sweep_curve
 from pyserini_compneg.experiments.protocol import Interference, RowPlan, SectionPlan, Sweep
 from pyserini_compneg.experiments.results import Section
 from pyserini_compneg.expression import Atom, Difference
@@ -18,13 +19,13 @@ def row_plan(name, sweep=None):
     return RowPlan(name=name, method="operators", sweep=sweep)
 
 
-def ran(values, plans=None, topics=TOPICS):
+def ran(values, plans=None):
     """A section whose rows have a value for each query."""
     plans = plans or {name: row_plan(name) for name in values}
     per_query = {name: {f"q{n}": {"m": value} for n, value in enumerate(row)} for name, row in values.items()}
     rows = [RowRun(plan, name, None, None, {}, {}) for name, plan in plans.items()]
     plan = SectionPlan.model_construct(title="S", rows=tuple(plans.values()))
-    return SectionRun(plan, topics, rows, Section("S", len(topics), (), "a", per_query))
+    return SectionRun(plan, TOPICS, rows, Section("S", len(TOPICS), (), "a", per_query))
 
 
 def test_bins_are_as_large_and_sorted_by_similarity():
@@ -56,14 +57,13 @@ def test_only_the_rows_that_are_asked_for():
 
 def test_what_cannot_interfere():
     atoms = [Topic("q0", "a", Atom("a")), *TOPICS[1:]]
-    with pytest.raises(ProtocolError) as caught:
-        interference_curve(Interference(section="S", bins=1), ran({"x": [1] * 5}, topics=atoms), "m", None)
-    assert str(caught.value) == "query 'q0' is no difference, so it has no interference"
-    with pytest.raises(ProtocolError) as caught:
-        interference_curve(
-            Interference(section="S", bins=3), ran({"x": [1] * 5}), "m", lambda pairs: [0.0] * len(pairs)
-        )
-    assert str(caught.value) == "S: 5 judged queries are too few for 3 bins"
+    qids = [topic.qid for topic in TOPICS]
+    for bins, topics, message in (
+        (1, atoms, "query 'q0' is no difference, so it has no interference"),
+        (3, TOPICS, "S: 5 judged queries are too few for 3 bins"),
+    ):
+        plan = Interference(section="S", bins=bins)
+        assert refusal(check_interference, plan, topics, qids, error=ProtocolError) == message
 
 
 def test_a_sweep_by_its_setting_beside_level_lines():

@@ -1,4 +1,5 @@
 import pytest
+from refusals import refusal
 
 from pyserini_compneg.compose import Operators
 from pyserini_compneg.encode.models import ABLATIONS
@@ -26,10 +27,9 @@ def refused(tmp_path):
     def refused(text):
         path = tmp_path / "p.yaml"
         path.write_text(text)
-        with pytest.raises(ProtocolError) as caught:
-            read_protocol(str(path))
-        assert "\n" not in str(caught.value)
-        return str(caught.value).removeprefix(str(path))
+        message = refusal(read_protocol, str(path), error=ProtocolError)
+        assert "\n" not in message
+        return message.removeprefix(str(path))
 
     return refused
 
@@ -90,16 +90,10 @@ def test_a_sweep_is_a_row_for_each_value():
         (("about: Nothing", "about: 3"), ": about: expected a valid string, got 3"),
         (("[filmsets]", "filmsets"), ": datasets: expected a valid array, got 'filmsets'"),
         (("splits: [dev]", "splits: [dev]\nhits: 0"), ": hits: expected greater than or equal to 1, got 0"),
-        (
-            ("splits: [dev]", f"splits: [dev]\nhits: {10**30}"),
-            ": hits: expected less than or equal to 10000000",
-        ),
+        (("splits: [dev]", f"splits: [dev]\nhits: {10**30}"), ": hits: expected less than or equal to 10000000"),
         (("splits: [dev]", "splits: [dev]\ntitle: Two"), ":6: not valid YAML: title is given twice"),
         (("[nDCG@10]", "[]"), ": measures: "),
-        (
-            ("splits: [dev]", "splits: [dev]\npapers: {quest: [test]}"),
-            ": papers: 'quest' is none of the datasets: ",
-        ),
+        (("splits: [dev]", "splits: [dev]\npapers: {quest: [test]}"), ": papers: 'quest' is none of the datasets: "),
         (("{name: a, method: operators}", "{name: a}"), ": sections[0].rows: no row has a method"),
         (
             ("{name: a,", "{name: a, methods: b,"),
@@ -110,10 +104,7 @@ def test_a_sweep_is_a_row_for_each_value():
             ": sections[0].rows[0].reads: expected 'expression', 'text', 'cues' or 'llm', got 'marks'",
         ),
         (("{name: a,", "{name: a, published: [1, 2],"), ": the row 'a' has more published figures than there are meas"),
-        (
-            ("{name: a,", "{name: a, published: [x],"),
-            ": sections[0].rows[0].published[0]: expected a valid number",
-        ),
+        (("{name: a,", "{name: a, published: [x],"), ": sections[0].rows[0].published[0]: expected a valid number"),
         (("{name: a,", "{name: a, published: [.nan],"), ": sections[0].rows[0].published[0]: expected a finite number"),
         (
             ("operators}", "operators}\n      - {name: a, method: operators}"),
@@ -138,14 +129,10 @@ def test_what_is_no_protocol(refused, change, message):
 
 
 def test_no_such_protocol(tmp_path):
-    with pytest.raises(ProtocolError) as caught:
-        read_protocol("table9")
-    assert str(caught.value) == (
-        f"no protocol 'table9'; expected one of {', '.join(protocol_names())}, or the path of a .yaml file"
-    )
-    with pytest.raises(ProtocolError) as caught:
-        read_protocol(str(tmp_path / "none.yaml"))
-    assert str(caught.value) == f"{tmp_path / 'none.yaml'}: cannot be read: No such file or directory"
+    expected = f"expected one of {', '.join(protocol_names())}, or the path of a .yaml file"
+    assert refusal(read_protocol, "table9", error=ProtocolError) == f"no protocol 'table9'; {expected}"
+    path = str(tmp_path / "none.yaml")
+    assert refusal(read_protocol, path, error=ProtocolError).startswith(f"{path}: cannot be read: ")
 
 
 def test_a_section_has_one_sweep(refused):

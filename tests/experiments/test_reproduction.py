@@ -7,6 +7,7 @@ import random
 import pytest
 from chat_server import chat_server
 from film_set import write_film_set
+from refusals import refusal
 
 from pyserini_compneg.errors import DecompositionError, IndexFormatError, MeasureError, OutputError, ProtocolError
 from pyserini_compneg.eval import evaluate, parse_measures
@@ -150,12 +151,12 @@ def test_a_run_that_was_changed_is_made_again(run, tmp_path, caplog, change):
 
 
 @pytest.mark.parametrize("lost", ["", "0" * 64, None])
-def test_a_run_without_its_proof_is_made_again(run, tmp_path, lost):
-    """As a process leaves it that is killed between the two."""
+def test_a_run_without_its_checksum_is_made_again(run, tmp_path, lost):
+    """A process that is killed between writing the two leaves such a run."""
     run()
-    proofs = sorted((tmp_path / "report" / "checksums").iterdir())
-    assert len(proofs) == 4
-    proofs[0].unlink() if lost is None else proofs[0].write_text(lost)
+    checksums = sorted((tmp_path / "report" / "checksums").iterdir())
+    assert len(checksums) == 4
+    checksums[0].unlink() if lost is None else checksums[0].write_text(lost)
     assert run().runs_made == 1
     assert run().runs_made == 0
 
@@ -180,21 +181,17 @@ def test_a_run_of_other_wordings_is_another_run(tmp_path):
 
 def test_checksums_are_those_of_sha256sum(run, tmp_path):
     run()
-    for proof in (tmp_path / "report" / "checksums").iterdir():
-        digest, name = proof.read_text().removesuffix("\n").split("  ")
-        data = (tmp_path / "report" / "runs" / name).read_bytes()
-        assert (digest, proof.stem) == (hashlib.sha256(data).hexdigest(), name.removesuffix(".txt"))
+    for path in (tmp_path / "report" / "runs").iterdir():
+        checksum = (tmp_path / "report" / "checksums" / f"{path.stem}.sha256").read_text()
+        assert checksum == f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
 
 
 def test_too_few_queries_for_a_curve_are_known_before_anything_is_run(run, dataset, tmp_path, monkeypatch):
     monkeypatch.setattr("pyserini_compneg.experiments.reproduction.check_dense_model", lambda name: None)
     count = sum(topic.group == "_ that are not _" for topic in dataset.topics("dev"))
-    with pytest.raises(ProtocolError) as caught:
-        run(("sections:", "interference: {section: Set difference, bins: 9}\nsections:"))
-    assert str(caught.value) == f"Set difference: {count} judged queries are too few for 9 bins"
-    with pytest.raises(ProtocolError) as caught:
-        run(("sections:", "interference: {section: Atoms}\nsections:"))
-    assert str(caught.value).endswith(" is no difference, so it has no interference")
+    curve = ("sections:", "interference: {section: Set difference, bins: 9}\nsections:")
+    message = refusal(run, curve, error=ProtocolError)
+    assert message == f"Set difference: {count} judged queries are too few for 9 bins"
     assert not (tmp_path / "report" / "runs").exists()
 
 
@@ -205,10 +202,11 @@ def test_a_query_whose_scores_overflow_is_named(protocol, tmp_path):
     with open(folder / "dev.jsonl", "a") as handle:
         handle.write(json.dumps(line) + "\n")
     fusion = ("{name: atomic, method: operators}", "{name: atomic, method: score-fusion}")
-    with pytest.raises(IndexFormatError) as caught:
-        reproduce(protocol(fusion), open_dataset(folder), [Engine("bm25")], tmp_path / "report")
-    assert str(caught.value).startswith("query wide: ")
-    assert str(caught.value).endswith("a score is beyond 3.4e38: the query has too large weights or too many conjuncts")
+    engines = [Engine("bm25")]
+    arguments = protocol(fusion), open_dataset(folder), engines, tmp_path / "report"
+    message = refusal(reproduce, *arguments, error=IndexFormatError)
+    assert message.startswith("query wide: ")
+    assert message.endswith("a score is beyond 3.4e38: the query has too large weights or too many conjuncts")
 
 
 def test_each_engine_has_its_own_index(run, dataset, tmp_path, caplog):
@@ -233,23 +231,20 @@ def test_each_engine_has_its_own_index(run, dataset, tmp_path, caplog):
 def test_an_index_of_other_documents(run, tmp_path):
     (tmp_path / "other.jsonl").write_text('{"id": "elsewhere", "contents": "a spy film"}\n')
     build_index(tmp_path / "other.jsonl", tmp_path / "index")
-    with pytest.raises(ProtocolError) as caught:
-        run(engines=[Engine("bm25", tmp_path / "index")])
-    assert str(caught.value).startswith(f"{tmp_path / 'index'}: none of ")
-    assert str(caught.value).endswith(" for one; it is an index of another collection")
+    message = refusal(run, engines=[Engine("bm25", tmp_path / "index")], error=ProtocolError)
+    assert message.startswith(f"{tmp_path / 'index'}: none of ")
+    assert message.endswith(" for one; it is an index of another collection")
 
 
-def test_a_report_takes_no_place_of_data(run, dataset, tmp_path):
+def test_a_report_overwrites_no_data(run, dataset, tmp_path):
     build_index(dataset.collection, tmp_path / "index")
     before = sorted((tmp_path / "index").iterdir())
-    said = {
-        tmp_path / "index": f"{tmp_path / 'index'}: is an index or no folder; choose another place with --report",
-        dataset.folder: f"{dataset.folder}: would overwrite {dataset.folder}; choose another place with --report",
-    }
-    for place, message in said.items():
-        with pytest.raises(OutputError) as caught:
-            run(folder=place)
-        assert str(caught.value) == message
+    for folder, reason in (
+        (tmp_path / "index", "is an index or no folder"),
+        (dataset.folder, f"would overwrite {dataset.folder}"),
+    ):
+        message = refusal(run, folder=folder, error=OutputError)
+        assert message == f"{folder}: {reason}; choose another place with --report"
     assert sorted((tmp_path / "index").iterdir()) == before
 
 
@@ -350,6 +345,7 @@ def test_a_language_model_that_nobody_names(run, monkeypatch):
         run(decompose="llm")
 
 
+@pytest.mark.slow
 def test_a_language_model_reads_the_texts(run, tmp_path, monkeypatch, caplog):
     with chat_server((403, "no")) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)

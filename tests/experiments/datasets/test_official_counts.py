@@ -8,6 +8,8 @@ from pyserini_compneg.experiments.datasets import open_dataset
 from pyserini_compneg.experiments.datasets.conversion import convert
 from pyserini_compneg.expression.topics import read_topics
 
+pytestmark = pytest.mark.slow
+
 SPLITS = [
     # folder, kind, split, documents, queries, judgements, those of 0
     ("filmsets", "filmsets", "dev", 33825, 700, 11532, 0),
