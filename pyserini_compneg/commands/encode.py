@@ -9,7 +9,7 @@ from pyserini_compneg.commands.running import command
 
 _EPILOG = """\
 Shards are for several machines: each machine encodes every N-th line of the collection into a file of its own. With one
-machine, index --encoder flags.MODEL does both steps in one.
+machine, index --encoder MODEL does both steps in one.
 
 examples:
   python -m pyserini_compneg.encode --collection documents.jsonl.gz --output vectors --encoder naver/splade-v3
@@ -40,13 +40,13 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = flags.command_parser(
         "encode",
-        "--collection PATH --output DIR --encoder flags.MODEL",
+        "--collection PATH --output DIR --encoder MODEL",
         "Encodes the texts of a collection into sparse vectors, JSON Lines that the index command takes.",
         _EPILOG,
     )
     flags.add_collection(parser)
     parser.add_argument("--output", required=True, metavar="DIR", help="folder for the file of vectors")
-    parser.add_argument("--encoder", required=True, metavar="flags.MODEL", help=flags.MODEL)
+    parser.add_argument("--encoder", required=True, metavar="MODEL", help=flags.MODEL)
     parser.add_argument("--shard-id", type=_shard_id, default=0, metavar="I", help="which shard, from 0 (default 0)")
     parser.add_argument("--shard-num", type=flags.count, default=1, metavar="N", help="number of shards (default 1)")
     flags.add_resume(parser, "a run")

@@ -41,11 +41,11 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = flags.command_parser(
         "export",
-        "--encoder flags.MODEL",
+        "--encoder MODEL",
         "Exports a sparse model to ONNX, pooling included, and checks it against torch.",
         _EPILOG,
     )
-    parser.add_argument("--encoder", required=True, metavar="flags.MODEL", help=flags.MODEL)
+    parser.add_argument("--encoder", required=True, metavar="MODEL", help=flags.MODEL)
     text = "fp32 (default), int8 for processors, fp16 for GPUs"
     parser.add_argument("--precision", nargs="+", choices=PRECISIONS, default=["fp32"], help=text)
     group = flags.advanced(parser)

@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     action.add_argument("--show", action="store_true", help="print CONFIG, for a copy of your own, and train nothing")
     flags.add_resume(parser, "a training")
     group = flags.advanced(parser)
-    group.add_argument("--base", metavar="flags.MODEL", help="start from this checkpoint instead of the one in CONFIG")
+    group.add_argument("--base", metavar="MODEL", help="start from this checkpoint instead of the one in CONFIG")
     flags.add_overwrite(group, "the folder of an earlier model")
     return parser
 

@@ -7,7 +7,7 @@ import math
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
-from typing import NamedTuple, TextIO
+from typing import TextIO, TypeAlias
 
 from rich.bar import Bar
 from rich.columns import Columns
@@ -27,6 +27,9 @@ _ATOM_TERMS = 8
 _WIDEST_TERM = 32
 _BAR_WIDTH = 40
 _COMPARED = ("A", "B", "A - B")
+
+_Row: TypeAlias = tuple[str, Sequence[float]]
+"""A term, and what it adds to each score; side by side, the last number is the difference."""
 
 
 def draw(handle: TextIO, parts: Sequence[RenderableType]) -> None:
@@ -61,9 +64,10 @@ def query_drawing(explained: ExplainedQuery, most: int) -> list[RenderableType]:
         explained: The query.
         most: Terms shown of each vector and each conjunction, the heaviest; the number of the others is shown.
     """
-    table = Table.grid(padding=(0, 2, 0, 0))
-    _add_composed(table, explained.node, explained.weight_scale, most, "")
-    return [table] if explained.expression is None else [_tree(explained.expression, explained), "", table]
+    lines = list(_composed_lines(explained.node, explained.weight_scale, most, ""))
+    width = max(len(label) for label, terms in lines if terms)
+    composed = [_term_list(label, terms, width) if terms else label for label, terms in lines]
+    return composed if explained.expression is None else [_tree(explained.expression, explained), "", *composed]
 
 
 def documents_drawing(documents: Sequence[ExplainedDocument], most: int) -> list[RenderableType]:
@@ -79,8 +83,8 @@ def documents_drawing(documents: Sequence[ExplainedDocument], most: int) -> list
     if len(documents) == 2:
         rows = _compared_rows(documents, most)
         headings = [f"{letter}  {_heading(document)}" for letter, document in zip(_COMPARED, documents, strict=False)]
-        return [*headings, "", _contribution_table([rows], _COMPARED)[0]]
-    tables = _contribution_table([_rows(document, most) for document in documents])
+        return [*headings, "", _contribution_tables([rows], _COMPARED)[0]]
+    tables = _contribution_tables([_rows(document, most) for document in documents])
     parts: list[RenderableType] = []
     for document, table in zip(documents, tables, strict=True):
         parts += [_heading(document), table, ""]
@@ -91,9 +95,8 @@ def _tree(expression: Expression, explained: ExplainedQuery) -> Tree:
     """An operator or an atom a line, with what each atom asks for."""
     if isinstance(expression, Atom):
         terms = _terms(explained.atoms[expression.text], explained.weight_scale)
-        return Tree(
-            Text(f"{printable(expression.text)}: {', '.join(_weighted(terms, _ATOM_TERMS)) or 'no known term'}")
-        )
+        shown = ", ".join(_weighted(terms, _ATOM_TERMS)) or "no known term"
+        return Tree(Text(f"{printable(expression.text)}: {shown}"))
     members: Sequence[Expression]
     match expression:
         case Union(operands):
@@ -109,21 +112,21 @@ def _tree(expression: Expression, explained: ExplainedQuery) -> Tree:
     return tree
 
 
-def _add_composed(table: Table, node: ScoringNode, scale: float, most: int, indent: str) -> None:
-    """Adds the parts that are summed up: conjunctions, alternatives, and one vector of positive and negative terms."""
+def _composed_lines(node: ScoringNode, scale: float, most: int, indent: str) -> Iterator[tuple[str, list[str]]]:
+    """The parts that are summed up: conjunctions, alternatives, and one vector; headings have no terms."""
     parts = list(_summands(node))
     for part in parts:
         if isinstance(part, Product):
-            _add_conjunction(table, part, scale, most, indent)
+            yield from _conjunction_lines(part, scale, most, indent)
         elif isinstance(part, Max):
             for number, child in enumerate(part.children, 1):
-                table.add_row(f"{indent}alternative {number}", "" if number > 1 else "the best alternative counts")
-                _add_composed(table, child, scale, most, f"{indent}  ")
+                yield f"{indent}alternative {number}{' (the best alternative counts)' * (number == 1)}", []
+                yield from _composed_lines(child, scale, most, f"{indent}  ")
     vectors = [part.weights for part in parts if isinstance(part, Linear)]
     terms = _terms(Linear(reduce(add, vectors, {})), scale)
     for label, sign in (("positive", 1), ("negative", -1)):
-        if chosen := [term for term in terms if term.weight * sign > 0]:
-            table.add_row(f"{indent}{label}", Columns(_weighted(chosen, most), padding=(0, 2)))
+        if signed := [term for term in terms if term.weight * sign > 0]:
+            yield f"{indent}{label}", _weighted(signed, most)
 
 
 def _summands(node: ScoringNode) -> Iterator[ScoringNode]:
@@ -134,15 +137,22 @@ def _summands(node: ScoringNode) -> Iterator[ScoringNode]:
         yield node
 
 
-def _add_conjunction(table: Table, node: Product, scale: float, most: int, indent: str) -> None:
+def _conjunction_lines(node: Product, scale: float, most: int, indent: str) -> Iterator[tuple[str, list[str]]]:
     scored = "" if node.is_sum_over_tuples else f", power {node.exponent:g}, root {node.root}"
     scored += "" if node.weight == 1 else f", weight {node.weight:.3g}"
-    table.add_row(f"{indent}conjunction", f"of {len(node.operands)} operands{scored}")
+    yield f"{indent}conjunction of {len(node.operands)} operands{scored}", []
     for number, (operand, count) in enumerate(node.factors, 1):
         label = f"{indent}  operand {number}" + ("" if count == 1 else f" × {count}")
-        table.add_row(label, Columns(_weighted(_terms(Linear(operand), scale), most), padding=(0, 2)))
+        yield label, _weighted(_terms(Linear(operand), scale), most)
     tuples = "pairs" if len(node.operands) == 2 else "tuples"
-    table.add_row(f"{indent}  {tuples}", Columns(_weighted(_terms(node, scale), most), padding=(0, 2)))
+    yield f"{indent}  {tuples}", _weighted(_terms(node, scale), most)
+
+
+def _term_list(label: str, terms: Sequence[str], width: int) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(min_width=width)
+    table.add_row(label, Columns(terms, padding=(0, 2)))
+    return table
 
 
 def _terms(node: ScoringNode, scale: float) -> list[QueryTerm]:
@@ -158,32 +168,25 @@ def _weighted(terms: Sequence[QueryTerm], most: int) -> list[str]:
     return texts if len(terms) <= most else [*texts, f"{len(terms) - most} more"]
 
 
-class _Row(NamedTuple):
-    """A term, and what it adds to each score, or to their difference; the last number has the bar."""
-
-    name: str
-    numbers: Sequence[float]
-    has_bar: bool = True
-
-
-def _contribution_table(tables: Sequence[Sequence[_Row]], header: Sequence[str] = ()) -> list[Table]:
-    """Tables of terms, numbers and bars; all bars have the same scale."""
-    drawn = [row.numbers[-1] for rows in tables for row in rows if row.has_bar]
-    low, high = min([0.0, *drawn]), max([0.0, *drawn])
-    digits = _decimals([number for rows in tables for row in rows for number in row.numbers], 3)
-    made = []
+def _contribution_tables(tables: Sequence[Sequence[_Row]], header: Sequence[str] = ("",)) -> list[Table]:
+    """Tables of terms, numbers and bars. The last row has the scores and no bar. All bars have the same scale."""
+    with_bars = [numbers[-1] for rows in tables for _, numbers in rows[:-1]]
+    low, high = min([0.0, *with_bars]), max([0.0, *with_bars])
+    digits = _decimals([number for rows in tables for _, numbers in rows for number in numbers], 3)
+    drawn = []
     for rows in tables:
-        table = Table(box=None, show_header=bool(header), pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+        table = Table(box=None, show_header=any(header), pad_edge=False, padding=(0, 2, 0, 0), header_style="")
         table.add_column()
-        for name in header or [""]:
+        for name in header:
             table.add_column(name, justify="right", no_wrap=True)
         table.add_column()
-        for name, numbers, has_bar in rows:
+        for row in rows:
+            term, numbers = row
             cells = (f"{number + 0.0:.{digits}f}" for number in numbers)
-            bar = _bar(numbers[-1], low, high) if has_bar and low < high else ""
-            table.add_row(Text(_shortened(name)), *cells, bar)
-        made.append(table)
-    return made
+            bar = "" if low == high or row is rows[-1] else _bar(numbers[-1], low, high)
+            table.add_row(Text(_shortened(term)), *cells, bar)
+        drawn.append(table)
+    return drawn
 
 
 def _bar(number: float, low: float, high: float) -> Bar:
@@ -200,8 +203,7 @@ def _rows(document: ExplainedDocument, most: int) -> list[_Row]:
 
 def _compared_rows(documents: Sequence[ExplainedDocument], most: int) -> list[_Row]:
     a, b = map(_amounts, documents)
-    terms = dict.fromkeys((*a, *b))
-    differences = {term: a.get(term, 0.0) - b.get(term, 0.0) for term in terms}
+    differences = {term: a.get(term, 0.0) - b.get(term, 0.0) for term in {**a, **b}}
     deciding = {term: difference for term, difference in differences.items() if difference}
     first, second = (document.explanation.score for document in documents)
     return _with_totals([a, b, differences], _heaviest(deciding, most), [first, second, first - second])
@@ -209,12 +211,11 @@ def _compared_rows(documents: Sequence[ExplainedDocument], most: int) -> list[_R
 
 def _with_totals(amounts: Sequence[Mapping[str, float]], shown: Sequence[str], scores: Sequence[float]) -> list[_Row]:
     """A row for each term shown, one for all others, and one of the scores."""
-    rows = [_Row(term, [column.get(term, 0.0) for column in amounts]) for term in shown]
-    others = {term for column in amounts for term in column} - set(shown)
-    if others:
+    rows: list[_Row] = [(term, [column.get(term, 0.0) for column in amounts]) for term in shown]
+    if others := {term for column in amounts for term in column} - set(shown):
         sums = [math.fsum(column.get(term, 0.0) for term in others) for column in amounts]
-        rows.append(_Row(f"{len(others)} {'term' if not shown else 'other'}{'s' * (len(others) > 1)}", sums))
-    return [*rows, _Row("score", scores, has_bar=False)]
+        rows.append((f"{len(others)} {'other' if shown else 'term'}{'s' * (len(others) > 1)}", sums))
+    return [*rows, ("score", scores)]
 
 
 def _amounts(document: ExplainedDocument) -> dict[str, float]:
@@ -227,10 +228,10 @@ def _heaviest(amounts: Mapping[str, float], most: int) -> list[str]:
 
 def _heading(document: ExplainedDocument) -> str:
     if not document.explanation.matched:
-        place = "not retrieved, because the query does not match it"
+        rank = "not retrieved, because the query does not match it"
     else:
-        place = f"beyond rank {RANKED}" if document.rank is None else f"rank {document.rank}"
-    return f"{titled(document.title, document.explanation.docid)}: {place}"
+        rank = f"beyond rank {RANKED}" if document.rank is None else f"rank {document.rank}"
+    return f"{titled(document.title, document.explanation.docid)}: {rank}"
 
 
 def _shortened(term: str) -> str:

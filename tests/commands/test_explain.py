@@ -62,7 +62,7 @@ def test_a_query_with_a_conjunction(explain):
         "│   └── comedies: comedi 2.00, laugh 0.50, film 0.25\n"
         "└── animated films: anim 3.00, film 0.50\n"
         "\n"
-        "conjunction  of 2 operands\n"
+        "conjunction of 2 operands\n"
         "  operand 1  spy 2.50  film 0.50\n"
         "  operand 2  comedi 2.00  laugh 0.50  film 0.25\n"
         "  pairs      comedi∩spy 2.24  laugh∩spy 1.12  comedi∩film 1.00  film∩spy 0.79  film∩laugh 0.50\n"
@@ -82,11 +82,11 @@ def test_alternatives_an_unknown_atom_and_fewer_terms(explain):
         "├── unknown: no known term",
         "└── animated films: anim 3.00, film 0.50",
         "",
-        "alternative 1  the best alternative counts",
-        "  positive     comedi 2.00  2 more",
-        "  negative     spy -2.50",
+        "alternative 1 (the best alternative counts)",
+        "  positive  comedi 2.00  2 more",
+        "  negative  spy -2.50",
         "alternative 2",
-        "  positive     anim 3.00  1 more",
+        "  positive  anim 3.00  1 more",
     ]
 
 
@@ -242,11 +242,11 @@ def test_composed_topics_have_no_tree_and_their_own_weights(explain, topics):
     assert explain("--topics", topics, "--qid", "3").splitlines() == [
         "for people",
         "",
-        "alternative 1  the best alternative counts",
-        "  positive     spy 2.00",
-        "  negative     anim -1.00",
+        "alternative 1 (the best alternative counts)",
+        "  positive  spy 2.00",
+        "  negative  anim -1.00",
         "alternative 2",
-        "  positive     film 1.00",
+        "  positive  film 1.00",
     ]
     assert explain("--topics", topics, "--qid", "4") == '{"vector": {"comedi": 0.25}}\n\npositive  comedi 0.25\n'
     found = json.loads(explain("--topics", topics, "--qid", "4", "--output-format", "json", "--docid", "d1"))
