@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 
 from pyserini_compneg.commands import flags, query_flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.compose.batch import OUTPUT_FORMATS, Compose, compose_topics
+from pyserini_compneg.compose.batch import OUTPUT_FORMATS, compose_topics
 
 _EPILOG = f"""\
 The search of the composed queries gives the run of the topics themselves. Without --index, the queries suit an index of
@@ -37,29 +35,17 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
     topics = query_flags.chosen_topics(args)
     keep_inputs(args.output, *filter(None, (args.index, args.encoder)))
-    with _composer(args) as compose:
-        compose_topics(
-            topics,
-            compose,
-            args.output,
-            batch_size=args.batch_size,
-            output_format=args.output_format,
-            explain=args.explain,
-        )
-
-
-@contextmanager
-def _composer(args: argparse.Namespace) -> Iterator[Compose]:
-    """The ``compose`` of a searcher, or the same without an index."""
+    options = {name: getattr(args, name) for name in ("batch_size", "output_format", "explain")}
     if args.index is not None:
         with query_flags.open_searcher(args) as searcher:
-            yield searcher.compose
+            compose_topics(topics, searcher.compose, args.output, **options)
     else:
         from pyserini_compneg.compose import compose_queries
         from pyserini_compneg.encode import query_encoder
 
         encoder = query_encoder(args.encoder, None, **query_flags.chosen_model(args))
-        yield partial(compose_queries, encoder=encoder, **query_flags.chosen_settings(args))
+        compose = partial(compose_queries, encoder=encoder, **query_flags.chosen_settings(args))
+        compose_topics(topics, compose, args.output, **options)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -20,7 +20,7 @@ examples:
 
 
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    if args.shard_id >= args.shard_num:
+    if not 0 <= args.shard_id < args.shard_num:
         parser.error(f"--shard-id goes from 0 to --shard-num - 1, so to {args.shard_num - 1}, got {args.shard_id}")
     from pyserini_compneg.encode.corpus import Shard, encode_collection
 
@@ -47,22 +47,16 @@ def _parser() -> argparse.ArgumentParser:
     flags.add_collection(parser)
     parser.add_argument("--output", required=True, metavar="DIR", help="folder for the file of vectors")
     parser.add_argument("--encoder", required=True, metavar="MODEL", help=flags.MODEL)
-    parser.add_argument("--shard-id", type=_shard_id, default=0, metavar="I", help="which shard, from 0 (default 0)")
+    parser.add_argument("--shard-id", type=int, default=0, metavar="I", help="which shard, from 0 (default 0)")
     parser.add_argument("--shard-num", type=flags.count, default=1, metavar="N", help="number of shards (default 1)")
-    flags.add_resume(parser, "a run")
-    flags.add_overwrite(parser, "a file that is there already")
+    parser.add_argument("--resume", action="store_true", help="continue a run that was killed")
+    parser.add_argument("--overwrite", action="store_true", help="replace a file that is there already")
     group = flags.advanced(parser)
     text = "fields of a text (default contents, or title and text)"
     group.add_argument("--fields", nargs="+", metavar="NAME", help=text)
     group.add_argument("--batch-size", type=flags.count, metavar="N", help="texts a batch, fewer if long (default 32)")
     flags.add_model_options(group, "documents")
     return parser
-
-
-def _shard_id(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"must be a whole number from 0, got {text}")
-    return int(text)
 
 
 main = command(_parser, _run)

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING, TextIO
 
 from pyserini_compneg.commands import flags, query_flags
 from pyserini_compneg.commands.running import command
 from pyserini_compneg.files import atomic_writer, keep_inputs
 
-if TYPE_CHECKING:
-    from pyserini_compneg.expression.decomposition import Decomposition
-    from pyserini_compneg.search.query_explanation import ExplainedQuery
-
 _EPILOG = f"""\
 Without --docid the query is shown: its tree with the heaviest terms of each atom, and the composed terms, with weights
 in the unit of the encoder. With --docid each document is shown: what each term adds to its score or takes from it. The
-term a∩b means that both terms are there. Two documents are shown side by side; the terms that
-decide between them come first.
+term a∩b means that both terms are there. Two documents are shown side by side. The terms that decide between them come
+first.
 
 {query_flags.SYNTAX}
 examples:
@@ -31,31 +26,25 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if (args.topics is None) != (args.qid is None):
         parser.error("--topics needs --qid, the topic to explain" if args.qid is None else "--qid needs --topics")
     from pyserini_compneg.compose.batch import topic_query
-    from pyserini_compneg.reading import to_object as decomposition_object
+    from pyserini_compneg.expression.decomposition import to_object as decomposition_object
+    from pyserini_compneg.search.display import decomposition_lines, printable
+    from pyserini_compneg.search.drawing import documents_drawing, draw, query_drawing
     from pyserini_compneg.search.query_explanation import explain_query, to_object
 
     (topic,) = query_flags.chosen_topics(args, args.qid)
     keep_inputs(args.output, args.index, *filter(None, [args.topics, args.encoder]))
-    with (
-        query_flags.open_searcher(args) as searcher,
-        atomic_writer(args.output) as handle,
-    ):
+    with query_flags.open_searcher(args) as searcher, atomic_writer(args.output) as handle:
         explained = explain_query(searcher, topic_query(topic), args.docid, topic.text)
         if args.output_format == "json":
             read = {"decomposition": decomposition_object(topic.decomposition)} if topic.decomposition else {}
             handle.write(json.dumps({**to_object(explained), **read}, ensure_ascii=False, indent=2) + "\n")
+            return
+        reading = [f"  {line}" for line in decomposition_lines(topic.decomposition)] if topic.decomposition else []
+        if explained.documents:
+            drawing = documents_drawing(explained.documents, args.terms)
         else:
-            _show(handle, explained, topic.decomposition, args.terms)
-
-
-def _show(handle: TextIO, explained: ExplainedQuery, decomposition: Decomposition | None, most: int) -> None:
-    from pyserini_compneg.search.display import decomposition_lines, printable
-    from pyserini_compneg.search.drawing import documents_drawing, draw, query_drawing
-
-    read = [f"  {line}" for line in decomposition_lines(decomposition)] if decomposition else []
-    documents = explained.documents
-    drawing = documents_drawing(documents, most) if documents else query_drawing(explained, most)
-    draw(handle, [printable(explained.text), *read, "", *drawing])
+            drawing = query_drawing(explained, args.terms)
+        draw(handle, [printable(explained.text), *reading, "", *drawing])
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--precision", nargs="+", choices=PRECISIONS, default=["fp32"], help=text)
     group = flags.advanced(parser)
     flags.add_head(group)
-    flags.add_overwrite(group, "an earlier export")
+    group.add_argument("--overwrite", action="store_true", help="replace an earlier export")
     return parser
 
 

@@ -84,16 +84,6 @@ def add_decompose(flags: Flags, text: str) -> None:
     flags.add_argument("--decompose", choices=("off", "cues", "llm"), default="off", help=text)
 
 
-def add_overwrite(flags: Flags, what: str) -> None:
-    """Adds ``--overwrite``."""
-    flags.add_argument("--overwrite", action="store_true", help=f"replace {what}")
-
-
-def add_resume(flags: Flags, what: str) -> None:
-    """Adds ``--resume``."""
-    flags.add_argument("--resume", action="store_true", help=f"continue {what} that was killed")
-
-
 def add_head(flags: Flags) -> None:
     """Adds ``--head``."""
     flags.add_argument(

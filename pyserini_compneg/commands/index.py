@@ -7,7 +7,6 @@ import sys
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.index.indexer import MOST_PAIR_TERMS
 
 _EPILOG = """\
 A collection is JSON Lines, plain or gzip, or a folder of such files. A line has an id in `id`, `_id` or `docid`. It has
@@ -62,8 +61,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     flags.add_threads(parser, None, "threads (default: one for each processor)")
     parser.add_argument("--store-raw", action="store_true", help="keep each document's line, to show it with its hit")
-    flags.add_resume(parser, "a build")
-    flags.add_overwrite(parser, "an index that is there already")
+    parser.add_argument("--resume", action="store_true", help="continue a build that was killed")
+    parser.add_argument("--overwrite", action="store_true", help="replace an index that is there already")
     group = flags.advanced(parser)
     group.add_argument(
         "--impact-scale",
@@ -73,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     group.add_argument(
         "--pair-terms",
-        type=_pair_terms,
+        type=int,
         default=0,
         metavar="N",
         help="also index the pairs of each document's N heaviest terms, for search --cpt materialised",
@@ -89,12 +88,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     flags.add_model_options(group, "documents")
     return parser
-
-
-def _pair_terms(text: str) -> int:
-    if not text.isdecimal() or not (int(text) == 0 or 2 <= int(text) <= MOST_PAIR_TERMS):
-        raise argparse.ArgumentTypeError(f"must be 0, or from 2 to {MOST_PAIR_TERMS}, got {text}")
-    return int(text)
 
 
 main = command(_parser, _run)

@@ -89,12 +89,12 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
     )
 
 
-def chosen_operators(args: argparse.Namespace) -> Operators:
-    """The operators for union, intersection and difference."""
+def chosen_settings(args: argparse.Namespace) -> dict[str, Any]:
+    """How queries are composed, as keyword arguments of ``SignedImpactSearcher`` and ``compose_queries``."""
     named = {kind: getattr(args, kind) for kind in _OPERATORS if getattr(args, kind)}
     if args.decompose != "off" and args.index is not None and args.cpt == FACTORED:
         named.setdefault("difference", DECOMPOSED_DIFFERENCE)
-    return Operators(**named)
+    return {"operators": Operators(**named), "cpt": args.cpt, "weight_scale": args.weight_scale}
 
 
 def chosen_model(args: argparse.Namespace) -> dict[str, Any]:
@@ -104,30 +104,6 @@ def chosen_model(args: argparse.Namespace) -> dict[str, Any]:
         EncodingError: Options that exclude each other.
     """
     return {"model_options": flags.chosen_model_options(args), "ablation": args.ablation}
-
-
-def chosen_settings(args: argparse.Namespace) -> dict[str, Any]:
-    """How queries are composed, as keyword arguments of ``SignedImpactSearcher`` and ``compose_queries``."""
-    return {"operators": chosen_operators(args), "cpt": args.cpt, "weight_scale": args.weight_scale}
-
-
-def chosen_decomposer(args: argparse.Namespace) -> Callable[[str], Decomposition] | None:
-    """What reads plain texts as expressions; None where they stay atoms.
-
-    Raises:
-        DecompositionError: The environment names no language model.
-    """
-    if args.decompose == "off":
-        return None
-    from pyserini_compneg.encode.models.cache import cache_home
-    from pyserini_compneg.reading import LlmReader, decompose, or_undivided
-
-    read = decompose if args.decompose == "cues" else LlmReader(os.environ, cache_home() / "decompositions")
-    return or_undivided(read, _warn_of_fallback) if args.fallback == "vanilla" else read
-
-
-def _warn_of_fallback(error: DecompositionError) -> None:
-    _logger.warning("%s; searched as it is", str(error).partition(";")[0])
 
 
 def open_searcher(args: argparse.Namespace) -> SignedImpactSearcher:
@@ -151,11 +127,11 @@ def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topi
     Raises:
         CollectionError: A file without topics or without this topic, or a line that is no topic.
         QuerySyntaxError: An expression that cannot be parsed.
-        DecompositionError: A plain text that only excludes.
+        DecompositionError: A plain text that only excludes, or no language model is named.
     """
     from pyserini_compneg.expression.topics import Topic, decompose_topics, read_topics
 
-    decompose = chosen_decomposer(args)
+    decompose = _decomposer(args)
     if args.query is not None:
         if decompose is None:
             return [Topic("1", args.query, Atom(args.query) if args.plain else parse(args.query), plain=args.plain)]
@@ -163,9 +139,24 @@ def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topi
         return [Topic("1", args.query, decomposition.expression, plain=True, decomposition=decomposition)]
     topics = read_topics(args.topics, args.plain)
     if qid is not None:
-        known = ", ".join(topic.qid for topic in topics[:3]) + (", ..." if len(topics) > 3 else "")
-        message = f"{args.topics}: no query {qid!r} among its {len(topics)}: {known}"
-        topics = [topic for topic in topics if topic.qid == qid]
-        if not topics:
-            raise CollectionError(message)
+        qids = [topic.qid for topic in topics]
+        if qid not in qids:
+            listed = ", ".join(qids[:3]) + (", ..." if len(qids) > 3 else "")
+            raise CollectionError(f"{args.topics}: no query {qid!r} among its {len(qids)}: {listed}")
+        topics = [topics[qids.index(qid)]]
     return topics if decompose is None else decompose_topics(topics, decompose)
+
+
+def _decomposer(args: argparse.Namespace) -> Callable[[str], Decomposition] | None:
+    """The reader of plain texts; None where they stay atoms."""
+    if args.decompose == "off":
+        return None
+    from pyserini_compneg.encode.models.cache import cache_home
+    from pyserini_compneg.reading import LlmReader, decompose, or_undivided
+
+    read = decompose if args.decompose == "cues" else LlmReader(os.environ, cache_home() / "decompositions")
+    return or_undivided(read, _warn_of_fallback) if args.fallback == "vanilla" else read
+
+
+def _warn_of_fallback(error: DecompositionError) -> None:
+    _logger.warning("%s; searched as it is", str(error).partition(";")[0])

@@ -81,8 +81,8 @@ def _ended(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[st
     except CompNegError as error:
         return _say(f"error: {error}", FAILED)
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        return _say(f"error: {place}{reason_of(error)}", FAILED)
+        path = f"{error.filename}: " if error.filename else ""
+        return _say(f"error: {path}{reason_of(error)}", FAILED)
 
 
 def _check_text(argv: Sequence[str]) -> None:

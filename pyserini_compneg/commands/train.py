@@ -43,10 +43,10 @@ def _parser() -> argparse.ArgumentParser:
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--output", metavar="FOLDER", help="the folder of the trained model")
     action.add_argument("--show", action="store_true", help="print CONFIG, for a copy of your own, and train nothing")
-    flags.add_resume(parser, "a training")
+    parser.add_argument("--resume", action="store_true", help="continue a training that was killed")
     group = flags.advanced(parser)
     group.add_argument("--base", metavar="MODEL", help="start from this checkpoint instead of the one in CONFIG")
-    flags.add_overwrite(group, "the folder of an earlier model")
+    group.add_argument("--overwrite", action="store_true", help="replace the folder of an earlier model")
     return parser
 
 

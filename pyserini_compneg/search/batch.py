@@ -45,7 +45,6 @@ def search_topics(
     Raises:
         CompNegError: An atom that cannot be encoded, or an output that cannot be written.
     """
-    queries = {topic.qid: topic_query(topic) for topic in topics}
     notes = {t.qid: {"decomposition": to_object(t.decomposition)} for t in topics if explain and t.decomposition}
     keep_inputs(output, searcher.reader.folder)
     with atomic_writer(output) as handle, progress(None, len(topics), " queries", "searching") as bar:
@@ -54,8 +53,8 @@ def search_topics(
             if guard:
                 results = search_guarded(searcher, batch, hits, threads)
             else:
-                qids = [topic.qid for topic in batch]
-                results = searcher.batch_search([queries[qid] for qid in qids], qids, hits, threads)
+                queries = [topic_query(topic) for topic in batch]
+                results = searcher.batch_search(queries, [topic.qid for topic in batch], hits, threads)
             for qid, ranked in results.items():
                 write_run(handle, qid, ranked, output_format, tag, notes.get(qid))
             bar.update(len(batch))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TextIO
 
 from pyserini_compneg.compose import query_text
 from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.expression.topics import Topic
-from pyserini_compneg.search.explanation import Contribution
 from pyserini_compneg.search.guard import search_guarded
 from pyserini_compneg.search.searcher import SignedImpactSearcher
 
@@ -51,19 +50,17 @@ def show_hits(
         explanation = searcher.explain(node, hit.docid)
         handle.write(f"  {rank:>{width}}  {hit.score:>11.3f}  {titled(searcher.title(hit.docid), hit.docid)}")
         handle.write("  (guarded)\n" if hit.extra and hit.extra.get("guarded") else "\n")
-        for sign, parts in (
-            ("+", explanation.pulled_up(_TERMS_SHOWN)),
-            ("-", explanation.pushed_down(_TERMS_SHOWN)),
-        ):
+        for sign, parts in (("+", explanation.pulled_up(_TERMS_SHOWN)), ("-", explanation.pushed_down(_TERMS_SHOWN))):
             if parts:
-                handle.write(f"  {'':>{width}}  {sign:>11}  {_listed(parts)}\n")
+                listed = ", ".join(f"{part.term} {abs(part.amount):.0f}" for part in parts)
+                handle.write(f"  {'':>{width}}  {sign:>11}  {listed}\n")
 
 
 def decomposition_lines(decomposition: Decomposition) -> Iterator[str]:
-    """How a text was decomposed: its parts with their places, and the cues."""
+    """How a text was decomposed: its parts and the cues, each with its position in the text."""
     for part in decomposition.parts:
-        places = ", ".join(f"{start}-{end}" for start, end in part.spans)
-        yield f"{'excluded' if part.excluded else 'wanted':<8}  {printable(part.text)}  [{places}]"
+        spans = ", ".join(f"{start}-{end}" for start, end in part.spans)
+        yield f"{'excluded' if part.excluded else 'wanted':<8}  {printable(part.text)}  [{spans}]"
     for reason in decomposition.reasons:
         yield f"because   {printable(reason.cue)}  [{reason.span[0]}-{reason.span[1]}] {reason.kind}"
     yield f"confidence {decomposition.confidence:.2f}" if decomposition.reasons else "nothing is excluded or joined"
@@ -81,7 +78,3 @@ def printable(text: str) -> str:
 def titled(title: str | None, docid: str) -> str:
     """A document's title and id; its id alone where it has no title."""
     return f"{printable(title)}  [{docid}]" if title else docid
-
-
-def _listed(parts: Sequence[Contribution]) -> str:
-    return ", ".join(f"{part.term} {abs(part.amount):.0f}" for part in parts)

@@ -79,7 +79,10 @@ def explain_score(node: ScoringNode, docid: str, parts: Mapping[str, Any]) -> Ex
 
 def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:
     if isinstance(node, Linear):
-        return _explain_linear(node, accumulators)
+        raising = [Contribution(term, amount) for term, _, amount in next(accumulators)]
+        negative = len(positive_part(node.weights)) < len(node.weights)
+        lowering = [Contribution(term, -amount) for term, _, amount in next(accumulators)] if negative else []
+        return _Node(bool(raising), raising + lowering)
     if isinstance(node, Product):
         return _explain_product(node, [next(accumulators) for _ in node.factors])
     children = [_explain(child, accumulators) for child in node.children]
@@ -87,14 +90,6 @@ def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:
     if isinstance(node, Max):
         return max(matched, key=lambda child: child.value) if matched else _Node(False, [])
     return _Node(bool(matched), [part for child in children for part in child.parts])
-
-
-def _explain_linear(node: Linear, accumulators: Iterator[Sequence[Any]]) -> _Node:
-    raising = [Contribution(term, amount) for term, _, amount in next(accumulators)]
-    lowering: list[Contribution] = []
-    if len(positive_part(node.weights)) < len(node.weights):
-        lowering = [Contribution(term, -amount) for term, _, amount in next(accumulators)]
-    return _Node(bool(raising), raising + lowering)
 
 
 def _explain_product(node: Product, factors: Sequence[Sequence[Any]]) -> _Node:

@@ -96,7 +96,9 @@ def _printed(hits: Sequence[Hit]) -> Iterator[str]:
             raise ValueError(f"hits are not ranked: {hit.docid!r} scores {hit.score} after {previous.score}")
         rounded = f"{hit.score:.6f}"
         if previous is not None and float(text) - hit.score < _CLEAR_STEP + _CLEAR_SHARE * abs(hit.score):
-            rounded = _six_decimals(_below(_micro(text), _micro(rounded)))
+            score = _below(_micro(text), _micro(rounded))
+            whole, fraction = divmod(abs(score), _MICRO)
+            rounded = f"{'-' if score < 0 else ''}{whole}.{fraction:06d}"
         text = "0.000000" if rounded == "-0.000000" else rounded
         yield text
         previous = hit
@@ -123,23 +125,16 @@ def _single(score: int) -> bytes:
     return _SINGLE.pack(score / _MICRO)
 
 
-def _six_decimals(score: int) -> str:
-    whole, fraction = divmod(abs(score), _MICRO)
-    return f"{'-' if score < 0 else ''}{whole}.{fraction:06d}"
-
-
 def _check_score(hit: Hit) -> None:
     if not abs(hit.score) < _LARGEST_SINGLE:
         raise OutputError(f"the score of document {hit.docid!r} must be a finite 32-bit number, got {hit.score}")
 
 
 def _json_line(qid: str, hits: Sequence[Hit], extra: Mapping[str, Any]) -> str:
-    for hit in hits:
+    ranked = []
+    for rank, hit in enumerate(hits, 1):
         _check_score(hit)
-    ranked = [
-        {"docid": hit.docid, "rank": rank, "score": hit.score + 0.0, **(hit.extra or {})}
-        for rank, hit in enumerate(hits, 1)
-    ]
+        ranked.append({"docid": hit.docid, "rank": rank, "score": hit.score + 0.0, **(hit.extra or {})})
     return json.dumps({"id": qid, **extra, "hits": ranked}, ensure_ascii=False) + "\n"
 
 

@@ -77,7 +77,7 @@ class SignedImpactSearcher:
         try:
             self._check_pairs()
             if encoder is not None:
-                self._query_encoder()
+                self.encoder  # noqa: B018  # what cannot be loaded is known before the first search
         except BaseException:
             self.close()
             raise
@@ -102,7 +102,10 @@ class SignedImpactSearcher:
     @property
     def encoder(self) -> QueryEncoder:
         """The encoder of the atoms. The one that the manifest names is loaded on first use."""
-        return self._query_encoder()
+        if self._encoder is None or isinstance(self._encoder, (str, Path)):
+            name = None if self._encoder is None else str(self._encoder)
+            self._encoder = query_encoder(name, self.reader, *self._model)
+        return self._encoder
 
     def search(self, query: Query, k: int = 10) -> list[Hit]:
         """The k best documents, fewer when fewer match; equal scores by ascending docid.
@@ -207,13 +210,6 @@ class SignedImpactSearcher:
         """The ``title`` of a document's stored source, if there is one."""
         title = (self.doc(docid) or {}).get("title")
         return title if isinstance(title, str) and title else None
-
-    def _query_encoder(self) -> QueryEncoder:
-        if self._encoder is None or isinstance(self._encoder, (str, Path)):
-            self._encoder = query_encoder(
-                None if self._encoder is None else str(self._encoder), self.reader, *self._model
-            )
-        return self._encoder
 
     def _check_pairs(self) -> None:
         manifest = self.reader.manifest

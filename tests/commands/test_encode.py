@@ -108,7 +108,7 @@ def test_options_of_the_model(tmp_path, collection, model):
     ("options", "code", "said"),
     [
         ({"shard_id": 2, "shard_num": 2}, 2, "--shard-id goes from 0 to --shard-num - 1, so to 1, got 2"),
-        ({"shard_id": -1}, 2, "argument --shard-id: must be a whole number from 0, got -1"),
+        ({"shard_id": -1}, 2, "--shard-id goes from 0 to --shard-num - 1, so to 0, got -1"),
         ({"shard_num": 0}, 2, "argument --shard-num: must be a whole number from 1, got 0"),
         ({"batch_size": 0}, 2, "argument --batch-size: must be a whole number from 1, got 0"),
         ({"threshold": 0}, 2, "argument --threshold: must be a finite number above 0, got 0"),
