@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 from pyserini_compneg.errors import MeasureError, ProtocolError
@@ -116,18 +117,18 @@ class Evaluator:
                     yield Row(one.name, row.formula, self._cells(row, compared[one.name]), path, row.note)
 
     def _cells(self, plan: RowPlan, evaluated: EvaluatedRow | None = None) -> dict[str, Cell]:
-        names = [measure.name for measure in self._measures]
-        published = dict(zip(names, plan.published, strict=False))
-        if evaluated is None:
-            return {name: Cell(published=published.get(name)) for name in names}
         cells = {}
-        for name in names:
+        for measure, published in zip_longest(self._measures, plan.published):
+            if evaluated is None:
+                cells[measure.name] = Cell(published=published)
+                continue
             better = tuple(
                 one.other
-                for one in evaluated.comparisons.get(name, ())
-                if (one.is_worse if name in LOWER_IS_BETTER else one.is_better)
+                for one in evaluated.comparisons.get(measure.name, ())
+                if (one.is_worse if measure.name in LOWER_IS_BETTER else one.is_better)
             )
-            cells[name] = Cell(evaluated.values[name], evaluated.intervals.get(name), better, published.get(name))
+            value, interval = evaluated.values[measure.name], evaluated.intervals.get(measure.name)
+            cells[measure.name] = Cell(value, interval, better, published)
         return cells
 
 

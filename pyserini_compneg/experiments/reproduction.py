@@ -70,7 +70,8 @@ def reproduce(
     dataset.part(chosen)
     left_out = _left_out(protocol, dense_encoder)
     with Workplace(folder, dataset, chosen, threads, model_options, dense_encoder or ALL_MINILM) as workplace:
-        _check_curve(protocol, workplace, left_out)
+        if not left_out:
+            _check_curve(protocol, workplace)
         ran = run_protocol(protocol, workplace, engines, frozenset({DENSE} if left_out else ()))
         return Results(
             protocol=protocol.name,
@@ -106,8 +107,7 @@ def _settings(
 ) -> dict[str, str | int | float]:
     """What the figures depend on, besides what the rows say."""
     settings: dict[str, str | int | float] = {"hits": protocol.hits}
-    methods = protocol.methods
-    if methods != {DENSE}:
+    if protocol.methods != {DENSE}:
         for engine in engines:
             manifest = workplace.searcher(engine.encoder, engine.index).reader.manifest
             about = {} if manifest is None else {**manifest.settings, "impact scale": manifest.impact_scale}
@@ -123,7 +123,7 @@ def _settings(
         )
     if left_out:
         settings["left out"] = left_out
-    elif DENSE in methods or protocol.interference:
+    elif DENSE in protocol.methods or protocol.interference:
         settings["dense encoder"] = workplace.dense_encoder
     return {**settings, **_versions()}
 
@@ -140,19 +140,17 @@ def _versions() -> dict[str, str]:
     return versions
 
 
-def _check_curve(protocol: Protocol, workplace: Workplace, left_out: str) -> None:
+def _check_curve(protocol: Protocol, workplace: Workplace) -> None:
     plan = protocol.interference
-    if plan is not None and not left_out:
-        section = next(section for section in protocol.sections if section.title == plan.section)
-        if topics := members(section, workplace.topics):
+    for section in protocol.sections:
+        if plan is not None and section.title == plan.section and (topics := members(section, workplace.topics)):
             check_interference(plan, topics, workplace.qrels.keys())
 
 
 def _left_out(protocol: Protocol, dense_encoder: str | None) -> str:
     """What is left out because the default dense encoder cannot be had; empty for nothing.
 
-    Raises:
-        CompNegError: A dense encoder that was named cannot be had, or no other row is left.
+    It is an error if the missing encoder was named, or if nothing else is left.
     """
     methods = protocol.methods
     if DENSE not in methods and protocol.interference is None:

@@ -75,7 +75,7 @@ class Section:
     rows: tuple[Row, ...]
     baseline: str
     per_query: Mapping[str, Mapping[str, Mapping[str, float]]] = field(repr=False)
-    qrels: str = "qrels.txt"
+    qrels: str
 
 
 @dataclass(frozen=True, slots=True)

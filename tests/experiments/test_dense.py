@@ -251,7 +251,7 @@ def test_what_is_no_usable_model_is_said_in_one_line(library, folder, tmp_path, 
 
 
 def test_every_operator_has_a_row_on_the_page():
-    page = (Path(__file__).parents[2] / "docs" / "dense.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "baselines.md").read_text(encoding="utf-8")
     kinds = {"A OR B": "union", "A AND B": "intersection", "A NOT B": "difference"}
     described, kind = {}, ""
     for heading, name, default in re.findall(r"^\| (A \w+ B|any|) ?\| `(\w+)`( \(default\))? \|", page, re.M):

@@ -25,7 +25,7 @@ def ran(values, plans=None):
     per_query = {name: {f"q{n}": {"m": value} for n, value in enumerate(row)} for name, row in values.items()}
     rows = [RowRun(plan, name, None, None, {}, {}) for name, plan in plans.items()]
     plan = SectionPlan.model_construct(title="S", rows=tuple(plans.values()))
-    return SectionRun(plan, TOPICS, rows, Section("S", len(TOPICS), (), "a", per_query))
+    return SectionRun(plan, TOPICS, rows, Section("S", len(TOPICS), (), "a", per_query, "qrels.txt"))
 
 
 def test_bins_are_as_large_and_sorted_by_similarity():

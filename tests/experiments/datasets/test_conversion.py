@@ -89,39 +89,48 @@ def refused(folder, output, error=CollectionError):
     return str(caught.value)
 
 
-def test_mixed_ids(films, tmp_path):
-    write(films / "dev.jsonl", [{**QUERIES[0], "docs": ["Emu", "Owl"]}])
-    message = f"{films}: split dev: document 'Owl' is judged, but there is no such document"
-    assert refused(films, tmp_path / "out") == message
+@pytest.mark.parametrize(
+    ("name", "records", "message"),
+    [
+        (
+            "dev.jsonl",
+            [{**QUERIES[0], "docs": ["Emu", "Owl"]}],
+            ": split dev: document 'Owl' is judged, but there is no such document",
+        ),
+        (
+            "documents.jsonl",
+            [*DOCUMENTS, DOCUMENTS[0]],
+            "/documents.jsonl:3: the document id 'Emu' was given already",
+        ),
+        (
+            "documents.jsonl",
+            [{"docid": "Emu", "vector": {"a": 1}}],
+            "/documents.jsonl:1: only a `vector`; only texts can be converted",
+        ),
+        (
+            "dev.jsonl",
+            [{"qid": "q1", "vector": {"a": 1}, "docs": ["Emu"]}],
+            "/dev.jsonl:1: query 'q1' is composed already; only texts can be converted",
+        ),
+    ],
+)
+def test_what_cannot_be_converted(films, tmp_path, name, records, message):
+    write(films / name, records)
+    assert refused(films, tmp_path / "out") == f"{films}{message}"
 
 
-def test_a_document_given_twice(films, tmp_path):
-    write(films / "documents.jsonl", [*DOCUMENTS, DOCUMENTS[0]])
-    message = f"{films}/documents.jsonl:3: the document id 'Emu' was given already"
-    assert refused(films, tmp_path / "out") == message
-
-
-def test_vectors_are_no_texts(films, tmp_path):
-    write(films / "documents.jsonl", [{"docid": "Emu", "vector": {"a": 1}}])
-    assert (
-        refused(films, tmp_path / "out") == f"{films}/documents.jsonl:1: only a `vector`; only texts can be converted"
-    )
-    write(films / "documents.jsonl", DOCUMENTS)
-    write(films / "dev.jsonl", [{"qid": "q1", "vector": {"a": 1}, "docs": ["Emu"]}])
-    message = f"{films}/dev.jsonl:1: query 'q1' is composed already; only texts can be converted"
-    assert refused(films, tmp_path / "out") == message
-
-
-def test_places_that_cannot_be_written(films, tmp_path):
-    output = tmp_path / "out"
-    output.mkdir()
-    message = f"{output}: exists already; choose another place with --output"
-    assert refused(films, output, OutputError) == message
-    missing = tmp_path / "x" / "out"
-    message = f"{missing}: cannot be written: there is no folder {tmp_path}/x; create it first"
-    assert refused(films, missing, OutputError) == message
-    message = f"{films}/out: would overwrite {films}; choose another place with --output"
-    assert refused(films, films / "out", OutputError) == message
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("there", "exists already; choose another place with --output"),
+        ("x/out", "cannot be written: there is no folder {tmp_path}/x; create it first"),
+        ("films/out", "would overwrite {tmp_path}/films; choose another place with --output"),
+    ],
+)
+def test_folders_that_cannot_be_written(films, tmp_path, output, message):
+    (tmp_path / "there").mkdir()
+    expected = f"{tmp_path / output}: {message.replace('{tmp_path}', str(tmp_path))}"
+    assert refused(films, tmp_path / output, OutputError) == expected
 
 
 def test_a_full_disk_leaves_nothing(films, tmp_path, monkeypatch):
