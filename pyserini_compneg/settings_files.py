@@ -19,6 +19,8 @@ from pyserini_compneg.errors import CompNegError
 
 ModelT = TypeVar("ModelT", bound="Settings")
 
+_LARGEST_SIZE = 1_000_000
+
 
 class Settings(BaseModel):
     """A mapping of a settings file. Types are not converted, and infinities and unknown keys are refused."""
@@ -103,7 +105,28 @@ def _model_at(model: type[Settings], place: Sequence[str | int]) -> type[Setting
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
-    """Refuses a key that a mapping has twice, and reads ``2e-5`` as a number, as YAML 1.2 does."""
+    """Refuses a key that a mapping has twice, and reads ``2e-5`` as a number, as YAML 1.2 does.
+
+    Content counts as often as aliases repeat it. A few lines of aliases of aliases would else fill the memory.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._size = 0
+        self._anchored = dict[str, int]()
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event, before = self.peek_event(), self._size
+        node = super().compose_node(parent, index)
+        if isinstance(event, yaml.AliasEvent):
+            self._size += self._anchored.get(event.anchor, 0)
+        else:
+            self._size += 1 + len(node.value)
+            self._anchored[event.anchor] = self._size - before
+        if self._size > _LARGEST_SIZE:
+            said = f"more than {_LARGEST_SIZE:,} values and characters, those that aliases repeat included"
+            raise yaml.composer.ComposerError(None, None, said, event.start_mark)
+        return node
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         keys = [key.value for key, _ in node.value]

@@ -65,6 +65,17 @@ def test_what_is_refused(text, message):
     assert str(caught.value) == f"x.yaml{message}"
 
 
+@pytest.mark.parametrize("level", ["[{}]", "{{<<: [{}]}}"])
+def test_aliases_do_not_fill_the_memory(level):
+    """Thirty lines, each of which repeats the one before nine times; but what is short may be repeated."""
+    part = "rate: 1\nparts: [&x {name: x}, *x]"
+    assert parse_settings(part, "x.yaml", Whole, TrainingError).parts == (Part(name="x"), Part(name="x"))
+    lines = ["a0: &a0 {name: x}"]
+    lines += [f"a{i}: &a{i} " + level.format(", ".join([f"*a{i - 1}"] * 9)) for i in range(1, 30)]
+    with pytest.raises(TrainingError, match=r"^x.yaml:\d: not valid YAML: more than 1,000,000 values and characters,"):
+        parse_settings("\n".join(lines), "x.yaml", Whole, TrainingError)
+
+
 @pytest.mark.parametrize("text", ['rate: "half \\uD83D"', f"rate: {'9' * 5000}", f"rate: 0x{'f' * 5000}"])
 def test_a_fault_is_one_line(text):
     with pytest.raises(TrainingError) as caught:
