@@ -186,7 +186,7 @@ class DenseEncoder:
         self.name, self.model_hash = name, dense_model_hash(name)
         transformers_logging.disable_progress_bar()
         try:
-            self._model = SentenceTransformer(str(_folder(name)), local_files_only=True).eval()
+            self._model = SentenceTransformer(str(_folder(name)), local_files_only=True, trust_remote_code=False).eval()
         except Exception as cause:  # of torch, safetensors, transformers: without a common class
             lines = str(cause).strip().splitlines() or [type(cause).__name__]
             raise EncodingError(f"{name}: the model cannot be loaded: {lines[0][:200]}") from None

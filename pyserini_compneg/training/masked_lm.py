@@ -132,20 +132,25 @@ def _load_network(folder: Path, name: str, dropout: float | None) -> tuple[Any, 
     """The model, its tokenizer, and the names of the weights that the checkpoint lacks."""
     from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer
 
-    source = {"pretrained_model_name_or_path": folder, "local_files_only": True, "trust_remote_code": False}
     try:
         with quiet_transformers():
-            config = AutoConfig.from_pretrained(**source)
+            config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
             for key, value in config.to_dict().items():
                 if dropout is not None and "dropout" in key and type(value) in (int, float):
                     setattr(config, key, dropout)
             model, report = AutoModelForMaskedLM.from_pretrained(
-                **source, config=config, output_loading_info=True, dtype=torch.float32
+                folder,
+                config=config,
+                local_files_only=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+                dtype=torch.float32,
             )
-            return model, AutoTokenizer.from_pretrained(**source), set(report["missing_keys"])
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as cause:  # of torch, safetensors, transformers: without a common class
         line = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
         raise TrainingError(f"{name}: cannot be loaded as a masked language model: {line[:200]}") from None
+    return model, tokenizer, set(report["missing_keys"])
 
 
 def _neural_side(folder: Path, name: str, which: str) -> NeuralSide | None:

@@ -44,16 +44,15 @@ def _scorer(name: str) -> Callable[[Sequence[str], Sequence[str]], list[float]]:
     from transformers import AutoConfig
 
     folder = str(model_folder(name))
-    local = {"local_files_only": True, "trust_remote_code": False}
     options = {"batch_size": _BATCH, "show_progress_bar": False}
     try:
-        kinds = AutoConfig.from_pretrained(folder, **local).architectures or []
+        kinds = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False).architectures or []
         if any(kind.endswith("ForSequenceClassification") for kind in kinds):
-            cross = CrossEncoder(folder, **local)
+            cross = CrossEncoder(folder, local_files_only=True, trust_remote_code=False)
             if cross.num_labels != 1:
                 raise ValueError(f"it has {cross.num_labels} scores for a pair of texts, not one")
             return lambda queries, texts: cross.predict(list(zip(queries, texts, strict=True)), **options).tolist()
-        model = SentenceTransformer(folder, **local)
+        model = SentenceTransformer(folder, local_files_only=True, trust_remote_code=False)
     except Exception as cause:  # of torch, safetensors, transformers: without a common class
         line = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
         raise TrainingError(f"{name}: cannot be loaded as a teacher: {line[:200]}") from None

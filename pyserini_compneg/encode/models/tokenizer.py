@@ -143,8 +143,9 @@ def _converted(folder: Path) -> Tokenizer:
     except ImportError:
         raise EncodingError(f"{folder}: without tokenizer.json, its tokenizer needs transformers") from None
     try:
-        tokenizer: Tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True).backend_tokenizer
+        loaded = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as cause:  # of tokenizers, transformers and sentencepiece, without a common class
         lines = str(cause).strip().splitlines() or [type(cause).__name__]
         raise EncodingError(f"{folder}: no tokenizer: {lines[0][:200]}") from None
+    tokenizer: Tokenizer = loaded.backend_tokenizer
     return tokenizer

@@ -163,6 +163,7 @@ def _masked_lm(side: NeuralSide) -> Any:
         model, report = AutoModelForMaskedLM.from_pretrained(
             side.folder,
             local_files_only=True,
+            trust_remote_code=False,
             output_loading_info=True,
             dtype=torch.float32,
             attn_implementation="eager",
