@@ -77,30 +77,30 @@ def _first_fault(cause: ValidationError, model: type[Settings]) -> str:
     """Such as ``sections[0].rows[1].name: should be a valid string, got 7``."""
     faults = cause.errors(include_url=False)
     fault = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
-    *place, last = fault["loc"] or [""]
+    *parents, last = fault["loc"] or [""]
     if fault["type"] == "extra_forbidden":
-        known = _model_at(model, place).model_fields
+        known = _model_at(model, parents).model_fields
         close = difflib.get_close_matches(str(last), known, 1)
         said = f"unknown key {last!r}; " + (f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}")
     elif fault["type"] == "missing":
         said = f"the key {last!r} is missing"
     elif fault["type"] == "value_error":
-        place, said = [*place, last], str(fault["ctx"]["error"])
+        parents, said = [*parents, last], str(fault["ctx"]["error"])
     else:
         wanted = "keys and values" if fault["type"] == "model_type" else fault["msg"].removeprefix("Input should be ")
-        place, said = [*place, last], f"expected {wanted}, got {fault['input']!r:.60}"
-    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).removeprefix(".")
+        parents, said = [*parents, last], f"expected {wanted}, got {fault['input']!r:.60}"
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parents).removeprefix(".")
     return f"{key}: {said}" if key else said
 
 
-def _model_at(model: type[Settings], place: Sequence[str | int]) -> type[Settings]:
-    """The model of the mapping that stands at a place of a file."""
-    for part in place:
-        if isinstance(part, str):
-            waiting = [model.model_fields[part].annotation]
-            while not (isinstance(waiting[-1], type) and issubclass(waiting[-1], Settings)):
-                waiting[-1:] = get_args(waiting[-1])
-            model = waiting[-1]
+def _model_at(model: type[Settings], keys: Sequence[str | int]) -> type[Settings]:
+    """The model of the mapping below some keys of a file."""
+    for key in keys:
+        if isinstance(key, str):
+            types = [model.model_fields[key].annotation]
+            while not (isinstance(types[-1], type) and issubclass(types[-1], Settings)):
+                types[-1:] = get_args(types[-1])
+            model = types[-1]
     return model
 
 

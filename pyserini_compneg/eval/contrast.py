@@ -77,9 +77,12 @@ def contrast_values(contrast: Contrast, qrels: _Qrels, run: _Run) -> dict[str, f
     >>> contrast_values(Contrast("delta_mrr", 10), {"1": {"a": 1, "b": 0}}, {"1": {"b": 2.0, "a": 1.0}})
     {'1': -0.5}
     """
-    pairs = {qid: _judged_pair(contrast, qid, judged) for qid, judged in qrels.items()}
-    if contrast.cutoff is not None and contrast.kind != "right_rank":
-        return {qid: _difference(contrast, run.get(qid, {}), pair) for qid, pair in pairs.items()}
+    pairs = {qid: _judged_pair(contrast.kind, qid, judged) for qid, judged in qrels.items()}
+    if contrast.kind.startswith("delta_"):
+        return {
+            qid: _credit(contrast, run.get(qid, {}), relevant) - _credit(contrast, run.get(qid, {}), excluded)
+            for qid, (relevant, excluded) in pairs.items()
+        }
     right = {qid: _is_right(_cut(run.get(qid, {}), contrast.cutoff), pair) for qid, pair in pairs.items()}
     if contrast.kind == "right_rank":
         return {qid: float(value) for qid, value in right.items()}
@@ -95,30 +98,29 @@ def partners(qrels: _Qrels) -> dict[str, str]:
     >>> partners({"1": {"a": 1, "b": 0}, "2": {"a": 0, "b": 1}})
     {'1': '2', '2': '1'}
     """
-    paired = Contrast("paired_accuracy")
-    pairs = {qid: _judged_pair(paired, qid, judged) for qid, judged in qrels.items()}
+    pairs = {qid: _judged_pair("paired_accuracy", qid, judged) for qid, judged in qrels.items()}
     queries: dict[_Pair, list[str]] = {}
     for qid, pair in pairs.items():
         queries.setdefault(pair, []).append(qid)
     partner_of = {}
     for qid, (relevant, excluded) in pairs.items():
-        others = queries.get((excluded, relevant), [])
-        if len(others) != 1 or len(queries[relevant, excluded]) != 1:
+        same, opposite = queries[relevant, excluded], queries.get((excluded, relevant), [])
+        if (len(same), len(opposite)) != (1, 1):
             raise MeasureError(
                 f"paired_accuracy needs pairs of queries that judge two documents of their own in opposite ways; query "
-                f"{qid!r} shares {relevant!r} and {excluded!r} with {len(queries[relevant, excluded]) - 1} queries "
-                f"that agree and {len(others)} that disagree"
+                f"{qid!r} shares {relevant!r} and {excluded!r} with {len(same) - 1} queries that agree and "
+                f"{len(opposite)} that disagree"
             )
-        partner_of[qid] = others[0]
+        partner_of[qid] = opposite[0]
     return partner_of
 
 
-def _judged_pair(contrast: Contrast, qid: str, judged: Mapping[str, int]) -> _Pair:
+def _judged_pair(kind: str, qid: str, judged: Mapping[str, int]) -> _Pair:
     relevant = [docid for docid, relevance in judged.items() if relevance > 0]
     excluded = [docid for docid, relevance in judged.items() if relevance <= 0]
     if len(relevant) != 1 or len(excluded) != 1:
         raise MeasureError(
-            f"{contrast.kind} needs 1 relevant and 1 excluded document (relevance 0) for each query; "
+            f"{kind} needs 1 relevant and 1 excluded document (relevance 0) for each query; "
             f"query {qid!r} has {len(relevant)} and {len(excluded)}"
         )
     return relevant[0], excluded[0]
@@ -137,23 +139,15 @@ def _is_right(scores: Mapping[str, float], pair: _Pair) -> bool:
     return relevant > excluded or (pair[0] in scores and pair[1] not in scores)
 
 
-def _difference(contrast: Contrast, scores: Mapping[str, float], pair: _Pair) -> float:
-    relevant, excluded = (_at_cutoff(contrast, _rank(scores, docid)) for docid in pair)
-    return relevant - excluded
-
-
-def _at_cutoff(contrast: Contrast, rank: float) -> float:
+def _credit(contrast: Contrast, scores: Mapping[str, float], docid: str) -> float:
+    """R@N or MRR@N of one document."""
+    if docid not in scores:
+        return 0.0
+    own = _single(scores[docid]), docid
+    rank = 1 + sum((_single(score), other) > own for other, score in scores.items())
     if contrast.cutoff is None or rank > contrast.cutoff:
         return 0.0
     return 1.0 if contrast.kind == "delta_recall" else 1 / rank
-
-
-def _rank(scores: Mapping[str, float], docid: str) -> float:
-    """The rank from 1; infinite for a document that is not ranked."""
-    if docid not in scores:
-        return math.inf
-    own = _single(scores[docid]), docid
-    return 1 + sum((_single(score), other) > own for other, score in scores.items())
 
 
 def _single(score: float) -> float:

@@ -8,8 +8,12 @@ from typing import Any
 
 from pyserini_compneg.eval.term_frequencies import words_of
 
+_COUNT = 10
 _LEAST_DOCUMENTS = 5
+"""A word of fewer documents is no neighbour: it would be near by chance."""
+
 _MOST_SHARE = 0.1
+"""A word of a larger share of the documents, such as "the", is no neighbour: it says nothing about a meaning."""
 
 
 class WordNeighbours:
@@ -20,13 +24,9 @@ class WordNeighbours:
 
     Args:
         texts: The documents.
-        least_documents: A word of fewer documents is no neighbour: it would be near by chance.
-        most_share: Nor is a word of a larger share of the documents, such as "the": it says nothing about a meaning.
     """
 
-    def __init__(
-        self, texts: Iterable[str], least_documents: int = _LEAST_DOCUMENTS, most_share: float = _MOST_SHARE
-    ) -> None:
+    def __init__(self, texts: Iterable[str]) -> None:
         import numpy as np
         from scipy.sparse import csr_matrix
 
@@ -38,26 +38,25 @@ class WordNeighbours:
         self._numbers, self._words = numbers, list(numbers)
         self._documents = np.asarray(incidence.sum(axis=0)).ravel()
         self._by_word = incidence.T.tocsr()
-        self._common = self._documents > most_share * len(rows)
-        self._eligible = (self._documents >= least_documents) & ~self._common
+        self._common = self._documents > _MOST_SHARE * len(rows)
+        self._eligible = (self._documents >= _LEAST_DOCUMENTS) & ~self._common
 
     def is_common(self, word: str) -> bool:
         """Whether a word is in too many documents to say anything about a meaning."""
         return word in self._numbers and bool(self._common[self._numbers[word]])
 
-    def of(self, words: Collection[str], other_than: Collection[str] = (), count: int = 10) -> list[str]:
-        """The words that are nearest to one of some words, and nearer to it than to any of other words.
+    def of(self, words: Collection[str], other_than: Collection[str] = ()) -> list[str]:
+        """The ten words that are nearest to one of some words, and nearer to it than to any of other words.
 
         Args:
             words: The words whose neighbours are wanted; they themselves are left out, and unknown words have none.
             other_than: A neighbour must be farther from each of these words, and none of them.
-            count: The most neighbours to return.
 
         Returns:
             The nearest first, equally near ones in alphabetical order.
 
-        >>> texts = ["war soldier", "war soldier spy", "war", "spy code", "spy"] * 5
-        >>> WordNeighbours(texts, most_share=1.0).of(["war"], other_than=["spy"])
+        >>> texts = ["war soldier", "war soldier spy", "war", "spy code", "spy"] * 5 + ["film"] * 200
+        >>> WordNeighbours(texts).of(["war"], other_than=["spy"])
         ['soldier']
         """
         import numpy as np
@@ -66,7 +65,7 @@ class WordNeighbours:
         near[~self._eligible | (near <= far)] = 0.0
         near[[self._numbers[word] for word in (*words, *other_than) if word in self._numbers]] = 0.0
         ranked = sorted((-near[number], self._words[number]) for number in np.flatnonzero(near))
-        return [word for _, word in ranked[:count]]
+        return [word for _, word in ranked[:_COUNT]]
 
     def _cosines(self, words: Collection[str]) -> Any:
         """For every word of the space, its highest cosine with one of some words."""

@@ -3,7 +3,7 @@ import math
 from pyserini_compneg.eval.neighbours import WordNeighbours
 from pyserini_compneg.files import iter_jsonl
 
-TEXTS = ["war soldier gun", "war soldier", "war spy", "spy code gun", "spy", "the the war"] * 5
+TEXTS = ["war soldier gun", "war soldier", "war spy", "spy code gun", "spy", "the the war"] * 5 + ["film"] * 200
 
 
 def cosine(a, b):
@@ -14,28 +14,26 @@ def cosine(a, b):
 
 def test_words_that_occur_in_the_same_documents():
     ranked = sorted(("soldier", "gun", "spy", "the"), key=lambda word: (-cosine("war", word), word))
-    assert WordNeighbours(TEXTS, most_share=1.0).of(["war"]) == ranked
-    assert WordNeighbours(TEXTS, most_share=1.0).of(["war"], count=2) == ranked[:2]
+    assert WordNeighbours(TEXTS).of(["war"]) == ranked
 
 
 def test_only_what_is_closer_than_to_the_others():
     closer = [word for word in ("soldier", "gun", "the") if cosine("war", word) > cosine("spy", word)]
     assert cosine("war", "gun") < cosine("spy", "gun")
-    assert sorted(WordNeighbours(TEXTS, most_share=1.0).of(["war"], other_than=["spy"])) == sorted(closer)
+    assert sorted(WordNeighbours(TEXTS).of(["war"], other_than=["spy"])) == sorted(closer)
 
 
 def test_neighbours_of_several_words():
-    found = WordNeighbours(TEXTS, most_share=1.0).of(["soldier", "code"])
+    found = WordNeighbours(TEXTS).of(["soldier", "code"])
     best = {word: max(cosine("soldier", word), cosine("code", word)) for word in ("war", "gun", "spy")}
     assert found == sorted(best, key=lambda word: (-best[word], word))
 
 
 def test_rare_and_unknown_words():
-    texts = [*TEXTS, "war tank"]
-    assert "tank" not in WordNeighbours(texts, most_share=1.0).of(["war"])
-    assert "tank" in WordNeighbours(texts, 1, 1.0).of(["war"])
-    assert WordNeighbours(texts, most_share=1.0).of(["unheard"]) == []
-    assert WordNeighbours(["", "a"], 1, 1.0).of(["a"], ["a"]) == []
+    for tanks, neighbours in ((4, []), (5, ["tank"])):
+        assert WordNeighbours([*["tank turret"] * tanks, *TEXTS]).of(["turret"]) == neighbours
+    assert WordNeighbours(TEXTS).of(["unheard"]) == []
+    assert WordNeighbours(["", "a"]).of(["a"], ["a"]) == []
 
 
 def test_words_of_many_documents_mean_nothing():
