@@ -8,8 +8,9 @@ import sys
 import zipfile
 
 import pytest
+from refusals import refusal
 
-from pyserini_compneg.errors import CollectionError, OutputError, RunFormatError
+from pyserini_compneg.errors import OutputError, RunFormatError
 from pyserini_compneg.files import atomic_writer, iter_jsonl, iter_lines
 
 
@@ -18,10 +19,15 @@ def write(path, data):
     return path
 
 
-def message(error, consume):
-    with pytest.raises(error) as caught:
-        consume()
-    return str(caught.value)
+def consume(lines):
+    """Reads all lines."""
+    for _ in lines:
+        pass
+
+
+def entered(path):
+    """What is said when a file is about to be written."""
+    return refusal(atomic_writer(path).__enter__, error=OutputError)
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -53,12 +59,12 @@ def test_standard_input_stays_open(monkeypatch):
 )
 def test_broken_jsonl_names_path_and_line(tmp_path, line, expected):
     path = write(tmp_path / "a.jsonl", b'{"id": 1}\n\n' + (line if isinstance(line, bytes) else line.encode()))
-    assert message(CollectionError, lambda: list(iter_jsonl(path))) == f"{path}:3: {expected}"
+    assert refusal(consume, iter_jsonl(path)) == f"{path}:3: {expected}"
 
 
 def test_deeply_nested_json_is_an_error_and_not_a_crash(tmp_path):
     path = write(tmp_path / "a.jsonl", '{"a":' + "[" * 200_000)
-    assert message(CollectionError, lambda: list(iter_jsonl(path))).startswith(f"{path}:1: not valid JSON: ")
+    assert refusal(consume, iter_jsonl(path)).startswith(f"{path}:1: not valid JSON: ")
 
 
 def test_a_whole_surrogate_pair_is_text(tmp_path):
@@ -68,7 +74,7 @@ def test_a_whole_surrogate_pair_is_text(tmp_path):
 def test_truncated_gzip(tmp_path):
     whole = gzip.compress(b"".join(b"%d\n" % i for i in range(100_000)))
     path = write(tmp_path / "a.gz", whole[: len(whole) // 2])
-    text = message(CollectionError, lambda: list(iter_lines(path)))
+    text = refusal(consume, iter_lines(path))
     assert text.startswith(f"{path}:")
     assert text.endswith(": broken gzip data: Compressed file ended before the end-of-stream marker was reached")
 
@@ -79,28 +85,21 @@ def zipped(data):
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("packed", "name"),
-    [
-        (zipped, "zip"),
-        (bz2.compress, "bzip2"),
-        (lzma.compress, "xz"),
-        (lambda data: b"\x28\xb5\x2f\xfd" + data, "zstd"),
-    ],
-)
+OTHER_COMPRESSIONS = {"zip": zipped, "bzip2": bz2.compress, "xz": lzma.compress, "zstd": b"\x28\xb5\x2f\xfd".__add__}
+
+
+@pytest.mark.parametrize("name", OTHER_COMPRESSIONS)
 @pytest.mark.parametrize("again", [bytes, gzip.compress])
-def test_other_compressions_are_named(tmp_path, packed, name, again):
-    path = write(tmp_path / "a.jsonl.gz", again(packed(b'{"id": 1}\n')))
-    assert message(CollectionError, lambda: list(iter_lines(path))) == (
+def test_other_compressions_are_named(tmp_path, name, again):
+    path = write(tmp_path / "a.jsonl.gz", again(OTHER_COMPRESSIONS[name](b'{"id": 1}\n')))
+    assert refusal(consume, iter_lines(path)) == (
         f"{path}: compressed as {name}, which is not read; unpack it, or compress it with gzip"
     )
 
 
 def test_gzip_in_gzip(tmp_path):
     path = write(tmp_path / "a.jsonl.gz", gzip.compress(gzip.compress(b'{"id": 1}\n')))
-    assert message(CollectionError, lambda: list(iter_lines(path))) == (
-        f"{path}: compressed twice with gzip; unpack it once"
-    )
+    assert refusal(consume, iter_lines(path)) == f"{path}: compressed twice with gzip; unpack it once"
 
 
 def test_text_that_begins_as_a_compression_does(tmp_path):
@@ -110,7 +109,7 @@ def test_text_that_begins_as_a_compression_does(tmp_path):
 @pytest.mark.parametrize("data", [b"one\rtwo", b'\r{"id": 1}\r{"id": 2}\r'])
 def test_lines_that_end_in_carriage_returns(tmp_path, data):
     path = write(tmp_path / "a.jsonl", data)
-    assert message(CollectionError, lambda: list(iter_lines(path))) == (
+    assert refusal(consume, iter_lines(path)) == (
         f"{path}:1: lines end in carriage returns alone; convert them to line feeds"
     )
 
@@ -123,8 +122,8 @@ def test_other_carriage_returns_do_not_matter(tmp_path, data):
 
 def test_unreadable_places_raise_the_error_that_the_caller_wants(tmp_path):
     missing = tmp_path / "none.txt"
-    assert message(RunFormatError, lambda: list(iter_lines(missing, RunFormatError))) == f"{missing}: no such file"
-    assert message(CollectionError, lambda: list(iter_lines(tmp_path))) == f"{tmp_path}: a folder, expected a file"
+    assert refusal(consume, iter_lines(missing, RunFormatError), error=RunFormatError) == f"{missing}: no such file"
+    assert refusal(consume, iter_lines(tmp_path)) == f"{tmp_path}: a folder, expected a file"
 
 
 def test_written_file_appears_at_the_end_only(tmp_path):
@@ -174,9 +173,7 @@ def test_a_link_to_what_is_not_there_yet(tmp_path):
     assert (tmp_path / "new.txt").read_text() == "new"
     link.unlink()
     link.symlink_to("none/new.txt")
-    assert message(OutputError, lambda: atomic_writer(link).__enter__()) == (
-        f"{link}: cannot be written: there is no folder {tmp_path / 'none'}; create it first"
-    )
+    assert entered(link) == (f"{link}: cannot be written: there is no folder {tmp_path / 'none'}; create it first")
 
 
 @pytest.mark.parametrize("path", [None, "-"])
@@ -187,19 +184,16 @@ def test_standard_output(capsys, path):
 
 
 def test_an_unwritable_place_is_known_on_entry(tmp_path):
-    def enter(path):
-        return message(OutputError, lambda: atomic_writer(path).__enter__())
-
     missing = tmp_path / "no" / "run.txt"
-    assert enter(missing) == f"{missing}: cannot be written: there is no folder {missing.parent}; create it first"
-    assert enter(tmp_path) == f"{tmp_path}: cannot be written: it is a folder; name a file in it"
+    assert entered(missing) == f"{missing}: cannot be written: there is no folder {missing.parent}; create it first"
+    assert entered(tmp_path) == f"{tmp_path}: cannot be written: it is a folder; name a file in it"
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_without_permission(tmp_path):
     tmp_path.chmod(0o555)
     path = tmp_path / "run.txt"
-    text = message(OutputError, lambda: atomic_writer(path).__enter__())
+    text = entered(path)
     assert text == f"{path}: cannot be written: permission denied; choose another place with --output"
 
 

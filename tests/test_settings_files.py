@@ -2,6 +2,7 @@ from typing import Literal
 
 import pytest
 from pydantic import Field, field_validator
+from refusals import refusal
 
 from pyserini_compneg.errors import TrainingError
 from pyserini_compneg.settings_files import Settings, parse_settings, read_settings
@@ -60,9 +61,7 @@ def test_what_is_read(tmp_path):
     ],
 )
 def test_what_is_refused(text, message):
-    with pytest.raises(TrainingError) as caught:
-        parse_settings(text, "x.yaml", Whole, TrainingError)
-    assert str(caught.value) == f"x.yaml{message}"
+    assert refusal(parse_settings, text, "x.yaml", Whole, TrainingError, error=TrainingError) == f"x.yaml{message}"
 
 
 @pytest.mark.parametrize("level", ["[{}]", "{{<<: [{}]}}"])
@@ -86,6 +85,5 @@ def test_a_fault_is_one_line(text):
 def test_what_cannot_be_read(tmp_path):
     (tmp_path / "odd.yaml").write_bytes(b"title: \xff")
     for name, reason in (("odd.yaml", "not UTF-8 text"), ("none.yaml", "No such file or directory")):
-        with pytest.raises(TrainingError) as caught:
-            read_settings(tmp_path / name, Whole, TrainingError)
-        assert str(caught.value) == f"{tmp_path / name}: cannot be read: {reason}"
+        text = refusal(read_settings, tmp_path / name, Whole, TrainingError, error=TrainingError)
+        assert text == f"{tmp_path / name}: cannot be read: {reason}"

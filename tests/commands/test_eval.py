@@ -61,20 +61,6 @@ def test_json_of_several_runs_compares_them(folder, capsys):
     assert good["comparisons"]["map"][1]["randomisation"] == {"raw": 0.5, "holm": 1.0}
 
 
-def test_runs_without_a_common_query_are_compared_by_zeros(folder, capsys, caplog):
-    runs = [folder / "first.txt", folder / "second.txt"]
-    for path, qid in zip(runs, "12", strict=True):
-        path.write_text(f"{qid} Q0 a 9 1 t\n")
-    assert main(["--qrels", str(folder / "qrels"), "--run", *map(str, runs), "-m", "RR"]) == 0
-    assert capsys.readouterr().out.splitlines()[1:3] == [
-        "first.txt^a         2  0.5000",
-        "second.txt^b        2  0.5000",
-    ]
-    assert caplog.messages == [
-        f"{path}: 1 of 2 queries are missing and score 0: {qid}" for path, qid in zip(runs, "21", strict=True)
-    ]
-
-
 @pytest.mark.parametrize(
     ("run", "warnings"),
     [

@@ -7,6 +7,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refusal
 
 from pyserini_compneg.errors import MeasureError
 from pyserini_compneg.eval import evaluate, parse_measures
@@ -113,9 +114,7 @@ def test_agrees_with_mteb_where_nothing_ties(rankings):
 @pytest.mark.parametrize("kind", ["paired_accuracy", "right_rank", "delta_recall", "delta_mrr"])
 def test_judgements_that_are_no_contrast(kind, judged, found):
     name = kind + "@5" * kind.startswith("delta")
-    with pytest.raises(MeasureError) as caught:
-        evaluate({"1": {"x": 3, "y": -2}, "2": judged}, {}, parse_measures([name]))
-    assert str(caught.value) == (
+    assert refusal(evaluate, {"1": {"x": 3, "y": -2}, "2": judged}, {}, parse_measures([name]), error=MeasureError) == (
         f"{kind} needs 1 relevant and 1 excluded document (relevance 0) for each query; query '2' has {found}"
     )
 
@@ -125,9 +124,9 @@ def test_judgements_that_are_no_contrast(kind, judged, found):
     [([], 0, 0), ([{"a": 1, "b": 0}], 1, 0), ([{"a": 0, "b": 1}] * 2, 0, 2), ([*QRELS.values()], 1, 1)],
 )
 def test_queries_without_a_partner_of_their_own(others, agree, disagree):
-    with pytest.raises(MeasureError) as caught:
-        partners({"1": {"a": 1, "b": 0}, **{f"other {i}": other for i, other in enumerate(others)}})
-    assert str(caught.value) == (
+    assert refusal(
+        partners, {"1": {"a": 1, "b": 0}, **{f"other {i}": other for i, other in enumerate(others)}}, error=MeasureError
+    ) == (
         "paired_accuracy needs pairs of queries that judge two documents of their own in opposite ways; query '1' "
         f"shares 'a' and 'b' with {agree} queries that agree and {disagree} that disagree"
     )

@@ -1,14 +1,10 @@
-import io
-import subprocess
-import sys
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refusal
 
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.measures import MeasureError
-from pyserini_compneg.search.run_writer import Hit, write_run
 
 QRELS = {"1": {"a": 1, "b": 0}, "2": {"a": 2}, "3": {"a": 0}}
 
@@ -29,36 +25,25 @@ def test_several_cutoffs_and_repeated_names():
     assert names == ["R@10", "R@100", "map", "P(rel=2)@5"]
 
 
-BAD_NAMES = ["", "foo", "ndcg@10", "nDCG@-1", "official", "recip_rank.10", "import os", "nDCG@ten", "delta_mrr"]
+UNKNOWN = """unknown measure {!r}; expected for example one of ndcg_cut.10, recall.100, map, recip_rank, P.10, \
+nDCG@10, R@100, AP, RR, paired_accuracy, right_rank, delta_recall@1, delta_mrr@10"""
+NO_MEAN = "measure {!r} is no mean that trec_eval computes; expected one like "
+CUTOFF = "the cutoff of measure {!r} must be a whole number from 1 to 1000000"
+REFUSED = {
+    UNKNOWN: ["", "foo", "ndcg@10", "nDCG@-1", "recip_rank.10", "import os", "nDCG@ten", "delta_mrr"],
+    NO_MEAN: ["num_rel", "NumRet", "RBP", "ERR@20"],
+    CUTOFF: ["nDCG@0", "P.0", "RR@0", "delta_recall@0", "delta_mrr@-1"],  # with which trec_eval's code would abort
+}
 
 
-@pytest.mark.parametrize("name", [*BAD_NAMES, "paired_accuracy@1"])
-def test_unknown_measures(name):
-    with pytest.raises(MeasureError) as caught:
-        parse_measures([name])
-    assert "\n" not in str(caught.value)
+@pytest.mark.parametrize(("said", "name"), [(said, name) for said, names in REFUSED.items() for name in names])
+def test_names_that_are_refused(said, name):
+    assert refusal(parse_measures, ["map", name], error=MeasureError).startswith(said.format(name))
 
 
-def test_message_of_an_unknown_measure():
-    with pytest.raises(MeasureError) as caught:
-        parse_measures(["map", "precision"])
-    assert str(caught.value) == (
-        "unknown measure 'precision'; expected for example one of "
-        "ndcg_cut.10, recall.100, map, recip_rank, P.10, nDCG@10, R@100, AP, RR, "
-        "paired_accuracy, right_rank, delta_recall@1, delta_mrr@10"
-    )
-
-
-@pytest.mark.parametrize("name", ["num_rel", "NumRet", "RBP", "ERR@20"])
-def test_measures_that_are_no_mean_or_not_of_trec_eval(name):
-    with pytest.raises(MeasureError, match=f"measure '{name}' is no mean that trec_eval computes"):
-        parse_measures([name])
-
-
-@pytest.mark.parametrize("name", ["nDCG@0", "P.0", "RR@0", "delta_recall@0", "delta_mrr@-1"])
-def test_cutoffs_that_would_abort_the_process(name):
-    with pytest.raises(MeasureError, match="the cutoff of measure .* must be a whole number from 1 to 1000000"):
-        parse_measures([name])
+@pytest.mark.parametrize("name", ["official", "paired_accuracy@1"])
+def test_names_that_ir_measures_knows_otherwise(name):
+    assert "\n" not in refusal(parse_measures, [name], error=MeasureError)
 
 
 @pytest.mark.parametrize(
@@ -99,15 +84,3 @@ def test_reciprocal_rank_with_a_cutoff(rank, cutoff):
     run = {"1": {f"d{i}": float(-i) for i in range(1, 31)}}
     results = evaluate({"1": {f"d{rank}": 1}}, run, parse_measures([f"RR@{cutoff}"]))
     assert results["1"][f"RR@{cutoff}"] == pytest.approx(1 / rank if rank <= cutoff else 0.0, abs=1e-12)
-
-
-def test_ties_of_a_written_run_are_ranked_as_written():
-    handle = io.StringIO()
-    write_run(handle, "1", [Hit(docid, 50000.0) for docid in ("a", "b", "c", "d")])
-    run = {"1": {line.split()[2]: float(line.split()[4]) for line in handle.getvalue().splitlines()}}
-    assert evaluate({"1": {"c": 1}}, run, parse_measures(["RR"]))["1"]["RR"] == pytest.approx(1 / 3, abs=1e-12)
-
-
-def test_importing_is_cheap():
-    code = "import sys, pyserini_compneg.eval; sys.exit('ir_measures' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

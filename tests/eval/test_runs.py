@@ -2,6 +2,7 @@ import gzip
 import io
 
 import pytest
+from refusals import refusal
 
 from pyserini_compneg.errors import RunFormatError
 from pyserini_compneg.eval import read_run
@@ -76,9 +77,7 @@ def test_lines_may_stand_in_any_order(write, caplog, ranked):
 
 def test_two_documents_of_a_rank_have_no_order(write):
     path = write("1\ta\t1\n2\ta\t1\n2\tb\t2\n2\tc\t2\n")
-    with pytest.raises(RunFormatError) as caught:
-        read_run(path)
-    assert str(caught.value) == f"{path}: query '2' has two documents of the same rank"
+    assert refusal(read_run, path, error=RunFormatError) == f"{path}: query '2' has two documents of the same rank"
 
 
 @pytest.mark.parametrize(
@@ -98,6 +97,4 @@ def test_two_documents_of_a_rank_have_no_order(write):
 )
 def test_errors(write, text, expected):
     path = write(text)
-    with pytest.raises(RunFormatError) as caught:
-        read_run(path)
-    assert str(caught.value) == f"{path}:{expected}"
+    assert refusal(read_run, path, error=RunFormatError) == f"{path}:{expected}"

@@ -1,4 +1,5 @@
 import pytest
+from refusals import refusal
 
 from pyserini_compneg.eval import term_frequencies
 from pyserini_compneg.eval.term_frequencies import TermFrequencies
@@ -30,6 +31,5 @@ def test_nothing_to_count_in(texts):
 
 @pytest.mark.parametrize(("terms", "got"), [([], "none"), (["spy", "?!"], "?!"), ([""], "")])
 def test_no_terms(terms, got):
-    with pytest.raises(ValueError) as caught:
-        term_frequencies(TEXTS, terms)
-    assert str(caught.value) == f"terms must be words or phrases, at least one, got {got!r}"
+    message = refusal(term_frequencies, TEXTS, terms, error=ValueError)
+    assert message == f"terms must be words or phrases, at least one, got {got!r}"

@@ -5,7 +5,6 @@ import platform
 import random
 import stat
 import subprocess
-import sys
 import zipfile
 
 import pytest
@@ -16,25 +15,16 @@ from pyserini_compneg.eval.qrels import read_qrels
 from pyserini_compneg.lucene.gate import anserini_jar
 
 MEASURES = ["ndcg_cut.3", "ndcg_cut.10", "recall.100", "map", "recip_rank", "P.10"]
-SYSTEMS = {"linux": "linux", "darwin": "macosx", "win32": "win"}
-MACHINES = {
-    "linux": {"x86_64": "amd64"},
-    "darwin": {"x86_64": "x86_64", "arm64": "aarch64"},
-    "win32": {"AMD64": "x86", "x86": "x86"},
-}
 
 
 @pytest.fixture(scope="module")
 def trec_eval(tmp_path_factory):
-    """The program for this platform. Where there is none a test is skipped, but never in CI."""
-    machine = MACHINES.get(sys.platform, {}).get(platform.machine())
-    name = f"trec_eval/trec_eval-{SYSTEMS.get(sys.platform)}-{machine}"
+    """The program of Anserini's jar. Where it does not run a test is skipped, but never in CI."""
+    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        (pytest.fail if "CI" in os.environ else pytest.skip)("trec_eval is run on Linux with x86_64 only")
     with zipfile.ZipFile(anserini_jar()) as jar:
-        if name not in jar.namelist():
-            message = f"{anserini_jar().name} has no trec_eval for {sys.platform} on {platform.machine()}"
-            (pytest.fail if "CI" in os.environ else pytest.skip)(message)
         program = tmp_path_factory.mktemp("trec_eval") / "trec_eval.exe"
-        program.write_bytes(jar.read(name))
+        program.write_bytes(jar.read("trec_eval/trec_eval-linux-amd64"))
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     return program
 

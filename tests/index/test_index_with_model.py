@@ -1,17 +1,15 @@
 """What becomes of a collection of texts when its encoder is a model; a stand-in for it, so that nothing is loaded."""
 
-import json
-
 import pytest
 from index_folders import hidden, postings, write_jsonl
+from refusals import refusal
 from stand_in_encoder import StandInEncoder, vector
 
 from pyserini_compneg import files
-from pyserini_compneg.encode.collection import Block, has_vectors, iter_collection_blocks
-from pyserini_compneg.errors import CollectionError, DownloadError, OutputError
+from pyserini_compneg.encode.collection import has_vectors
+from pyserini_compneg.errors import DownloadError, OutputError
 from pyserini_compneg.index import build, build_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
-from pyserini_compneg.index.sources import TextSource, VectorSource
 from pyserini_compneg.lucene import Manifest
 
 DOCUMENTS = 200
@@ -49,9 +47,7 @@ def test_bad_documents(tmp_path, collection, model, on_error):
         handle.write('{"id": "x"}\n\n{"id": "d000", "contents": "film"}\n{"id": "y", "contents": "film"}\n')
     said = f"{collection}:{DOCUMENTS + 1}: no text; expected `contents`, `title` and `text`, or `vector`"
     if on_error == "stop":
-        with pytest.raises(CollectionError) as caught:
-            build_index(collection, tmp_path / "index", "m")
-        assert str(caught.value) == said
+        assert refusal(build_index, collection, tmp_path / "index", "m") == said
         assert not (tmp_path / "index").exists()
         return
     assert build_index(collection, tmp_path / "index", "m", on_error="skip").documents == DOCUMENTS + 1
@@ -87,9 +83,7 @@ def test_a_build_is_continued(tmp_path, collection, model, monkeypatch, caplog):
         StandInEncoder, "stream", lambda self, batches: stream(self, (seen.extend(texts) or texts for texts in batches))
     )
     monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder(precision="int8"))
-    with pytest.raises(OutputError) as caught:
-        build_index(collection, tmp_path / "index", "m", resume=True)
-    assert str(caught.value) == (
+    assert refusal(build_index, collection, tmp_path / "index", "m", resume=True, error=OutputError) == (
         f"{tmp_path / 'index'}: the unfinished build cannot be continued, because settings changed since; give "
         "--overwrite without --resume to start anew"
     )
@@ -130,32 +124,3 @@ def test_a_model_that_is_not_there(tmp_path, collection):
         build_index(collection, tmp_path / "index", "owner/unheard-of")
     assert hidden(tmp_path) == []
     assert not (tmp_path / "index").exists()
-
-
-def test_a_source_of_texts(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_BLOCK_BYTES", 40)
-    path = write_jsonl(
-        tmp_path / "c.jsonl", {"id": "a", "contents": "naïve"}, "", "{", {"id": "b", "title": "t", "text": "u"}
-    )
-    source = TextSource(StandInEncoder())
-    assert (source.impact_scale, source.signed) == (51.2, False)
-    lines, problems = [], []
-    for _, encoded, found in source.encoded(iter_collection_blocks([path])):
-        lines += [json.loads(line) for line in encoded.split(b"\n") if line]
-        problems += found
-    assert lines == [{"id": "a", "vector": vector("naïve")}, {"id": "b", "vector": {"t": 0.33333, "u": 0.33333}}]
-    assert problems == [f"{path}:3: not valid JSON: Expecting property name enclosed in double quotes at column 2"]
-    block = Block(path, 0, 1, path.read_bytes())
-    assert [line and json.loads(line) for line in source.identified(block).split(b"\n")] == [
-        {"id": "a", "vector": {}},
-        b"",
-        b"",
-        {"id": "b", "vector": {}},
-        b"",
-    ]
-
-
-def test_a_source_of_vectors_leaves_lines_as_they_are(tmp_path):
-    block = Block(tmp_path / "v.jsonl", 0, 1, b'{"id": "a", "vector": {"x": 1}}\n{')
-    assert list(VectorSource([block.file], "m").encoded([block])) == [(block, block.lines, [])]
-    assert VectorSource([block.file], "m").identified(block) == block.lines

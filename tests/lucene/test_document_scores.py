@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from impact_indexes import add_documents, pairs, search, write_index
+from lookup_encoder import LookupEncoder
 from random_searches import collections, trees
+from refusals import refusal
 from test_exactness import SHAPES, few
 
 from pyserini_compneg.compose import Linear, Product, Sum
-from pyserini_compneg.errors import CollectionError, IndexFormatError
+from pyserini_compneg.errors import IndexFormatError
 from pyserini_compneg.lucene import ImpactWriter
 from pyserini_compneg.search import SignedImpactSearcher
 
@@ -20,17 +22,12 @@ from pyserini_compneg.search import SignedImpactSearcher
 def test_scores_are_those_of_the_ranking(tmp_path_factory, collection, nodes, random, threads):
     index = write_index(tmp_path_factory.mktemp("scored"), *collection.segments, deleted=collection.deleted)
     asked = [random.choices([*collection.live], k=random.randint(0, 80)) if collection.live else [] for _ in nodes]
-    with SignedImpactSearcher(index, NoEncoder()) as searcher:
+    with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
         rankings = [dict(pairs(ranking)) for ranking in search(searcher.reader, nodes, 1 + len(collection.live))]
         scores = searcher.batch_score(nodes, asked, threads)
         assert scores == [
             [ranking.get(docid) for docid in docids] for ranking, docids in zip(rankings, asked, strict=True)
         ]
-
-
-class NoEncoder:
-    def encode_batch(self, texts):
-        raise AssertionError("composed queries need no encoder")
 
 
 def test_pinned_shapes(tmp_path):
@@ -39,7 +36,7 @@ def test_pinned_shapes(tmp_path):
         {"d9": {"a": 1, "b": 1, "c": 1 << 20}},
     )
     docids = ["d9", "none", "é", "d1", "d2", "d9"]
-    with SignedImpactSearcher(write_index(tmp_path / "index", *segments), NoEncoder()) as searcher:
+    with SignedImpactSearcher(write_index(tmp_path / "index", *segments), LookupEncoder({})) as searcher:
         for node, ranking in zip(SHAPES, search(searcher.reader, SHAPES, 10), strict=True):
             found = dict(pairs(ranking))
             assert searcher.score(node, docids) == [found.get(docid) for docid in docids]
@@ -50,7 +47,7 @@ def test_pinned_shapes(tmp_path):
 def test_more_documents_than_a_window_has(tmp_path):
     documents = {f"d{i}": {"a": i % 7 + 1, f"t{i % 3}": 2} for i in range(10_000)}
     node = Sum((Product(({"a": 1.0}, {"t1": 2.0})), Linear({"t2": 1.0, "a": -1.0})))
-    with SignedImpactSearcher(write_index(tmp_path / "index", documents), NoEncoder()) as searcher:
+    with SignedImpactSearcher(write_index(tmp_path / "index", documents), LookupEncoder({})) as searcher:
         ranking = dict(pairs(search(searcher.reader, [node], len(documents))[0]))
         docids = list(reversed(documents))
         assert searcher.score(node, docids) == [ranking.get(docid) for docid in docids]
@@ -58,7 +55,7 @@ def test_more_documents_than_a_window_has(tmp_path):
 
 
 def test_no_documents_and_no_queries(tmp_path):
-    with SignedImpactSearcher(write_index(tmp_path / "index", {"d": {"a": 1}}), NoEncoder()) as searcher:
+    with SignedImpactSearcher(write_index(tmp_path / "index", {"d": {"a": 1}}), LookupEncoder({})) as searcher:
         assert searcher.score(Linear({"a": 1.0}), []) == []
         assert searcher.batch_score([], []) == []
         assert searcher.batch_score([Linear({"a": 1.0}), Linear({"b": 1.0})], [["d"], ["d", "d"]]) == [
@@ -70,9 +67,11 @@ def test_no_documents_and_no_queries(tmp_path):
 @pytest.mark.parametrize("docid", ["x", "", "d\0d", "gone"])
 def test_unknown_documents(tmp_path, docid):
     index = write_index(tmp_path / "index", {"d": {"a": 1}, "gone": {"a": 1}}, deleted=["gone"])
-    with SignedImpactSearcher(index, NoEncoder()) as searcher, pytest.raises(CollectionError) as caught:
-        searcher.score(Linear({"a": 1.0}), ["d", docid])
-    assert str(caught.value) == f"{index} has no document {docid!r}"
+    with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
+        said = f"{index} has no document {docid!r}"
+        assert refusal(searcher.score, Linear({"a": 1.0}), ["d", docid]) == said
+        assert refusal(searcher.explain, Linear({"a": 1.0}), docid) == said
+        assert searcher.reader.raw(docid) is None
 
 
 def test_a_document_that_is_back_after_its_deletion(tmp_path):
@@ -80,16 +79,16 @@ def test_a_document_that_is_back_after_its_deletion(tmp_path):
     with ImpactWriter(index, resume=True) as writer:
         add_documents(writer, {"d": {"a": 5}})
         writer.commit()
-    with SignedImpactSearcher(index, NoEncoder()) as searcher:
+    with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
         assert searcher.score(Linear({"a": 1.0}), ["d", "other"]) == [5.0, 1.0]
 
 
 def test_scores_beyond_floats_and_lists_that_do_not_fit(tmp_path):
     index = write_index(tmp_path / "index", {"d": {"a": 1 << 20}})
-    with SignedImpactSearcher(index, NoEncoder()) as searcher:
-        with pytest.raises(IndexFormatError) as caught:
-            searcher.score(Product(({"a": 1e18},) * 3, 1.0), ["d"])
+    with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
         said = "a score is beyond 3.4e38: the query has too large weights or too many conjuncts"
-        assert str(caught.value) == f"{index}: cannot be searched: {said}"
+        for call, docids in ((searcher.score, ["d"]), (searcher.explain, "d")):
+            node = Product(({"a": 1e18},) * 3, 1.0)
+            assert refusal(call, node, docids, error=IndexFormatError) == f"{index}: cannot be searched: {said}"
         with pytest.raises(ValueError, match="1 queries need as many lists of docids, got 2"):
             searcher.batch_score([Linear({"a": 1.0})], [["d"], ["d"]])

@@ -77,15 +77,6 @@ def test_an_index_without_documents_that_are_left(tmp_path):
         assert pairs(search(reader, [Linear({"a": 1.0})], 10)[0]) == []
 
 
-def test_a_document_that_is_back_after_its_deletion(tmp_path):
-    with ImpactReader(
-        write_index(tmp_path / "i", {"d1": {"a": 9}, "d2": {"a": 5}, "d3": {"b": 1}}, deleted=["d1"])
-    ) as reader:
-        assert pairs(search(reader, [Linear({"a": 1.0})], 10)[0]) == [("d2", 5.0)]
-        assert reader.explain('{"vector": {"a": 1}}', "d1") is None
-        assert reader.raw("d1") is None
-
-
 def test_ties_are_in_the_order_of_utf8_bytes_at_every_cut(tmp_path):
     docids = ["é", "z", "😀", "\uffee", "a", "Z", "aa", "0", "10", "9", "é1", "ze", "中"]
     index = write_index(tmp_path / "i", dict.fromkeys(docids[:6], {"a": 2}), dict.fromkeys(docids[6:], {"a": 2}))

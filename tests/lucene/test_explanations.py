@@ -2,23 +2,21 @@ import json
 import math
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from impact_indexes import pairs, search, write_index
+from lookup_encoder import LookupEncoder
 from random_searches import collections, trees
 from score_oracle import score
 from test_exactness import SHAPES, few
 
 from pyserini_compneg.compose import Linear, Max, Product, Sum, to_json
-from pyserini_compneg.errors import CollectionError, IndexFormatError
-from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.search import SignedImpactSearcher
 
 
 def check(index, nodes, documents):
     """Explanations of every document: parts that add up to the score, the score of the ranking, and what is matched."""
-    with SignedImpactSearcher(index, NoEncoder()) as searcher:
+    with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
         rankings = [dict(pairs(ranking)) for ranking in search(searcher.reader, nodes, 10 + len(documents))]
         for node, ranking in zip(nodes, rankings, strict=True):
             for docid, impacts in documents.items():
@@ -37,11 +35,6 @@ def check_sum(node, amounts, score):
     if "product" not in json.dumps(to_json(node)):
         assert np.float32(total) == score, node
     assert abs(total - score) <= 2.0**-24 * abs(score) + 2.0**-48 * sum(map(abs, amounts)), node
-
-
-class NoEncoder:
-    def encode_batch(self, texts):
-        raise AssertionError("composed queries need no encoder")
 
 
 @few
@@ -65,7 +58,7 @@ def test_pinned_explanations(tmp_path):
 def test_a_sum_of_a_conjunction_and_an_exclusion(tmp_path):
     index = write_index(tmp_path / "index", {"d1": {"birds": 4, "andes": 9, "parrots": 2}, "d2": {"parrots": 1}})
     node = Sum((Product(({"birds": 1.0}, {"andes": 1.0})), Linear({"parrots": -5.0, "birds": 1.0})))
-    with SignedImpactSearcher(index, NoEncoder()) as searcher:
+    with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
         explanation = searcher.explain(node, "d1")
         unmatched = searcher.explain(node, "d2")
     assert explanation.contributions == (("andes∩birds", 6.0), ("birds", 4.0), ("parrots", -10.0))
@@ -79,7 +72,7 @@ def test_a_sum_of_a_conjunction_and_an_exclusion(tmp_path):
 def test_a_product_that_is_taken_away(tmp_path):
     index = write_index(tmp_path / "index", {"d": {"a": 3, "b": 1, "x": 2}})
     penalty = Product(({"a": 1.0, "b": 1.0}, {"x": 1.0}, {"x": 1.0}), 1.0, weight=-0.25)
-    with SignedImpactSearcher(index, NoEncoder()) as searcher:
+    with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
         explanation = searcher.explain(Sum((Linear({"a": 1.0, "b": 1.0}), penalty)), "d")
         alone = searcher.explain(penalty, "d")
     assert explanation.contributions == (("a", 3.0), ("b", 1.0), ("b∩x", -1.0), ("a∩x", -3.0))
@@ -89,7 +82,7 @@ def test_a_product_that_is_taken_away(tmp_path):
 
 def test_below_a_root_the_tuples_share_in_proportion(tmp_path):
     index = write_index(tmp_path / "index", {"d": {"a": 9, "b": 7, "c": 16}})
-    with SignedImpactSearcher(index, NoEncoder()) as searcher:
+    with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
         explanation = searcher.explain(Product(({"a": 1.0, "b": 1.0}, {"c": 1.0}), 1.0, root=2), "d")
     assert explanation.score == 16.0  # √((9 + 7) · 16)
     assert explanation.contributions == (("a∩c", 9.0), ("b∩c", 7.0))
@@ -97,7 +90,7 @@ def test_below_a_root_the_tuples_share_in_proportion(tmp_path):
 
 def test_only_the_better_alternative_is_explained(tmp_path):
     index = write_index(tmp_path / "index", {"d": {"a": 1, "b": 2}})
-    with SignedImpactSearcher(index, NoEncoder()) as searcher:
+    with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
         assert searcher.explain(Max((Linear({"a": 3.0}), Linear({"b": 2.0}))), "d").contributions == (("b", 4.0),)
 
 
@@ -105,26 +98,9 @@ def test_a_conjunction_of_very_many_tuples_is_one_part(tmp_path):
     terms = [f"t{i}" for i in range(70)]
     operand = dict.fromkeys(terms, 1.0)
     index = write_index(tmp_path / "index", {"d": dict.fromkeys(terms, 4)})
-    with SignedImpactSearcher(index, NoEncoder()) as searcher:
+    with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
         explanation = searcher.explain(Product((operand, operand)), "d")
         rooted = searcher.explain(Product((operand, {**operand, "none": 1.0}), 1.0, root=2), "d")
     assert explanation.contributions == (("conjunction of 2", 140.0**2),)
     assert explanation.score == 140.0**2
     assert rooted.contributions == (("conjunction of 2", 280.0),)
-
-
-def test_a_score_beyond_floats_is_an_error_here_as_in_a_search(tmp_path):
-    index = write_index(tmp_path / "index", {"d": {"a": 1 << 20}})
-    with SignedImpactSearcher(index, NoEncoder()) as searcher, pytest.raises(IndexFormatError) as caught:
-        searcher.explain(Product(({"a": 1e18},) * 3, 1.0), "d")
-    said = "a score is beyond 3.4e38: the query has too large weights or too many conjuncts"
-    assert str(caught.value) == f"{index}: cannot be searched: {said}"
-
-
-def test_unknown_documents(tmp_path):
-    index = write_index(tmp_path / "index", {"d": {"a": 1}})
-    with SignedImpactSearcher(index, NoEncoder()) as searcher, pytest.raises(CollectionError) as caught:
-        searcher.explain(Linear({"a": 1.0}), "x")
-    assert str(caught.value) == f"{index} has no document 'x'"
-    with ImpactReader(index) as reader:
-        assert reader.explain(json.dumps(to_json(Linear({"a": 1.0}))), "x") is None

@@ -61,16 +61,6 @@ def test_a_collector_that_the_user_chose_is_taken(tmp_path, name):
     assert outcome(SEARCH, tmp_path, **{name: "-XX:+UseSerialGC"})[:2] == (0, "6.0\n")  # Java prints it on stderr
 
 
-def test_an_old_java_home_does_no_harm(tmp_path):
-    old = tmp_path / "old"
-    (old / "lib" / "server").mkdir(parents=True)
-    (old / "lib" / "server" / "libjvm.so").write_text("")
-    (old / "release").write_text('JAVA_VERSION="17.0.9"\n')
-    index = tmp_path / "index"
-    index.mkdir()
-    assert outcome(SEARCH, index, JAVA_HOME=str(old)) == (0, "6.0\n", "")
-
-
 def full_jdk():
     complete = (java for java in candidates() if java.major >= 21 and java.has_module("jdk.incubator.vector"))
     return next(complete, None)

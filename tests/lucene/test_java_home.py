@@ -1,6 +1,7 @@
 import sys
 
 import pytest
+from refusals import refusal
 
 from pyserini_compneg.errors import JvmError
 from pyserini_compneg.lucene import gate, java_home
@@ -107,9 +108,7 @@ def test_without_a_java_that_is_recent_enough(bare, tmp_path):
 
 def test_a_folder_without_anserini(monkeypatch, tmp_path):
     monkeypatch.setenv("ANSERINI_CLASSPATH", str(tmp_path))
-    with pytest.raises(JvmError) as caught:
-        gate.anserini_jar()
-    assert str(caught.value) == (
+    assert refusal(gate.anserini_jar, error=JvmError) == (
         f"{tmp_path} holds no anserini-*-fatjar.jar: reinstall pyserini, or set ANSERINI_CLASSPATH to its folder"
     )
     (tmp_path / "anserini-9.9.9-fatjar.jar").write_text("")
@@ -119,6 +118,5 @@ def test_a_folder_without_anserini(monkeypatch, tmp_path):
 def test_without_pyserini(monkeypatch):
     monkeypatch.delenv("ANSERINI_CLASSPATH", raising=False)
     monkeypatch.setattr(gate.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(JvmError) as caught:
-        gate.anserini_jar()
-    assert str(caught.value) == "Pyserini is not installed, and its Anserini jar is needed: pip install pyserini"
+    message = refusal(gate.anserini_jar, error=JvmError)
+    assert message == "Pyserini is not installed, and its Anserini jar is needed: pip install pyserini"

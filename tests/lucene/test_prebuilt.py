@@ -72,13 +72,6 @@ def test_an_index_is_downloaded_once_and_searched(known, server, archive):
     assert known.left() == [folder.name]
 
 
-def test_what_pyserini_downloaded_is_not_downloaded_again(known, server, archive):
-    folder = known.add(server, archive)
-    folder.mkdir(parents=True)
-    assert resolve_index(NAME) == folder
-    assert server.requests == []
-
-
 def test_a_place_that_lacks_it_and_one_that_is_wrong_are_passed_over(known, server, archive):
     server.content["/other"] = b"?" * len(archive)
     folder = known.add(server, archive, "/nothing", "/other", f"/{FILE}")

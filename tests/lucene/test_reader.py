@@ -71,15 +71,6 @@ def test_threads_write_what_one_thread_writes(tmp_path):
             assert search(one, nodes, 500) == search(four, nodes, 500)
 
 
-def test_an_id_given_twice_is_found_across_segments(tmp_path):
-    with ImpactWriter(tmp_path) as writer:
-        add_documents(writer, {"x": {"a": 1}, "y": {"a": 1}})
-        writer.commit()
-        assert writer.duplicate_ids() == []
-        add_documents(writer, {"x": {}})
-        assert writer.duplicate_ids() == ["x"]
-
-
 def test_a_writer_without_a_place(tmp_path):
     place = tmp_path / "file" / "index"
     (tmp_path / "file").write_text("x")
