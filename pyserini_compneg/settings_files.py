@@ -59,7 +59,7 @@ def parse_settings(text: str, source: str, model: type[ModelT], error: type[Comp
         CompNegError: Of the class ``error``; the message is one line that starts with ``source``.
     """
     try:
-        # As JSON, so that dates, endless numbers, halves of characters and lists that contain themselves end here.
+        # JSON refuses what YAML allows: dates, endless numbers, halves of characters, lists that contain themselves.
         content = json.dumps(yaml.load(text, _Loader), ensure_ascii=False).encode()  # noqa: S506  # it is a SafeLoader
     except yaml.MarkedYAMLError as cause:
         line = f":{cause.problem_mark.line + 1}" if cause.problem_mark else ""

@@ -17,10 +17,10 @@ _MOST_SHARE = 0.1
 
 
 class WordNeighbours:
-    """A space of words. A word's vector has the documents in which it occurs; near words have a high cosine.
+    """A space of words. A word's vector has the documents in which it occurs. Near words have a high cosine.
 
-    If a result avoids a word but not its meaning, it still has the word's neighbours (Widdows 2003, Section 4.1).
-    Widdows took the vectors of another model; these need none.
+    A result that avoids a word but not its meaning still has the word's neighbours (Widdows 2003, Section 4.1). Widdows
+    took the vectors of a model; these are counted in the documents.
 
     Args:
         texts: The documents.
@@ -49,8 +49,8 @@ class WordNeighbours:
         """The ten words that are nearest to one of some words, and nearer to it than to any of other words.
 
         Args:
-            words: The words whose neighbours are wanted; they themselves are left out, and unknown words have none.
-            other_than: A neighbour must be farther from each of these words, and none of them.
+            words: The words whose neighbours are wanted. They are no neighbours themselves; unknown words have none.
+            other_than: A neighbour is farther from each of these words, and is none of them.
 
         Returns:
             The nearest first, equally near ones in alphabetical order.

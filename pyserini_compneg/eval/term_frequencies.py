@@ -29,7 +29,7 @@ def term_frequencies(texts: Iterable[str], terms: Iterable[str]) -> TermFrequenc
     occurs where they follow one another. Without texts, or without words in them, the frequencies are 0.
 
     Args:
-        texts: The texts of the first documents; the source takes 20.
+        texts: The texts of the first documents; Widdows takes 20.
         terms: Words or phrases; one that is given twice counts once.
 
     Raises:

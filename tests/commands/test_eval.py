@@ -111,14 +111,14 @@ def test_errors_are_one_line(folder, capsys):
 
 @pytest.mark.parametrize("name", ["qrels", "dev.jsonl", "good/run.txt"])
 def test_an_output_never_replaces_what_is_read(folder, capsys, name):
-    place = folder / name
-    before = place.read_text()
+    output = folder / name
+    before = output.read_text()
     arguments = ["--qrels", str(folder / "qrels"), "--run", str(folder / "good" / "run.txt")]
-    arguments += ["--by", "template", "--groups", str(folder / "dev.jsonl"), "--output", str(place)]
+    arguments += ["--by", "template", "--groups", str(folder / "dev.jsonl"), "--output", str(output)]
     assert main(arguments) == 1
-    said = f"error: {place}: would overwrite {place}; choose another place with --output\n"
+    said = f"error: {output}: would overwrite {output}; choose another place with --output\n"
     assert capsys.readouterr() == ("", said)
-    assert place.read_text() == before
+    assert output.read_text() == before
 
 
 def test_usage(capsys):

@@ -109,13 +109,13 @@ def test_agrees_with_mteb_where_nothing_ties(rankings):
 
 
 @pytest.mark.parametrize(
-    ("judged", "found"), [({"a": 1}, "1 and 0"), ({"a": 1, "b": 2, "c": 0}, "2 and 1"), ({"a": -1}, "0 and 1")]
+    ("judged", "counts"), [({"a": 1}, "1 and 0"), ({"a": 1, "b": 2, "c": 0}, "2 and 1"), ({"a": -1}, "0 and 1")]
 )
 @pytest.mark.parametrize("kind", ["paired_accuracy", "right_rank", "delta_recall", "delta_mrr"])
-def test_judgements_that_are_no_contrast(kind, judged, found):
+def test_judgements_that_are_no_contrast(kind, judged, counts):
     name = kind + "@5" * kind.startswith("delta")
     assert refusal(evaluate, {"1": {"x": 3, "y": -2}, "2": judged}, {}, parse_measures([name]), error=MeasureError) == (
-        f"{kind} needs 1 relevant and 1 excluded document (relevance 0) for each query; query '2' has {found}"
+        f"{kind} needs 1 relevant and 1 excluded document (relevance 0) for each query; query '2' has {counts}"
     )
 
 

@@ -24,9 +24,9 @@ def test_only_what_is_closer_than_to_the_others():
 
 
 def test_neighbours_of_several_words():
-    found = WordNeighbours(TEXTS).of(["soldier", "code"])
+    neighbours = WordNeighbours(TEXTS).of(["soldier", "code"])
     best = {word: max(cosine("soldier", word), cosine("code", word)) for word in ("war", "gun", "spy")}
-    assert found == sorted(best, key=lambda word: (-best[word], word))
+    assert neighbours == sorted(best, key=lambda word: (-best[word], word))
 
 
 def test_rare_and_unknown_words():

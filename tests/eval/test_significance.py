@@ -84,20 +84,20 @@ def test_blocks_of_permutations_are_complete(monkeypatch):
 @given(P_VALUES, st.sampled_from([0.01, 0.05, 0.1]))
 def test_holm_rejects_what_the_stepwise_procedure_rejects(p_values, level):
     rejected = set()
-    for step, place in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
-        if p_values[place] > level / (len(p_values) - step):
+    for step, number in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        if p_values[number] > level / (len(p_values) - step):
             break
-        rejected.add(place)
+        rejected.add(number)
     assert {i for i, p in enumerate(holm(p_values)) if p <= level + 1e-12} == rejected
 
 
 def test_all_pairs_are_compared_in_both_directions():
     runs = {"a": scores(7), "b": [min(1.0, value + 0.2) for value in scores(7)], "c": scores(8)}
-    found = compare(runs)
-    assert [(one.run, one.other) for one in found] == [
+    comparisons = compare(runs)
+    assert [(one.run, one.other) for one in comparisons] == [
         ("a", "b"), ("a", "c"), ("b", "a"), ("b", "c"), ("c", "a"), ("c", "b"),
     ]  # fmt: skip
-    by_pair = {(one.run, one.other): one for one in found}
+    by_pair = {(one.run, one.other): one for one in comparisons}
     for (run, other), one in by_pair.items():
         back = by_pair[other, run]
         low, high = one.interval

@@ -18,7 +18,7 @@ def write(path, *documents):
     return write_jsonl(path, *({"id": docid, "contents": text} for docid, text in documents))
 
 
-def found(index):
+def with_birds(index):
     return list(postings(index, "bird"))
 
 
@@ -41,7 +41,7 @@ def test_an_index_and_its_manifest(tmp_path, collection, options):
     assert Manifest.read(index) == manifest
     assert (manifest.encoder, manifest.impact_scale) == ("bm25", 256)
     assert (manifest.documents, manifest.empty_documents) == (3, 0)
-    assert found(index) == ["d3", "d1"]
+    assert with_birds(index) == ["d3", "d1"]
     assert hidden(index.parent) == []
     with ImpactReader(index) as reader:
         raw = reader.raw("d2")
@@ -73,7 +73,7 @@ def test_documents_without_terms_are_counted_and_can_be_looked_up(tmp_path):
     assert (manifest.documents, manifest.empty_documents) == (4, 2)
     assert manifest.settings["average_length"] == 2.0  # of the documents with terms
     assert Manifest.read(tmp_path / "index") == manifest
-    assert found(tmp_path / "index") == ["d1", "d2"]
+    assert with_birds(tmp_path / "index") == ["d1", "d2"]
     with ImpactReader(tmp_path / "index") as reader:
         assert (reader.document_count, reader.field_document_count) == (4, 2)
         assert reader.raw("e2") == '{"id": "e2", "contents": "the"}'
@@ -105,9 +105,9 @@ def test_an_empty_folder_is_filled_and_an_index_replaced(tmp_path, collection):
     index = tmp_path / "index"
     index.mkdir()
     build_index(collection, index)
-    assert found(index) == ["d3", "d1"]
+    assert with_birds(index) == ["d3", "d1"]
     build_index(write(tmp_path / "other.jsonl", ("x", "birds")), index, overwrite=True)
-    assert found(index) == ["x"]
+    assert with_birds(index) == ["x"]
     assert Manifest.read(index).documents == 1
     assert hidden(tmp_path) == []
 
@@ -117,7 +117,7 @@ def test_a_link_to_an_index_is_followed(tmp_path, collection, index):
     link.symlink_to(index)
     build_index(collection, link, overwrite=True)
     assert link.is_symlink()
-    assert found(index) == found(link) == ["d3", "d1"]
+    assert with_birds(index) == with_birds(link) == ["d3", "d1"]
 
 
 def test_a_file_in_the_place_of_the_index(tmp_path, collection):
@@ -164,7 +164,7 @@ def test_an_interruption_leaves_what_was_there(tmp_path, collection, index, monk
     assert target.exists() == overwrite
     assert hidden(tmp_path) == []
     build_index(collection, target, overwrite=overwrite)
-    assert found(target) == ["d3", "d1"]
+    assert with_birds(target) == ["d3", "d1"]
 
 
 SLOW_COMMAND = """
@@ -189,7 +189,7 @@ def test_a_signal_leaves_what_was_there(tmp_path, collection, index, number, cod
         process.communicate(timeout=30)
     assert process.returncode == code
     assert hidden(tmp_path) == []
-    assert found(index) == ["x"]
+    assert with_birds(index) == ["x"]
 
 
 def test_the_command(tmp_path, collection, capfd):
@@ -232,7 +232,7 @@ def test_an_index_that_appeared_meanwhile_is_kept(tmp_path, index):
     with pytest.raises(OutputError, match="exists already"), ImpactIndexer(target, "m") as indexer:
         indexer.add("d1", {"bird": 1})
         index.rename(target)
-    assert found(target) == ["x"]
+    assert with_birds(target) == ["x"]
     assert hidden(tmp_path) == []
 
 
@@ -254,14 +254,14 @@ def test_a_failed_exchange_keeps_the_old_index(tmp_path, collection, index, monk
         patch.setattr(index_folder, "_exchange", exchange)
         patch.setattr(Path, "rename", fails)
         build_index(collection, index, overwrite=True)
-    assert found(index) == ["x"]
+    assert with_birds(index) == ["x"]
     assert hidden(tmp_path) == []
 
 
 def test_without_an_exchange_in_one_step(tmp_path, collection, index, monkeypatch):
     monkeypatch.setattr(index_folder, "_exchange", lambda a, b: False)
     build_index(collection, index, overwrite=True)
-    assert found(index) == ["d3", "d1"]
+    assert with_birds(index) == ["d3", "d1"]
     assert hidden(tmp_path) == []
 
 
@@ -269,4 +269,4 @@ def test_a_kill_between_two_renames_is_repaired(tmp_path, collection, index):
     index.rename(tmp_path / ".index.old")
     with pytest.raises(OutputError, match="exists already"):
         build_index(collection, index)
-    assert found(index) == ["x"]
+    assert with_birds(index) == ["x"]

@@ -79,7 +79,7 @@ def rankings(index):
         return reader.manifest, reader.search(queries, 2 * DOCUMENTS)
 
 
-@pytest.mark.slow
+@pytest.mark.kill
 @pytest.mark.parametrize("encoder", ["splade", "bm25"])
 def test_kills_at_random_points(tmp_path, collection, old, encoder):
     expected, index = tmp_path / "expected", tmp_path / "index"

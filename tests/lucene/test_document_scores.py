@@ -38,8 +38,8 @@ def test_pinned_shapes(tmp_path):
     docids = ["d9", "none", "é", "d1", "d2", "d9"]
     with SignedImpactSearcher(write_index(tmp_path / "index", *segments), LookupEncoder({})) as searcher:
         for node, ranking in zip(SHAPES, search(searcher.reader, SHAPES, 10), strict=True):
-            found = dict(pairs(ranking))
-            assert searcher.score(node, docids) == [found.get(docid) for docid in docids]
+            expected = dict(pairs(ranking))
+            assert searcher.score(node, docids) == [expected.get(docid) for docid in docids]
         (cancelled,) = searcher.score(Sum((Linear({"a": 1.0}), Linear({"a": -1.0}))), ["d1"])
         assert math.copysign(1, cancelled) == 1
 

@@ -47,10 +47,10 @@ class Known(dict):
         urls = [f"{server.address}{path}" for path in paths or [f"/{FILE}"]]
         md5 = hashlib.md5(content).hexdigest()
         self[NAME] = {"filename": FILE, "urls": urls, "md5": md5, "size": len(content), **changes}
-        return self.place / f"{FILE.removesuffix('.tar.gz')}.{self[NAME]['md5']}"
+        return self.cache / f"{FILE.removesuffix('.tar.gz')}.{self[NAME]['md5']}"
 
     def left(self):
-        return sorted(path.name for path in self.place.iterdir()) if self.place.exists() else []
+        return sorted(path.name for path in self.cache.iterdir()) if self.cache.exists() else []
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def known(tmp_path, monkeypatch):
     monkeypatch.setenv("PYSERINI_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(prebuilt, "registry", lambda: entries)
     entries = Known({"msmarco-v1-passage.splade-v3": {}, "beir-v1.0.0-scifact.splade-v3": {}})
-    entries.place = tmp_path / "cache" / "indexes"
+    entries.cache = tmp_path / "cache" / "indexes"
     return entries
 
 
@@ -72,7 +72,7 @@ def test_an_index_is_downloaded_once_and_searched(known, server, archive):
     assert known.left() == [folder.name]
 
 
-def test_a_place_that_lacks_it_and_one_that_is_wrong_are_passed_over(known, server, archive):
+def test_urls_that_have_nothing_or_something_else_are_passed_over(known, server, archive):
     server.content["/other"] = b"?" * len(archive)
     folder = known.add(server, archive, "/nothing", "/other", f"/{FILE}")
     assert resolve_index(NAME) == folder
@@ -100,8 +100,8 @@ def test_an_interrupted_download_is_continued(known, server, archive, monkeypatc
 
 def test_a_part_of_something_else_is_thrown_away(known, server, archive):
     folder = known.add(server, archive)
-    known.place.mkdir(parents=True)
-    (known.place / f".{folder.name}.part").write_bytes(b"x" * 100)
+    known.cache.mkdir(parents=True)
+    (known.cache / f".{folder.name}.part").write_bytes(b"x" * 100)
     assert resolve_index(NAME) == folder
     assert [start for _, start in server.requests] == [100, 0]
 
@@ -147,17 +147,17 @@ def test_a_size_that_nobody_knows(known, server, archive):
 def test_too_little_room_is_said_before_the_download(known, server, archive, monkeypatch):
     known.add(server, archive, size=3 * 10**9)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: namedtuple("Usage", "free")(2 * 10**9))
-    room = f"{known.place} needs 6.0 GB or more for it and has 2.0 GB; set PYSERINI_CACHE to another folder"
+    room = f"{known.cache} needs 6.0 GB or more for it and has 2.0 GB; set PYSERINI_CACHE to another folder"
     assert refused(known) == room
     assert server.requests == []
 
 
 def test_a_cache_that_cannot_be_written(known, server, archive):
     known.add(server, archive)
-    known.place.parent.write_text("a file where the cache should be")
+    known.cache.parent.write_text("a file where the cache should be")
     with pytest.raises(DownloadError) as raised:
         resolve_index(NAME)
-    kept = f"{NAME}: cannot be stored in {known.place}: "
+    kept = f"{NAME}: cannot be stored in {known.cache}: "
     assert str(raised.value).startswith(kept)
     assert str(raised.value).endswith("; set PYSERINI_CACHE to another folder")
 
@@ -188,7 +188,7 @@ def test_a_hostile_archive_leaves_nothing(known, server, content, tmp_path):
     assert refused(known).startswith("the archive cannot be unpacked: ")
     assert not folder.exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache"]
-    assert sorted(path.name for path in known.place.parent.iterdir()) == ["indexes"]
+    assert sorted(path.name for path in known.cache.parent.iterdir()) == ["indexes"]
 
 
 @pytest.mark.parametrize("indexes", [0, 2])

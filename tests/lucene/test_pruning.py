@@ -110,9 +110,9 @@ def test_threads_change_nothing(reader, nodes):
 def test_exhaustive_rankings_are_right(impacts, live, docids, nodes, exhaustive):
     row_of = {docid: row for row, docid in enumerate(docids)}
     for node, ranking in list(zip(nodes, exhaustive, strict=True))[:CHECKED]:
-        gains, values, magnitudes = scores(node, impacts)
+        wanted, values, magnitudes = scores(node, impacts)
         rows = np.array([row_of[docid] for docid in ranking.docids], int)
-        assert sorted(rows) == list(np.flatnonzero((gains > 0) & live))
+        assert sorted(rows) == list(np.flatnonzero((wanted > 0) & live))
         found = np.array(ranking.scores, np.float64)
         assert np.all(np.abs(found - values[rows]) <= 2.0**-22 * magnitudes[rows]), node
         keys = list(zip(-found, ranking.docids, strict=True))
@@ -135,11 +135,11 @@ def scores(node, impacts):
         error = (value + 2.0**-20 * magnitude) ** (1 / node.root) - rooted if node.power else 0.0
         magnitude = abs(node.weight) * (rooted + 2.0**22 * error)
         return max(node.weight, 0) * rooted, node.weight * rooted, magnitude
-    gains, values, magnitudes = map(np.array, zip(*(scores(child, impacts) for child in node.children), strict=True))
+    wanted, values, magnitudes = map(np.array, zip(*(scores(child, impacts) for child in node.children), strict=True))
     if isinstance(node, Sum):
-        return gains.sum(axis=0), values.sum(axis=0), magnitudes.sum(axis=0)
-    best = np.where(gains > 0, values, -np.inf).max(axis=0)
-    return gains.max(axis=0), np.where(gains.max(axis=0) > 0, best, 0.0), magnitudes.max(axis=0)
+        return wanted.sum(axis=0), values.sum(axis=0), magnitudes.sum(axis=0)
+    best = np.where(wanted > 0, values, -np.inf).max(axis=0)
+    return wanted.max(axis=0), np.where(wanted.max(axis=0) > 0, best, 0.0), magnitudes.max(axis=0)
 
 
 def chosen(weights, impacts):

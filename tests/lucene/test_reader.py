@@ -71,12 +71,12 @@ def test_threads_write_what_one_thread_writes(tmp_path):
             assert search(one, nodes, 500) == search(four, nodes, 500)
 
 
-def test_a_writer_without_a_place(tmp_path):
-    place = tmp_path / "file" / "index"
+def test_a_folder_that_cannot_be_made(tmp_path):
+    folder = tmp_path / "file" / "index"
     (tmp_path / "file").write_text("x")
     with pytest.raises(OutputError) as caught:
-        ImpactWriter(place)
-    assert str(caught.value).startswith(f"{place}: the index cannot be written: ")
+        ImpactWriter(folder)
+    assert str(caught.value).startswith(f"{folder}: the index cannot be written: ")
     assert "\n" not in str(caught.value)
 
 

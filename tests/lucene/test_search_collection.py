@@ -3,16 +3,18 @@
 import gzip
 import random
 
+import numpy as np
 import pytest
 from anserini_runs import COMPOSED, lucene_search, open_searcher, search_collection, search_collection_process
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from impact_indexes import pairs, search, write_index
 from random_searches import collections, trees
+from test_pruning import TERMS, random_node
 
 from pyserini_compneg import SignedImpactSearcher, build_index
 from pyserini_compneg.commands.demo import DOCUMENTS, QUERIES
-from pyserini_compneg.compose import Linear, Max, Product, Sum, composed_line
+from pyserini_compneg.compose import composed_line
 from pyserini_compneg.expression.topics import read_topics
 from pyserini_compneg.lucene import ImpactReader, java_class
 
@@ -46,24 +48,6 @@ def test_random_queries_rank_alike(folders, collection, nodes, hits):
     check(folder, write_index(folder / "index", *collection.segments, deleted=collection.deleted), nodes, hits)
 
 
-TERMS = [f"t{i}" for i in range(12)]
-
-
-def random_vector(choice, terms, signed):
-    weights = {term: float(choice.randint(1, 4)) for term in choice.sample(terms, choice.randint(1, 5))}
-    return {term: -weight if signed and choice.random() < 0.4 else weight for term, weight in weights.items()}
-
-
-def random_tree(choice, depth=2):
-    kind = choice.choice(["linear", "product", "max", "sum"] if depth else ["linear", "product"])
-    if kind == "linear":
-        return Linear(random_vector(choice, TERMS, signed=True))
-    if kind == "product":
-        return Product(tuple(random_vector(choice, TERMS, signed=False) for _ in range(choice.randint(2, 3))))
-    children = tuple(random_tree(choice, depth - 1) for _ in range(choice.randint(1, 3)))
-    return Max(children) if kind == "max" else Sum(children)
-
-
 @pytest.fixture(scope="module")
 def large_index(tmp_path_factory):
     """Several windows a segment and several thousand matches a query, most of them tied, so that Lucene prunes."""
@@ -78,8 +62,8 @@ def large_index(tmp_path_factory):
 
 @pytest.mark.parametrize("hits", [1, 10, 1200])
 def test_large_indexes_with_ties_rank_alike(tmp_path, large_index, hits):
-    choice = random.Random(hits)
-    check(tmp_path, large_index, [random_tree(choice) for _ in range(30)], hits)
+    rng = np.random.default_rng(hits)
+    check(tmp_path, large_index, [random_node(rng) for _ in range(30)], hits)
 
 
 INDEX = {"d1": {"a": 3, "b": 1}, "d2": {"a": 3}, "d3": {"b": 2}}
@@ -115,10 +99,10 @@ def test_the_queries_of_the_sample_rank_alike(tmp_path):
 
 GOOD = '{"id": "1", "vector": {"a": 1}}'
 B = '{"vector": {"b": 1}}'
+PRODUCT = f'{{"id": "2", "score": {{"product": [{B}, {B}], '
 KINDS = "a score must be one of vector, product, max, sum"
 POWER = "a power of 2 operands must be above 0 and at most 1.0"
 ROOT = "a root must be a whole number from 1 to 16"
-NO_P = "a product has no 'p', only product, power, root, weight"
 NO_ID = 'expected an "id" without white space, got '
 
 
@@ -128,15 +112,12 @@ NO_ID = 'expected an "id" without white space, got '
         ('{"id": "2", "vector": {"a": "x"}}', "the weight of 'a' must be a number from -1e18 to 1e18, got \"x\""),
         ('{"id": "2"}', f'{KINDS}; got {{"id":"2"}}'),
         ('{"id": "2", "score": {"max": [], "x": 1}}', f'{KINDS}; got {{"max":[],"x":1}}'),
-        (
-            f'{{"id": "2", "score": {{"product": [{B}, {B}], "p": 1}}}}',
-            "a product has no 'p', only product, power, root, weight",
-        ),
-        (f'{{"id": "2", "score": {{"product": [{B}, {B}], "power": 0}}}}', f"{POWER}, got 0"),
-        (f'{{"id": "2", "score": {{"product": [{B}, {B}], "power": 1.5}}}}', f"{POWER}, got 1.5"),
-        (f'{{"id": "2", "score": {{"product": [{B}, {B}], "power": null}}}}', f"{POWER}, got null"),
-        (f'{{"id": "2", "score": {{"product": [{B}, {B}], "root": 17}}}}', f"{ROOT}, got 17"),
-        (f'{{"id": "2", "score": {{"product": [{B}, {B}], "root": 2.0}}}}', f"{ROOT}, got 2.0"),
+        (f'{PRODUCT}"p": 1}}}}', "a product has no 'p', only product, power, root, weight"),
+        (f'{PRODUCT}"power": 0}}}}', f"{POWER}, got 0"),
+        (f'{PRODUCT}"power": 1.5}}}}', f"{POWER}, got 1.5"),
+        (f'{PRODUCT}"power": null}}}}', f"{POWER}, got null"),
+        (f'{PRODUCT}"root": 17}}}}', f"{ROOT}, got 17"),
+        (f'{PRODUCT}"root": 2.0}}}}', f"{ROOT}, got 2.0"),
         (
             f'{{"id": "2", "score": {{"product": [{B}, {{"vector": {{}}, "x": 1}}]}}}}',
             'an operand must be one vector, got {"vector":{},"x":1}',
