@@ -21,9 +21,6 @@ from pyserini_compneg.compose.scoring import (
     Sum,
     evaluate,
     is_empty,
-    leaf_vectors,
-    matches,
-    positive_weights,
 )
 
 __all__ = [
@@ -48,10 +45,7 @@ __all__ = [
     "evaluate",
     "from_json",
     "is_empty",
-    "leaf_vectors",
     "lowered",
-    "matches",
-    "positive_weights",
     "quantised",
     "query_line",
     "query_terms",

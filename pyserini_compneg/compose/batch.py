@@ -11,7 +11,6 @@ from pyserini_compneg.compose.json_form import composed_line, from_json
 from pyserini_compneg.compose.queries import Query, query_text
 from pyserini_compneg.compose.scoring import ScoringNode, is_empty
 from pyserini_compneg.compose.token_form import token_line
-from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.expression import Expression
 from pyserini_compneg.expression.decomposition import to_object
 from pyserini_compneg.expression.topics import Topic
@@ -76,6 +75,5 @@ def topic_query(topic: Topic) -> Expression | ScoringNode:
     """
     if topic.composed is not None:
         return from_json(topic.composed, topic.source or f"topic {topic.qid}")
-    if topic.expression is None:
-        raise CollectionError(f"topic {topic.qid} has no query")
+    assert topic.expression is not None  # a topic has one or the other
     return topic.expression

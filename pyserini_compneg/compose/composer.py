@@ -121,7 +121,10 @@ class _Composer:
         return self._difference(positive, parts) if parts.excluded else positive
 
     def _union(self, children: list[ScoringNode]) -> ScoringNode:
-        """Eq. 9 or 10 if all children are vectors, otherwise the sum or the maximum of their scores."""
+        """Eq. 9 or 10 if all children are vectors, otherwise the sum or the maximum of their scores.
+
+        ``dismax`` always takes the maximum of the scores. It is not in the paper; Lucene has it as DisjunctionMaxQuery.
+        """
         name = self.operators.union
         vectors = [child.weights for child in children if isinstance(child, Linear)]
         if name in VECTOR_UNIONS and len(vectors) == len(children):
@@ -147,24 +150,22 @@ class _Composer:
     def _difference(self, left: ScoringNode, parts: Conjunction) -> ScoringNode:
         r"""A \ B₁ \ … \ Bₙ, Eq. 5 and the other operators; ``left`` is A, composed of the parts that are kept."""
         negatives = [self._negative(member) for member in parts.excluded]
-        if isinstance(left, Linear) and self.operators.difference != "damped":
+        is_damped = self.operators.difference == "damped"
+        if isinstance(left, Linear) and not is_damped:
             return Linear(self._subtract(left.weights, negatives))
         a = max_pool(self.vectors[text] for member in parts.kept for text in atoms(without_differences(member)))
-        if self.operators.difference == "damped":
-            b = {term: weight for term, weight in positive_part(max_pool(negatives)).items() if term not in a}
-            return self._damped(left, b)
-        return _sum(left, Linear(self._penalty(left, a, negatives)))
+        if not is_damped:
+            return _sum(left, Linear(self._penalty(left, a, negatives)))
+        if self.best_score is None:
+            raise CompositionError("damped needs an index, for the best score of the excluded part; name one (--index)")
+        b = {term: weight for term, weight in positive_part(max_pool(negatives)).items() if term not in a}
+        return damped(left, b, self.best_score, self.operators.damped_weight) if b else left
 
     def _negative(self, expression: Expression) -> SparseVector:
         node = self.compose(expression)
         if isinstance(node, Linear) and not holds_difference(expression):
             return node.weights
         return positive_weights(node)
-
-    def _damped(self, left: ScoringNode, excluded: SparseVector) -> ScoringNode:
-        if self.best_score is None:
-            raise CompositionError("damped needs an index, for the best score of the excluded part; name one (--index)")
-        return damped(left, excluded, self.best_score, self.operators.damped_weight) if excluded else left
 
     def _penalty(self, left: ScoringNode, a: SparseVector, negatives: list[SparseVector]) -> dict[str, float]:
         """The linear part that the operator adds to a tree: what it would change in a vector that stands for the tree.

@@ -98,7 +98,8 @@ def _materialised(node: ScoringNode) -> ScoringNode:
 def _merged(parts: Sequence[ScoringNode]) -> ScoringNode:
     """The sum of the parts, with one linear leaf for all linear ones if that finds the same documents.
 
-    It may not where a term is positive in one leaf and negative in another: their sum, rounded later, may lose it.
+    Leaves stay apart where a term is positive in one and negative in another. Their sum, rounded later, may be 0, and
+    then the documents that only this term finds would be lost.
     """
     vectors = [part.weights for part in parts if isinstance(part, Linear)]
     positive = {term for vector in vectors for term in positive_part(vector)}

@@ -26,7 +26,7 @@ class Operators:
         intersection: One of ``INTERSECTIONS``.
         difference: One of ``DIFFERENCES``.
         top_terms: How many terms of each operand a conjunction combines (cpt, cpt-l2); the paper takes 5.
-        maxpool_weight: The weight of maxpool in ``cpt+maxpool``.
+        maxpool_weight: α, the weight of maxpool in ``cpt+maxpool``.
         nrf_weight: λ of ``nrf``.
         constant_weight: λ of ``constant``.
         damped_weight: λ of ``damped``, the largest share of its score that a document loses.

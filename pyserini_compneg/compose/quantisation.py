@@ -61,24 +61,24 @@ def checked_scale(weight_scale: float) -> float:
     return weight_scale
 
 
-def whole(weights: SparseVector, weight_scale: float, limit: float = LARGEST_QUANTISED) -> dict[str, int]:
+def whole(weights: SparseVector, weight_scale: float, largest: float = LARGEST_QUANTISED) -> dict[str, int]:
     """The weights of one leaf, as :func:`quantised` has them.
 
     Args:
         weights: Terms and weights.
         weight_scale: The factor of all weights.
-        limit: The largest whole weight.
+        largest: The largest whole weight.
 
     Raises:
-        CompositionError: A weight that becomes larger than the limit.
+        CompositionError: A weight that becomes larger than that.
 
     >>> whole({"birds": 1.504, "fly": 0.004}, 100.0)
     {'birds': 150}
     """
     scaled = {term: weight * weight_scale for term, weight in weights.items()}
     for term, weight in scaled.items():
-        if abs(weight) > limit:
-            remedy = f"the limit is {limit}; lower the weight scale"
+        if abs(weight) > largest:
+            remedy = f"the limit is {largest}; lower the weight scale"
             raise CompositionError(
                 f"the weight of {term!r} becomes {weight:g} at weight scale {weight_scale:g}, {remedy}"
             )

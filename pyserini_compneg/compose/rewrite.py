@@ -19,19 +19,19 @@ from pyserini_compneg.expression import Atom, Difference, Expression, Intersecti
 
 
 class OperatorNames(Protocol):
-    """A choice of operators, of sparse vectors or of dense ones."""
+    """A choice of operators, for sparse vectors or for dense ones."""
 
     @property
     def union(self) -> str:
-        """That of ∪."""
+        """The operator of ∪."""
 
     @property
     def intersection(self) -> str:
-        """That of ∩."""
+        """The operator of ∩."""
 
     @property
     def difference(self) -> str:
-        r"""That of \."""
+        r"""The operator of \."""
 
 
 @dataclass(frozen=True, slots=True)

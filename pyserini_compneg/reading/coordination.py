@@ -41,13 +41,7 @@ class Joined:
 
 
 def find_union(tokens: Tokens, run: Run, protected: bytearray, kind: str, language: Language) -> Joined | None:
-    """The union that "or" makes of a run of tokens, in a sentence of a kind; None if it makes none.
-
-    >>> from pyserini_compneg.reading.language import load_language
-    >>> from pyserini_compneg.reading.tokens import tokenise
-    >>> find_union(tokenise("books about cats or dogs"), (0, 5), bytearray(5), "phrase", load_language()).operands
-    (((0, 3),), ((0, 2), (4, 5)))
-    """
+    """The union that "or" makes of a run of tokens, in a sentence of a kind; None if it makes none."""
     if kind not in ("request", "phrase"):
         return None
     places = list(find_words(tokens, run, protected, language.words["or"]))
@@ -176,14 +170,7 @@ def _fit(tokens: Tokens, last: Run, others: Sequence[Run], language: Language) -
 
 
 def join(tokens: Tokens, run: Run, protected: bytearray, kind: str, language: Language) -> Joined | tuple[Run, ...]:
-    """How a run of tokens is joined; the run itself if it is not.
-
-    >>> from pyserini_compneg.reading.language import load_language
-    >>> from pyserini_compneg.reading.tokens import tokenise
-    >>> tokens = tokenise("French or Italian comedies")
-    >>> join(tokens, (0, 4), bytearray(4), "phrase", load_language()).operands
-    (((0, 1), (3, 4)), ((2, 4),))
-    """
+    """How a run of tokens is joined; the run itself if it is not."""
     cues = [] if kind == "statement" else _also(tokens, run, protected, kind, language)
     if not cues or len(cues) >= MOST_OPERANDS:
         return find_union(tokens, run, protected, kind, language) or (run,)

@@ -148,20 +148,6 @@ def find_cues(
 
     Of several cues that begin at one token the longest counts. A cue that begins within another one and ends after it
     replaces it: in ", not counting" that is "not counting".
-
-    Args:
-        tokens: The text.
-        found: Where the cues of the language stand in it.
-        protected: What holds none.
-        sentences: Its sentences.
-        language: Its words.
-
-    >>> from pyserini_compneg.reading.language import load_language
-    >>> from pyserini_compneg.reading.tokens import tokenise
-    >>> english, tokens = load_language(), tokenise("list films without mentioning art")
-    >>> found = english.cues.find(tokens.words)
-    >>> [(cue.start, cue.end) for cue in find_cues(tokens, found, bytearray(5), [Sentence(0, 5, "request")], english)]
-    [(2, 4)]
     """
     cues: list[Cue] = []
     following = iter(sentences)

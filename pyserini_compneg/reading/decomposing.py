@@ -97,18 +97,17 @@ def _assembled(tokens: Tokens, joined: Joined | tuple[Run, ...], exclusions: Seq
     reasons: list[Reason] = []
     confidences: list[float] = []
     expression = _wanted(tokens, joined, parts, reasons, confidences)
-    excluded: list[Expression] = []
+    excluded: dict[Expression, None] = {}  # in order; a list of thousands would be searched again and again
     for exclusion in exclusions:
         reasons.append(Reason(exclusion.kind, tokens.text[slice(*exclusion.cue)], exclusion.cue))
         confidences.append(exclusion.confidence)
         for item in exclusion.items:
             part = Part.of(tokens.text, (item,), excluded=True)
-            if Atom(part.text) not in excluded:
+            if (atom := Atom(part.text)) not in excluded:
                 parts.append(part)
-                excluded.append(Atom(part.text))
+                excluded[atom] = None
     if excluded:
-        right = excluded[0] if len(excluded) == 1 else Union(tuple(excluded))
-        expression = Difference(expression, right)
+        expression = Difference(expression, Union(tuple(excluded)) if len(excluded) > 1 else next(iter(excluded)))
     reasons.sort(key=lambda reason: reason.span)
     return Decomposition(tokens.text, expression, tuple(parts), tuple(reasons), min(confidences))
 

@@ -56,11 +56,7 @@ class Language:
     affixes: Mapping[str, tuple[str, ...]]
 
     def is_plural(self, word: str) -> bool:
-        """Whether a word ends like a plural.
-
-        >>> [load_language().is_plural(word) for word in ("films", "glass", "film")]
-        [True, False, False]
-        """
+        """Whether a word ends like a plural."""
         return len(word) > 3 and word.endswith(self.affixes["plural"]) and not word.endswith(self.affixes["singular"])
 
     def is_past(self, word: str) -> bool:
@@ -68,11 +64,7 @@ class Language:
         return (len(word) > 4 and word.endswith(self.affixes["past_ending"])) or word in self.words["past"]
 
     def negated(self, words: Sequence[str]) -> list[int]:
-        """Which of the words begin like one with a prefix that negates it.
-
-        >>> load_language().negated("a non-European king, none other".split())
-        [1, 3]
-        """
+        """Which of the words begin like one with a prefix that negates it."""
         prefixes = self.affixes["prefix"]
         return [place for place, word in enumerate(words) if word.startswith(prefixes)]
 
@@ -104,11 +96,7 @@ def _spellings(lists: Mapping[str, frozenset[str]], known: frozenset[str]) -> di
 
 
 def _slips(word: str) -> Iterator[str]:
-    """A letter left out, another one too many, a wrong one, or two the wrong way round; the first one is right.
-
-    >>> {"exept", "excpet", "excepd", "exccept"} <= set(_slips("except")), "accept" in _slips("except")
-    (True, False)
-    """
+    """A letter left out, another one too many, a wrong one, or two the wrong way round; the first one is right."""
     for place in range(1, len(word) + 1):
         before, after = word[:place], word[place:]
         yield before + after[1:]

@@ -119,11 +119,7 @@ class LlmReader:
 
 
 def _reading(text: str, answer: str) -> Decomposition:
-    """The decomposition that an answer means. Only the JSON object in it counts.
-
-    Raises:
-        CompNegError: The answer is no expression over words of the text.
-    """
+    """The decomposition that an answer means. Only the JSON object in it counts; any error is a ``CompNegError``."""
     start, end = answer.find("{"), answer.rfind("}") + 1
     expression = parse_json_object(answer[start:end] or answer, "answer").get("expression")
     if not isinstance(expression, str):

@@ -31,11 +31,7 @@ class Wording:
     backwards: bool
 
     def matches(self, words: Sequence[str], token: int) -> bool:
-        """Whether it stands there, from a token on.
-
-        >>> next(wordings("(with) no|a >", {})).matches("tea with no milk".split(), 1)
-        True
-        """
+        """Whether it stands there, from a token on."""
         if token + len(self.elements) > len(words):
             return False
         for place, element in enumerate(self.elements, token):  # noqa: SIM110  # this is run most often: no generator
@@ -104,12 +100,7 @@ class Phrases(Generic[Meaning]):
         )
 
     def find(self, words: Sequence[str]) -> list[Found[Meaning]]:
-        """Where any of them stands in a text, from left to right.
-
-        >>> phrases = Phrases([("save", 1), ("save for", 2)], {})
-        >>> [(token, [meaning for _, meaning in found]) for token, found in phrases.find("all save for one".split())]
-        [(1, [2, 1])]
-        """
+        """Where any of them stands in a text, from left to right."""
         by_first = self._by_first
         found = []
         for token, word in enumerate(words):

@@ -9,15 +9,7 @@ _LONGEST_SINGLE_QUOTE = 60
 
 
 def protect(tokens: Tokens, language: Language) -> bytearray:
-    """Marks the tokens that are no cues and end nothing, with a 1 for each.
-
-    >>> from pyserini_compneg.reading.language import load_language
-    >>> from pyserini_compneg.reading.tokens import tokenise
-    >>> list(protect(tokenise('Who wrote "Not I"?'), load_language()))
-    [0, 0, 1, 1, 1, 1, 0]
-    >>> list(protect(tokenise("Who founded Doctors Without Borders?"), load_language()))
-    [0, 0, 1, 1, 1, 0]
-    """
+    """Marks the tokens that are no cues and end nothing, with a 1 for each."""
     marks = bytearray(len(tokens))
     _mark_quotes(tokens, marks)
     _mark_idioms(tokens, language, marks)

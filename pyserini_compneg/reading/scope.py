@@ -28,15 +28,7 @@ class Clauses:
 
 
 def find_clauses(tokens: Tokens, protected: bytearray, sentences: Sequence[Sentence], language: Language) -> Clauses:
-    """Looks at every token once.
-
-    >>> from pyserini_compneg.reading.language import load_language
-    >>> from pyserini_compneg.reading.tokens import tokenise
-    >>> tokens, question = tokenise("who (not I) sang it"), Sentence(0, 7, "question")
-    >>> clauses = find_clauses(tokens, bytearray(7), [question], load_language())
-    >>> clauses.closing, list(clauses.after_verb)
-    ([-1, 4, 4, 4, -1, -1, -1], [0, 0, 0, 0, 0, 0, 1])
-    """
+    """Looks at every token once."""
     lists = language.words
     verbs = bytearray(len(tokens))
     auxiliary, is_past = lists["auxiliary"], language.is_past
@@ -84,19 +76,12 @@ def find_scope(tokens: Tokens, protected: bytearray, clauses: Clauses, cue: Cue,
     - At the start of a sentence it ends where the question begins: "Besides X, what else ...".
     - Before the verb of its clause it ends at the verb: "Who besides X wrote Y?".
     - Elsewhere it goes on to the end of the sentence, or to what begins anew: ", and how ...".
-
-    Args:
-        tokens: The text.
-        protected: What ends nothing.
-        clauses: Its parentheses and verbs.
-        cue: The cue.
-        limit: Where the scope ends at the latest: the end of the sentence, or the next cue.
-        language: Its words.
     """
     closed = clauses.closing[cue.start]
     if closed >= cue.end:
         return min(closed, limit)
-    limit = _without_end(tokens, limit)
+    while limit and tokens.words[limit - 1] in ("?", "!", "."):
+        limit -= 1
     if all(not tokens.is_word(token) for token in range(cue.sentence.start, cue.start)):
         return _leading(tokens, protected, cue, limit, language)
     stop = _new_beginning(tokens, protected, clauses, cue, limit, language)
@@ -105,12 +90,6 @@ def find_scope(tokens: Tokens, protected: bytearray, clauses: Clauses, cue: Cue,
     if not clauses.after_verb[cue.start]:
         stop = _verb(tokens, clauses, cue, stop, language)
     return stop
-
-
-def _without_end(tokens: Tokens, limit: int) -> int:
-    while limit and tokens.words[limit - 1] in ("?", "!", "."):
-        limit -= 1
-    return limit
 
 
 def _leading(tokens: Tokens, protected: bytearray, cue: Cue, limit: int, language: Language) -> int:
@@ -220,13 +199,6 @@ def find_beginning(tokens: Tokens, protected: bytearray, cue: Cue, first: int, l
     - What is the subject of a clause ("Documents about X are not relevant") begins with the clause.
     - What is only named ("the Rhine aside", "with X excluded") begins after the comma before it, or at a word that
       leads in; or with the sentence, if something comes after a comma: "The Rhine aside, which rivers ...".
-
-    Args:
-        tokens: The text.
-        protected: What begins nothing.
-        cue: The cue.
-        first: The first token that it may be.
-        language: Its words.
     """
     lists = language.words
     if tokens.words[cue.start] in lists["auxiliary"]:

@@ -36,14 +36,7 @@ class Sentence:
 
 
 def split_sentences(tokens: Tokens, protected: bytearray, language: Language) -> list[Sentence]:
-    """Cuts a text into sentences.
-
-    >>> from pyserini_compneg.reading.language import load_language
-    >>> from pyserini_compneg.reading.tokens import tokenise
-    >>> tokens = tokenise("Who is J. Smith? Do not mention art.")
-    >>> [(s.end, s.kind) for s in split_sentences(tokens, bytearray(len(tokens)), load_language())]
-    [(6, 'question'), (11, 'statement')]
-    """
+    """Cuts a text into sentences."""
     sentences = []
     start = 0
     for token, word in enumerate(tokens.words):
@@ -73,12 +66,7 @@ def _ends_sentence(tokens: Tokens, token: int, protected: bytearray, language: L
 
 
 def is_abbreviation(word: str, language: Language) -> bool:
-    """Whether a full stop after a word belongs to it: "J.", "F.C.", "Jr.".
-
-    >>> from pyserini_compneg.reading.language import load_language
-    >>> [is_abbreviation(word, load_language()) for word in ("j", "f.c", "jr", "it")]
-    [True, True, True, False]
-    """
+    """Whether a full stop after a word belongs to it: "J.", "F.C.", "Jr."."""
     return (len(word) == 1 and word.isalpha()) or "." in word or word in language.words["abbreviation"]
 
 

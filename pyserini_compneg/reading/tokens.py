@@ -67,26 +67,13 @@ class Tokens:
         return token == 0 or self.words[token - 1] in (".", "?", "!")
 
     def is_name(self, token: int) -> bool:
-        """Whether a token starts like a name or title: with a capital, a digit or a quote.
-
-        >>> tokens = tokenise("the Beatles")
-        >>> tokens.is_name(0), tokens.is_name(1)
-        (False, True)
-        """
+        """Whether a token starts like a name or title: with a capital, a digit or a quote."""
         first = self.text[self.starts[token]]
         return self.words[token] == '"' or first.isdigit() or (self.cased and (first.isupper() or first.istitle()))
 
 
 def tokenise(text: str, spellings: Mapping[str, str] | None = None) -> Tokens:
-    """Cuts a text into words and signs.
-
-    Args:
-        text: The text.
-        spellings: What is meant by words that are written otherwise.
-
-    >>> tokenise("Don't mention B.F. Sheldon's non-European kin!").words
-    ["don't", 'mention', 'b.f', '.', "sheldon's", 'non-european', 'kin', '!']
-    """
+    """Cuts a text into words and signs."""
     matches = list(_TOKEN.finditer(fold(text)))
     words = [match[0] for match in matches]
     if spellings and not spellings.keys().isdisjoint(words):

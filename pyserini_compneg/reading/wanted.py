@@ -20,15 +20,7 @@ def find_wanted(
     exclusions: Sequence[Exclusion],
     language: Language,
 ) -> list[tuple[int, int]]:
-    """The runs of tokens that say what is wanted; none if nothing does. A text without exclusions stays whole.
-
-    Args:
-        tokens: The text.
-        protected: What is left alone.
-        sentences: Its sentences; words of courtesy are none.
-        exclusions: What it excludes.
-        language: Its words.
-    """
+    """The runs of tokens that say what is wanted; none if nothing does. A text without exclusions stays whole."""
     if not exclusions:
         return [(0, len(tokens))]
     gaps = [gap for gap in _gaps(tokens, sentences, exclusions) if not _is_courtesy(tokens, gap, language)]
@@ -74,12 +66,6 @@ def trim_wanted(
     """Drops the frame of a question, "Can you tell me", what led to a cue, ", but please", and signs.
 
     A part of nothing else becomes empty. One that opens no sentence has no frame.
-
-    >>> from pyserini_compneg.reading.language import load_language
-    >>> from pyserini_compneg.reading.tokens import tokenise
-    >>> tokens = tokenise("What other films has Jodie Foster made, but please")
-    >>> trim_wanted(tokens, 0, 10, True, bytearray(10), load_language())
-    (2, 7)
     """
     first, connectors = language.words["frame" if opens else "conjunction"], language.words["connector"]
     while start < end and not protected[start] and (tokens.words[start] in first or not tokens.is_word(start)):

@@ -2,7 +2,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from scoring_strategies import nodes
 
 from pyserini_compneg.compose import Linear, Max, Product, Sum, composed_line, from_json, to_json
@@ -16,15 +16,11 @@ def read_back(line):
 
 
 @given(nodes())
+@example(Linear({"a": 0.1, "b": 1e18, "c": -1e-18, "d": 1 / 3}))
 def test_round_trip(node):
     line = composed_line("q1", "a AND b", node)
     assert "\n" not in line
     assert read_back(line) == node
-
-
-def test_fractions_and_extremes_survive():
-    node = Linear({"a": 0.1, "b": 1e18, "c": -1e-18, "d": 1 / 3})
-    assert read_back(composed_line("q", "", node)) == node
 
 
 def test_written_form():
@@ -45,11 +41,6 @@ def test_powers_and_roots_are_written_where_they_are_not_those_of_pseudo_terms()
     assert from_json({**written, "weight": -1e-40}, "here") == Product(operands, weight=-1e-40)
 
 
-def test_a_line_keeps_its_text_readable():
-    line = composed_line("7", "é ∩ b", Linear({"a∩b": 256.0}))
-    assert line == '{"id": "7", "contents": "é ∩ b", "vector": {"a∩b": 256}}'
-
-
 KEYS = "an object with one key, vector or product or max or sum"
 EXACT = "between 1e-18 and 1e+18 in magnitude, the limits of exact arithmetic"
 A = {"vector": {"a": 1}}
@@ -66,18 +57,10 @@ POWER = "$.power: the power of 2 operands must be above 0 and at most 1"
         ({"max": 1, "sum": 2}, f"$: expected {KEYS}, got {{'max': 1, 'sum': 2}}"),
         ({"vector": [1]}, "$.vector: expected an object of terms and weights, got [1]"),
         ({"vector": {"a": math.nan}}, "$.vector: the weight of 'a' must be a finite number, got nan"),
-        ({"vector": {"a": True}}, "$.vector: the weight of 'a' must be a finite number, got True"),
-        ({"vector": {"a": "1"}}, "$.vector: the weight of 'a' must be a finite number, got '1'"),
         ({"vector": {"a": 10**30}}, f"$.vector: the weight of 'a' must be {EXACT}, got 1e+30"),
-        ({"vector": {"": 1}}, "$.vector: a term must be a non-empty text, got ''"),
-        (
-            {"vector": {"spy film": 1}},
-            "$.vector: the term 'spy film' has white space, so no index holds it; weigh its words one by one",
-        ),
         ({"product": [A]}, "$.product: expected a list of two or more operands, got [{'vector': {'a': 1}}]"),
         ({"product": A}, "$.product: expected a list of two or more operands, got {'vector': {'a': 1}}"),
         ({"product": [A, {"max": []}]}, "$.product[1]: expected an object with one key, vector, got {'max': []}"),
-        ({"product": [A, {"vector": {}}]}, "$.product[1].vector: an operand of a product needs a term"),
         (
             {"product": [A, {"vector": {"b": -1}}]},
             "$.product[1].vector: the weight of 'b' in a product must be positive, got -1.0",

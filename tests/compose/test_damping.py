@@ -4,8 +4,9 @@ from hypothesis import strategies as st
 from lookup_encoder import LookupEncoder
 from scoring_strategies import DOCUMENTS, POSITIVE, ROOTS, nodes
 
-from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum, compose_query, evaluate, matches
+from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum, compose_query, evaluate
 from pyserini_compneg.compose.damping import damped
+from pyserini_compneg.compose.scoring import matches
 from pyserini_compneg.errors import CompositionError
 
 EXCLUDED = st.dictionaries(st.sampled_from("uvwxyz"), st.integers(1, 9).map(float), min_size=1, max_size=4)

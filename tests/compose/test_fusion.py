@@ -173,6 +173,3 @@ def test_weights_out_of_range():
     with pytest.raises(CompositionError) as error:
         fused(parse("A AND B"), VECTORS_BY_HAND | {"B": {"b": -1.0}})
     assert str(error.value) == "product[1].vector: the weight of 'b' in a product must be positive, got -100.0"
-    with pytest.raises(CompositionError) as error:
-        fused(parse("A"), VECTORS_BY_HAND, weight_scale=0)
-    assert str(error.value) == "weight_scale must be a finite number above 0, got 0"

@@ -4,7 +4,8 @@ from hypothesis import strategies as st
 from pair_index import document_pairs
 from scoring_strategies import DOCUMENTS, defined_score, nodes
 
-from pyserini_compneg.compose import Linear, Max, Product, Sum, evaluate, leaf_vectors, lowered
+from pyserini_compneg.compose import Linear, Max, Product, Sum, evaluate, lowered
+from pyserini_compneg.compose.scoring import leaf_vectors
 from pyserini_compneg.errors import CompositionError
 
 AB = Product(({"a": 4.0}, {"b": 1.0}))
@@ -35,8 +36,6 @@ def test_the_materialised_form_finds_and_scores_alike(node, document):
 
 def test_a_conjunction_is_a_vector_over_pairs():
     assert lowered(Product(AB.operands, weight=-3.0), "materialised") == Linear({"a∩b": -6.0})
-    node = Product(({"a": 4.0, "b": 9.0}, {"b": 1.0, "c": 0.25}))
-    assert lowered(node, "materialised") == Linear({"a∩b": 2.0, "a∩c": 1.0, "b": 3.0, "b∩c": 1.5})
 
 
 def test_sums_of_vectors_are_one_vector():
@@ -57,14 +56,6 @@ def test_a_maximum_stays_and_its_children_are_lowered():
 def test_vectors_that_cancel_stay_apart_because_they_find_more(penalty):
     node = Sum((AB, Linear({"a": 4.0}), Linear({"a": penalty})))
     assert lowered(node, "materialised") == Sum((Linear({"a∩b": 2.0}), Linear({"a": 4.0}), Linear({"a": penalty})))
-
-
-@pytest.mark.parametrize("wrap", [lambda node: node, lambda node: Max((node, AB)), lambda node: Sum((node, AB))])
-def test_pairs_are_of_two(wrap):
-    with pytest.raises(CompositionError) as error:
-        lowered(wrap(Product(({"a": 1.0}, {"b": 1.0}, {"c": 1.0}))), "materialised")
-    remedy = "use the factored form (--cpt factored), which takes any number"
-    assert str(error.value) == f"pseudo-terms are pairs, of two operands, got 3 operands; {remedy}"
 
 
 @pytest.mark.parametrize(("power", "root"), [(1.0, 1), (1.0, 2), (None, 2)])

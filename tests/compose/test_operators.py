@@ -2,23 +2,8 @@ import math
 
 import pytest
 
-from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS, Operators
+from pyserini_compneg.compose import Operators
 from pyserini_compneg.errors import CompositionError
-
-
-def test_choices():
-    assert UNIONS == ("maxpool", "addition", "dismax", "vanilla")
-    assert INTERSECTIONS == ("cpt", "cpt+maxpool", "cpt-l2", "addition", "maxpool", "vanilla")
-    assert DIFFERENCES == (
-        "disentangled",
-        "subtraction",
-        "nrf",
-        "constant",
-        "orthogonal",
-        "ignore",
-        "damped",
-        "vanilla",
-    )
 
 
 def test_defaults():

@@ -5,17 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scoring_strategies import nodes
 
-from pyserini_compneg.compose import (
-    Linear,
-    Max,
-    Product,
-    Sum,
-    evaluate,
-    leaf_vectors,
-    matches,
-    quantised,
-)
+from pyserini_compneg.compose import Linear, Max, Product, Sum, evaluate, quantised
 from pyserini_compneg.compose.quantisation import LARGEST_QUANTISED
+from pyserini_compneg.compose.scoring import leaf_vectors, matches
 from pyserini_compneg.errors import CompositionError
 
 

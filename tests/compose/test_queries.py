@@ -5,7 +5,7 @@ from lookup_encoder import LookupEncoder, letters
 
 from pyserini_compneg.compose import Linear, Operators, Product, Sum, compose_queries, compose_query
 from pyserini_compneg.errors import CompositionError, EncodingError, QuerySyntaxError
-from pyserini_compneg.expression import Atom, parse
+from pyserini_compneg.expression import parse
 
 ENCODER = LookupEncoder({"a": {"p": 4.0, "s": 0.5}, "b": {"q": 1.0}, "c": {"x": 0.123}, **letters(d="r")})
 CPT = Operators(intersection="cpt")
@@ -29,12 +29,6 @@ def test_lowering_comes_before_rounding():
     assert compose_query("a AND b NOT c", ENCODER, CPT, signed=True) == Sum(
         (Product(({"p": 400.0, "s": 50.0}, {"q": 100.0})), Linear({"x": -12.0, "¬x": 12.0}))
     )
-
-
-def test_all_texts_are_one_batch():
-    encoder = LookupEncoder(letters(a="p", b="q"))
-    compose_queries(["a OR b", Linear({"p": 1.0}), Atom("a")], encoder)
-    assert encoder.batches == [["a", "b"]]
 
 
 @pytest.mark.parametrize(

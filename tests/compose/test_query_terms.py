@@ -8,7 +8,6 @@ from pair_index import document_pairs
 from scoring_strategies import DOCUMENTS, POSITIVE, SIGNED, nodes
 
 from pyserini_compneg.compose import Linear, Max, Product, Sum, evaluate, query_terms
-from pyserini_compneg.errors import CompositionError
 
 PAIRS = st.tuples(POSITIVE, POSITIVE).map(Product)
 SUMS = st.recursive(SIGNED.map(Linear) | PAIRS, lambda inner: st.lists(inner, min_size=1).map(tuple).map(Sum))
@@ -74,10 +73,3 @@ def test_of_very_wide_conjunctions_there_are_fewer_tuples():
         assert len(found) == expected
         assert found[0].weight == pytest.approx(max(found, key=lambda term: term.weight).weight)
         assert found[0].term == "∩".join(f"{number:04}{'a' if number <= 300 else 'b'}" for number in range(count))
-
-
-@pytest.mark.parametrize("scale", [0, -1.0, float("nan"), True, "100"])
-def test_a_scale_that_is_none(scale):
-    with pytest.raises(CompositionError) as error:
-        query_terms(Linear({"a": 1.0}), scale)
-    assert str(error.value) == f"weight_scale must be a finite number above 0, got {scale!r}"

@@ -4,16 +4,8 @@ import pytest
 from hypothesis import assume, given
 from scoring_strategies import DOCUMENTS, defined_score, nodes
 
-from pyserini_compneg.compose import (
-    Linear,
-    Max,
-    Product,
-    Sum,
-    evaluate,
-    is_empty,
-    leaf_vectors,
-    positive_weights,
-)
+from pyserini_compneg.compose import Linear, Max, Product, Sum, evaluate, is_empty
+from pyserini_compneg.compose.scoring import leaf_vectors, positive_weights
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.vectors import positive_part
 
@@ -32,14 +24,6 @@ def test_products_of_negative_weight_only_lower_a_sum():
         assert evaluate(node, {"a": 1.0, "x": 1.0}) is None
         assert is_empty(node)
     assert evaluate(Max((penalty, Linear({"a": -1.0, "x": 0.5}))), {"a": 2.0, "x": 2.0}) == -1.0
-
-
-@pytest.mark.parametrize("weight", [0, 0.0, 1e19, -1e-289, float("nan"), float("inf"), "1", True, None])
-def test_weights_of_products_are_checked(weight):
-    with pytest.raises(CompositionError) as error:
-        Product(PAIR, weight=weight)
-    limits = "between 1e-288 and 1e+18 in magnitude"
-    assert str(error.value) == f"weight: the weight of a product must be {limits}, got {weight!r}"
 
 
 def test_linear_scores_by_hand():
@@ -149,18 +133,23 @@ def test_nodes_that_mean_nothing_are_refused(make, message):
     assert str(error.value) == message
 
 
-@pytest.mark.parametrize("power", [0, -1, 1.5, math.nan, True, "1"])
-def test_a_power_is_a_number_from_0_to_1(power):
-    with pytest.raises(CompositionError) as error:
-        Product(PAIR, power)
-    assert str(error.value) == f"power: the power of 2 operands must be above 0 and at most 1, got {power!r}"
-
-
-@pytest.mark.parametrize("root", [0, 17, 2.0, True, None])
-def test_a_root_is_a_whole_number(root):
-    with pytest.raises(CompositionError) as error:
-        Product(PAIR, 1, root)
-    assert str(error.value) == f"root: the root must be a whole number from 1 to 16, got {root!r}"
+@pytest.mark.parametrize(
+    ("setting", "values", "said"),
+    [
+        ("power", [0, -1, 1.5, math.nan, True, "1"], "the power of 2 operands must be above 0 and at most 1"),
+        ("root", [0, 17, 2.0, True, None], "the root must be a whole number from 1 to 16"),
+        (
+            "weight",
+            [0, 0.0, 1e19, -1e-289, math.nan, math.inf, "1", True, None],
+            "the weight of a product must be between 1e-288 and 1e+18 in magnitude",
+        ),
+    ],
+)
+def test_settings_of_products_are_checked(setting, values, said):
+    for value in values:
+        with pytest.raises(CompositionError) as error:
+            Product(PAIR, **{setting: value})
+        assert str(error.value) == f"{setting}: {said}, got {value!r}"
 
 
 def test_zeros_are_dropped_and_extremes_are_kept():

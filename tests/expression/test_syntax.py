@@ -175,6 +175,7 @@ def test_long_nonsense_gives_a_short_message(text):
     assert len(str(error.value)) < 400
 
 
+@pytest.mark.slow
 def test_long_texts_are_read():
     words = [f"w{i}" for i in range(10_000)]
     assert parse(" ".join(words)) == Atom(" ".join(words))

@@ -5,9 +5,9 @@ import pickle
 import pytest
 
 from pyserini_compneg.errors import QuerySyntaxError
-from pyserini_compneg.expression import MAX_DEPTH, Atom, Difference, Intersection, Union, atoms, leaves
+from pyserini_compneg.expression import MAX_DEPTH, Atom, Difference, Intersection, Union
 
-A, B, C = Atom("a"), Atom("b"), Atom("c")
+A, B = Atom("a"), Atom("b")
 
 
 def chain(depth):
@@ -65,9 +65,3 @@ def test_nodes_are_compared_by_kind_and_order_and_do_not_change():
     assert Union((A, B)) != Union((B, A))
     with pytest.raises(dataclasses.FrozenInstanceError):
         A.text = "b"
-
-
-def test_leaves_and_atoms_go_from_left_to_right():
-    expression = Difference(Intersection((C, Union((A, C)))), Union((B, A)))
-    assert list(leaves(expression)) == [C, A, C, B, A]
-    assert atoms(expression) == ["c", "a", "b"]

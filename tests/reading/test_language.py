@@ -2,8 +2,6 @@
 
 import tomllib
 
-import pytest
-
 from pyserini_compneg.reading.cues import _CONDITIONS
 from pyserini_compneg.reading.language import ENGLISH, load_language
 
@@ -18,14 +16,11 @@ def test_groups_name_kinds_of_sentences_and_conditions_that_there_are():
     assert all(0 < group["confidence"] <= 1 for group in data["exclusion"] + data["intersection"])
 
 
-@pytest.mark.parametrize("typed", ["dont", "isnt", "exluding", "excluidng", "execpt", "besieds", "withhout"])
-def test_what_is_written_otherwise(typed):
-    assert load_language().spellings[typed] in {"don't", "isn't", "excluding", "except", "besides", "without"}
-
-
-@pytest.mark.parametrize("word", ["excerpt", "exempt", "within", "excluded", "accept", "inducing", "resides"])
-def test_words_that_are_like_a_cue_are_themselves(word):
-    assert word not in load_language().spellings
+def test_slips_of_cues_are_known_and_words_that_are_like_a_cue_are_themselves():
+    spellings = load_language().spellings
+    slips = {"exluding": "excluding", "excluidng": "excluding", "execpt": "except", "withhout": "without"}
+    assert spellings.items() >= {"dont": "don't", "isnt": "isn't", "besieds": "besides", **slips}.items()
+    assert spellings.keys().isdisjoint({"excerpt", "exempt", "within", "excluded", "accept", "inducing", "resides"})
 
 
 def test_every_list_of_words_is_used():
