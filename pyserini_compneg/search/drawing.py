@@ -66,7 +66,7 @@ def query_drawing(explained: ExplainedQuery, most: int) -> list[RenderableType]:
     """
     lines = list(_composed_lines(explained.node, explained.weight_scale, most, ""))
     width = max(len(label) for label, terms in lines if terms)
-    composed = [_term_list(label, terms, width) if terms else label for label, terms in lines]
+    composed: list[RenderableType] = [_term_list(label, terms, width) if terms else label for label, terms in lines]
     return composed if explained.expression is None else [_tree(explained.expression, explained), "", *composed]
 
 

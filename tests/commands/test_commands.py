@@ -40,6 +40,7 @@ def test_the_help_names_every_operator(name, capsys):
     assert text.index(" --difference NAME") < text.index("advanced options:") < text.index(" --weight-scale X")
 
 
+@pytest.mark.slow
 def test_the_demo_is_one_page(tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert demo([]) == 0

@@ -79,14 +79,6 @@ def test_all_topics_of_a_run_have_one_difference(run, tmp_path, difference):
     assert plain["documents"] == expression["documents"]
 
 
-def test_the_run_is_that_of_the_expression(run, topics, tmp_path):
-    decomposed = run(search, "--topics", topics, "--decompose", "cues").out.splitlines()
-    path = tmp_path / "expressions.tsv"
-    path.write_text(f"plain\t{EXPRESSION}\n")
-    expected = run(search, "--topics", path, *DAMPED).out.splitlines()
-    assert [line for line in decomposed if line.startswith("plain ")] == expected
-
-
 def test_another_difference_can_be_named(run):
     decomposed = json.loads(run(compose, "--query", TEXT, "--decompose", "cues", "--difference", "disentangled").out)
     assert decomposed["vector"] == json.loads(run(compose, "--query", EXPRESSION).out)["vector"]

@@ -56,6 +56,7 @@ def run_script(script, **options):
     return subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lines", [1, 100_000])
 def test_a_closed_pipe_is_quiet(lines):
     read_end, write_end = os.pipe()
@@ -67,6 +68,7 @@ def test_a_closed_pipe_is_quiet(lines):
     assert process.returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize(
     ("end", "said"),
@@ -81,6 +83,7 @@ def test_a_full_standard_output_is_one_line(end, said):
     assert process.returncode == 1
 
 
+@pytest.mark.slow
 def test_warnings_of_the_package_and_utf8_in_any_locale():
     script = "import logging\ndef main(argv):\n    logging.getLogger('x').warning('%s is odd', 7)\n    print('\u2229')"
     environment = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -1,8 +1,6 @@
 """The guard of the first page."""
 
-import itertools
 import json
-import struct
 
 import pytest
 from hypothesis import given
@@ -18,7 +16,6 @@ from pyserini_compneg.index import build_index
 from pyserini_compneg.reading import decompose
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 from pyserini_compneg.search.guard import GUARDED, PAGE, guarded, search_guarded
-from pyserini_compneg.search.run_writer import printed_scores
 
 NAMES = [f"n{number:02}" for number in range(40)]
 
@@ -133,14 +130,6 @@ def test_neither_hits_nor_threads_nor_what_else_is_asked_change_a_ranking(index,
             assert search_guarded(searcher, topics[1:2], k) == {"1": expected["1"]}
         with pytest.raises(ValueError, match="k and threads must be 1 or more, got k=0, threads=1"):
             search_guarded(searcher, topics, 0)
-
-
-def test_a_run_and_trec_eval_have_the_same_order(index):
-    with SignedImpactSearcher(index) as searcher:
-        hits = search_guarded(searcher, [Topic("1", "x", parse("whale NOT sperm"))], 30)["1"]
-    printed = [struct.unpack("f", struct.pack("f", score))[0] for score in printed_scores(hits)]
-    assert any(hit.extra for hit in hits)
-    assert all(before > after for before, after in itertools.pairwise(printed))
 
 
 def test_what_is_wanted_is_found_without_the_exclusion_s_words(index):

@@ -130,24 +130,6 @@ def test_wrong_settings_are_known_before_the_index_is_opened(settings, said):
     assert str(error.value) == said
 
 
-def test_weights_of_expressions_are_whole_and_those_of_composed_queries_are_not_touched(folder):
-    with SignedImpactSearcher(folder / "plain", folder / "atoms.jsonl", weight_scale=0.5) as searcher:
-        (node,) = searcher.compose(["a"])
-        assert node == Linear({term: round(weight / 2) for term, weight in ATOMS["a"].items()})
-        composed = Linear({"p": 0.25, "q": -0.125})
-        assert searcher.compose([composed]) == [composed]
-
-
-def test_explanations_add_up_to_the_score_of_the_whole_weights(tmp_path):
-    write(tmp_path / "index", DOCUMENTS)
-    atoms = write_atoms(tmp_path / "atoms.jsonl", {"a": {"p": 0.1234, "q": 0.5678}, "b": {"r": 0.3333}})
-    with SignedImpactSearcher(tmp_path / "index", atoms) as searcher:
-        for hit in searcher.search("a NOT b", 50):
-            parts = searcher.explain("a NOT b", hit.docid).contributions
-            assert math.fsum(part.amount for part in parts) == hit.score
-            assert all(part.amount == int(part.amount) for part in parts)
-
-
 def signed_vectors(seed, count, name):
     choice = random.Random(seed)
     return {
@@ -171,15 +153,15 @@ def signed_score(node, document):
         parts = [weight * document[term] for term, weight in node.weights.items() if term in document]
         return sum(parts) if any(part > 0 for part in parts) else None
     scores = [signed_score(child, document) for child in node.children]
-    found = [score for score in scores if score is not None]
-    if not found or isinstance(node, Max):
-        return max(found, default=None)
-    rest = [
+    matching = [score for score in scores if score is not None]
+    if not matching or isinstance(node, Max):
+        return max(matching, default=None)
+    lowering = [
         sum(weight * document[term] for term, weight in child.weights.items() if term in document)
         for child, score in zip(node.children, scores, strict=True)
         if score is None and isinstance(child, Linear)
     ]
-    return sum(found) + sum(rest)
+    return sum(matching) + sum(lowering)
 
 
 @pytest.mark.parametrize("text", ["a", "a OR b", "a NOT b", "a AND b", "a AND b NOT c", "(a OR b) AND c", *QUERIES])

@@ -6,7 +6,7 @@ from lookup_encoder import LookupEncoder
 
 from pyserini_compneg import Operators, SignedImpactSearcher, build_index
 from pyserini_compneg.compose import Linear
-from pyserini_compneg.errors import CollectionError, CompositionError
+from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.search import explain_query
 from pyserini_compneg.search.drawing import draw, query_drawing
 from pyserini_compneg.search.query_explanation import to_object
@@ -61,15 +61,9 @@ def test_another_scale_and_other_operators(searcher, monkeypatch):
 
 def test_what_cannot_be_explained(searcher):
     with pytest.raises(CompositionError) as error:
-        explain_query(searcher, "none NOT a")
-    assert str(error.value) == "query 'none NOT a': none of its positive terms is known, so it finds nothing"
-    with pytest.raises(CompositionError) as error:
         explain_query(searcher, Linear({"x": -1.0}))
     said = 'query \'{"vector": {"x": -1}}\': none of its positive terms is known, so it finds nothing'
     assert str(error.value) == said
-    with pytest.raises(CollectionError) as unknown:
-        explain_query(searcher, "a", ["d1", "d3"])
-    assert str(unknown.value) == f"{searcher.reader.folder} has no document 'd3'"
 
 
 def test_the_complements_of_signed_documents_are_implied_in_text(tmp_path):
