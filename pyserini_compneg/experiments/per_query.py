@@ -31,7 +31,7 @@ def interference_curve(plan: Interference, section: SectionRun, measure: str, si
     have one query more.
 
     Args:
-        plan: The bins and the rows.
+        plan: The section and the bins.
         section: The section that the plan names.
         measure: The measure's name.
         similarities: Compares the texts of A and B.
@@ -46,9 +46,7 @@ def interference_curve(plan: Interference, section: SectionRun, measure: str, si
     check_interference(plan, section.topics, judged)
     bins = [list(qids) for qids in np.array_split(sorted(judged, key=similarity.__getitem__), plan.bins)]
     series = {
-        row.name: tuple(_point(qids, per_query[row.name], measure, similarity) for qids in bins)
-        for row in section.rows
-        if not plan.rows or row.plan.title in plan.rows
+        row.name: tuple(_point(qids, per_query[row.name], measure, similarity) for qids in bins) for row in section.rows
     }
     return Curve(f"{measure} by interference", "similarity of the positive and the negative text", measure, series)
 

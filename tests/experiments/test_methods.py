@@ -221,12 +221,12 @@ def test_composed_queries_have_no_atoms(context, name):
 
 def test_a_query_that_a_method_cannot_answer_is_named(context):
     topic = Topic("q7", "A NOT (B AND C)", parse("A NOT (B AND C)"))
-    for name, said in (
+    for name, reason in (
         ("score-fusion", "score fusion cannot subtract 'B AND C', only atoms and unions of atoms; use operators"),
         ("filtering", "filtering leaves out atoms and unions of atoms, not 'B AND C'"),
     ):
         message = refusal(make_method(name, {}, context).search, [topic], 10, error=CompositionError)
-        assert message == f"query q7: {said}"
+        assert message == f"query q7: {reason}"
 
 
 @pytest.mark.parametrize("name", ["score-fusion", "score-fusion-scaled", "filtering"])

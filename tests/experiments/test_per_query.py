@@ -45,16 +45,6 @@ def test_bins_are_as_large_and_sorted_by_similarity():
     assert [point.y for point in curve.series["y"]] == [pytest.approx(2 / 3), 0.5]
 
 
-def test_only_the_rows_that_are_asked_for():
-    section = ran({"x": [0.1] * 5, "y": [1.0] * 5})
-    curve = interference_curve(
-        Interference(section="S", bins=1, rows=("y",)), section, "m", lambda pairs: [0.5] * len(pairs)
-    )
-    assert list(curve.series) == ["y"]
-    (point,) = curve.series["y"]
-    assert (point.y, point.low, point.high) == (1.0, 1.0, 1.0)
-
-
 def test_what_cannot_interfere():
     atoms = [Topic("q0", "a", Atom("a")), *TOPICS[1:]]
     qids = [topic.qid for topic in TOPICS]

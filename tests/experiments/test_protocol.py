@@ -120,7 +120,6 @@ def test_a_sweep_is_a_row_for_each_value():
             ": sections[0].rows[0].sweep.values[0]",
         ),
         (("sections:", "interference: {section: Two}\nsections:"), ": interference: no section 'Two'"),
-        (("sections:", "interference: {section: One, rows: [b]}\nsections:"), ": interference: no row 'b' in section "),
         (("sections:", "interference: {section: One, bins: 0}\nsections:"), ": interference.bins: expected greater "),
     ],
 )

@@ -146,8 +146,8 @@ def test_a_run_that_was_changed_is_made_again(run, tmp_path, caplog, change):
     change(path)
     again = run()
     assert (path.read_bytes(), again.runs_made, again.sections) == (whole, 1, first.sections)
-    said = f"{path}: was changed since it was made; it is made again"
-    assert [record.getMessage() for record in caplog.records if "changed" in record.getMessage()] == [said]
+    warning = f"{path}: was changed since it was made; it is made again"
+    assert [record.getMessage() for record in caplog.records if "changed" in record.getMessage()] == [warning]
 
 
 @pytest.mark.parametrize("lost", ["", "0" * 64, None])
@@ -162,7 +162,7 @@ def test_a_run_without_its_checksum_is_made_again(run, tmp_path, lost):
 
 
 def test_a_run_of_other_wordings_is_another_run(tmp_path):
-    """Of which the guard searches those that were decomposed, whatever they were read as."""
+    """The guard searches the wording of decomposed queries, so two wordings of one expression are two runs."""
 
     def asked(text):
         reading = decompose(text)
@@ -220,8 +220,8 @@ def test_each_engine_has_its_own_index(run, dataset, tmp_path, caplog):
     names = [row.name for row in differences.rows]
     assert (names[:3], names[-1]) == (["vanilla [all]", "vanilla [half]", "ignore [all]"], "elsewhere")
     assert not (tmp_path / "report" / "indexes").exists()
-    (said,) = {record.getMessage() for record in caplog.records if "lacks" in record.getMessage()}
-    assert said.startswith(f"{tmp_path / 'half'}: lacks 12 of 24 judged documents that were looked up, 'D")
+    (warning,) = {record.getMessage() for record in caplog.records if "lacks" in record.getMessage()}
+    assert warning.startswith(f"{tmp_path / 'half'}: lacks 12 of 24 judged documents that were looked up, 'D")
     both = [row.cells["R@100"].value for row in atoms.rows]
     alone = [run(engines=[one], folder=tmp_path / f"alone-{one.label}") for one in engines]
     assert both == [results.sections[1].rows[0].cells["R@100"].value for results in alone]

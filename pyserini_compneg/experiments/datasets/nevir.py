@@ -38,7 +38,6 @@ _PROVENANCE = "NevIR, orionw/NevIR (MIT); its passages from CondaQA (Apache-2.0)
 class _Pair(NamedTuple):
     identifier: str
     texts: dict[str, str]
-    metadata: dict[str, str]
     source: str
 
 
@@ -73,7 +72,7 @@ def _documents(path: Path) -> Iterator[SourceDocument]:
 
 def _topics(path: Path) -> list[Topic]:
     return [
-        plain_topic(f"{pair.identifier}-{name}", pair.texts[name], pair.source, pair.metadata)
+        plain_topic(f"{pair.identifier}-{name}", pair.texts[name], pair.source, {"pair": pair.identifier})
         for pair in _pairs(path)
         for name in ("q1", "q2")
     ]
@@ -109,10 +108,7 @@ def _pair(row: Mapping[str, Any], source: str) -> _Pair:
     for name in _TEXTS:
         if not isinstance(row[name], str) or not row[name].strip():
             raise CollectionError(f"{source}: `{name}` must be a text that is not blank, got {row[name]!r:.60}")
-    metadata = {"pair": identifier}
-    if isinstance(row.get("source"), str):
-        metadata["source"] = row["source"]
-    return _Pair(identifier, {name: row[name].strip() for name in _TEXTS}, metadata, source)
+    return _Pair(identifier, {name: row[name].strip() for name in _TEXTS}, source)
 
 
 def _jsonl_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

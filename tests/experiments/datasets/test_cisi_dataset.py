@@ -48,10 +48,10 @@ def test_files_with_nothing_in_them(cisi):
     for name in ("CISI.REL", "CISI.BLN"):
         (cisi / name).write_text("\n")
     dataset = open_dataset(cisi)
-    said = f"{cisi}/CISI.REL: no judgements; expected lines of `query document 0 0.0`"
-    assert refusal(dataset.part("all").qrels) == said
-    said = f"{cisi}/CISI.BLN: no expressions; expected lines of `#q1= #and ('birds', 'bats');`"
-    assert refusal(dataset.part("boolean").topics) == said
+    message = f"{cisi}/CISI.REL: no judgements; expected lines of `query document 0 0.0`"
+    assert refusal(dataset.part("all").qrels) == message
+    message = f"{cisi}/CISI.BLN: no expressions; expected lines of `#q1= #and ('birds', 'bats');`"
+    assert refusal(dataset.part("boolean").topics) == message
 
 
 def test_bad_boolean_queries(cisi):

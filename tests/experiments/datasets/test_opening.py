@@ -53,19 +53,19 @@ def test_no_dataset(tmp_path, content):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"{broken", "not valid JSON: Expecting property name enclosed in double quotes at column 2"),
         (b"\xff", "not UTF-8 text: invalid start byte at byte 1"),
     ],
 )
-def test_a_broken_first_line_is_named_whatever_the_kind(tmp_path, content, said):
+def test_a_broken_first_line_is_named_whatever_the_kind(tmp_path, content, message):
     (tmp_path / "dev.jsonl").write_bytes(content)
-    assert refusal(open_dataset, tmp_path) == f"{tmp_path}/dev.jsonl:1: {said}"
+    assert refusal(open_dataset, tmp_path) == f"{tmp_path}/dev.jsonl:1: {message}"
 
 
 @pytest.mark.parametrize(
-    ("kind", "files", "said"),
+    ("kind", "files", "message"),
     [
         ("quest", "dev.jsonl", "documents.jsonl is missing, plain or gzip, which the kind quest needs"),
         (
@@ -87,7 +87,7 @@ def test_a_broken_first_line_is_named_whatever_the_kind(tmp_path, content, said)
         ("cisi", "CISI.ALL CISI.QRY", "CISI.REL is missing, plain or gzip, which the kind cisi needs"),
     ],
 )
-def test_a_missing_file(tmp_path, kind, files, said):
+def test_a_missing_file(tmp_path, kind, files, message):
     for name in files.split():
         (tmp_path / name).touch()
-    assert refusal(open_dataset, tmp_path, kind) == f"{tmp_path}: {said}"
+    assert refusal(open_dataset, tmp_path, kind) == f"{tmp_path}: {message}"
