@@ -59,7 +59,7 @@ def test_bad_documents(tmp_path, collection, model, on_error):
 
 
 class Killed(BaseException):
-    """Ends a build as a kill would, but for its leftovers."""
+    """Ends a build as a kill does, but Python still cleans up."""
 
 
 def test_a_build_is_continued(tmp_path, collection, model, monkeypatch, caplog):

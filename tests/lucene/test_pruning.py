@@ -147,6 +147,7 @@ def chosen(weights, impacts):
     return impacts[:, [TERMS.index(term) for term in weights]].astype(float), np.array(list(weights.values()))
 
 
+@pytest.mark.slow
 def test_queries_of_hundreds_of_terms(tmp_path):
     rng = np.random.default_rng(11)
     terms = [f"w{i}" for i in range(800)]

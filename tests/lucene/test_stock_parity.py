@@ -87,6 +87,7 @@ def write_collection(folder, documents):
     return folder
 
 
+@pytest.mark.slow
 def test_200_queries_find_what_they_find_in_the_index_of_stock_anserini(tmp_path):
     choice = random.Random(11)
     terms = [f"t{i}" for i in range(60)]
