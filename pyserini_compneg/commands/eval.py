@@ -62,8 +62,8 @@ def _evaluate_run(path: str, qrels: Qrels, measures: Sequence[Measure]) -> PerQu
     if missing and run:
         share = f"{len(missing)} of {len(qrels)}"
         _logger.warning("%s: %s queries are missing and score 0: %s", path, share, _few(missing))
-    found = [qid for qid in qrels if qid in run]
-    if found and not any(docid in run[qid] for qid in found for docid in qrels[qid]):
+    common = [qid for qid in qrels if qid in run]
+    if common and not any(docid in run[qid] for qid in common for docid in qrels[qid]):
         _logger.warning("%s: not one judged document is in the run; are the ids those of the qrels?", path)
     if unjudged:
         _logger.warning("%s: ignored %d queries that the qrels lack: %s", path, len(unjudged), _few(unjudged))

@@ -68,9 +68,9 @@ def add_collection(flags: Flags) -> None:
     flags.add_argument("--collection", required=True, metavar="PATH", help="JSON Lines file, or folder of such files")
 
 
-def add_threads(flags: Flags, default: int | None, what: str) -> None:
-    """Adds ``--threads``; ``what`` says what is done at once, and the default where that is None."""
-    text = what if default is None else f"{what} (default {default})"
+def add_threads(flags: Flags, default: int) -> None:
+    """Adds ``--threads`` of a search."""
+    text = f"queries searched at once (default {default})"
     flags.add_argument("--threads", type=count, default=default, metavar="N", help=text)
 
 

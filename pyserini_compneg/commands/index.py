@@ -59,7 +59,8 @@ def _parser() -> argparse.ArgumentParser:
         help=f"encodes the texts: bm25 (default), or a model ({flags.MODEL}); for documents with vectors, the name "
         "of the model that made them",
     )
-    flags.add_threads(parser, None, "threads (default: one for each processor)")
+    text = "threads (default: one for each processor)"
+    parser.add_argument("--threads", type=flags.count, metavar="N", help=text)
     parser.add_argument("--store-raw", action="store_true", help="keep each document's line, to show it with its hit")
     parser.add_argument("--resume", action="store_true", help="continue a build that was killed")
     parser.add_argument("--overwrite", action="store_true", help="replace an index that is there already")

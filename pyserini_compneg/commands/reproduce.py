@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     text = "bm25 (default), or models, folders or names on the Hugging Face hub; each row is run with each of them"
     add("--encoder", nargs="+", default=["bm25"], metavar="NAME", help=text)
     add("--report", required=True, type=Path, metavar="DIR", help="folder for everything that is made")
-    flags.add_threads(parser, os.cpu_count() or 1, "queries searched at once")
+    flags.add_threads(parser, os.cpu_count() or 1)
     group = flags.advanced(parser)
     text = "split (default: the first split of the protocol that the dataset has)"
     group.add_argument("--split", metavar="NAME", help=text)

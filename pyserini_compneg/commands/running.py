@@ -104,10 +104,9 @@ def _say(message: str, code: int) -> int:
 
 def _prepare_streams() -> None:
     """Sets UTF-8 whatever the locale, and prints the package's warnings as ``warning: ...`` on standard error."""
-    if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # the parent process closed it
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # the parent process closed it
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     handler = logging.StreamHandler()

@@ -59,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     query_flags.add_query_options(parser)
     flags.add_output(parser, "run file")
     parser.add_argument("--hits", type=flags.count, metavar="N", help="hits a query (default 1000, with --query 10)")
-    flags.add_threads(parser, 1, "queries searched at once")
+    flags.add_threads(parser, 1)
     group = flags.advanced(parser)
     group.add_argument(
         "--output-format", choices=OUTPUT_FORMATS, default="trec", help="format of the run (default trec)"

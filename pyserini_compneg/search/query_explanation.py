@@ -79,6 +79,9 @@ def explain_query(
     text = text or query_text(query)
     if is_empty(node):
         raise CompositionError(f"query {text!r}: none of its positive terms is known, so it finds nothing")
+    explanations = [searcher.explain(node, docid) for docid in dict.fromkeys(docids)]  # unknown documents end it here
+    hits = searcher.search(node, RANKED) if explanations else []
+    ranks = {hit.docid: rank for rank, hit in enumerate(hits, 1)}
     return ExplainedQuery(
         text,
         expression,
@@ -86,18 +89,8 @@ def explain_query(
         node,
         1.0 if expression is None else searcher.weight_scale,
         dict(zip(wordings, vectors, strict=True)),
-        _documents(searcher, node, list(dict.fromkeys(docids))),
+        tuple(ExplainedDocument(searcher.title(one.docid), ranks.get(one.docid), one) for one in explanations),
     )
-
-
-def _documents(
-    searcher: SignedImpactSearcher, node: ScoringNode, docids: Sequence[str]
-) -> tuple[ExplainedDocument, ...]:
-    explanations = [searcher.explain(node, docid) for docid in docids]  # unknown documents end it here
-    if not explanations:
-        return ()
-    ranks = {hit.docid: rank for rank, hit in enumerate(searcher.search(node, RANKED), 1)}
-    return tuple(ExplainedDocument(searcher.title(one.docid), ranks.get(one.docid), one) for one in explanations)
 
 
 def to_object(explained: ExplainedQuery) -> dict[str, Any]:
