@@ -10,7 +10,7 @@ from pyserini_compneg.errors import DecompositionError
 from pyserini_compneg.expression import Atom, Expression, format_expression
 
 Span = tuple[int, int]
-"""From a character up to, and without, another."""
+"""The first character of some words, and the character after the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class Reason:
 
     Attributes:
         kind: ``exception``, ``silence``, ``union`` and so on; for exclusions the name in the language's data.
-        cue: The words that say so, as they stand there.
-        span: Where.
+        cue: The words that say so, as the text has them.
+        span: Where they stand.
     """
 
     kind: str
@@ -92,7 +92,7 @@ def or_undivided(
 
     Args:
         read: The other reader.
-        tell: Is called with the error.
+        tell: A function that is called with the error; None if nobody is told.
     """
 
     def read_or_keep(text: str) -> Decomposition:

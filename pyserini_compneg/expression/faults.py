@@ -80,8 +80,8 @@ def _phrase_missing(token: Token, before: Sequence[Token]) -> str:
     elif token.type == "_RPAR" and before and before[-1].type == "_LPAR":
         what = "the parentheses are empty"
     else:
-        place = f"after {_name(before[-1])}" if before else "at the start"
-        what = f"unexpected {_name(token)} {place}"
+        where = f"after {_name(before[-1])}" if before else "at the start"
+        what = f"unexpected {_name(token)} {where}"
     return f'{what}; expected a phrase or "("'
 
 

@@ -98,7 +98,7 @@ def decompose_topics(topics: Sequence[Topic], decompose: Callable[[str], Decompo
         decompose: Reads a text, as ``pyserini_compneg.reading.decompose`` does.
 
     Raises:
-        DecompositionError: A text that says only what it does not ask for; the message starts with its place.
+        DecompositionError: A text that says only what it does not ask for; the message starts with ``path:line``.
     """
 
     def read(topic: Topic) -> Topic:
