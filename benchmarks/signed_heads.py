@@ -43,7 +43,7 @@ from pyserini_compneg.search import Hit, write_run
 from pyserini_compneg.training import train
 from pyserini_compneg.training.config import TrainConfig
 from pyserini_compneg.training.output_folder import LOG_FILE
-from pyserini_compneg.training.recipe_file import located, named_config
+from pyserini_compneg.training.recipe_file import located, read_config
 
 HEADS = ("unsigned", "absmax", "sum")
 PUBLISHED = {"unsigned": 23.07, "absmax": 37.09, "sum": 42.73}
@@ -100,7 +100,7 @@ def write_cut(source: Path, target: Path, words: int) -> None:
 
 def head_config(head: str, data: Path, words: int) -> TrainConfig:
     """The recipe, evaluated only at its end, so that no checkpoint is chosen by its result on dev."""
-    config = located(named_config(f"nevir-split-{head}"), base=str(trunk_folder()))
+    config = located(read_config(f"nevir-split-{head}"), base=str(trunk_folder()))
     settings = config.model_dump()
     if words:
         settings["model"]["max_length"] = TOKENS_A_WORD * words
@@ -131,14 +131,14 @@ def accuracy_by_sign(model: Path, dataset: Dataset) -> list[float]:
     texts = side.encode_batch([one.text or "" for one in documents])
     vectors = dict(zip((one.docid for one in documents), texts, strict=True))
     qrels, measures = dataset.qrels("dev"), parse_measures(MEASURES[:1])
-    found = []
+    accuracies = []
     for sign in (1, -1):
         run = {
             qid: {docid: _score(queries[qid], vectors[docid], sign) for docid in judged}
             for qid, judged in qrels.items()
         }
-        found.append(mean(evaluate(qrels, run, measures), measures[0], list(qrels)))
-    return found
+        accuracies.append(mean(evaluate(qrels, run, measures), measures[0], list(qrels)))
+    return accuracies
 
 
 def _score(query: dict[str, float], document: dict[str, float], sign: int) -> float:
@@ -151,7 +151,7 @@ def _log(folder: Path) -> dict[str, Any]:
     return log
 
 
-def write_report(models: dict[str, Path], data: Path, passages: str, place: Path) -> str:
+def write_report(models: dict[str, Path], data: Path, passages: str, report: Path) -> str:
     """Writes the runs of judged documents, the learning curves, and the report, which is returned."""
     dataset, measures = open_dataset(data), parse_measures(MEASURES)
     qrels = dataset.qrels("dev")
@@ -160,15 +160,15 @@ def write_report(models: dict[str, Path], data: Path, passages: str, place: Path
     for head, model in models.items():
         run = read_run(model / "dev_run.txt")
         kept = {qid: {docid: run[qid][docid] for docid in judged} for qid, judged in qrels.items()}
-        with atomic_writer(place / f"{head}.txt") as lines:
+        with atomic_writer(report / f"{head}.txt") as lines:
             for qid, scores in kept.items():
                 ranked = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
                 write_run(lines, qid, [Hit(docid, score) for docid, score in ranked])
-        shutil.copyfile(model / "learning_curve.png", place / f"{head}.png")
-        found = evaluate(qrels, kept, measures)
+        shutil.copyfile(model / "learning_curve.png", report / f"{head}.png")
+        evaluated = evaluate(qrels, kept, measures)
         for measure in measures:
-            qids = observations(measure, qrels, list(found))
-            values[measure.name][head] = [found[qid][measure.name] for qid in qids]
+            qids = observations(measure, qrels, list(evaluated))
+            values[measure.name][head] = [evaluated[qid][measure.name] for qid in qids]
         log = _log(model)
         losses = [entry["base_loss"] for entry in log["log"] if "base_loss" in entry][-10:]
         cells = [_percent(values[measure.name][head]) for measure in measures]
@@ -185,7 +185,7 @@ def write_report(models: dict[str, Path], data: Path, passages: str, place: Path
             for one in compare(accuracy, randomise=False)
             if list(accuracy).index(one.run) > list(accuracy).index(one.other)
         )
-    with atomic_writer(place / "report.md") as handle:
+    with atomic_writer(report / "report.md") as handle:
         handle.write(text)
     return text
 

@@ -30,7 +30,7 @@ from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.encode.models import Head
 from pyserini_compneg.encode.models.pooling import activated
 from pyserini_compneg.training import encoder_module
-from pyserini_compneg.training.losses import AbsoluteFlops
+from pyserini_compneg.training.fine_tuning import AbsoluteFlops
 from pyserini_compneg.training.masked_lm import load_base
 
 SIDES = ("plain", "sliced")
@@ -87,12 +87,12 @@ def _main(argv: Sequence[str] | None) -> None:
     results: dict[str, Any] = {"pairs": args.pairs, "max_length": args.max_length, "threads": torch.get_num_threads()}
     rows = []
     for head in args.heads:
-        found = {side: in_child(steps, side, head, args.pairs, args.max_length, args.steps) for side in SIDES}
-        difference = abs(found["plain"]["loss"] - found["sliced"]["loss"]) / abs(found["plain"]["loss"])
+        measured = {side: in_child(steps, side, head, args.pairs, args.max_length, args.steps) for side in SIDES}
+        difference = abs(measured["plain"]["loss"] - measured["sliced"]["loss"]) / abs(measured["plain"]["loss"])
         assert difference < LARGEST_DIFFERENCE, f"{head}: the losses differ by {difference:.1e}"
-        results[head] = found
+        results[head] = measured
         for side in SIDES:
-            values = found[side]
+            values = measured[side]
             shown = [f"{values['loss']:.6f}", f"{values['gradient']:.4f}", f"{values['seconds']:.2f}"]
             rows.append([f"{head}, {side}", *shown, megabytes(values["bytes"])])
     print(table(["head", "loss", "norm of gradient", "CPU seconds a step", "memory of the steps"], rows))

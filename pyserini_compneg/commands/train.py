@@ -19,12 +19,12 @@ examples:
 
 def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     from pyserini_compneg.training import train
-    from pyserini_compneg.training.recipe_file import located, named_config, recipe_text
+    from pyserini_compneg.training.recipe_file import located, read_config, recipe_text
 
     if args.show:
         print(recipe_text(args.config), end="")
         return
-    config = located(named_config(args.config), args.data, args.base)
+    config = located(read_config(args.config), args.data, args.base)
     results = train(config, args.output, resume=args.resume, overwrite=args.overwrite)
     for name, value in results.items():
         print(f"{name}\t{value:.4f}")

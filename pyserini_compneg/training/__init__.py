@@ -1,6 +1,7 @@
 """Training of sparse encoders that learn composition and negation, on sentence-transformers' trainer."""
 
-from pyserini_compneg.training.config import TrainConfig, read_config
+from pyserini_compneg.training.config import TrainConfig
+from pyserini_compneg.training.recipe_file import read_config
 from pyserini_compneg.training.training import train
 
 __all__ = ["TrainConfig", "read_config", "train"]

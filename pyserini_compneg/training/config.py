@@ -1,15 +1,13 @@
-"""The settings of a training, and their YAML file."""
+"""The settings of a training, as their YAML file has them."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from pyserini_compneg.encode.models.heads import Head
-from pyserini_compneg.errors import TrainingError
-from pyserini_compneg.settings_files import Settings, read_settings
+from pyserini_compneg.settings_files import Settings
 
 _Positive = Annotated[int, Field(ge=1)]
 _TextLength = Annotated[int, Field(ge=3)]  # the model adds two tokens to a text
@@ -155,13 +153,3 @@ class TrainConfig(Settings):
         if self.training.patience is not None and not self.dev:
             raise ValueError("training.patience needs a dev section")
         return self
-
-
-def read_config(path: str | Path) -> TrainConfig:
-    """Reads the settings of a training.
-
-    Raises:
-        TrainingError: A file that cannot be read, or a setting that is unknown, missing or not allowed; the message
-            starts with the path.
-    """
-    return read_settings(path, TrainConfig, TrainingError)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -68,13 +68,25 @@ class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing
         """``{measure: mean}``, with ``query_terms`` and ``document_terms``, the mean numbers of terms."""
         queries = _encode(model, list(self.texts.values()), "query")
         documents = _encode(model, list(self._documents.values()), "document")
-        self.run = _ranked(queries, documents, list(self.texts), list(self._documents), self.qrels)
+        self.run = self._ranked(queries, documents)
         values = evaluate(self.qrels, self.run, self._measures)
         self.step = steps
         self.results = {measure.name: mean(values, measure, list(self.qrels)) for measure in self._measures}
         self.results["query_terms"] = queries._nnz() / len(queries)
         self.results["document_terms"] = documents._nnz() / len(documents)
         return dict(self.results)
+
+    def _ranked(self, queries: Tensor, documents: Tensor) -> dict[str, dict[str, float]]:
+        """The scores of the best and the judged documents of each query, ``{qid: {docid: score}}``."""
+        docids = list(self._documents)
+        row_of = {docid: row for row, docid in enumerate(docids)}
+        run = {}
+        for number, qid in enumerate(self.texts):
+            scores = torch.sparse.mm(documents, queries[number].to_dense()[:, None])[:, 0]
+            best = scores.topk(min(_DEPTH, len(docids))).indices.tolist()
+            judged = [row_of[docid] for docid in self.qrels.get(qid, {})]
+            run[qid] = {docids[row]: scores[row].item() for row in [*best, *judged]}
+        return run
 
 
 def _encode(model: Any, texts: Sequence[str], side: str) -> Tensor:
@@ -89,21 +101,3 @@ def _encode(model: Any, texts: Sequence[str], side: str) -> Tensor:
         batch = [texts[number] for number in order[start : start + _BATCH]]
         vectors.append(model.encode(batch, task=side, save_to_cpu=True, show_progress_bar=False))
     return torch.cat(vectors).index_select(0, torch.tensor(order).argsort()).coalesce()
-
-
-def _ranked(
-    queries: Tensor,
-    documents: Tensor,
-    qids: Sequence[str],
-    docids: Sequence[str],
-    qrels: Mapping[str, Mapping[str, int]],
-) -> dict[str, dict[str, float]]:
-    """The scores of the best and the judged documents of each query, ``{qid: {docid: score}}``."""
-    row_of = {docid: row for row, docid in enumerate(docids)}
-    run = {}
-    for number, qid in enumerate(qids):
-        scores = torch.sparse.mm(documents, queries[number].to_dense()[:, None])[:, 0]
-        best = scores.topk(min(_DEPTH, len(docids))).indices.tolist()
-        judged = [row_of[docid] for docid in qrels.get(qid, {})]
-        run[qid] = {docids[row]: scores[row].item() for row in [*best, *judged]}
-    return run

@@ -120,10 +120,17 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
         """
         from safetensors.torch import save_file
 
-        model, decoder = copy.deepcopy((self.model, self.decoder))
+        model, decoder, own = copy.deepcopy((self.model, self.decoder, self.own))
         model.set_submodule(self._decoder_name, decoder)
         if self.vocabulary is not None:
-            _restrict(model, decoder, self.vocabulary)
+            others = torch.ones_like(decoder.bias, dtype=torch.bool)
+            others[self.vocabulary] = False
+            with torch.no_grad():  # a logit of 0 gives a weight of 0
+                decoder.weight = nn.Parameter(decoder.weight.masked_fill(others[:, None], 0))
+                decoder.bias = nn.Parameter(decoder.bias.masked_fill(others, 0))
+                if own is not None:
+                    own[others] = -math.inf
+            model.config.tie_word_embeddings = False
         model.save_pretrained(network)
         self.tokenizer.save_pretrained(network)
         _write_json(network / "sentence_bert_config.json", {**_FILL_MASK, "max_seq_length": self.max_length})
@@ -131,16 +138,10 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
         config: dict[str, Any] = {"pooling_strategy": self.head.pooling, "activation_function": self.head.activation}
         if self.head.signed:
             config["epsilon"] = self.head.epsilon
-        if self.own is not None:
+        if own is not None:
             config["own_logits"] = True
-            save_file({"logits": self._written(self.own)}, pooling / OWN_LOGITS_FILE)
+            save_file({"logits": own.detach().cpu()}, pooling / OWN_LOGITS_FILE)
         _write_json(pooling / "config.json", config)
-
-    def _written(self, own: Tensor) -> Tensor:
-        logits = own.detach().cpu().clone()
-        if self.vocabulary is not None:
-            logits[_others(len(logits), self.vocabulary.cpu())] = -math.inf
-        return logits
 
 
 def write_layout(folder: Path, query: EncoderModule | StaticQueryModule, document: EncoderModule) -> None:
@@ -151,13 +152,10 @@ def write_layout(folder: Path, query: EncoderModule | StaticQueryModule, documen
         query: Encodes queries.
         document: Encodes documents; may be the same module.
     """
-    settings: dict[str, object] = {
-        "model_type": "SparseEncoder",
-        "prompts": {},
-        "default_prompt_name": None,
-        "similarity_fn_name": "dot",
-    }
-    _write_json(folder / "config_sentence_transformers.json", settings)
+    _write_json(
+        folder / "config_sentence_transformers.json",
+        {"model_type": "SparseEncoder", "prompts": {}, "default_prompt_name": None, "similarity_fn_name": "dot"},
+    )
     if query is document:
         document.save(str(folder))
         _write_modules(folder, [("", "Transformer"), ("1_SpladePooling", "SpladePooling")])
@@ -176,22 +174,6 @@ def write_layout(folder: Path, query: EncoderModule | StaticQueryModule, documen
 def _write_modules(folder: Path, parts: Sequence[tuple[str, str]]) -> None:
     modules = [{"idx": i, "name": str(i), "path": path, "type": _TYPES[kind]} for i, (path, kind) in enumerate(parts)]
     _write_json(folder / "modules.json", modules)
-
-
-def _restrict(model: Any, decoder: nn.Linear, vocabulary: Tensor) -> None:
-    """Sets the logits of all other terms to 0, for which the activation is 0; the decoder is untied."""
-    others = _others(decoder.out_features, vocabulary)
-    with torch.no_grad():
-        weight, bias = decoder.weight.clone(), decoder.bias.clone()
-        weight[others], bias[others] = 0, 0
-        decoder.weight, decoder.bias = nn.Parameter(weight), nn.Parameter(bias)
-    model.config.tie_word_embeddings = False
-
-
-def _others(size: int, vocabulary: Tensor) -> Tensor:
-    others = torch.ones(size, dtype=torch.bool, device=vocabulary.device)
-    others[vocabulary] = False
-    return others
 
 
 def _write_json(path: Path, value: object) -> None:

@@ -1,4 +1,7 @@
-"""Fine-tuning: model, data, loss and trainer are put together and run."""
+"""Fine-tuning: model, data, loss and trainer are put together and run.
+
+The loss is contrastive or of margins, with a regulariser that keeps vectors sparse.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,12 @@ import torch
 from sentence_transformers import SparseEncoder, SparseEncoderTrainingArguments
 from sentence_transformers.base.modules import Router
 from sentence_transformers.sparse_encoder.callbacks.splade_callbacks import SpladeRegularizerWeightSchedulerCallback
-from sentence_transformers.sparse_encoder.losses import SpladeLoss
+from sentence_transformers.sparse_encoder.losses import (
+    SparseMarginMSELoss,
+    SparseMultipleNegativesRankingLoss,
+    SpladeLoss,
+)
+from torch import Tensor, nn
 from transformers import EarlyStoppingCallback, PrinterCallback
 
 from pyserini_compneg.training.batches import example_tables
@@ -19,11 +27,28 @@ from pyserini_compneg.training.config import TrainConfig, TrainingConfig
 from pyserini_compneg.training.dev import DevEvaluator
 from pyserini_compneg.training.encoder_module import EncoderModule
 from pyserini_compneg.training.examples import Example
-from pyserini_compneg.training.losses import splade_loss
 from pyserini_compneg.training.masked_lm import quiet_transformers
 from pyserini_compneg.training.modules import build_modules
 from pyserini_compneg.training.sparse_trainer import Reporting, SparseTrainer, check_checkpoint, last_checkpoint
 from pyserini_compneg.training.static_query import StaticQueryModule
+
+
+class AbsoluteFlops(nn.Module):  # type: ignore[misc]  # mypy is told nothing of torch
+    """FLOPS of |w|: the sum over terms of the squared mean absolute weight in a batch.
+
+    The FlopsLoss of sentence-transformers takes no absolute value. There +1 and −1 of a term cancel, and signed vectors
+    of any length cost nothing.
+
+    Source: Paria et al. 2020, with |w| for the weights of activations that may be negative.
+    """
+
+    def compute_loss_from_embeddings(self, embeddings: Tensor) -> Tensor:
+        """The cost of vectors, (texts, terms).
+
+        >>> AbsoluteFlops().compute_loss_from_embeddings(torch.tensor([[1.0, 0.0], [-1.0, 0.0]])).item()
+        1.0
+        """
+        return embeddings.abs().mean(0).square().sum()
 
 
 class Trained(NamedTuple):
@@ -60,7 +85,7 @@ def fine_tune(config: TrainConfig, sources: Sequence[Sequence[Example]], checkpo
     router = None if query is document else Router.for_query_document([query], [document])
     model = SparseEncoder(modules=[router or document], similarity_fn_name="dot")
     data = example_tables(config, sources)
-    loss = splade_loss(model, config)
+    loss = _loss(model, config)
     mapping = {name: "query" if name == "query" else "document" for part in data.values() for name in part.column_names}
     arguments = _arguments(config, checkpoints, dev, document, mapping if router else None)
     trainer = SparseTrainer(
@@ -81,6 +106,18 @@ def fine_tune(config: TrainConfig, sources: Sequence[Sequence[Example]], checkpo
     if dev and dev.step != trainer.state.best_global_step:  # the model that is kept was not evaluated last
         dev(model, steps=trainer.state.best_global_step)
     return Trained(query, document, dev.results if dev else {}, trainer.state.log_history, dev)
+
+
+def _loss(model: SparseEncoder, config: TrainConfig) -> SpladeLoss:
+    """Cross-entropy over the documents of a batch, or margin-MSE with a teacher, plus FLOPS of both sides."""
+    return SpladeLoss(
+        model,
+        SparseMarginMSELoss(model) if config.teacher else SparseMultipleNegativesRankingLoss(model),
+        document_regularizer_weight=config.training.document_flops,
+        query_regularizer_weight=config.training.query_flops,
+        document_regularizer=AbsoluteFlops(),
+        query_regularizer=AbsoluteFlops(),
+    )
 
 
 def _callbacks(training: TrainingConfig, loss: SpladeLoss) -> list[Any]:

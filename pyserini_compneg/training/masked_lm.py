@@ -76,13 +76,14 @@ def load_base(
         TrainingError: A checkpoint that is not like BERT, or that processes texts in a way that is not trained here.
     """
     side = _neural_side(folder, name, which)
-    place = side.folder if side else folder
-    model, tokenizer, missing = _load_network(place, name, dropout)
-    longest = read_lengths(place, name)[1]
+    if side:
+        folder = side.folder
+    model, tokenizer, missing = _load_network(folder, name, dropout)
+    longest = read_lengths(folder, name)[1]
     decoder = model.get_output_embeddings()
     if not isinstance(decoder, nn.Linear) or decoder.bias is None:
         raise TrainingError(f"{name}: {type(model).__name__} has no linear decoder with a bias; name a BERT-like model")
-    TextTokenizer(place, longest).fit(decoder.out_features, name)  # the trained model will be read with it
+    TextTokenizer(folder, longest).fit(decoder.out_features, name)  # the trained model will be read with it
     if tokenizer.pad_token_id is None:
         raise TrainingError(f"{name}: its tokenizer has no padding token; give it one in tokenizer_config.json")
     tokenizer.padding_side = tokenizer.truncation_side = "right"  # as in inference

@@ -43,8 +43,8 @@ def bm25_negatives(
         with SignedImpactSearcher(Path(folder, "index")) as searcher:
             hits = searcher.batch_search([Atom(text) for text in texts.values()], list(texts), BM25_RANKS[1])
     return {
-        qid: [hit.docid for hit in found[BM25_RANKS[0] - 1 :] if hit.docid not in set(relevant[qid])]
-        for qid, found in hits.items()
+        qid: [hit.docid for hit in ranked[BM25_RANKS[0] - 1 :] if hit.docid not in set(relevant[qid])]
+        for qid, ranked in hits.items()
     }
 
 
@@ -62,13 +62,13 @@ def compositional_negatives(topics: Sequence[Topic], relevant: Mapping[str, Sequ
         TrainingError: A query that is composed already.
     """
     atoms = {topic.expression: set(relevant[topic.qid]) for topic in topics if isinstance(topic.expression, Atom)}
-    found = {}
+    negatives = {}
     for topic in topics:
         if topic.expression is None:
             raise TrainingError(f"query {topic.qid!r} is composed already, so its atoms are not known")
         misleading = [atoms.get(atom, set()) for atom in _misleading(topic.expression)]
-        found[topic.qid] = sorted(set().union(*misleading) - set(relevant[topic.qid]))
-    return found
+        negatives[topic.qid] = sorted(set().union(*misleading) - set(relevant[topic.qid]))
+    return negatives
 
 
 def _misleading(expression: Expression) -> Iterator[Atom]:

@@ -1,4 +1,4 @@
-"""Recipes: settings of trainings that come with the package, for the paper's tables.
+"""Reads the settings of trainings: files, and recipes, which come with the package for the paper's tables.
 
 A file of the folder ``recipes`` has two YAML documents: the recipes with their values, and the settings they share,
 where ``$name`` stands for a value.
@@ -11,8 +11,8 @@ from pathlib import Path
 from string import Template
 
 from pyserini_compneg.errors import TrainingError
-from pyserini_compneg.settings_files import parse_settings
-from pyserini_compneg.training.config import TrainConfig, read_config
+from pyserini_compneg.settings_files import parse_settings, read_settings
+from pyserini_compneg.training.config import TrainConfig
 
 _FOLDER = Path(__file__).parent / "recipes"
 
@@ -22,18 +22,22 @@ def recipe_names() -> list[str]:
     return sorted(_recipes())
 
 
-def named_config(name: str) -> TrainConfig:
-    """The settings of a file or a recipe.
+def read_config(name: str | Path) -> TrainConfig:
+    """Reads the settings of a training.
+
+    Args:
+        name: A YAML file, or the name of a recipe.
 
     Raises:
-        TrainingError: Neither a file nor a recipe, or settings that cannot be used.
+        TrainingError: Neither a file nor a recipe, a file that cannot be read, or a setting that is unknown, missing
+            or not allowed; the message starts with the name.
     """
     if Path(name).is_file():
-        return read_config(name)
-    return parse_settings(recipe_text(name), name, TrainConfig, TrainingError)
+        return read_settings(name, TrainConfig, TrainingError)
+    return parse_settings(recipe_text(name), str(name), TrainConfig, TrainingError)
 
 
-def recipe_text(name: str) -> str:
+def recipe_text(name: str | Path) -> str:
     """The YAML of a file or a recipe.
 
     Raises:
@@ -41,9 +45,9 @@ def recipe_text(name: str) -> str:
     """
     if Path(name).is_file():
         return Path(name).read_text(encoding="utf-8")
-    if name not in _recipes():
+    if str(name) not in _recipes():
         raise TrainingError(f"{name}: neither a file nor a recipe; the recipes are: {', '.join(recipe_names())}")
-    return _recipes()[name]
+    return _recipes()[str(name)]
 
 
 def located(config: TrainConfig, data: str | None = None, base: str | None = None) -> TrainConfig:

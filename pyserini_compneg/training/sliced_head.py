@@ -54,20 +54,20 @@ class _Extremes(torch.autograd.Function):  # type: ignore[misc]  # mypy is told 
         batch, tokens, width = hidden.shape
         precise = torch.promote_types(hidden.dtype, torch.float32)
         values = torch.empty(1 + lowest, batch, len(weight), dtype=precise, device=hidden.device)
-        places = torch.empty(values.shape, dtype=torch.int16, device=hidden.device)
+        positions = torch.empty(values.shape, dtype=torch.int16, device=hidden.device)
         flat = hidden.reshape(-1, width)
         for start in range(0, len(weight), SLICE):
             logits = (flat @ weight[start : start + SLICE].T.to(flat.dtype)).view(batch, tokens, -1)
-            for side, (value, place) in enumerate([logits.max(1), logits.min(1)] if lowest else [logits.max(1)]):
+            for side, (value, position) in enumerate([logits.max(1), logits.min(1)] if lowest else [logits.max(1)]):
                 values[side, :, start : start + SLICE] = value
-                places[side, :, start : start + SLICE] = place
-        ctx.save_for_backward(hidden, weight, places)
+                positions[side, :, start : start + SLICE] = position
+        ctx.save_for_backward(hidden, weight, positions)
         return values
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
         """The gradient is sparse: it is 0 for terms that a text does not have."""
-        hidden, weight, places = ctx.saved_tensors
+        hidden, weight, positions = ctx.saved_tensors
         tokens, width = hidden.shape[1:]
         flat = hidden.reshape(-1, width).to(gradient.dtype)
         d_hidden, d_weight = torch.zeros_like(flat), torch.zeros_like(weight, dtype=gradient.dtype)
@@ -76,7 +76,7 @@ class _Extremes(torch.autograd.Function):  # type: ignore[misc]  # mypy is told 
             side, row, term = (gradient[:, :, part] != 0).nonzero(as_tuple=True)
             if not len(row):
                 continue
-            token = row * tokens + places[:, :, part][side, row, term]
+            token = row * tokens + positions[:, :, part][side, row, term]
             entries = gradient[:, :, part][side, row, term]
             rows = weight[part].to(gradient.dtype)
             size = (len(flat), len(rows))

@@ -91,25 +91,25 @@ class SparseTrainer(SparseEncoderTrainer):  # type: ignore[misc]  # mypy is told
         return best if best.is_dir() else None
 
     def _save_checkpoint(self, *arguments: Any, **more: Any) -> None:
-        place = Path(self.args.output_dir, f"checkpoint-{self.state.global_step}")
+        folder = Path(self.args.output_dir, f"checkpoint-{self.state.global_step}")
         self._check_weights()
         try:
             super()._save_checkpoint(*arguments, **more)
-            (place / _WHOLE).touch()
+            (folder / _WHOLE).touch()
         except (OSError, RuntimeError) as cause:  # torch reports a full disk as a RuntimeError
             reason = (str(cause).strip().splitlines() or ["unknown"])[0][:200]
             raise OutputError(
-                f"{place}: cannot be written: {reason}; free some space, and continue with --resume"
+                f"{folder}: cannot be written: {reason}; free some space, and continue with --resume"
             ) from None
-        for former in place.parent.glob("checkpoint-*"):  # only when the new one is whole, and the mark first
-            if former not in (place, self._best()):
+        for former in folder.parent.glob("checkpoint-*"):  # only when the new one is whole, and the mark first
+            if former not in (folder, self._best()):
                 (former / _WHOLE).unlink(missing_ok=True)
                 shutil.rmtree(former, ignore_errors=True)
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-        place = Path(output_dir or self.args.output_dir)
-        place.mkdir(parents=True, exist_ok=True)
-        torch.save(self.model.state_dict(), place / _STATE)
+        folder = Path(output_dir or self.args.output_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        torch.save(self.model.state_dict(), folder / _STATE)
 
     def _load_from_checkpoint(self, checkpoint_path: str) -> None:
         state = torch.load(Path(checkpoint_path, _STATE), map_location="cpu", weights_only=True)
@@ -173,4 +173,4 @@ def check_checkpoint(folder: Path) -> None:
 def last_checkpoint(folder: Path) -> Path | None:
     """The latest checkpoint that is whole, if there is one."""
     whole = [mark.parent for mark in folder.glob(f"checkpoint-*/{_WHOLE}")]
-    return max(whole, key=lambda place: int(place.name.rsplit("-", 1)[1]), default=None)
+    return max(whole, key=lambda checkpoint: int(checkpoint.name.rsplit("-", 1)[1]), default=None)

@@ -32,13 +32,13 @@ def write_trained(folder: Path, config: TrainConfig, trained: Trained) -> None:
     write_layout(folder, trained.query, trained.document)
     log = {"config": config.model_dump(mode="json"), "results": trained.results, "log": trained.log}
     (folder / LOG_FILE).write_text(json.dumps(log, indent=2) + "\n", encoding="utf-8")
-    (folder / "README.md").write_text(model_card(config, trained.results), encoding="utf-8")
+    (folder / "README.md").write_text(_model_card(config, trained.results), encoding="utf-8")
     if trained.dev:
-        write_dev_run(folder / "dev_run.txt", trained.dev)
-    plot_curve(folder / "learning_curve.png", trained.log, trained.dev.primary_metric if trained.dev else None)
+        _write_dev_run(folder / "dev_run.txt", trained.dev)
+    _plot_curve(folder / "learning_curve.png", trained.log, trained.dev.primary_metric if trained.dev else None)
 
 
-def write_dev_run(path: Path, dev: DevEvaluator) -> None:
+def _write_dev_run(path: Path, dev: DevEvaluator) -> None:
     """Writes the last evaluation as a TREC run: the 100 best documents of each query, and those that are judged."""
     with atomic_writer(path) as handle:
         for qid, scores in dev.run.items():
@@ -48,7 +48,7 @@ def write_dev_run(path: Path, dev: DevEvaluator) -> None:
             write_run(handle, qid, kept)
 
 
-def model_card(config: TrainConfig, results: dict[str, float]) -> str:
+def _model_card(config: TrainConfig, results: dict[str, float]) -> str:
     """The model card: purpose, sources with their licences, results and settings."""
     import yaml
 
@@ -91,14 +91,8 @@ def _provenance(source: SourceConfig) -> str:
     return f"{source.dataset}, split {source.split}: {open_dataset(source.dataset).provenance}"
 
 
-def plot_curve(path: Path, log: list[dict[str, Any]], measure: str | None) -> None:
-    """Draws the loss, and the first dev measure, by steps.
-
-    Args:
-        path: The PNG file.
-        log: The trainer's log.
-        measure: The name of the first dev measure, if there is one.
-    """
+def _plot_curve(path: Path, log: list[dict[str, Any]], measure: str | None) -> None:
+    """Draws the loss, and the first dev measure if there is one, by steps."""
     from matplotlib.figure import Figure
 
     curves = {"loss": [(entry["step"], entry["loss"]) for entry in log if "loss" in entry]}

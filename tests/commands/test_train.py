@@ -24,7 +24,7 @@ training: {{steps: 4, batch_size: 8, evaluate_every: 2, learning_rate: 1.0e-3, q
 
 
 @pytest.fixture
-def place(tmp_path):
+def home(tmp_path):
     write_dataset(tmp_path / "films", 24)
     return tmp_path
 
@@ -36,13 +36,12 @@ def base(request):
     return request.getfixturevalue("checkpoints").bert
 
 
-@pytest.mark.parametrize(
-    ("queries", "head"), [("shared", SIGNED), ("separate", SIGNED), ("static", "relu:max")], ids=["1", "2", "static"]
-)
-def test_train_export_index_search_eval(place, base, capsys, queries, head):
-    (place / "c.yaml").write_text(CONFIG.format(base=base, queries=queries, head=head))
-    model, folder, run = place / "model", place / "index", place / "run.txt"
-    assert main([str(place / "c.yaml"), "--data", str(place), "--output", str(model)]) == 0
+@pytest.mark.slow
+@pytest.mark.parametrize(("queries", "head"), [("shared", SIGNED), ("static", "relu:max")])
+def test_train_export_index_search_eval(home, base, capsys, queries, head):
+    (home / "c.yaml").write_text(CONFIG.format(base=base, queries=queries, head=head))
+    model, folder, run = home / "model", home / "index", home / "run.txt"
+    assert main([str(home / "c.yaml"), "--data", str(home), "--output", str(model)]) == 0
     name, value = capsys.readouterr().out.splitlines()[0].split("\t")
     assert (name, 0 < float(value) <= 1) == ("recip_rank", True)
 
@@ -55,10 +54,10 @@ def test_train_export_index_search_eval(place, base, capsys, queries, head):
     log = json.loads((model / "training_log.json").read_text())
     assert [entry["step"] for entry in log["log"] if "eval_recip_rank" in entry] == [2, 4]
 
-    documents = str(place / "films" / "documents.jsonl")
+    documents = str(home / "films" / "documents.jsonl")
     assert index(["--collection", documents, "--index", str(folder), "--encoder", str(model)]) == 0
     assert Manifest.read(folder).signed == (head == SIGNED)
-    topics = str(place / "films" / "train.jsonl")
+    topics = str(home / "films" / "train.jsonl")
     assert search(["--index", str(folder), "--topics", topics, "--output", str(run)]) == 0
     capsys.readouterr()
     measured = []
@@ -82,18 +81,18 @@ def test_what_is_neither_a_file_nor_a_recipe(capsys):
     assert message == f"error: table9: neither a file nor a recipe; the recipes are: {', '.join(recipe_names())}\n"
 
 
-def test_packages_that_are_missing(place, monkeypatch, capsys):
+def test_packages_that_are_missing(home, monkeypatch, capsys):
     monkeypatch.setattr(training, "find_spec", lambda name: None if name in ("accelerate", "datasets") else name)
-    (place / "c.yaml").write_text(CONFIG.format(base="m", queries="shared", head=SIGNED))
-    assert main([str(place / "c.yaml"), "--output", str(place / "model")]) == 1
+    (home / "c.yaml").write_text(CONFIG.format(base="m", queries="shared", head=SIGNED))
+    assert main([str(home / "c.yaml"), "--output", str(home / "model")]) == 1
     message = "error: training needs accelerate, datasets; pip install 'pyserini_compneg[train]'\n"
     assert capsys.readouterr().err == message
 
 
-def test_what_is_there_is_not_replaced_unless_asked(place, monkeypatch, capsys):
+def test_what_is_there_is_not_replaced_unless_asked(home, monkeypatch, capsys):
     monkeypatch.setattr(training, "find_spec", str)
-    (place / "c.yaml").write_text(CONFIG.format(base="m", queries="shared", head=SIGNED))
-    (place / "model").mkdir()
-    assert main([str(place / "c.yaml"), "--output", str(place / "model")]) == 1
-    message = f"error: {place}/model: exists already; choose another --output, or replace it with --overwrite\n"
+    (home / "c.yaml").write_text(CONFIG.format(base="m", queries="shared", head=SIGNED))
+    (home / "model").mkdir()
+    assert main([str(home / "c.yaml"), "--output", str(home / "model")]) == 1
+    message = f"error: {home}/model: exists already; choose another --output, or replace it with --overwrite\n"
     assert capsys.readouterr().err == message

@@ -74,7 +74,7 @@ def test_what_follows_the_trunk_is_found_where_names_repeat(copied):
 def test_frozen_layers_stay_as_they_are(tmp_path, checkpoints, dataset):
     config = tiny_config(checkpoints.bert, dataset, dev=False, steps=2, model={"frozen_layers": 1, "dropout": 0})
     train(config, tmp_path / "m")
-    before, after = (load_file(place / "model.safetensors") for place in (checkpoints.bert, tmp_path / "m"))
+    before, after = (load_file(folder / "model.safetensors") for folder in (checkpoints.bert, tmp_path / "m"))
     same = {name for name, weight in before.items() if torch.equal(weight, after[name])}
     assert all(name in same for name in before if ".embeddings." in name or ".layer.0." in name)
     assert not any(".layer.1." in name and name.endswith("weight") for name in same)
@@ -175,7 +175,7 @@ def test_a_new_head_passes_everything_on_whatever_its_norm_is_called(copied):
 
 
 def test_logits_of_own_terms_are_read_as_inference_reads_them(tmp_path, trunk, dataset):
-    """In 32 bits, whatever the file has; faults are one line."""
+    """In 32 bits, whatever the file has."""
     train(tiny_config(trunk, dataset, dev=False, steps=1), tmp_path / "m")
     file = tmp_path / "m" / "1_SpladePooling" / "own_logits.safetensors"
     logits = load_file(file)["logits"]
@@ -185,10 +185,6 @@ def test_logits_of_own_terms_are_read_as_inference_reads_them(tmp_path, trunk, d
     save_file({"logits": logits}, file)
     expected = "owner/m: own_logits.safetensors has numbers that are not finite; it is damaged"
     assert load_error(tmp_path / "m") == expected
-    save_file({"logits": torch.zeros(3)}, file)
-    assert "expected 1009 logits" in load_error(tmp_path / "m")
-    file.write_bytes(b"nothing")
-    assert "own_logits.safetensors: cannot be read: " in load_error(tmp_path / "m")
 
 
 def test_a_trunk_that_says_untied_gets_a_tied_decoder_all_the_same(tmp_path, trunk, dataset):

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from pyserini_compneg.errors import TrainingError
-from pyserini_compneg.training import read_config
 from pyserini_compneg.training.config import (
     DevConfig,
     ModelConfig,
@@ -14,7 +13,7 @@ from pyserini_compneg.training.config import (
     TrainConfig,
     TrainingConfig,
 )
-from pyserini_compneg.training.recipe_file import located, named_config, recipe_names, recipe_text
+from pyserini_compneg.training.recipe_file import located, read_config, recipe_names, recipe_text
 
 WHOLE = """
 about: a try
@@ -52,41 +51,24 @@ def test_all_that_can_be_said(tmp_path):
     [
         ("model", {"base": "m", "max_length": 2}, "model.max_length: expected greater than or equal to 3, got 2"),
         ("model", {"base": "m", "dropout": 1}, "model.dropout: expected less than 1, got 1"),
-        ("model", {"base": "m", "frozen_layers": -1}, "model.frozen_layers: expected greater than or equal to 0"),
         ("model", {"base": "m", "query_encoder": "none"}, "model.query_encoder: expected 'shared', 'separate' or"),
-        ("model", {"base": "m", "vocabulary": "few"}, "model.vocabulary: expected 'all' or 'training', got 'few'"),
         ("model", {"base": "m", "head": "relu:absmax"}, "model.head: head 'relu:absmax': relu is pooled by max or sum"),
         ("data", [], "data: "),
-        (
-            "data",
-            [{"dataset": "d", "negatives": "hard"}],
-            "data[0].negatives: expected 'none', 'judged', 'bm25', 'comp",
-        ),
         ("data", [{"dataset": "d", "positives": 0}], "data[0].positives: expected greater than or equal to 1, got 0"),
-        ("dev", {"dataset": "d", "split": "s", "documents": 0}, "dev.documents: expected greater than or equal to 1"),
         ("dev", {"dataset": "d", "split": "s", "measures": []}, "dev.measures: "),
         ("teacher", {"model": "t", "scale": 0}, "teacher.scale: expected greater than 0, got 0"),
-        ("training", {"stepps": 1}, "training: unknown key 'stepps'; did you mean 'steps'?"),
-        ("training", {"steps": 0}, "training.steps: expected greater than or equal to 1, got 0"),
         ("training", {"steps": 1, "warmup": 2}, "training.warmup: expected less than or equal to 1, got 2"),
-        ("training", {"steps": 1, "max_length": 2}, "training.max_length: expected greater than or equal to 3, got 2"),
-        (
-            "training",
-            {"steps": 1, "head_learning_rate": -1},
-            "training.head_learning_rate: expected greater than or eq",
-        ),
         ("training", {"steps": 1, "seed": 2**32}, "training.seed: expected less than 4294967296, got 4294967296"),
-        ("training", {"steps": 1, "patience": 0}, "training.patience: expected greater than or equal to 1, got 0"),
         ("training", {"steps": 1, "max_length": 257}, "training.max_length must be at most model.max_length, 256"),
         ("training", {"steps": 1, "batch_size": 1}, "training.batch_size must be at least 2, because other documents"),
         ("training", {"steps": 1, "patience": 1}, "training.patience needs a dev section"),
     ],
 )
 def test_what_is_wrong(tmp_path, section, settings, message):
-    least = {"model": {"base": "m"}, "data": [{"dataset": "d"}], "training": {"steps": 1}}
-    assert read(tmp_path, least).training == TrainingConfig(steps=1)
+    shortest = {"model": {"base": "m"}, "data": [{"dataset": "d"}], "training": {"steps": 1}}
+    assert read(tmp_path, shortest).training == TrainingConfig(steps=1)
     with pytest.raises(TrainingError) as error:
-        read(tmp_path, {**least, section: settings})
+        read(tmp_path, {**shortest, section: settings})
     assert str(error.value).startswith(f"{tmp_path}/c.yaml: {message}")
     assert "\n" not in str(error.value)
 
@@ -100,9 +82,9 @@ def test_recipes_are_complete(tmp_path):
     """What ``--show`` prints is the recipe; the paper's trainings differ in head, split and negatives."""
     assert len(recipe_names()) == 22
     for name in recipe_names():
-        assert read(tmp_path, recipe_text(name)) == named_config(name)
+        assert read(tmp_path, recipe_text(name)) == read_config(name)
         assert "$" not in recipe_text(name)
-    chosen = {name: named_config(name) for name in ("table7-nc-bm25", "table6-sum", "nevir-split-absmax")}
+    chosen = {name: read_config(name) for name in ("table7-nc-bm25", "table6-sum", "nevir-split-absmax")}
     assert [(one.model.head, one.data[0].split, one.data[0].negatives) for one in chosen.values()] == [
         ("relu:max", "domain-train-nc", "bm25"),
         ("snrelu:sum:0.1", "domain-train", "none"),

@@ -68,14 +68,15 @@ def test_compositional_negatives_belong_to_an_atom_but_not_to_the_query(films):
     assert [len(one.negatives) for one in examples] == [0, 0, 1, 1, 0, 0]
 
 
+@pytest.mark.slow
 def test_bm25_negatives_are_of_the_ranks_from_50_to_100_and_not_relevant(tmp_path):
     """Shorter documents with the word rank higher."""
     texts = [{"docid": f"d{i:03}", "text": "spy" + " film" * i} for i in range(1, 121)]
     write_lines(tmp_path / "documents.jsonl", texts)
     write_lines(tmp_path / "train.jsonl", [query("q", "<mark>spy</mark>", ["d060", "d001"])])
     dataset = open_dataset(tmp_path)
-    found = bm25_negatives(dataset.documents("train"), {"q": "spy"}, {"q": ["d060", "d001"]})
-    assert found == {"q": [f"d{i:03}" for i in range(50, 101) if i != 60]}
+    negatives = bm25_negatives(dataset.documents("train"), {"q": "spy"}, {"q": ["d060", "d001"]})
+    assert negatives == {"q": [f"d{i:03}" for i in range(50, 101) if i != 60]}
 
 
 def test_documents_of_relevance_0_are_judged_negatives(tmp_path):

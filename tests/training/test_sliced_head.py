@@ -44,7 +44,7 @@ def made(seed):
     """Texts of one to five tokens, and all that a head needs, at random, in double precision."""
     draw = torch.Generator().manual_seed(seed)
     lengths = [5, 1, 3]
-    mask = torch.tensor([[int(place < length) for place in range(5)] for length in lengths])
+    mask = torch.tensor([[int(position < length) for position in range(5)] for length in lengths])
     ids = torch.randint(TERMS, (3, 5), generator=draw)
     tensors = [
         torch.randn(*shape, generator=draw, dtype=torch.float64).requires_grad_()
@@ -90,26 +90,20 @@ def test_padding_does_not_count_for_own_terms():
         assert (alone > -torch.inf).sum() == len(set(ids[part][0].tolist()))
 
 
-def of_logits(text, name):
-    """The vector of one text, given the logits of its tokens."""
-    logits = torch.tensor([text])
-    terms = logits.shape[2]
-    return sliced_pooled(logits, torch.ones(1, len(text)), torch.eye(terms), torch.zeros(terms), Head.parse(name), None)
-
-
-def test_equation_2():
-    assert of_logits([[1.0, -3.0], [math.e - 1, -0.5]], "relu:max")[0].tolist() == pytest.approx([1.0, 0.0])
-
-
-def test_equations_11_and_12():
-    """ε moves both sides towards 0, as Figure 2 has it; the larger absolute value wins, with its sign."""
-    vector = of_logits([[1.0, -3.0, 0.4], [2.0, 1.5, -0.5]], "snrelu:absmax:0.5")[0].tolist()
-    assert vector == pytest.approx([math.log(2.5), -math.log(3.5), 0.0])
-
-
-def test_equation_13():
-    vector = of_logits([[1.0, -3.0, 0.4], [2.0, 1.5, -0.5]], "snrelu:sum:0.5")[0].tolist()
-    assert vector == pytest.approx([math.log(2.5), math.log(2) - math.log(3.5), 0.0])
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("relu:max", [math.log(3), math.log(2.5), math.log(1.4)]),
+        ("snrelu:absmax:0.5", [math.log(2.5), -math.log(3.5), 0.0]),
+        ("snrelu:sum:0.5", [math.log(2.5), math.log(2) - math.log(3.5), 0.0]),
+    ],
+    ids=["equation 2", "equations 11 and 12", "equations 11 and 13"],
+)
+def test_equations(name, expected):
+    """ε moves both sides towards 0, as Figure 2 has it."""
+    logits = torch.tensor([[[1.0, -3.0, 0.4], [2.0, 1.5, -0.5]]])
+    (vector,) = sliced_pooled(logits, torch.ones(1, 2), torch.eye(3), torch.zeros(3), Head.parse(name), None)
+    assert vector.tolist() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", HEADS)

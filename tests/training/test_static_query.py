@@ -35,7 +35,7 @@ def of_words(tokenizer, text):
 def by_terms(side, vector):
     """A dense vector as inference has them."""
     terms = TextTokenizer(side.folder, 64).terms
-    return {terms[place]: vector[place].item() for place in vector.nonzero()[:, 0].tolist()}
+    return {terms[column]: vector[column].item() for column in vector.nonzero()[:, 0].tolist()}
 
 
 def test_weights_start_as_idf(tokenizer):
@@ -51,12 +51,12 @@ def test_weights_start_as_idf(tokenizer):
 def test_each_token_counts_once_and_none_below_0(tokenizer):
     weights = torch.linspace(-1, 2, 1009)
     module = StaticQueryModule(tokenizer, weights, None)
-    found = module(module.preprocess(TEXTS))["sentence_embedding"]
+    vectors = module(module.preprocess(TEXTS))["sentence_embedding"]
     expected = torch.zeros(2, 1009)
     for row, text in enumerate(TEXTS):
         own = of_words(tokenizer, text)
         expected[row, own] = weights[own].clamp(min=0)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(vectors, expected)
     assert (expected > 0).any()
     vocabulary = sorted({of_words(tokenizer, word)[0] for word in ("film", "sea")})
     few = StaticQueryModule(tokenizer, weights, vocabulary)

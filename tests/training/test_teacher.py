@@ -45,16 +45,16 @@ def test_margins_of_a_bi_encoder(bi_encoder):
     def score(query, text):
         return 20 * model.similarity_pairwise(model.encode([query]), model.encode([text])).item()
 
-    found = margins(TeacherConfig(model=str(bi_encoder), scale=20.0), EXAMPLES)
-    assert [pytest.approx(row, abs=1e-3) for row in expected(score)] == found
-    assert any(abs(margin) > 0.01 for row in found for margin in row)
+    computed = margins(TeacherConfig(model=str(bi_encoder), scale=20.0), EXAMPLES)
+    assert [pytest.approx(row, abs=1e-3) for row in expected(score)] == computed
+    assert any(abs(margin) > 0.01 for row in computed for margin in row)
 
 
 def test_margins_of_a_cross_encoder(cross_encoder):
     model = models.CrossEncoder(str(cross_encoder))
-    found = margins(TeacherConfig(model=str(cross_encoder)), EXAMPLES)
+    computed = margins(TeacherConfig(model=str(cross_encoder)), EXAMPLES)
     rows = expected(lambda query, text: float(model.predict([(query, text)])[0]))
-    assert [pytest.approx(row, abs=1e-4) for row in rows] == found
+    assert [pytest.approx(row, abs=1e-4) for row in rows] == computed
 
 
 def test_a_teacher_needs_negatives(bi_encoder):
@@ -89,6 +89,7 @@ def test_a_teacher_never_runs_code_of_its_own(tmp_path, remote_code, kind):
     assert "custom code" in teacher_error(tmp_path)
 
 
+@pytest.mark.slow
 def test_margins_are_learned(tmp_path, checkpoints, bi_encoder):
     texts = sample_texts(16)
     lines = [

@@ -11,12 +11,18 @@ pytest.importorskip("sentence_transformers", reason="training builds on sentence
 
 from safetensors.torch import load_file  # noqa: E402
 
-from pyserini_compneg.training import sparse_trainer, train, trained_folder  # noqa: E402
+from pyserini_compneg.training import sparse_trainer, train, trained_folder, training  # noqa: E402
 from pyserini_compneg.training.sparse_trainer import SparseTrainer, last_checkpoint  # noqa: E402
+
+pytestmark = pytest.mark.slow
 
 
 def weights(folder):
     return {path.name: load_file(path) for path in sorted(folder.rglob("*.safetensors"))}
+
+
+def full_disk(*_):
+    raise OSError(28, "No space left on device")
 
 
 def evaluated_steps(folder):
@@ -30,9 +36,10 @@ def test_64_pairs_are_learned_by_heart(tmp_path, checkpoints):
     assert results["P.1"] == results["recip_rank"] == 1.0
 
 
-@pytest.mark.parametrize(("step", "tables"), [(3, 1), (5, 1), (5, 3)])
+@pytest.mark.kill
+@pytest.mark.parametrize(("step", "tables"), [(3, 1), (5, 3)])
 def test_a_killed_training_is_resumed_to_the_same_bits(tmp_path, checkpoints, dataset, step, tables):
-    """Over three epochs of three batches each; checkpoints are at every second step.
+    """Over three epochs of three batches each; checkpoints are at every second step, and at the last.
 
     Examples with and without negatives, and contrastive pairs, are in tables of their own, and batches alternate.
     """
@@ -42,13 +49,14 @@ def test_a_killed_training_is_resumed_to_the_same_bits(tmp_path, checkpoints, da
         lines = [{"query": text[:20], "positive": text, "negative": f"not {text}"} for text in texts[10:]]
         lines += [{"query": f"no {text[:9]}", "positive": f"not {text}", "negative": text} for text in texts[15:]]
         sources.append(write_lines(tmp_path / "triples.jsonl", lines))
-    config = tiny_config(checkpoints.bert, *sources, steps=8, max_length=9, model={"head": "snrelu:sum:0.1"})
+    config = tiny_config(checkpoints.bert, *sources, steps=7, max_length=9, model={"head": "snrelu:sum:0.1"})
     expected = train(config, tmp_path / "whole")
     with killed_at(step):
         train(config, tmp_path / "resumed")
     assert not (tmp_path / "resumed").exists()
     assert train(config, tmp_path / "resumed", resume=True) == expected
     assert not (tmp_path / "resumed.training").exists()
+    assert evaluated_steps(tmp_path / "resumed") == evaluated_steps(tmp_path / "whole") == [2, 4, 6, 7]
     ours, theirs = weights(tmp_path / "resumed"), weights(tmp_path / "whole")
     assert ours.keys() == theirs.keys()
     for name, tensors in ours.items():
@@ -56,28 +64,24 @@ def test_a_killed_training_is_resumed_to_the_same_bits(tmp_path, checkpoints, da
             assert torch.equal(tensor, theirs[name][key]), key
 
 
-@pytest.mark.parametrize("end", ["a kill between two evaluations", "a full disk after the last step"])
-def test_patience_survives(tmp_path, checkpoints, dataset, monkeypatch, end):
+@pytest.mark.kill
+def test_patience_survives(tmp_path, checkpoints, dataset, monkeypatch):
+    """A kill between two evaluations, and a full disk after the last step."""
     config = tiny_config(checkpoints.bert, dataset, steps=40, learning_rate=0.0, patience=2)
-    whole = train(config, tmp_path / "whole")
+    with killed_at(5):
+        train(config, tmp_path / "killed")
+    killed = train(config, tmp_path / "killed", resume=True)
 
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    if end == "a kill between two evaluations":
-        with killed_at(5):
-            train(config, tmp_path / "m")
-    else:
-        with monkeypatch.context() as patch:
-            patch.setattr(trained_folder, "write_layout", full)
-            assert train_error(config, tmp_path / "m") == (
-                f"{tmp_path}/m: cannot be written: no space left on device; free some space, and continue with --resume"
-            )
-    assert train(config, tmp_path / "m", resume=True) == whole
-    for name in ("m", "whole"):
-        assert evaluated_steps(tmp_path / name) == [2, 4, 6]
+    with monkeypatch.context() as patch:
+        patch.setattr(trained_folder, "write_layout", full_disk)
+        assert train_error(config, tmp_path / "m") == (
+            f"{tmp_path}/m: cannot be written: no space left on device; free some space, and continue with --resume"
+        )
+    assert train(config, tmp_path / "m", resume=True) == killed
+    assert evaluated_steps(tmp_path / "m") == evaluated_steps(tmp_path / "killed") == [2, 4, 6]
 
 
+@pytest.mark.kill
 def test_a_kill_while_old_checkpoints_are_deleted(tmp_path, checkpoints, dataset, monkeypatch):
     """The new one is whole by then, and the old one is none any more."""
     config = tiny_config(checkpoints.bert, dataset, dev=False, steps=6)
@@ -95,14 +99,21 @@ def test_a_kill_while_old_checkpoints_are_deleted(tmp_path, checkpoints, dataset
     assert last_checkpoint(tmp_path / "m.training" / "checkpoints") is None
 
 
-@pytest.fixture
-def killed_training(tmp_path, checkpoints, dataset):
-    """The settings of a training that was killed after its first checkpoint, and that checkpoint."""
-    shutil.copytree(dataset, tmp_path / "films")
-    config = tiny_config(checkpoints.bert, tmp_path / "films", steps=4)
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory, checkpoints, dataset):
+    """The settings of a training that was killed after its first checkpoint, and its folder."""
+    folder = tmp_path_factory.mktemp("killed")
+    config = tiny_config(checkpoints.bert, dataset, steps=4)
     with killed_at(3):
-        train(config, tmp_path / "m")
-    return config, tmp_path / "m.training" / "checkpoints" / "checkpoint-2"
+        train(config, folder / "m")
+    return config, folder / "m.training"
+
+
+@pytest.fixture
+def killed_training(tmp_path, killed):
+    """The settings, and the checkpoint in a copy of the folder, to be changed."""
+    config, folder = killed
+    return config, shutil.copytree(folder, tmp_path / "m.training") / "checkpoints" / "checkpoint-2"
 
 
 @pytest.mark.parametrize(
@@ -118,24 +129,23 @@ def killed_training(tmp_path, checkpoints, dataset):
 )
 def test_damaged_checkpoints(tmp_path, killed_training, name, left):
     """With a byte changed in the middle, or cut off."""
-    config, place = killed_training
-    content = bytearray((place / name).read_bytes())
+    config, checkpoint = killed_training
+    content = bytearray((checkpoint / name).read_bytes())
     content[len(content) // 2] ^= 255
-    (place / name).write_bytes(content[: int(left * len(content))])
+    (checkpoint / name).write_bytes(content[: int(left * len(content))])
     message = train_error(config, tmp_path / "m", resume=True)
-    assert message.startswith(f"{place}: is damaged (")
+    assert message.startswith(f"{checkpoint}: is damaged (")
     assert message.endswith("); delete this folder, and continue with --resume")
     assert "\n" not in message
 
 
 @pytest.mark.parametrize("changed", ["training", "texts of data"])
-def test_a_training_with_other_settings_is_not_resumed(tmp_path, killed_training, changed):
+def test_a_training_with_other_settings_is_not_resumed(tmp_path, killed_training, monkeypatch, changed):
     config, _ = killed_training
     if changed == "training":
         config = config.model_copy(update={"training": config.training.model_copy(update={"steps": 5})})
     else:
-        documents = tmp_path / "films" / "documents.jsonl"
-        documents.write_text(documents.read_text().replace("film", "cake"))
+        monkeypatch.setattr(training, "read_examples", lambda *_: [])
     assert train_error(config, tmp_path / "m", resume=True) == (
         f"{tmp_path}/m.training: was started with other settings ({changed}); restore them, or start anew with "
         "--overwrite and without --resume"
@@ -143,33 +153,30 @@ def test_a_training_with_other_settings_is_not_resumed(tmp_path, killed_training
 
 
 def test_a_checkpoint_of_another_base_of_the_same_name_is_refused(tmp_path, killed_training):
-    config, place = killed_training
-    state = torch.load(place / "state.pt")
+    config, checkpoint = killed_training
+    state = torch.load(checkpoint / "state.pt")
     del state[next(name for name in state if name.endswith("decoder.bias"))]
-    torch.save(state, place / "state.pt")
+    torch.save(state, checkpoint / "state.pt")
     message = train_error(config, tmp_path / "m", resume=True)
-    assert message.startswith(f"{place}: is of another model (Missing key")
+    assert message.startswith(f"{checkpoint}: is of another model (Missing key")
 
 
 @pytest.mark.parametrize("content", ["", "[]"])
 def test_damaged_settings(tmp_path, killed_training, content):
-    config, place = killed_training
-    file = place.parents[1] / "training.json"
+    config, checkpoint = killed_training
+    file = checkpoint.parents[1] / "training.json"
     file.write_text(content)
     message = train_error(config, tmp_path / "m", resume=True)
     assert message == f"{file}: is damaged; start anew with --overwrite and without --resume"
 
 
-def test_an_unfinished_training_is_not_deleted_by_mistake(tmp_path, checkpoints, dataset):
+def test_what_exists_is_not_deleted_by_mistake(tmp_path, checkpoints, dataset):
+    config = tiny_config(checkpoints.bert, dataset, steps=2)
     (tmp_path / "m.training").mkdir()
-    assert train_error(tiny_config(checkpoints.bert, dataset, steps=2), tmp_path / "m") == (
+    assert train_error(config, tmp_path / "m") == (
         f"{tmp_path}/m.training: has an unfinished training; continue it with --resume, or delete it with --overwrite"
     )
-
-
-def test_only_models_are_replaced(tmp_path, checkpoints, dataset):
     (tmp_path / "m").mkdir()
-    config = tiny_config(checkpoints.bert, dataset, steps=2)
     assert train_error(config, tmp_path / "m", overwrite=True) == (
         f"{tmp_path}/m: is no model that was trained here (no training_log.json); choose another --output"
     )
@@ -185,9 +192,9 @@ def test_a_loss_that_is_not_finite_ends_the_training(tmp_path, checkpoints, data
     monkeypatch.setattr(trainer, "compute_loss", bad)
     message = train_error(tiny_config(checkpoints.bert, dataset, steps=6), tmp_path / "m")
     assert message.startswith("the loss of step 4 is nan, in the batch whose first query is '")
-    place = tmp_path / "m.training" / "checkpoints" / "checkpoint-2"
-    assert message.endswith(f"'; the last good checkpoint is {place}; lower training.learning_rate")
-    assert place.is_dir()
+    checkpoint = tmp_path / "m.training" / "checkpoints" / "checkpoint-2"
+    assert message.endswith(f"'; the last good checkpoint is {checkpoint}; lower training.learning_rate")
+    assert checkpoint.is_dir()
 
 
 @pytest.mark.parametrize("dev", [False, True])
@@ -211,12 +218,12 @@ def test_a_full_disk(tmp_path, checkpoints, dataset, monkeypatch):
     """What was written before stays, what is half-written is not taken for a checkpoint."""
     save = SparseTrainer._save_rng_state
 
-    def full(self, place):
+    def full(self, folder):
         if self.state.global_step == 4:
-            raise OSError(28, "No space left on device")
-        save(self, place)
+            full_disk()
+        save(self, folder)
 
-    config = tiny_config(checkpoints.bert, dataset, steps=6)
+    config = tiny_config(checkpoints.bert, dataset, steps=4)
     with monkeypatch.context() as patch:
         patch.setattr(SparseTrainer, "_save_rng_state", full)
         message = train_error(config, tmp_path / "m")
@@ -224,12 +231,8 @@ def test_a_full_disk(tmp_path, checkpoints, dataset, monkeypatch):
         f"{tmp_path}/m.training/checkpoints/checkpoint-4: cannot be written: [Errno 28] No space left on device; free "
         "some space, and continue with --resume"
     )
-    assert train(config, tmp_path / "m", resume=True) == train(config, tmp_path / "whole")
-
-
-def test_the_last_step_is_evaluated(tmp_path, checkpoints, dataset):
-    train(tiny_config(checkpoints.bert, dataset, steps=5, evaluate_every=3), tmp_path / "m")
-    assert evaluated_steps(tmp_path / "m") == [3, 5]
+    train(config, tmp_path / "m", resume=True)
+    assert evaluated_steps(tmp_path / "m") == [2, 4]
 
 
 @pytest.mark.parametrize(
