@@ -61,7 +61,7 @@ def read_texts(collection: Path, documents: int) -> list[str]:
     """Texts from the whole of a collection."""
     blocks = iter_collection_blocks(collection_files(collection))
     texts = [document.text or "" for block in blocks for document in text_documents(block)[0].values()]
-    return [texts[place] for place in np.linspace(0, len(texts) - 1, min(documents, len(texts))).astype(int)]
+    return [texts[number] for number in np.linspace(0, len(texts) - 1, min(documents, len(texts))).astype(int)]
 
 
 def checkpoint(shape: str, texts: Sequence[str], trained_trunk: bool = False) -> Path:
@@ -122,7 +122,7 @@ def query_milliseconds(folder: Path, queries: Sequence[str], settings: dict[str,
     taken = []
     for query in [*queries[:5], *queries]:
         start = time.perf_counter()
-        encoder.encode(query)
+        encoder.encode_batch([query])
         taken.append(1000 * (time.perf_counter() - start))
     return float(np.median(taken[5:])), float(np.percentile(taken[5:], 99))
 
@@ -144,8 +144,8 @@ def overlap(folder: Path, collection: Path, topics: Path) -> tuple[float, int]:
         options = ModelOptions(precision=precision, max_length=256)
         build_index(collection, index, str(folder.resolve()), model_options=options, overwrite=True)
         with SignedImpactSearcher(index, model_options=ModelOptions(precision=precision)) as searcher:
-            found = searcher.batch_search(list(queries.values()), list(queries), 10)
-            best.append({qid: {hit.docid for hit in hits} for qid, hits in found.items()})
+            rankings = searcher.batch_search(list(queries.values()), list(queries), 10)
+            best.append({qid: {hit.docid for hit in hits} for qid, hits in rankings.items()})
     shares = [len(best[0][qid] & best[1][qid]) / len(best[0][qid]) for qid in queries if best[0][qid]]
     return float(np.mean(shares)), len(shares)
 

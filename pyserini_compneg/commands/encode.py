@@ -22,7 +22,8 @@ examples:
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if not 0 <= args.shard_id < args.shard_num:
         parser.error(f"--shard-id goes from 0 to --shard-num - 1, so to {args.shard_num - 1}, got {args.shard_id}")
-    from pyserini_compneg.encode.corpus import Shard, encode_collection
+    from pyserini_compneg.encode.corpus import encode_collection
+    from pyserini_compneg.encode.vector_files import Shard
 
     path = encode_collection(
         args.collection,

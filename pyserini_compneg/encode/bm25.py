@@ -52,10 +52,6 @@ class Bm25DocumentEncoder:
         """The weights, in (0, 1), of the terms of each text; an empty vector for a text without terms."""
         return [self._weights(Counter(terms), len(terms)) for terms in analyze(texts)]
 
-    def encode(self, text: str) -> dict[str, float]:
-        """As :meth:`encode_batch`, for one text."""
-        return self.encode_batch([text])[0]
-
     def _weights(self, frequencies: Counter[str], length: int) -> dict[str, float]:
         norm = self.k1 * (1 - self.b + self.b * length / self.average_length)
         return {term: frequency / (frequency + norm) for term, frequency in frequencies.items()}
@@ -89,10 +85,6 @@ class Bm25QueryEncoder:
         if not self._weighs:
             return [{term: 1.0 for term in terms if term in idf} for terms in analysed]
         return [{term: count * idf[term] for term, count in terms.items() if term in idf} for terms in analysed]
-
-    def encode(self, text: str) -> dict[str, float]:
-        """As :meth:`encode_batch`, for one text."""
-        return self.encode_batch([text])[0]
 
 
 def lucene_idf(document_frequency: int, documents: int) -> float:

@@ -49,14 +49,10 @@ class CachedQueryEncoder:
         Raises:
             EncodingError: A text that the file does not have.
         """
-        return [self.encode(text) for text in texts]
-
-    def encode(self, text: str) -> dict[str, float]:
-        """As :meth:`encode_batch`, for one text."""
-        try:
-            return dict(self._vectors[text.strip()])
-        except KeyError:
-            raise EncodingError(f"{self._path} has no vector for {text!r}; encode it and add a line") from None
+        missing = next((text for text in texts if text.strip() not in self._vectors), None)
+        if missing is not None:
+            raise EncodingError(f"{self._path} has no vector for {missing!r}; encode it and add a line")
+        return [dict(self._vectors[text.strip()]) for text in texts]
 
     def _set_name(self, name: object, source: str) -> None:
         if name is None:

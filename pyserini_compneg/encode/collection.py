@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pyserini_compneg.encode.vectors_about import VECTORS_FILE
+from pyserini_compneg.encode.vector_files import SHARD_NAME, VECTORS_FILE
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.files import decoded_line, iter_blocks, reason_of
 from pyserini_compneg.json_objects import parse_json_object
@@ -19,7 +19,6 @@ from pyserini_compneg.records import checked_id, docid_from_title
 
 _logger = logging.getLogger(__name__)
 _ID_FIELDS = ("id", "_id", "docid")
-_SHARD = re.compile(r"vectors-(\d{5})-of-(\d{5})\.jsonl\.gz")
 _EXPECTED = "`contents`, `title` and `text`, or `vector`"
 _SUFFIXES = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
 
@@ -89,9 +88,9 @@ def iter_collection_blocks(
     for number, file in enumerate(files[first_file:], first_file):
         for line, lines in iter_blocks(file):
             before = max(0, first_line - line) if number == first_file else 0
-            rest = lines.split(b"\n", before)[before:] if before else [lines]
-            if rest and rest[0]:
-                yield from _parts(Block(file, number, line + before, rest[0]), most_lines)
+            unread = lines.split(b"\n", before)[before:] if before else [lines]
+            if unread and unread[0]:
+                yield from _parts(Block(file, number, line + before, unread[0]), most_lines)
 
 
 def _parts(block: Block, most_lines: int | None) -> Iterator[Block]:
@@ -130,11 +129,11 @@ def collection_files(path: str | Path) -> list[Path]:
 
 def _check_shards(path: str | Path, files: Sequence[Path]) -> None:
     """Makes sure that a collection that was encoded in N shards has all N."""
-    shards = [found for file in files if (found := _SHARD.fullmatch(file.name))]
-    counts = {int(found[2]) for found in shards}
+    shards = [match for file in files if (match := SHARD_NAME.fullmatch(file.name))]
+    counts = {int(match[2]) for match in shards}
     if len(counts) > 1:
         raise CollectionError(f"{path}: has shards of {' and of '.join(map(str, sorted(counts)))}; keep those of one")
-    missing = sorted(set(range(max(counts, default=0))) - {int(found[1]) for found in shards})
+    missing = sorted(set(range(max(counts, default=0))) - {int(match[1]) for match in shards})
     if missing:
         raise CollectionError(f"{path}: shard {missing[0]} of {max(counts)} is missing; encode it first")
 

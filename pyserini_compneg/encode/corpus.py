@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,29 +19,10 @@ from pyserini_compneg.encode.collection import (
 )
 from pyserini_compneg.encode.encoder import DocumentEncoder
 from pyserini_compneg.encode.models import ModelOptions
-from pyserini_compneg.encode.shard_file import ShardFile, check_output
-from pyserini_compneg.encode.vectors_about import VECTORS_FILE, read_about
+from pyserini_compneg.encode.vector_files import VECTORS_FILE, Shard, ShardFile, check_output, read_about
 from pyserini_compneg.errors import CollectionError, OutputError
 from pyserini_compneg.files import atomic_writer, keep_inputs
 from pyserini_compneg.progress import progress
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """A part of a collection: every ``count``-th line, from ``number`` on.
-
-    Attributes:
-        number: From 0.
-        count: Of how many.
-    """
-
-    number: int = 0
-    count: int = 1
-
-    @property
-    def file_name(self) -> str:
-        """What its file is called; ``encode.collection`` asks for all of a collection's shards."""
-        return f"vectors-{self.number:05d}-of-{self.count:05d}.jsonl.gz"
 
 
 def encode_collection(
@@ -77,7 +57,7 @@ def encode_collection(
     Raises:
         CollectionError: A bad document, or none at all.
         EncodingError: A model that cannot be used.
-        DownloadError: A model that cannot be had from the hub.
+        DownloadError: A model that cannot be downloaded from the hub.
         OutputError: The file exists; there is unfinished work, and neither ``overwrite`` nor ``resume`` is given, or it
             has other settings; or the folder cannot be written.
     """
@@ -145,28 +125,20 @@ def _fill(
 ) -> None:
     """Encodes the documents that are not yet in the file."""
     most_lines = model.most_lines * shard.count if model.most_lines else None
-    with progress(None, total, " docs", "encoding") as bar:
-        bar.update(target.documents)
-        blocks = iter_collection_blocks(files, target.position, most_lines)
-        for block, documents, vectors in _encoded(blocks, model, shard, fields):
-            target.add(block.end, [_line(*pair, name) for pair in zip(documents, vectors, strict=True)])
-            bar.update(len(documents))
-
-
-def _encoded(
-    blocks: Iterable[Block], encoder: DocumentEncoder, shard: Shard, fields: Sequence[str] | None
-) -> Iterator[tuple[Block, list[SourceDocument], list[dict[str, float]]]]:
     read: deque[tuple[Block, list[SourceDocument]]] = deque()
 
     def texts() -> Iterator[list[str]]:
-        for block in blocks:
+        for block in iter_collection_blocks(files, target.position, most_lines):
             documents = _documents(block, shard, fields)
             read.append((block, documents))
             yield [document.text or "" for document in documents]
 
-    for vectors in encoder.stream(texts()):
-        block, documents = read.popleft()
-        yield block, documents, vectors
+    with progress(None, total, " docs", "encoding") as bar:
+        bar.update(target.documents)
+        for vectors in model.stream(texts()):
+            block, documents = read.popleft()
+            target.add(block.end, [_line(*pair, name) for pair in zip(documents, vectors, strict=True)])
+            bar.update(len(documents))
 
 
 def _documents(block: Block, shard: Shard, fields: Sequence[str] | None) -> list[SourceDocument]:
@@ -177,10 +149,10 @@ def _documents(block: Block, shard: Shard, fields: Sequence[str] | None) -> list
             if (block.first_line + number - 1) % shard.count != shard.number:
                 lines[number] = b""
         block = block._replace(lines=b"\n".join(lines))
-    found, problems = text_documents(block, fields)
+    documents, problems = text_documents(block, fields)
     if problems:
         raise CollectionError(problems[0])
-    return list(found.values())
+    return list(documents.values())
 
 
 def _line(document: SourceDocument, vector: Mapping[str, float], name: str) -> str:

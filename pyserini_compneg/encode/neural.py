@@ -42,7 +42,7 @@ def checkpoint_hash(checkpoint: Checkpoint) -> str:
     """The hash of the side that encodes documents. It tells the vectors of one model from those of another."""
     side = checkpoint.document
     if isinstance(side, StaticSide):
-        raise EncodingError(f"{checkpoint.name}: has no network for documents, so nothing to index with")
+        raise EncodingError(f"{checkpoint.name}: has no network for documents, so it cannot index them")
     return model_hash(side)
 
 
@@ -82,10 +82,6 @@ class ModelQueryEncoder:
         vectors = dict(zip(distinct, self._ablated(distinct), strict=True))
         return [dict(vectors[text.strip()]) for text in texts]
 
-    def encode(self, text: str) -> dict[str, float]:
-        """As :meth:`encode_batch`, for one text."""
-        return self.encode_batch([text])[0]
-
     def _ablated(self, texts: Sequence[str]) -> list[dict[str, float]]:
         vectors = self._full(texts)
         if self._ablation == "no-expansion":
@@ -120,13 +116,12 @@ class ModelQueryEncoder:
 
     def _warn_of_cuts(self, texts: Sequence[str], cut: Sequence[bool]) -> None:
         if longer := [text for text, is_cut in zip(texts, cut, strict=True) if is_cut]:
-            limit = self._options.max_length or self._side.max_length
             shown = longer[0] if len(longer[0]) <= _SHOWN else longer[0][:_SHOWN] + "..."
             _logger.warning(
                 "%d of %d queries have more than %d tokens, and are cut off there; the first is %r",
                 len(longer),
                 len(texts),
-                limit,
+                self._options.max_length or self._side.max_length,
                 shown,
             )
 

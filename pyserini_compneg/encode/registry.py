@@ -37,18 +37,18 @@ def query_encoder(
     Raises:
         IndexFormatError: The encoder is not that of the index or needs one, or none is named anywhere.
         EncodingError: The encoder is unknown, or cannot be used.
-        DownloadError: A model that cannot be had from the hub.
+        DownloadError: A model that cannot be downloaded from the hub.
     """
     manifest = reader.manifest if reader else None
     if name is None and manifest is not None:
         name = manifest.encoder
     if name is None:
-        place = f"{reader.folder}: has no compneg.json (stock Anserini built it)" if reader else "there is no index"
-        raise IndexFormatError(f"{place}, so name the --encoder")
+        reason = f"{reader.folder}: has no compneg.json (stock Anserini built it)" if reader else "there is no index"
+        raise IndexFormatError(f"{reason}, so name the --encoder")
     if name != BM25 and not Path(name).is_file():
         return _model(name, reader, model_options, ablation)
     if model_options is not None:
-        raise EncodingError(f"{name}: is no neural model, so it takes no options of one, such as --precision")
+        raise EncodingError(f"{name}: not a model, so options such as --precision do not apply")
     if name == BM25:
         if reader is None:
             raise IndexFormatError("bm25 weighs a query's terms by the statistics of an index; name the --index")

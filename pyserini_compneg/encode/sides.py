@@ -62,7 +62,7 @@ class NeuralEncoder(SideEncoder):
 
     def __init__(self, side: NeuralSide, options: ModelOptions) -> None:
         length = _length(side, options)
-        # In int8 the activations of a batch share a scale. One by one, a text's vector does not depend on other texts.
+        # In int8 the texts of a batch would share a scale, and the vector of a text would depend on the others.
         self._batch_size = 1 if options.precision == "int8" else options.batch_size
         if options.backend == "onnx":
             folder = export_model(side, options.precision)

@@ -31,7 +31,7 @@ class VectorCache:
 
     def get(self, texts: Sequence[str]) -> dict[str, dict[str, float]]:
         """The vectors of the texts that are in the file."""
-        found: dict[str, dict[str, float]] = {}
+        vectors: dict[str, dict[str, float]] = {}
         try:
             if not self._usable or not self._path.exists() or not self._path.stat().st_size:
                 return {}  # the file is empty while another process creates it
@@ -40,11 +40,11 @@ class VectorCache:
                     part = texts[start : start + _PARAMETERS]
                     marks = ", ".join("?" * len(part))
                     rows = database.execute(f"SELECT text, vector FROM vectors WHERE text IN ({marks})", part)
-                    found.update((text, checked(json.loads(vector), text)) for text, vector in rows)
+                    vectors.update((text, checked(json.loads(vector), text)) for text, vector in rows)
         except (sqlite3.Error, OSError, ValueError, TypeError, AttributeError, RecursionError) as cause:
             self._give_up(cause)
             return {}
-        return found
+        return vectors
 
     def put(self, vectors: Mapping[str, Mapping[str, float]]) -> None:
         """Stores vectors."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyserini_compneg.encode import DocumentEncoder
 from pyserini_compneg.encode.collection import Block, SourceDocument, text_documents
-from pyserini_compneg.encode.vectors_about import VECTORS_FILE, read_about
+from pyserini_compneg.encode.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.errors import CollectionError
 
 

@@ -14,8 +14,8 @@ import torch
 from sentence_transformers.base.modules import InputModule
 from torch import Tensor, nn
 
+from pyserini_compneg.encode.models.checkpoint import OWN_LOGITS_FILE
 from pyserini_compneg.encode.models.heads import Head
-from pyserini_compneg.encode.models.model_sides import OWN_LOGITS_FILE
 from pyserini_compneg.encode.models.pooling import own_logits
 from pyserini_compneg.errors import TrainingError
 from pyserini_compneg.training.masked_lm import MaskedLanguageModel

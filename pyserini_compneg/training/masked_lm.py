@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from pyserini_compneg.encode.models.checkpoint import Checkpoint, read_checkpoint
+from pyserini_compneg.encode.models.checkpoint import Checkpoint, NeuralSide, read_checkpoint
 from pyserini_compneg.encode.models.configuration import read_lengths
 from pyserini_compneg.encode.models.heads import Head
-from pyserini_compneg.encode.models.model_sides import NeuralSide
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer
 from pyserini_compneg.encode.models.torch_model import read_own_logits
 from pyserini_compneg.errors import EncodingError, TrainingError

@@ -12,6 +12,7 @@ pytest.importorskip("onnxscript", reason="torch exports with onnxscript")
 pytest.importorskip("onnxruntime", reason="exports are run by onnxruntime")
 
 from checkpoints import SAMPLE  # noqa: E402
+from vector_files import NAME, records  # noqa: E402
 
 from pyserini_compneg.commands.encode import main as encode  # noqa: E402
 from pyserini_compneg.commands.index import main as build  # noqa: E402
@@ -20,7 +21,6 @@ from pyserini_compneg.encode.models import ModelOptions  # noqa: E402
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, checkpoint_hash, load_checkpoint  # noqa: E402
 from pyserini_compneg.lucene import Manifest  # noqa: E402
 
-NAME = "vectors-00000-of-00001.jsonl.gz"
 DOCUMENTS = 120
 
 
@@ -69,11 +69,6 @@ def run(command, /, **options):
     return command(list(arguments(**options)))
 
 
-def records(path):
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
-
-
 def run_of(topics, index, output, **options):
     assert run(search, index=index, topics=topics, output=output, hits=50, **options) == 0
     return output.read_text()
@@ -112,15 +107,7 @@ def test_options_of_the_model(tmp_path, collection, model):
         ({"shard_num": 0}, 2, "argument --shard-num: must be a whole number from 1, got 0"),
         ({"batch_size": 0}, 2, "argument --batch-size: must be a whole number from 1, got 0"),
         ({"threshold": 0}, 2, "argument --threshold: must be a finite number above 0, got 0"),
-        ({"precision": "fp16"}, 1, "error: fp16 is for GPUs; choose --device cuda, or int8 on a processor"),
-        ({"head": "gelu"}, 1, "error: head 'gelu': activation must be one of relu, log1p_relu, snrelu, got 'gelu'"),
         ({"max_length": 65}, 1, "can read 64 tokens of a text, not --max-length 65"),
-        (
-            {"encoder": "a/b/c"},
-            1,
-            "error: no encoder 'a/b/c'; expected bm25, a model (a folder, or owner/name on the Hugging Face hub), or a "
-            "JSON Lines file of texts encoded with it",
-        ),
         ({"collection": "/no/such"}, 1, "error: /no/such: no such file"),
     ],
 )

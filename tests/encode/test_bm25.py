@@ -20,9 +20,9 @@ from pyserini_compneg.search import SignedImpactSearcher
 
 def test_a_document_by_hand():
     """bird twice, fly once, average length 4: tf / (tf + 0.9 (1 − 0.4 + 0.4 · 3/4)) = tf / (tf + 0.81)."""
-    weights = Bm25DocumentEncoder(average_length=4.0).encode("The bird flies. Birds!")
+    weights = Bm25DocumentEncoder(average_length=4.0).encode_batch(["The bird flies. Birds!"])[0]
     assert weights == {"bird": pytest.approx(2 / 2.81), "fli": pytest.approx(1 / 1.81)}
-    weights = Bm25DocumentEncoder(average_length=4.0, k1=2.0, b=0.0).encode("The bird flies. Birds!")
+    weights = Bm25DocumentEncoder(average_length=4.0, k1=2.0, b=0.0).encode_batch(["The bird flies. Birds!"])[0]
     assert weights == {"bird": pytest.approx(2 / 4), "fli": pytest.approx(1 / 3)}
 
 
@@ -41,7 +41,9 @@ def test_a_query_by_hand(tmp_path):
         writer.commit()
     with ImpactReader(tmp_path) as reader:
         encoder = Bm25QueryEncoder(reader)
-        assert encoder.encode("birds flying over birds") == {"bird": pytest.approx(2 * math.log(1 + 1.5 / 2.5))}
+        assert encoder.encode_batch(["birds flying over birds"])[0] == {
+            "bird": pytest.approx(2 * math.log(1 + 1.5 / 2.5))
+        }
         assert encoder.encode_batch(["flies", "fish", "", "the"]) == [
             {"fli": pytest.approx(math.log(1 + 2.5 / 1.5))},
             {},
@@ -55,11 +57,11 @@ def test_a_query_by_hand(tmp_path):
 def test_what_is_left_of_a_query(tmp_path, ablation):
     index = build(tmp_path)
     with ImpactReader(index) as reader:
-        complete = Bm25QueryEncoder(reader).encode("spy spy comedy unheard-of")
+        complete = Bm25QueryEncoder(reader).encode_batch(["spy spy comedy unheard-of"])[0]
         assert complete.keys() == {"spy", "comedi"} and complete["spy"] != complete["comedi"]
         flat = dict.fromkeys(complete, 1.0)
         expected = complete if ablation in ("none", "no-expansion") else flat
-        assert Bm25QueryEncoder(reader, ablation).encode("spy spy comedy unheard-of") == expected
+        assert Bm25QueryEncoder(reader, ablation).encode_batch(["spy spy comedy unheard-of"])[0] == expected
         with pytest.raises(EncodingError) as caught:
             Bm25QueryEncoder(reader, "weights")
     assert str(caught.value) == "ablation must be one of none, no-expansion, no-weighting, doc-only, got 'weights'"

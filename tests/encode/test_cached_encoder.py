@@ -4,8 +4,8 @@ import json
 import pytest
 
 from pyserini_compneg.encode import Bm25QueryEncoder, CachedQueryEncoder, query_encoder
-from pyserini_compneg.errors import CollectionError, CompNegError, EncodingError, IndexFormatError
-from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, ImpactWriter, Manifest
+from pyserini_compneg.errors import CollectionError, CompNegError, EncodingError
+from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest
 
 
 def write(path, *records):
@@ -25,17 +25,17 @@ def test_atoms_are_looked_up_by_text(tmp_path):
     )
     encoder = CachedQueryEncoder(path)
     assert encoder.name is None
-    assert encoder.encode("birds of Colombia") == {"bird": 2.0, "colombia": 1.5}
+    assert encoder.encode_batch(["birds of Colombia"])[0] == {"bird": 2.0, "colombia": 1.5}
     assert encoder.encode_batch(["fish", " bats", "fish"]) == [{}, {"bat": 1.0, "¬bird": 2.0}, {}]
     with pytest.raises(EncodingError) as caught:
-        encoder.encode("Fish")
+        encoder.encode_batch(["Fish"])
     assert str(caught.value) == f"{path} has no vector for 'Fish'; encode it and add a line"
 
 
 def test_a_vector_that_is_changed_stays_as_it_was(tmp_path):
     encoder = CachedQueryEncoder(write(tmp_path / "atoms.jsonl", {"text": "a", "vector": {"x": 1}}))
-    encoder.encode("a").clear()
-    assert encoder.encode("a") == {"x": 1.0}
+    encoder.encode_batch(["a"])[0].clear()
+    assert encoder.encode_batch(["a"])[0] == {"x": 1.0}
 
 
 def test_gzip_and_the_models_name(tmp_path):
@@ -134,10 +134,3 @@ def test_queries_of_another_encoder(reader, tmp_path, caplog):
     reader.manifest = Manifest("bm25")
     assert refused(str(atoms), reader) == other("bm25", "splade")
     assert refused(str(unnamed), reader) == other("bm25", str(unnamed))
-
-
-def test_a_broken_manifest_is_no_missing_one(reader):
-    (reader.folder / MANIFEST_NAME).write_text("{")
-    with pytest.raises(IndexFormatError) as caught:
-        ImpactReader(reader.folder)
-    assert str(caught.value).startswith(f"{reader.folder / MANIFEST_NAME}: cannot be read: ")

@@ -7,7 +7,7 @@ from stand_in_encoder import StandInEncoder, vector
 from vector_files import DOCUMENTS, NAME, encode, leftovers, records, sources
 
 from pyserini_compneg import files
-from pyserini_compneg.encode.corpus import Shard
+from pyserini_compneg.encode.vector_files import Shard
 from pyserini_compneg.errors import CollectionError, OutputError
 from pyserini_compneg.index import build_index
 

@@ -1,4 +1,4 @@
-"""Whatever ends an encoding, it can be gone on with, and nothing incomplete has a file's name."""
+"""An encoding that was killed can be continued, and an incomplete file never has its final name."""
 
 import os
 import random
@@ -19,14 +19,14 @@ MORTAL = """
 import os, sys
 from mortal import make_mortal
 from pyserini_compneg import files
-from pyserini_compneg.encode import shard_file
+from pyserini_compneg.encode import vector_files
 from pyserini_compneg.encode.corpus import write_vectors
 from stand_in_encoder import StandInEncoder
 
 collection, output, steps = sys.argv[1], sys.argv[2], int(sys.argv[3])
 files._BLOCK_BYTES = 1 << 10
 
-make_mortal(((os, ("fsync", "replace", "unlink")), (shard_file.ShardFile, ("add", "_open"))), steps)
+make_mortal(((os, ("fsync", "replace", "unlink")), (vector_files.ShardFile, ("add", "_open"))), steps)
 from pyserini_compneg.commands.running import run_main
 sys.exit(run_main(lambda _: print(write_vectors(collection, output, StandInEncoder(), "m", resume=True))))
 """
@@ -62,7 +62,7 @@ def unfinished(tmp_path, collection, small_blocks, monkeypatch, caplog):
     return place
 
 
-def test_unfinished_work_is_gone_on_with(tmp_path, collection, unfinished, monkeypatch):
+def test_unfinished_work_is_continued(tmp_path, collection, unfinished, monkeypatch):
     seen = []
     stream = StandInEncoder.stream
     monkeypatch.setattr(
@@ -81,7 +81,7 @@ def test_what_a_kill_wrote_after_the_state_is_cut_off(tmp_path, collection, unfi
     assert records(unfinished) == records(encode(collection, tmp_path / "expected"))
 
 
-def test_unfinished_work_is_not_thrown_away_unasked(tmp_path, collection, unfinished):
+def test_unfinished_work_is_kept_without_a_flag(tmp_path, collection, unfinished):
     with pytest.raises(OutputError) as caught:
         encode(collection, tmp_path / "out")
     assert str(caught.value) == (
@@ -102,7 +102,7 @@ def test_unfinished_work_is_not_thrown_away_unasked(tmp_path, collection, unfini
         ("sources", {}),
     ],
 )
-def test_other_work_is_not_gone_on_with(tmp_path, collection, unfinished, changed, options):
+def test_other_work_is_not_continued(tmp_path, collection, unfinished, changed, options):
     if changed == "sources":
         with (collection / "part1.jsonl").open("a") as handle:
             handle.write("\n")
@@ -127,6 +127,7 @@ def test_a_damaged_state_or_data_that_are_too_short_are_not_continued(tmp_path, 
     assert leftovers(tmp_path / "out") == []
 
 
+@pytest.mark.kill
 @pytest.mark.slow
 def test_kills_at_random_points(tmp_path, collection):
     expected = records(encode(collection, tmp_path / "expected"))
@@ -174,7 +175,7 @@ def test_a_second_writer_is_told(tmp_path, collection):
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [100, 700, 3000])
 def test_a_full_disk_is_reported(tmp_path, collection, limit):
-    """The state is what does not fit first, or the vectors are; what was complete can be gone on with."""
+    """The state is what does not fit first, or the vectors are; complete blocks can be continued."""
     done = run(
         MORTAL,
         *(collection, tmp_path / "out", 0),

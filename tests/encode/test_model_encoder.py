@@ -80,7 +80,7 @@ def test_a_second_run_encodes_nothing(checkpoints, cache, monkeypatch):
         path.write_bytes(b"broken")
     again = queries(checkpoints.bert)
     assert again.encode_batch(QUERIES) == expected[:-1]
-    assert again.encode(QUERIES[1]) == expected[1]
+    assert again.encode_batch([QUERIES[1]])[0] == expected[1]
     assert again.encode_batch([]) == []
 
 
@@ -99,8 +99,8 @@ def test_only_new_queries_are_encoded(checkpoints, cache, monkeypatch):
 
 def test_other_settings_have_other_vectors(checkpoints, cache):
     for options in (None, TORCH, ModelOptions("torch", max_length=8), ModelOptions("torch", head=Head("relu", "sum"))):
-        queries(checkpoints.bert, options).encode("spy films")
-    queries(checkpoints.bert, ModelOptions(top_terms=2)).encode("spy films")
+        queries(checkpoints.bert, options).encode_batch(["spy films"])
+    queries(checkpoints.bert, ModelOptions(top_terms=2)).encode_batch(["spy films"])
     assert len(list((cache / "queries").iterdir())) == 4
 
 
@@ -109,7 +109,7 @@ def test_a_vector_that_is_changed_stays_as_it_was(checkpoints, cache):
     first, second = encoder.encode_batch(["spy films", "spy films"])
     kept = dict(first)
     first.clear()
-    assert second == encoder.encode("spy films") == kept != {}
+    assert second == encoder.encode_batch(["spy films"])[0] == kept != {}
 
 
 def test_cut_queries_are_warned_of(checkpoints, cache, caplog):
@@ -161,36 +161,32 @@ def test_ablations(checkpoints, cache):
 def test_a_query_without_a_network_loads_none(checkpoints, tmp_path, monkeypatch):
     monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path))
     monkeypatch.setattr(sides, "NeuralEncoder", None)
-    assert queries(checkpoints.bert, None, "doc-only").encode("the film") == {"the": 1.0, "film": 1.0}
-    static = queries(checkpoints.opensearch).encode("the film")
+    assert queries(checkpoints.bert, None, "doc-only").encode_batch(["the film"])[0] == {"the": 1.0, "film": 1.0}
+    static = queries(checkpoints.opensearch).encode_batch(["the film"])[0]
     tokens = TextTokenizer(checkpoints.opensearch, 64).terms
     weights = dict(zip(tokens, token_weights(), strict=True))
     assert static == {"the": weights["the"], "film": weights["film"]}
-    assert queries(checkpoints.router).encode("the film the") == pytest.approx(static)
+    assert queries(checkpoints.router).encode_batch(["the film the"])[0] == pytest.approx(static)
     assert not (tmp_path / "models").exists()
 
 
 def test_signed_weights_keep_their_sign_without_weighting(checkpoints):
     text = sample_texts(5)[4]
-    full = queries(checkpoints.signed, TORCH).encode(text)
+    full = queries(checkpoints.signed, TORCH).encode_batch([text])[0]
     assert min(full.values()) < 0 < max(full.values())
-    ones = queries(checkpoints.signed, TORCH, "no-weighting").encode(text)
+    ones = queries(checkpoints.signed, TORCH, "no-weighting").encode_batch([text])[0]
     assert ones == {term: 1.0 if weight > 0 else -1.0 for term, weight in full.items()}
 
 
-def test_pruning_is_by_absolute_value(checkpoints):
+def test_queries_and_documents_are_pruned(checkpoints):
     text = sample_texts(5)[4]
-    full = queries(checkpoints.signed, TORCH).encode(text)
-    order = sorted(full, key=lambda term: (-abs(full[term]), term))
-    sizes = [abs(full[term]) for term in order]
-    count = next(place for place in range(len(order) // 2, len(order)) if sizes[place - 1] > sizes[place] + 1e-4)
-    expected = pytest.approx({term: full[term] for term in order[:count]}, abs=2e-5)
-    least = sizes[count - 1] - 5e-5
-    for options in ({"top_terms": count}, {"threshold": least}, {"top_terms": count, "threshold": 1e-9}):
-        chosen = ModelOptions("torch", **options)
-        assert queries(checkpoints.signed, chosen).encode(text) == expected
-        assert documents(checkpoints.signed, chosen).encode_batch([text]) == [expected]
-    assert {full[term] > 0 for term in order[:count]} == {True, False}
+    (full,) = queries(checkpoints.signed, TORCH).encode_batch([text])
+    for values in ({"top_terms": 5}, {"threshold": 0.1}, {"top_terms": 5, "threshold": 1e-9}):
+        options = ModelOptions("torch", **values)
+        expected = options.pruned(full)
+        assert 0 < len(expected) < len(full)
+        assert queries(checkpoints.signed, options).encode_batch([text]) == [expected]
+        assert documents(checkpoints.signed, options).encode_batch([text]) == [expected]
 
 
 def test_pruning_by_hand():
@@ -245,7 +241,7 @@ def test_a_model_of_queries_alone_encodes_no_documents(checkpoints, tmp_path):
     edit_json(folder / "router_config.json", structure=structure | {"document": structure["query"]})
     with pytest.raises(EncodingError) as caught:
         documents(folder)
-    assert str(caught.value) == f"{folder}: has no network for documents, so nothing to index with"
+    assert str(caught.value) == f"{folder}: has no network for documents, so it cannot index them"
 
 
 NO_WEIGHTS = "expected JSON of tokens and their weights: "
@@ -296,7 +292,7 @@ def test_encoders_without_an_index(checkpoints, cache, tmp_path):
     for name in (str(atoms), "bm25"):
         with pytest.raises(EncodingError) as caught:
             query_encoder(name, None, TORCH)
-        assert str(caught.value) == f"{name}: is no neural model, so it takes no options of one, such as --precision"
+        assert str(caught.value) == f"{name}: not a model, so options such as --precision do not apply"
     with pytest.raises(EncodingError) as caught:
         query_encoder(str(atoms), None, ablation="doc-only")
     assert str(caught.value) == (

@@ -106,8 +106,8 @@ def _round_embeddings(graph: Any, name: str, values: NDArray[np.float32], tied: 
     nodes = []
     for weights, first in tied.items():  # of constants: onnxruntime computes these nodes once, when it loads the model
         bounds = [f"{weights}_first", f"{weights}_end"]
-        for bound, place in zip(bounds, (first, first + sizes[weights]), strict=True):
-            graph.initializer.append(numpy_helper.from_array(np.array([place]), bound))
+        for bound, row in zip(bounds, (first, first + sizes[weights]), strict=True):
+            graph.initializer.append(numpy_helper.from_array(np.array([row]), bound))
         nodes.append(helper.make_node("Slice", [names[0], *bounds], [f"{weights}_rows"]))
         nodes.append(helper.make_node("Transpose", [f"{weights}_rows"], [f"{weights}_quantized"], perm=[1, 0]))
     graph.initializer.append(numpy_helper.from_array(np.array([-1]), f"{names[1]}_axis"))

@@ -1,9 +1,8 @@
 """Models of the Hugging Face hub: reading checkpoints, running them, and the cache."""
 
-from pyserini_compneg.encode.models.checkpoint import Checkpoint, read_checkpoint
-from pyserini_compneg.encode.models.heads import ACTIVATIONS, POOLINGS, Head
+from pyserini_compneg.encode.models.checkpoint import Checkpoint, NeuralSide, Side, StaticSide, read_checkpoint
+from pyserini_compneg.encode.models.heads import ACTIVATIONS, Head
 from pyserini_compneg.encode.models.hub import model_folder
-from pyserini_compneg.encode.models.model_sides import NeuralSide, Side, StaticSide
 from pyserini_compneg.encode.models.options import ABLATIONS, BACKENDS, DEVICES, PRECISIONS, ModelOptions
 
 __all__ = [
@@ -11,7 +10,6 @@ __all__ = [
     "ACTIVATIONS",
     "BACKENDS",
     "DEVICES",
-    "POOLINGS",
     "PRECISIONS",
     "Checkpoint",
     "Head",

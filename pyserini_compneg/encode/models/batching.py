@@ -61,8 +61,8 @@ def encode_tokens(
     """
     vectors: list[dict[str, float]] = [{}] * len(ids)
     numbers = [number for number, text in enumerate(ids) if text]
-    for places in batches([len(ids[number]) for number in numbers], batch_size, MOST_TOKENS[model.device]):
-        batch = [numbers[place] for place in places]
+    for chosen in batches([len(ids[number]) for number in numbers], batch_size, MOST_TOKENS[model.device]):
+        batch = [numbers[position] for position in chosen]
         padded = np.zeros((len(batch), len(ids[batch[0]])), np.int64)
         mask = np.zeros_like(padded)
         for row, number in enumerate(batch):

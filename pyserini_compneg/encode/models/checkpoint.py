@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from pyserini_compneg.encode.models.configuration import (
     optional_json,
@@ -20,11 +20,90 @@ from pyserini_compneg.encode.models.configuration import (
     required_json,
 )
 from pyserini_compneg.encode.models.heads import Head
-from pyserini_compneg.encode.models.model_sides import OWN_LOGITS_FILE, NeuralSide, Side, StaticSide
 from pyserini_compneg.errors import EncodingError
 
-IDF_FILE = "idf.json"
+_WEIGHT_FILES = ("model*.safetensors", "pytorch_model*.bin")
+OWN_LOGITS_FILE = "own_logits.safetensors"
+"""Beside SpladePooling's configuration, which then says ``"own_logits": true``."""
+
+_TEXT_FILES = (
+    "config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "sentencepiece.bpe.model",
+    "spiece.model",
+)
+"""The files of a configuration and of a tokenizer, in their several formats."""
+
+_IDF_FILE = "idf.json"
 _ROUTER_FILES = ("router_config.json", "config.json")
+
+
+@dataclass(frozen=True, slots=True)
+class StaticSide:
+    """Vectors without a network: each token of a text has a weight of its own.
+
+    Attributes:
+        folder: Where its tokenizer is.
+        weights: A safetensors file with a tensor ``weight``, or JSON of ``{token: weight}``; None for ones.
+        max_length: Tokens that are read of a text, unless the user says otherwise.
+        longest: Tokens that the tokenizer allows.
+        prompt: What is put before each text.
+    """
+
+    folder: Path
+    weights: Path | None
+    max_length: int
+    longest: int
+    prompt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NeuralSide:
+    """Vectors of a masked language model.
+
+    Attributes:
+        folder: Where its configuration, weights and tokenizer are.
+        head: What makes vectors of its logits.
+        max_length: Tokens that are read of a text, with those that the tokenizer adds, unless the user says otherwise.
+        longest: Tokens that the model can read.
+        prompt: What is put before each text.
+        lowercase: Whether sentence-transformers puts texts into lower case before the tokenizer sees them.
+        own_terms: Weights of tokens. If given, a vector has only terms of the text's own tokens, times these weights.
+        own_logits: A safetensors file with a tensor ``logits``, which is added to the logits that tokens have for their
+            own terms, in place of the decoder's bias. None if these logits are computed as all others.
+    """
+
+    folder: Path
+    head: Head
+    max_length: int
+    longest: int
+    prompt: str = ""
+    lowercase: bool = False
+    own_terms: StaticSide | None = None
+    own_logits: Path | None = None
+
+    @property
+    def files(self) -> list[Path]:
+        """The files of the configuration, the tokenizer and the weights."""
+        others = [self.own_terms.weights] if self.own_terms and self.own_terms.weights else []
+        others += [self.own_logits] if self.own_logits else []
+        folders = {self.folder, self.own_terms.folder} if self.own_terms else {self.folder}
+        texts = [folder / name for folder in sorted(folders) for name in _TEXT_FILES]
+        return [file for file in texts if file.is_file()] + self.weights + others
+
+    @property
+    def weights(self) -> list[Path]:
+        """The files of weights, in the safe format if there are any; transformers reads the same ones."""
+        return next(filter(None, (sorted(self.folder.glob(pattern)) for pattern in _WEIGHT_FILES)), [])
+
+
+Side: TypeAlias = NeuralSide | StaticSide
 
 
 class Checkpoint(NamedTuple):
@@ -73,9 +152,9 @@ def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = N
 def _transformers(folder: Path, name: str) -> Checkpoint:
     side = NeuralSide(folder, Head(), *read_lengths(folder, name))
     _check_masked_lm(side, name)
-    if not (folder / IDF_FILE).is_file():
+    if not (folder / _IDF_FILE).is_file():
         return Checkpoint(name, side, side)
-    return Checkpoint(name, side, StaticSide(folder, folder / IDF_FILE, side.max_length, side.longest))
+    return Checkpoint(name, side, StaticSide(folder, folder / _IDF_FILE, side.max_length, side.longest))
 
 
 def _sentence_transformers(folder: Path, name: str) -> Checkpoint:
@@ -101,8 +180,8 @@ def _routes(folder: Path, chain: Sequence[tuple[str, str]], name: str) -> dict[s
             for modules in routes.values():
                 modules.append((kind, path))
             continue
-        place = part_folder(folder, path, name)
-        file = next((place / file for file in _ROUTER_FILES if (place / file).is_file()), place / _ROUTER_FILES[0])
+        router = part_folder(folder, path, name)
+        file = next((router / file for file in _ROUTER_FILES if (router / file).is_file()), router / _ROUTER_FILES[0])
         config = required_json(file, dict, name)
         for side, modules in routes.items():
             if side not in config["structure"]:
@@ -115,31 +194,31 @@ def _routes(folder: Path, chain: Sequence[tuple[str, str]], name: str) -> dict[s
 def _side(modules: Sequence[tuple[str, Path]], prompt: str, name: str) -> Side:
     """The side that a chain of modules makes, if it gives weights of terms."""
     kinds = [kind for kind, _ in modules]
-    places = [place for _, place in modules]
+    folders = [folder for _, folder in modules]
     if kinds == ["SparseStaticEmbedding"]:
-        return _static(places[0], prompt, name)
+        return _static(folders[0], prompt, name)
     if kinds[:2] not in (["Transformer", "SpladePooling"], ["MLMTransformer", "SpladePooling"]) or len(kinds) > 3:
         raise EncodingError(
             f"{name}: a model of {', '.join(kinds) or 'no modules'} does not give weights of terms; expected a "
             "masked language model and SpladePooling"
         )
-    config = required_json(places[1] / "config.json", dict, name)
+    config = required_json(folders[1] / "config.json", dict, name)
     try:
         head = Head(
             config.get("activation_function", "relu"), config.get("pooling_strategy", "max"), config.get("epsilon", 0.0)
         )
     except (EncodingError, TypeError) as cause:
-        raise EncodingError(f"{name}: {places[1].name}/config.json: {cause}") from None
-    lowercase = optional_json(places[0] / "sentence_bert_config.json", name).get("do_lower_case") is True
+        raise EncodingError(f"{name}: {folders[1].name}/config.json: {cause}") from None
+    lowercase = optional_json(folders[0] / "sentence_bert_config.json", name).get("do_lower_case") is True
     own_terms = None
     if len(kinds) == 3:
         if kinds[2] != "SparseStaticEmbedding":
             raise EncodingError(f"{name}: a model with {kinds[2]} after SpladePooling does not give weights of terms")
-        own_terms = _static(places[2], "", name)
-    own_logits = places[1] / OWN_LOGITS_FILE if config.get("own_logits") else None
+        own_terms = _static(folders[2], "", name)
+    own_logits = folders[1] / OWN_LOGITS_FILE if config.get("own_logits") else None
     if own_logits and not own_logits.is_file():
-        raise EncodingError(f"{name}: {places[1].name} has no {OWN_LOGITS_FILE}, which its config.json asks for")
-    side = NeuralSide(places[0], head, *read_lengths(places[0], name), prompt, lowercase, own_terms, own_logits)
+        raise EncodingError(f"{name}: {folders[1].name} has no {OWN_LOGITS_FILE}, which its config.json asks for")
+    side = NeuralSide(folders[0], head, *read_lengths(folders[0], name), prompt, lowercase, own_terms, own_logits)
     _check_masked_lm(side, name)
     return side
 

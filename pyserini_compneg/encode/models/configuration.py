@@ -56,7 +56,7 @@ def read_lengths(folder: Path, name: str) -> tuple[int, int]:
         positions -= int(config.get("pad_token_id") or 0) + 1
     allowed = _length(optional_json(folder / "tokenizer_config.json", name), "model_max_length")
     told = _length(optional_json(folder / "sentence_bert_config.json", name), "max_seq_length")
-    longest = min((limit for limit in (positions, allowed) if limit is not None), default=_LONGEST_INPUT)
+    longest = min((length for length in (positions, allowed) if length is not None), default=_LONGEST_INPUT)
     return min(told or _LONGEST_INPUT, longest), longest
 
 
@@ -74,10 +74,10 @@ def part_folder(folder: Path, path: str, name: str) -> Path:
     Raises:
         EncodingError: It does not lie in the checkpoint.
     """
-    place = (folder / path).resolve()
-    if not place.is_relative_to(folder.resolve()):
+    part = (folder / path).resolve()
+    if not part.is_relative_to(folder.resolve()):
         raise EncodingError(f"{name}: its part {path!r} lies outside its folder")
-    return place
+    return part
 
 
 def optional_json(file: Path, name: str) -> Mapping[str, Any]:

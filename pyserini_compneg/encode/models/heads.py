@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from pyserini_compneg.errors import EncodingError
 
-ACTIVATIONS = ("relu", "log1p_relu", "snrelu")
-POOLINGS = ("max", "sum", "absmax")
 _POOLINGS_OF = {"relu": ("max", "sum"), "log1p_relu": ("max", "sum"), "snrelu": ("absmax", "sum")}
+ACTIVATIONS = tuple(_POOLINGS_OF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,7 @@ class Head:
         >>> str(Head.parse("snrelu:absmax:0.1")), str(Head.parse("relu"))
         ('snrelu:absmax:0.1', 'relu:max')
         """
-        activation, _, rest = text.partition(":")
-        pooling, _, epsilon = rest.partition(":")
+        activation, pooling, epsilon = (*text.split(":", 2), "", "")[:3]
         try:
             return cls(activation, pooling or "max", float(epsilon or 0))
         except ValueError as cause:

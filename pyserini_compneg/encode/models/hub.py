@@ -44,7 +44,7 @@ def model_folder(name: str) -> Path:
 def _hub_folder(name: str, unknown: EncodingError) -> Path:
     """The folder of a model of the hub, with its weights in the safe format where there are any."""
     try:
-        from huggingface_hub import errors
+        from huggingface_hub import constants, errors
     except ImportError:
         raise DownloadError(
             f"{name}: models come from the hub by huggingface_hub; pip install it, or name a folder"
@@ -59,7 +59,7 @@ def _hub_folder(name: str, unknown: EncodingError) -> Path:
     except DownloadError:
         if cached is None:
             raise
-        if not _is_offline():
+        if not constants.HF_HUB_OFFLINE:
             _logger.warning("%s: taken from the Hugging Face cache; whether that has all its files is not known", name)
         return cached
 
@@ -94,9 +94,9 @@ def _downloaded(name: str) -> Path:
             if any(folder.rglob(pattern)):
                 break
     except GatedRepoError:
-        raise DownloadError(f"{name}: the hub wants its licence accepted first; do so, and set HF_TOKEN") from None
+        raise DownloadError(f"{name}: its licence must be accepted on the hub first; do so, and set HF_TOKEN") from None
     except RepositoryNotFoundError:
-        raise DownloadError(f"{name}: the hub has no such model, or not without a token (HF_TOKEN)") from None
+        raise DownloadError(f"{name}: the hub has no such model, or it needs a token (HF_TOKEN)") from None
     except (HfHubHTTPError, OSError, ValueError) as cause:
         raise DownloadError(
             f"{name}: not in the Hugging Face cache, and {_reason(cause)}; name a folder, or download it where there "
@@ -120,11 +120,9 @@ def _download(name: str, weights: str, local_files_only: bool = False) -> str:
 
 
 def _reason(cause: Exception) -> str:
-    if _is_offline():
-        return "HF_HUB_OFFLINE forbids to ask the hub"
+    from huggingface_hub.constants import HF_HUB_OFFLINE
+
+    if HF_HUB_OFFLINE:
+        return "HF_HUB_OFFLINE is set"
     first = str(cause).strip().splitlines()
     return f"the hub cannot be reached ({first[0][:200] if first else type(cause).__name__})"
-
-
-def _is_offline() -> bool:
-    return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")

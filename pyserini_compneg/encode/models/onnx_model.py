@@ -38,7 +38,12 @@ class OnnxModel:
 
     def __init__(self, folder: Path, device: str = "cpu") -> None:
         path = folder / MODEL_FILE
-        runtime = _runtime()
+        try:
+            import onnxruntime as runtime
+        except ImportError:
+            raise EncodingError(
+                "models need onnxruntime; pip install 'pyserini_compneg[onnx]', or choose --backend torch"
+            ) from None
         options = runtime.SessionOptions()
         if hasattr(os, "sched_getaffinity"):  # the processors of this process; onnxruntime would count all
             options.intra_op_num_threads = len(os.sched_getaffinity(0))
@@ -67,22 +72,12 @@ class OnnxModel:
         return Entries(rows, columns, weights)
 
 
-def _runtime() -> Any:
-    try:
-        import onnxruntime
-    except ImportError:
-        raise EncodingError(
-            "models need onnxruntime; pip install 'pyserini_compneg[onnx]', or choose --backend torch"
-        ) from None
-    return onnxruntime
-
-
 def _providers(runtime: Any, device: str) -> tuple[list[str], str]:
     if device == "cpu":
         return ["CPUExecutionProvider"], "cpu"
     if "CUDAExecutionProvider" in runtime.get_available_providers():
         return ["CUDAExecutionProvider", "CPUExecutionProvider"], "cuda"
-    _logger.warning("this onnxruntime has no CUDA (that is the package onnxruntime-gpu); models run on the processor")
+    _logger.warning("this onnxruntime has no CUDA (onnxruntime-gpu has it); models run on the processor")
     return ["CPUExecutionProvider"], "cpu"
 
 

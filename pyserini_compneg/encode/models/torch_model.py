@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from pyserini_compneg.encode.models.batching import Entries
+from pyserini_compneg.encode.models.checkpoint import NeuralSide
 from pyserini_compneg.encode.models.heads import Head
-from pyserini_compneg.encode.models.model_sides import NeuralSide
 from pyserini_compneg.encode.models.pooling import SLICE, own_logits, pooled
 from pyserini_compneg.errors import EncodingError
 
@@ -175,9 +175,6 @@ def _masked_lm(side: NeuralSide) -> Any:
         transformers_logging.set_verbosity(before)
     missing = sorted(report["missing_keys"])
     if missing:
-        raise EncodingError(f"{side.folder}: its weights lack {missing[0]}{_more(missing)}; a head must be trained")
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise EncodingError(f"{side.folder}: its weights lack {missing[0]}{more}; a head must be trained")
     return model.eval()
-
-
-def _more(names: list[str]) -> str:
-    return f" and {len(names) - 1} more" if len(names) > 1 else ""

@@ -24,10 +24,10 @@ from pyserini_compneg.commands.export import main  # noqa: E402
 from pyserini_compneg.encode.export import (  # noqa: E402
     export_model,
     exported_folder,
+    exporting,
     graph,
     model_hash,
     read_report,
-    verification,  # noqa: E402
 )
 from pyserini_compneg.encode.models import Head, read_checkpoint  # noqa: E402
 from pyserini_compneg.encode.models.batching import encode_tokens  # noqa: E402
@@ -147,7 +147,7 @@ def test_int8_is_much_like_torch(checkpoints, exported):
     ],
 )
 def test_an_export_that_differs_too_much_is_refused(checkpoints, cache, quick, monkeypatch, precision, start, end):
-    monkeypatch.setitem(verification.LEAST_COSINE, "int8", 0.9999999)
+    monkeypatch.setitem(exporting.LEAST_COSINE, "int8", 0.9999999)
     quick(fp32="int8")
     with pytest.raises(EncodingError) as caught:
         export_model(side(checkpoints.bert), precision)
@@ -158,9 +158,9 @@ def test_an_export_that_differs_too_much_is_refused(checkpoints, cache, quick, m
 
 def test_vectors_of_no_number_are_refused():
     with pytest.raises(EncodingError):
-        verification.Comparison(float("nan"), 1.0).check("fp32")
+        exporting.Comparison(float("nan"), 1.0).check("fp32")
     with pytest.raises(EncodingError):
-        verification.Comparison(0.0, float("nan")).check("int8")
+        exporting.Comparison(0.0, float("nan")).check("int8")
 
 
 def test_an_export_is_made_once(checkpoints, cache, quick, caplog):
@@ -198,22 +198,6 @@ def test_what_lacks_a_file_is_made_again(checkpoints, cache, quick, file):
     assert export_model(side(checkpoints.bert)) == folder
     assert calls == ["fp32", "fp32"]
     assert names(folder) == ["export.json", "model.onnx", "tokenizer.json"]
-
-
-def test_a_tokenizer_of_another_model(checkpoints, cache, tmp_path, quick):
-    calls = quick()
-    folder = tmp_path / "m"
-    shutil.copytree(checkpoints.bert, folder)
-    content = json.loads((folder / "tokenizer.json").read_text())
-    size = len(content["model"]["vocab"])
-    content["model"]["vocab"]["unheard-of"] = size
-    (folder / "tokenizer.json").write_text(json.dumps(content))
-    with pytest.raises(EncodingError) as caught:
-        export_model(side(folder))
-    assert str(caught.value) == (
-        f"{folder}: the tokenizer has {size + 1:,} tokens, the model {size:,}; they are not of one model"
-    )
-    assert (calls, names(cache)) == ([], [])
 
 
 def test_a_cache_that_cannot_be_written(checkpoints, cache, quick, tmp_path, monkeypatch):
@@ -311,7 +295,7 @@ def test_without_cuda_the_processor_is_used(exported, caplog):
         pytest.skip("there is CUDA here")
     assert OnnxModel(exported("bert"), "cuda").device == "cpu"
     assert [record.getMessage() for record in caplog.records] == [
-        "this onnxruntime has no CUDA (that is the package onnxruntime-gpu); models run on the processor"
+        "this onnxruntime has no CUDA (onnxruntime-gpu has it); models run on the processor"
     ]
 
 
@@ -331,8 +315,6 @@ def test_the_command(checkpoints, cache, quick, capfd):
 
 
 def test_the_commands_errors(checkpoints, cache, tmp_path, capfd):
-    assert main(["--encoder", str(checkpoints.bert), "--head", "relu:mean"]) == 1
-    assert capfd.readouterr() == ("", "error: head 'relu:mean': relu is pooled by max or sum, got 'mean'\n")
     assert main(["--encoder", str(tmp_path)]) == 1
     assert capfd.readouterr() == (
         "",
@@ -349,7 +331,7 @@ import json, sys
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder, load_checkpoint
 checkpoint = load_checkpoint({str(checkpoints.bert)!r})
 assert ModelDocumentEncoder(checkpoint).encode_batch(["spy films"])[0]
-assert ModelQueryEncoder(checkpoint).encode("comedies set in Japan")
+assert ModelQueryEncoder(checkpoint).encode_batch(["comedies set in Japan"])[0]
 print(json.dumps(sorted(sys.modules)))
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

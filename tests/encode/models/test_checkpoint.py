@@ -116,11 +116,12 @@ def test_opensearchs_weights_of_query_tokens(tmp_path):
     "first", ["sentence_transformers.models.Transformer", "sentence_transformers.sparse_encoder.models.MLMTransformer"]
 )
 def test_a_sparse_encoder(tmp_path, first):
-    folder = splade(tmp_path, first, activation_function="log1p_relu", pooling_strategy="sum")
+    folder = splade(tmp_path, first, activation_function="snrelu", pooling_strategy="absmax", epsilon=0.25)
     write(folder / "config_sentence_transformers.json", {"prompts": {"query": "q: ", "document": None}})
     document, query = read_checkpoint(folder)[1:]
-    assert document == NeuralSide(folder, Head("log1p_relu", "sum"), 512, 512)
-    assert query == NeuralSide(folder, Head("log1p_relu", "sum"), 512, 512, "q: ")
+    head = Head("snrelu", "absmax", 0.25)
+    assert document == NeuralSide(folder, head, 512, 512)
+    assert query == NeuralSide(folder, head, 512, 512, "q: ")
 
 
 @pytest.mark.parametrize(("kind", "config"), [("Router", "router_config.json"), ("Asym", "config.json")])
@@ -168,11 +169,6 @@ def test_the_head_that_the_user_names(tmp_path):
     document, query = read_checkpoint(folder, head=head)[1:]
     assert document.head == head
     assert isinstance(query, StaticSide)
-
-
-def test_the_head_of_a_signed_model(tmp_path):
-    folder = splade(tmp_path, activation_function="snrelu", pooling_strategy="absmax", epsilon=0.25)
-    assert read_checkpoint(folder).query.head == Head("snrelu", "absmax", 0.25)
 
 
 NO_TERMS = "does not give weights of terms"

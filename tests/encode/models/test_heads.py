@@ -2,14 +2,14 @@ import math
 
 import pytest
 
-from pyserini_compneg.encode.models import ACTIVATIONS, POOLINGS, Head
+from pyserini_compneg.encode.models import ACTIVATIONS, Head
 from pyserini_compneg.errors import EncodingError
 
 POOLINGS_OF = {"relu": {"max", "sum"}, "log1p_relu": {"max", "sum"}, "snrelu": {"absmax", "sum"}}
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("pooling", ["max", "sum", "absmax"])
 def test_activations_and_poolings_that_go_together(activation, pooling):
     if pooling in POOLINGS_OF[activation]:
         assert Head(activation, pooling).signed == (activation == "snrelu")

@@ -100,7 +100,7 @@ def test_offline_an_unknown_model_is_one_line():
     with pytest.raises(DownloadError) as caught:
         model_folder("owner/unheard-of")
     assert str(caught.value) == (
-        "owner/unheard-of: not in the Hugging Face cache, and HF_HUB_OFFLINE forbids to ask the hub; name a folder, or "
+        "owner/unheard-of: not in the Hugging Face cache, and HF_HUB_OFFLINE is set; name a folder, or "
         "download it where there is a network (hf download owner/unheard-of) and copy the cache"
     )
 
@@ -142,7 +142,7 @@ def test_what_the_cache_lacks_is_downloaded(ask, hub, lost):
     assert any(request.endswith(f"/{lost}") for request in hub.requests)
 
 
-def test_a_download_that_breaks_is_gone_on_with(ask, hub):
+def test_a_download_that_breaks_is_continued(ask, hub):
     """What came before does not pass for the whole model."""
     hub.broken.add("tokenizer.json")
     said = ask("owner/m")
@@ -154,10 +154,10 @@ def test_a_download_that_breaks_is_gone_on_with(ask, hub):
 @pytest.mark.parametrize(
     ("status", "code", "said"),
     [
-        (401, "GatedRepo", "the hub wants its licence accepted first; do so, and set HF_TOKEN"),
-        (403, "GatedRepo", "the hub wants its licence accepted first; do so, and set HF_TOKEN"),
-        (404, "RepoNotFound", "the hub has no such model, or not without a token (HF_TOKEN)"),
-        (401, "RepoNotFound", "the hub has no such model, or not without a token (HF_TOKEN)"),
+        (401, "GatedRepo", "its licence must be accepted on the hub first; do so, and set HF_TOKEN"),
+        (403, "GatedRepo", "its licence must be accepted on the hub first; do so, and set HF_TOKEN"),
+        (404, "RepoNotFound", "the hub has no such model, or it needs a token (HF_TOKEN)"),
+        (401, "RepoNotFound", "the hub has no such model, or it needs a token (HF_TOKEN)"),
     ],
 )
 def test_what_the_hub_refuses(ask, hub, status, code, said):

@@ -7,7 +7,7 @@ import pytest
 from checkpoints import token_weights
 
 from pyserini_compneg.encode.models import Head, read_checkpoint
-from pyserini_compneg.encode.models.model_sides import OWN_LOGITS_FILE
+from pyserini_compneg.encode.models.checkpoint import OWN_LOGITS_FILE
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer
 from pyserini_compneg.errors import EncodingError
 

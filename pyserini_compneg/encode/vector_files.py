@@ -1,4 +1,4 @@
-"""A file of vectors that grows while a collection is encoded. After a killed run it can be continued."""
+"""Files of vectors: their names, what is said about them, and how a file grows while a collection is encoded."""
 
 from __future__ import annotations
 
@@ -7,19 +7,45 @@ import io
 import json
 import logging
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from filelock import FileLock, Timeout
 
-from pyserini_compneg.errors import OutputError
+from pyserini_compneg.errors import CollectionError, OutputError
 from pyserini_compneg.files import atomic_writer, reason_of
 
+VECTORS_FILE = "vectors.about"
+"""The file beside the vectors that says which encoder made them, with its settings and the impact scale."""
+
+SHARD_NAME = re.compile(r"vectors-(\d{5})-of-(\d{5})\.jsonl\.gz")
+
+_ABOUT_KEYS = {"encoder", "settings", "signed", "impact_scale"}
 _LEVEL = 6
 _REMEDY = "make room, or give another --output"
 _logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A part of a collection: every ``count``-th line, from ``number`` on.
+
+    Attributes:
+        number: From 0.
+        count: Of how many.
+    """
+
+    number: int = 0
+    count: int = 1
+
+    @property
+    def file_name(self) -> str:
+        """What its file is called."""
+        return f"vectors-{self.number:05d}-of-{self.count:05d}.jsonl.gz"
 
 
 class ShardFile:
@@ -160,3 +186,20 @@ def check_output(path: Path, overwrite: bool) -> None:
         raise OutputError(f"{path}: a folder; move it, or give another --output")
     if path.exists() and not overwrite:
         raise OutputError(f"{path}: exists already; give --overwrite to replace it, or another --output")
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """The ``encoder``, its ``settings``, whether it is ``signed``, its ``impact_scale``; empty if there is no file.
+
+    Raises:
+        CollectionError: A damaged file.
+    """
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, ValueError):
+        about = None
+    if not isinstance(about, dict) or set(about) != _ABOUT_KEYS or not isinstance(about["settings"], dict):
+        raise CollectionError(f"{path}: damaged; delete it, and name --encoder and --impact-scale")
+    return about
