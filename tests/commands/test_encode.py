@@ -21,6 +21,8 @@ from pyserini_compneg.encode.models import ModelOptions  # noqa: E402
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, checkpoint_hash, load_checkpoint  # noqa: E402
 from pyserini_compneg.lucene import Manifest  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 DOCUMENTS = 120
 
 

@@ -303,6 +303,7 @@ def test_encoders_without_an_index(checkpoints, cache, tmp_path):
         query_encoder("owner/unheard-of", None)
 
 
+@pytest.mark.slow
 def test_in_int8_a_vector_depends_on_its_text_alone(checkpoints, exported):
     exported("bert", "int8")
     encoder = documents(checkpoints.bert, ModelOptions(precision="int8"))

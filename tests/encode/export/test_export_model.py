@@ -123,6 +123,7 @@ def test_the_graph_is_one_that_anserini_runs(exported):
     assert [entry.name for entry in session.get_outputs()] == ["output_idx", "output_weights", "output_row"]
 
 
+@pytest.mark.slow
 def test_int8_is_much_like_torch(checkpoints, exported):
     folder = exported("bert", "int8")
     texts = sample_texts(100)

@@ -70,6 +70,7 @@ def test_every_head_by_hand(checkpoints, head):
         assert (min(vector.values()) < 0) == head.signed
 
 
+@pytest.mark.slow
 def test_neither_batches_nor_order_nor_padding_matter(checkpoints):
     texts = TEXTS + sample_texts(20)
     whole = encode(checkpoints.bert, texts)
