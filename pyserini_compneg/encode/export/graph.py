@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from pyserini_compneg.encode.export.quantisation import quantised
+from pyserini_compneg.encode.export.int8 import quantised
 from pyserini_compneg.encode.models.onnx_model import INPUTS, OUTPUTS
 from pyserini_compneg.encode.models.torch_model import SparseEncoderModule
 from pyserini_compneg.errors import EncodingError
@@ -29,7 +29,7 @@ def write_graph(module: SparseEncoderModule, precision: str, path: Path) -> None
 
     Args:
         module: The model.
-        precision: ``fp32``; ``int8``, see :func:`~pyserini_compneg.encode.export.quantisation.quantised`; or
+        precision: ``fp32``; ``int8``, see :func:`~pyserini_compneg.encode.export.int8.quantised`; or
             ``fp16``, for GPUs.
         path: The file to make.
 
