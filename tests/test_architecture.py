@@ -210,5 +210,5 @@ assert search(["--index", f"{{place}}/i", "--topics", f"{{place}}/t.tsv", "--out
 """
     modules = loaded(script)
     assert "jnius" in modules
-    assert modules & {*MODEL_PACKAGES, "rich", f"{PACKAGE}.encode.neural", f"{PACKAGE}.export.graph"} == set()
+    assert modules & {*MODEL_PACKAGES, "rich", f"{PACKAGE}.encode.neural", f"{PACKAGE}.encode.export.graph"} == set()
     assert (tmp_path / "r.txt").read_text().startswith("1 Q0 d 1 ")

@@ -88,7 +88,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _listed() -> str:
-    return "\n".join(f"  {name:<12}{read_protocol(name).title}" for name in protocol_names())
+    names = protocol_names()
+    width = max(map(len, names)) + 2
+    return "\n".join(f"  {name:<{width}}{read_protocol(name).title}" for name in names)
 
 
 main = command(_parser, _run)

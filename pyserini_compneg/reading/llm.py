@@ -22,6 +22,7 @@ URL, KEY, MODEL = "OPENAI_BASE_URL", "OPENAI_API_KEY", "COMPNEG_LLM_MODEL"
 """The environment variables that name the endpoint, its key and the model."""
 
 _TIMEOUT_S = 30.0
+_MOST_CHARACTERS = 2000
 _MOST_FAILURES = 3
 _CONFIDENCE = 0.9
 _INSTRUCTIONS = """\
@@ -64,10 +65,17 @@ class LlmReader:
         if not self._url.startswith(("http://", "https://")):
             raise DecompositionError(f"{URL} must start with http:// or https://, got {self._url!r}")
         try:
-            from openai import OpenAI
+            from openai import DefaultHttpxClient, OpenAI
         except ImportError:
             raise DecompositionError("openai is not installed: pip install 'pyserini_compneg[llm]'") from None
-        self._client = OpenAI(base_url=self._url, api_key=environment.get(KEY) or "none", timeout=_TIMEOUT_S)
+        key = environment.get(KEY) or "none"
+        if not (key.isascii() and key.isprintable()):
+            raise DecompositionError(f"{KEY} must be printable ASCII")
+        try:  # a redirect would send the text to a server that nobody named
+            client = DefaultHttpxClient(follow_redirects=False)
+            self._client = OpenAI(base_url=self._url, api_key=key, timeout=_TIMEOUT_S, http_client=client)
+        except Exception as cause:  # httpx's own, which derive from nothing else
+            raise DecompositionError(f"{URL} is no URL, got {self._url!r}: {cause}") from None
         self._cache = cache
         self._failures = 0
 
@@ -100,6 +108,8 @@ class LlmReader:
         """What the model says: a text that should be a JSON object."""
         import openai
 
+        if len(text) > _MOST_CHARACTERS:
+            raise DecompositionError(f"the text has {len(text)} characters, and at most {_MOST_CHARACTERS} are sent")
         if self._failures >= _MOST_FAILURES:
             raise DecompositionError("the model has not answered several times")
         self._failures += 1

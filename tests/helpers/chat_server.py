@@ -33,8 +33,8 @@ class ChatServer:
 
 
 @contextmanager
-def chat_server(reply: Reply) -> Iterator[ChatServer]:
-    """A server that always answers the same; clients are told not to ask again."""
+def chat_server(reply: Reply, location: str = "") -> Iterator[ChatServer]:
+    """A server that always answers the same; clients are told not to ask again, or where to ask instead."""
     status, body = reply[0], reply[1].encode()
 
     class Handler(BaseHTTPRequestHandler):
@@ -46,6 +46,8 @@ def chat_server(reply: Reply) -> Iterator[ChatServer]:
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.send_header("x-should-retry", "false")
+            if location:
+                self.send_header("Location", f"{location}/chat/completions")
             self.end_headers()
             self.wfile.write(body)
 

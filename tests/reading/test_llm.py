@@ -171,3 +171,31 @@ def test_without_openai(monkeypatch, tmp_path):
     with pytest.raises(DecompositionError) as error:
         LlmReader({"OPENAI_BASE_URL": "http://localhost/v1", "COMPNEG_LLM_MODEL": "m"}, tmp_path)
     assert str(error.value) == "openai is not installed: pip install 'pyserini_compneg[llm]'"
+
+
+def test_a_redirect_is_not_followed(reader, caplog):
+    with chat_server(GOOD) as other, chat_server((307, ""), location=other.url) as server:
+        assert reader(server)(TEXT) == CUES
+    assert other.requests == []
+    assert "HTTP status 307" in caplog.text
+
+
+def test_long_texts_are_not_sent(reader, caplog):
+    with chat_server(GOOD) as server:
+        reader(server)("spy films " * 201)
+    assert server.requests == []
+    assert "the text has 2010 characters, and at most 2000 are sent; decomposed by cues" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fault"),
+    [
+        ("OPENAI_BASE_URL", "http://[::1", "OPENAI_BASE_URL is no URL, got 'http://[::1': "),
+        ("OPENAI_API_KEY", "schlüssel", "OPENAI_API_KEY must be printable ASCII"),
+    ],
+)
+def test_bad_variables_are_refused(tmp_path, name, value, fault):
+    environment = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "COMPNEG_LLM_MODEL": "some-model", name: value}
+    with pytest.raises(DecompositionError) as caught:
+        LlmReader(environment, tmp_path)
+    assert str(caught.value).startswith(fault)
