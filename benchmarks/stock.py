@@ -36,12 +36,12 @@ class StockSearcher:
     """Lucene's own search, and Anserini's."""
 
     def __init__(self, folder: Path) -> None:
-        from jnius import cast
-
         self.folder = str(folder)
         directory = java_class("org.apache.lucene.store.FSDirectory").open(
             java_class("java.nio.file.Paths").get(self.folder)
         )
+        from jnius import cast  # starts Java, so it comes after the first class of the gate
+
         reader = java_class("org.apache.lucene.index.DirectoryReader").open(directory)
         self.searcher = java_class("org.apache.lucene.search.IndexSearcher")(
             cast("org.apache.lucene.index.IndexReader", reader)

@@ -16,6 +16,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pyserini_compneg.errors import CompNegError
+from pyserini_compneg.files import reason_of
 
 ModelT = TypeVar("ModelT", bound="Settings")
 
@@ -26,6 +27,20 @@ class Settings(BaseModel):
     """A mapping of a settings file. Types are not converted, and infinities and unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+def settings_text(path: str | Path, error: type[CompNegError]) -> str:
+    """The text of a settings file.
+
+    Raises:
+        CompNegError: Of the class ``error``, for a file that cannot be read or is not UTF-8.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise error(f"{path}: cannot be read: not UTF-8 text") from None
+    except OSError as cause:
+        raise error(f"{path}: cannot be read: {reason_of(cause)}") from None
 
 
 def read_settings(path: str | Path, model: type[ModelT], error: type[CompNegError]) -> ModelT:
@@ -39,11 +54,7 @@ def read_settings(path: str | Path, model: type[ModelT], error: type[CompNegErro
     Raises:
         CompNegError: Of the class ``error``; the message is one line that starts with the path.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as cause:
-        raise error(f"{path}: cannot be read: {getattr(cause, 'strerror', None) or 'not UTF-8 text'}") from None
-    return parse_settings(text, str(path), model, error)
+    return parse_settings(settings_text(path, error), str(path), model, error)
 
 
 def parse_settings(text: str, source: str, model: type[ModelT], error: type[CompNegError]) -> ModelT:

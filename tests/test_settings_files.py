@@ -84,6 +84,6 @@ def test_a_fault_is_one_line(text):
 
 def test_what_cannot_be_read(tmp_path):
     (tmp_path / "odd.yaml").write_bytes(b"title: \xff")
-    for name, reason in (("odd.yaml", "not UTF-8 text"), ("none.yaml", "No such file or directory")):
+    for name, reason in (("odd.yaml", "not UTF-8 text"), ("none.yaml", "no such file or directory")):
         text = refusal(read_settings, tmp_path / name, Whole, TrainingError, error=TrainingError)
         assert text == f"{tmp_path / name}: cannot be read: {reason}"

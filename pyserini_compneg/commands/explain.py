@@ -18,7 +18,7 @@ first.
 {query_flags.SYNTAX}
 examples:
   python -m pyserini_compneg.explain --index indexes/sample --query 'spy films NOT comedies'
-  python -m pyserini_compneg.explain --index indexes/sample --query 'spy films NOT comedies' --docid Sky_Murder
+  python -m pyserini_compneg.explain --index indexes/sample --query 'spy films NOT comedies' --docid Spy_Chasers
 """
 
 

@@ -165,7 +165,7 @@ class Protocol(Settings):
     def _checked(self) -> Protocol:
         _check_distinct("section", [slug(section.title) for section in self.sections])
         if unknown := self.papers.keys() - {*self.datasets}:
-            raise ValueError(f"papers: {min(unknown)!r} is none of the datasets: {', '.join(self.datasets)}")
+            raise ValueError(f"papers: {min(unknown)!r} is none of the datasets: {', '.join(map(repr, self.datasets))}")
         for row in (row for section in self.sections for row in section.rows):
             if len(row.published) > len(self.measures):
                 raise ValueError(f"the row {row.name!r} has more published figures than there are measures")

@@ -74,8 +74,9 @@ class LlmReader:
         try:  # a redirect would send the text to a server that nobody named
             client = DefaultHttpxClient(follow_redirects=False)
             self._client = OpenAI(base_url=self._url, api_key=key, timeout=_TIMEOUT_S, http_client=client)
-        except Exception as cause:  # httpx's own, which derive from nothing else
-            raise DecompositionError(f"{URL} is no URL, got {self._url!r}: {cause}") from None
+        except Exception as cause:  # of httpx: a URL or a proxy of the environment that it cannot use
+            fault = " ".join(str(cause).split())
+            raise DecompositionError(f"{URL}={self._url}, or the proxy for it, cannot be used: {fault}") from None
         self._cache = cache
         self._failures = 0
 
@@ -121,7 +122,7 @@ class LlmReader:
         except openai.APIStatusError as error:
             raise DecompositionError(f"HTTP status {error.status_code}") from None
         except openai.OpenAIError as error:
-            raise DecompositionError(" ".join(str(error).split())) from None
+            raise DecompositionError(" ".join(str(error.__cause__ or error).split()).rstrip(".")) from None
         except (AttributeError, LookupError, TypeError, ValueError):  # JSON of another kind, or none
             raise DecompositionError("the answer is no chat completion") from None
         self._failures = 0

@@ -40,7 +40,7 @@ def show_hits(
     (node,) = searcher.compose([query])
     name = query_text(query)
     hits = search_guarded(searcher, [topic], k)[topic.qid] if guard else searcher.batch_search([node], [name], k)[name]
-    handle.write(f"{name}\n")
+    handle.write(f"{printable(name)}\n")
     if explain and topic.decomposition:
         handle.writelines(f"  {line}\n" for line in decomposition_lines(topic.decomposition))
     if not hits:
@@ -52,7 +52,7 @@ def show_hits(
         handle.write("  (guarded)\n" if hit.extra and hit.extra.get("guarded") else "\n")
         for sign, parts in (("+", explanation.pulled_up(_TERMS_SHOWN)), ("-", explanation.pushed_down(_TERMS_SHOWN))):
             if parts:
-                listed = ", ".join(f"{part.term} {abs(part.amount):.0f}" for part in parts)
+                listed = ", ".join(f"{printable(part.term)} {abs(part.amount):.0f}" for part in parts)
                 handle.write(f"  {'':>{width}}  {sign:>11}  {listed}\n")
 
 
@@ -77,4 +77,4 @@ def printable(text: str) -> str:
 
 def titled(title: str | None, docid: str) -> str:
     """A document's title and id; its id alone where it has no title."""
-    return f"{printable(title)}  [{docid}]" if title else docid
+    return f"{printable(title)}  [{printable(docid)}]" if title else printable(docid)

@@ -10,6 +10,7 @@ from functools import reduce
 from typing import TextIO, TypeAlias
 
 from rich.bar import Bar
+from rich.cells import cell_len
 from rich.columns import Columns
 from rich.console import Console, RenderableType
 from rich.table import Table
@@ -26,6 +27,7 @@ _PLAIN_WIDTH = 100
 _ATOM_TERMS = 8
 _WIDEST_TERM = 32
 _BAR_WIDTH = 40
+_LEAST_BAR = 4
 _COMPARED = ("A", "B", "A - B")
 
 _Row: TypeAlias = tuple[str, Sequence[float]]
@@ -41,6 +43,7 @@ def draw(handle: TextIO, parts: Sequence[RenderableType]) -> None:
     """
     on_terminal = handle.isatty()
     width = shutil.get_terminal_size((_PLAIN_WIDTH, 0)).columns if on_terminal else _PLAIN_WIDTH
+    width = max(width, *map(_least_width, parts), 0)  # lines wrap; no number and no term is cut
     drawn = io.StringIO()
     console = Console(
         file=drawn,
@@ -55,6 +58,11 @@ def draw(handle: TextIO, parts: Sequence[RenderableType]) -> None:
     for part in parts:
         console.print(part)
     handle.writelines(f"{line.rstrip()}\n" for line in drawn.getvalue().removesuffix("\n").split("\n"))
+
+
+def _least_width(part: RenderableType) -> int:
+    """The columns that a table needs without its bars."""
+    return Console(width=1000).measure(part).minimum if isinstance(part, Table) else 0
 
 
 def query_drawing(explained: ExplainedQuery, most: int) -> list[RenderableType]:
@@ -151,6 +159,7 @@ def _conjunction_lines(node: Product, scale: float, most: int, indent: str) -> I
 def _term_list(label: str, terms: Sequence[str], width: int) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(min_width=width)
+    table.add_column(min_width=max(map(cell_len, terms)))
     table.add_row(label, Columns(terms, padding=(0, 2)))
     return table
 
@@ -176,15 +185,13 @@ def _contribution_tables(tables: Sequence[Sequence[_Row]], header: Sequence[str]
     drawn = []
     for rows in tables:
         table = Table(box=None, show_header=any(header), pad_edge=False, padding=(0, 2, 0, 0), header_style="")
-        table.add_column()
-        for name in header:
-            table.add_column(name, justify="right", no_wrap=True)
-        table.add_column()
-        for row in rows:
-            term, numbers = row
-            cells = (f"{number + 0.0:.{digits}f}" for number in numbers)
-            bar = "" if low == high or row is rows[-1] else _bar(numbers[-1], low, high)
-            table.add_row(Text(_shortened(term)), *cells, bar)
+        cells = [[_shortened(term), *(f"{number + 0.0:.{digits}f}" for number in numbers)] for term, numbers in rows]
+        for name, column in zip(("", *header), zip(*cells, strict=True), strict=True):
+            table.add_column(name, justify="right" if table.columns else "left", min_width=max(map(cell_len, column)))
+        table.add_column(min_width=_LEAST_BAR, max_width=_BAR_WIDTH)
+        for texts, row in zip(cells, rows, strict=True):
+            bar = "" if low == high or row is rows[-1] else _bar(row[1][-1], low, high)
+            table.add_row(*map(Text, texts), bar)
         drawn.append(table)
     return drawn
 
@@ -192,7 +199,7 @@ def _contribution_tables(tables: Sequence[Sequence[_Row]], header: Sequence[str]
 def _bar(number: float, low: float, high: float) -> Bar:
     """A bar to the right or to the left of 0."""
     begin, end = min(number, 0.0) - low, max(number, 0.0) - low
-    return Bar(high - low, begin, end, width=_BAR_WIDTH, color="green" if number > 0 else "red")
+    return Bar(high - low, begin, end, color="green" if number > 0 else "red")
 
 
 def _rows(document: ExplainedDocument, most: int) -> list[_Row]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from string import Template
 
 from pyserini_compneg.errors import TrainingError
-from pyserini_compneg.settings_files import parse_settings, read_settings
+from pyserini_compneg.settings_files import parse_settings, read_settings, settings_text
 from pyserini_compneg.training.config import TrainConfig
 
 _FOLDER = Path(__file__).parent / "recipes"
@@ -41,10 +41,10 @@ def recipe_text(name: str | Path) -> str:
     """The YAML of a file or a recipe.
 
     Raises:
-        TrainingError: Neither a file nor a recipe.
+        TrainingError: Neither a file nor a recipe, or a file that cannot be read.
     """
     if Path(name).is_file():
-        return Path(name).read_text(encoding="utf-8")
+        return settings_text(name, TrainingError)
     if str(name) not in _recipes():
         raise TrainingError(f"{name}: neither a file nor a recipe; the recipes are: {', '.join(recipe_names())}")
     return _recipes()[str(name)]

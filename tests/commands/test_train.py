@@ -68,6 +68,13 @@ def test_train_export_index_search_eval(home, base, capsys, queries, head):
     assert measured[0] == pytest.approx(measured[1], abs=0.05)  # impacts are rounded
 
 
+def test_a_file_that_is_no_text_is_not_shown(tmp_path, capsys):
+    path = tmp_path / "latin.yaml"
+    path.write_bytes("about: \xe9".encode("latin-1"))
+    assert main([str(path), "--show"]) == 1
+    assert capsys.readouterr().err == f"error: {path}: cannot be read: not UTF-8 text\n"
+
+
 def test_a_recipe_is_shown(capsys):
     assert main(["table5-sum", "--show"]) == 0
     shown = capsys.readouterr().out

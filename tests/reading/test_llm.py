@@ -190,7 +190,7 @@ def test_long_texts_are_not_sent(reader, caplog):
 @pytest.mark.parametrize(
     ("name", "value", "fault"),
     [
-        ("OPENAI_BASE_URL", "http://[::1", "OPENAI_BASE_URL is no URL, got 'http://[::1': "),
+        ("OPENAI_BASE_URL", "http://[::1", "OPENAI_BASE_URL=http://[::1, or the proxy for it, cannot be used: "),
         ("OPENAI_API_KEY", "schlüssel", "OPENAI_API_KEY must be printable ASCII"),
     ],
 )
