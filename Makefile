@@ -22,8 +22,9 @@ search: $(PACKAGE) ## index the sample that comes with the package, and search i
 test: $(TOOLS) ## run the tests and doctests
 	$(BIN)/python -m pytest
 
-test-fast: $(TOOLS) ## run the tests that take no time and kill no process
-	$(BIN)/python -m pytest -q -m 'not slow and not kill'
+test-fast: $(TOOLS) ## run the quick tests: no model, no kill, few random cases
+	$(BIN)/python -m pytest -q -m 'not slow and not kill' --hypothesis-profile=fast tests \
+	  --ignore=tests/training --ignore=tests/encode --ignore=tests/experiments --ignore=tests/docs
 
 lint: $(TOOLS) ## check style and formatting
 	$(BIN)/ruff check .

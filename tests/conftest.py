@@ -15,9 +15,12 @@ from checkpoints import (
     write_signed,
     write_sparse_encoder,
 )
+from hypothesis import settings
 from metadata_server import ask_here, metadata_server
 
 from pyserini_compneg.lucene import java_class
+
+settings.register_profile("fast", max_examples=10, deadline=None)  # for make test-fast
 
 _caches = pytest.StashKey[tempfile.TemporaryDirectory]()
 
