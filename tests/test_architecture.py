@@ -14,7 +14,7 @@ PACKAGE = "pyserini_compneg"
 ROOT = Path(__file__).parents[1] / PACKAGE
 
 FLOORS = (
-    ("errors", "vectors", "files", "json_objects", "records", "settings_files", "progress"),
+    ("errors", "vectors", "files", "json_objects", "records", "settings_files", "progress", "terminal"),
     ("expression",),
     ("compose", "reading"),
     ("lucene",),
@@ -52,7 +52,7 @@ def imports(module):
 
 
 def part(module):
-    """``search`` for ``pyserini_compneg.search.batch``; ``None`` for the package itself."""
+    """``search`` for ``pyserini_compneg.search.topic_runs``; ``None`` for the package itself."""
     names = module.split(".")
     return names[1] if len(names) > 1 else None
 

@@ -39,7 +39,7 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     from pyserini_compneg.expression.topics import read_topics
     from pyserini_compneg.index import build_index
     from pyserini_compneg.search import SignedImpactSearcher
-    from pyserini_compneg.search.batch import search_topics
+    from pyserini_compneg.search.topic_runs import search_topics
 
     if not args.index.exists():
         manifest = build_index(DOCUMENTS, args.index, threads=2, store_raw=True)
@@ -63,7 +63,7 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
 
 def _show(searcher: SignedImpactSearcher, text: str) -> None:
     """Prints the first hits of a query, a line each."""
-    from pyserini_compneg.search.display import printable
+    from pyserini_compneg.terminal import printable
 
     print(text)
     for rank, hit in enumerate(searcher.search(text, _HITS_SHOWN), 1):

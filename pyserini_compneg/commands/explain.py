@@ -27,9 +27,10 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("--topics needs --qid, the topic to explain" if args.qid is None else "--qid needs --topics")
     from pyserini_compneg.compose.batch import topic_query
     from pyserini_compneg.expression.decomposition import to_object as decomposition_object
-    from pyserini_compneg.search.display import decomposition_lines, printable
+    from pyserini_compneg.search.display import decomposition_lines
     from pyserini_compneg.search.drawing import documents_drawing, draw, query_drawing
     from pyserini_compneg.search.query_explanation import explain_query, to_object
+    from pyserini_compneg.terminal import printable
 
     (topic,) = query_flags.chosen_topics(args, args.qid)
     keep_inputs(args.output, args.index, *filter(None, [args.topics, args.encoder]))

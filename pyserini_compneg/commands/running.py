@@ -14,6 +14,7 @@ from functools import partial
 
 from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.files import atomic_writer, reason_of
+from pyserini_compneg.terminal import printable_lines
 
 DONE, FAILED, INTERRUPTED, TERMINATED = 0, 1, 130, 143
 
@@ -98,7 +99,7 @@ def _exit_on_sigterm() -> None:
 
 
 def _say(message: str, code: int) -> int:
-    print(message, file=sys.stderr)
+    print(printable_lines(message), file=sys.stderr)
     return code
 
 
@@ -124,4 +125,4 @@ def _discard_output() -> None:
 
 class _LowerCaseLevel(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return f"{record.levelname.lower()}: {record.getMessage()}"
+        return printable_lines(f"{record.levelname.lower()}: {record.getMessage()}")

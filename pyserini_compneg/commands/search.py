@@ -23,8 +23,8 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("--output takes the run of --topics; the list of --query goes to standard output")
     if args.explain and args.query is None and args.output_format != "json":
         parser.error("--explain needs --query or --output-format json")
-    from pyserini_compneg.search.batch import search_topics
     from pyserini_compneg.search.display import show_hits
+    from pyserini_compneg.search.topic_runs import search_topics
 
     topics = query_flags.chosen_topics(args)
     keep_inputs(args.output, args.index, *filter(None, (args.topics, args.encoder)))

@@ -1,7 +1,7 @@
 """Set expressions over texts: the tree, its query language and its other written forms."""
 
 from pyserini_compneg.expression.cisi_syntax import parse_cisi
-from pyserini_compneg.expression.json_form import JsonExpression, from_json, to_json
+from pyserini_compneg.expression.json_tree import JsonExpression, from_json, to_json
 from pyserini_compneg.expression.marks import from_marks, verbalise
 from pyserini_compneg.expression.syntax import format_expression, parse
 from pyserini_compneg.expression.tree import (

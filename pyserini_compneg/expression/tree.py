@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
 from pyserini_compneg.errors import QuerySyntaxError
+from pyserini_compneg.terminal import shown
 
 MAX_DEPTH = 100
 
@@ -29,7 +30,7 @@ class Atom:
     def __post_init__(self) -> None:
         """Checks and strips the text."""
         if not isinstance(self.text, str) or not self.text.strip():
-            raise QuerySyntaxError(f"the text of an atom must not be blank, got {self.text!r}")
+            raise QuerySyntaxError(f"the text of an atom must not be blank, got {shown(self.text)}")
         object.__setattr__(self, "text", self.text.strip())
 
 
@@ -44,7 +45,7 @@ class _Operands:
         """Checks the operands and measures the depth."""
         name = type(self).__name__
         if not isinstance(self.operands, tuple) or len(self.operands) < 2:
-            raise QuerySyntaxError(f"{name} needs a tuple of two or more operands, got {_shown(self.operands)}")
+            raise QuerySyntaxError(f"{name} needs a tuple of two or more operands, got {shown(self.operands)}")
         object.__setattr__(self, "depth", _depth_above(name, self.operands))
 
 
@@ -115,13 +116,8 @@ def atoms(expression: Expression) -> list[str]:
 def _depth_above(name: str, operands: tuple[Expression, ...]) -> int:
     for operand in operands:
         if not isinstance(operand, Expression):
-            raise QuerySyntaxError(f"an operand of {name} must be an expression, got {_shown(operand)}")
+            raise QuerySyntaxError(f"an operand of {name} must be an expression, got {shown(operand)}")
     depth = 1 + max(operand.depth for operand in operands)
     if depth > MAX_DEPTH:
         raise QuerySyntaxError(f"an expression may be {MAX_DEPTH} levels deep, this one is deeper; flatten it")
     return depth
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

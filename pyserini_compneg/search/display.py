@@ -11,6 +11,7 @@ from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.search.guard import search_guarded
 from pyserini_compneg.search.searcher import SignedImpactSearcher
+from pyserini_compneg.terminal import printable
 
 _TERMS_SHOWN = 5
 
@@ -64,15 +65,6 @@ def decomposition_lines(decomposition: Decomposition) -> Iterator[str]:
     for reason in decomposition.reasons:
         yield f"because   {printable(reason.cue)}  [{reason.span[0]}-{reason.span[1]}] {reason.kind}"
     yield f"confidence {decomposition.confidence:.2f}" if decomposition.reasons else "nothing is excluded or joined"
-
-
-def printable(text: str) -> str:
-    r"""The text with blanks for characters that would move the cursor or change the direction of the line.
-
-    >>> printable("a\tb\x1b[31m")
-    'a b [31m'
-    """
-    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def titled(title: str | None, docid: str) -> str:

@@ -19,8 +19,9 @@ from rich.tree import Tree
 
 from pyserini_compneg.compose import Linear, Max, Product, QueryTerm, ScoringNode, Sum, query_terms
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, verbalise
-from pyserini_compneg.search.display import printable, titled
+from pyserini_compneg.search.display import titled
 from pyserini_compneg.search.query_explanation import RANKED, ExplainedDocument, ExplainedQuery
+from pyserini_compneg.terminal import printable
 from pyserini_compneg.vectors import add, complement_term
 
 _PLAIN_WIDTH = 100

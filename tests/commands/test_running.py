@@ -91,3 +91,10 @@ def test_warnings_of_the_package_and_utf8_in_any_locale():
         out, err = process.communicate()
     assert out.decode() == f"\u2229{os.linesep}"
     assert err.decode() == f"warning: 7 is odd{os.linesep}"
+
+
+def test_no_message_steers_the_terminal_and_none_is_endless(capsys):
+    assert run_main(failing(IndexFormatError(f"doc\x1b[31m\r'\u202e\n  {'x' * 100_000}^")), []) == 1
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "error: doc [31m ' "
+    assert len(second) < 600 and second.endswith("x^")

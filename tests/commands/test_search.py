@@ -202,14 +202,14 @@ def test_wrong_usage(index, capfd, wrong):
 
 SLOW_COMMAND = """
 import sys, time
-from pyserini_compneg.search import batch
+from pyserini_compneg.search import topic_runs
 from pyserini_compneg.commands.search import main
-original = batch.write_run
+original = topic_runs.write_run
 def write_run(*arguments):
     original(*arguments)
     print("writing", file=sys.stderr, flush=True)
     time.sleep(30)
-batch.write_run = write_run
+topic_runs.write_run = write_run
 sys.exit(main())
 """
 
