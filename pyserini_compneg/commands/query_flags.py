@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -152,10 +151,10 @@ def _decomposer(args: argparse.Namespace) -> Callable[[str], Decomposition] | No
     if args.decompose == "off":
         return None
     from pyserini_compneg.encode.models.cache import cache_home
-    from pyserini_compneg.reading import LlmReader, decompose, or_undivided
+    from pyserini_compneg.reading import or_undivided, reader
 
-    read = decompose if args.decompose == "cues" else LlmReader(os.environ, cache_home() / "decompositions")
-    return or_undivided(read, _warn_of_fallback) if args.fallback == "vanilla" else read
+    read = reader(args.decompose, cache_home())
+    return or_undivided(read, _warn_of_fallback) if read and args.fallback == "vanilla" else read
 
 
 def _warn_of_fallback(error: DecompositionError) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from pyserini_compneg.experiments.workplace import Workplace, index_fingerprint
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.expression.topics import Topic, decompose_topics
 from pyserini_compneg.progress import progress
-from pyserini_compneg.reading import LlmReader, decompose, or_undivided
+from pyserini_compneg.reading import or_undivided, reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +133,8 @@ def topics_as(reads: Reading, topics: Sequence[Topic]) -> Mapping[str, Topic]:
     read: Sequence[Topic] = topics
     if reads != "expression":
         read = [replace(topic, expression=Atom(topic.text), composed=None, plain=True) for topic in topics]
-    if reads in ("cues", "llm"):
-        reader = decompose if reads == "cues" else LlmReader(os.environ, cache_home() / "decompositions")
-        read = decompose_topics(read, or_undivided(reader))
+    if take_apart := reader(reads, cache_home()):
+        read = decompose_topics(read, or_undivided(take_apart))
     return {topic.qid: topic for topic in read}
 
 

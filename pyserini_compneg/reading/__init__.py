@@ -3,5 +3,6 @@
 from pyserini_compneg.expression.decomposition import Decomposition, or_undivided, to_object, undivided
 from pyserini_compneg.reading.decomposing import decompose
 from pyserini_compneg.reading.llm import LlmReader
+from pyserini_compneg.reading.readers import READINGS, reader
 
-__all__ = ["Decomposition", "LlmReader", "decompose", "or_undivided", "to_object", "undivided"]
+__all__ = ["READINGS", "Decomposition", "LlmReader", "decompose", "or_undivided", "reader", "to_object", "undivided"]
