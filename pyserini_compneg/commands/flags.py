@@ -63,9 +63,10 @@ def add_index(flags: Flags, required: bool = True) -> None:
     flags.add_argument("--index", required=required, metavar="DIR", help=text)
 
 
-def add_collection(flags: Flags) -> None:
+def add_collection(flags: Flags, required: bool = True) -> None:
     """Adds ``--collection``."""
-    flags.add_argument("--collection", required=True, metavar="PATH", help="JSON Lines file, or folder of such files")
+    text = "JSON Lines file, or folder of such files"
+    flags.add_argument("--collection", required=required, metavar="PATH", help=text)
 
 
 def add_threads(flags: Flags, default: int) -> None:

@@ -17,12 +17,19 @@ examples:
       --index indexes/films --store-raw
   python -m pyserini_compneg.index --collection documents.jsonl.gz --index indexes/splade --encoder naver/splade-v3
   python -m pyserini_compneg.index --collection vectors/ --index indexes/other --encoder my-model --impact-scale 51.2
+  python -m pyserini_compneg.index --verify indexes/films
 """
 
 
-def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
-    from pyserini_compneg.index import build_index
+def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    from pyserini_compneg.index import build_index, verify_index
 
+    if args.verify is not None:
+        documents = verify_index(args.verify, args.threads)
+        print(f"{args.verify}: whole: the files, the ids and the manifest of {documents} documents", file=sys.stderr)
+        return
+    if args.collection is None or args.index is None:
+        parser.error("--collection and --index are needed, or --verify")
     manifest = build_index(
         args.collection,
         args.index,
@@ -46,12 +53,13 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = flags.command_parser(
         "index",
-        "--collection PATH --index DIR",
+        "(--collection PATH --index DIR | --verify DIR)",
         "Builds a Lucene impact index. Stock Pyserini and Anserini can read it, too.",
         _EPILOG,
     )
-    flags.add_collection(parser)
-    parser.add_argument("--index", required=True, metavar="DIR", help="folder to make")
+    flags.add_collection(parser, required=False)
+    parser.add_argument("--index", metavar="DIR", help="folder to make")
+    parser.add_argument("--verify", metavar="DIR", help="check a finished index from end to end, and build nothing")
     parser.add_argument(
         "--encoder",
         default="bm25",

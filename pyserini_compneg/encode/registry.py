@@ -40,8 +40,10 @@ def query_encoder(
         DownloadError: A model that cannot be downloaded from the hub.
     """
     manifest = reader.manifest if reader else None
-    if name is None and manifest is not None:
+    if name is None and reader is not None and manifest is not None:
         name = manifest.encoder
+        if Path(name).is_file() or ".." in Path(name).parts:  # a build writes whole paths, and only those of models
+            raise IndexFormatError(f"{reader.folder}: its encoder {name!r} is no model, so name the --encoder")
     if name is None:
         reason = f"{reader.folder}: has no compneg.json (stock Anserini built it)" if reader else "there is no index"
         raise IndexFormatError(f"{reason}, so name the --encoder")

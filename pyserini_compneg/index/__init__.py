@@ -2,5 +2,6 @@
 
 from pyserini_compneg.index.build import build_index
 from pyserini_compneg.index.indexer import ImpactIndexer
+from pyserini_compneg.index.verify import verify_index
 
-__all__ = ["ImpactIndexer", "build_index"]
+__all__ = ["ImpactIndexer", "build_index", "verify_index"]

@@ -2,11 +2,12 @@
 
 from pyserini_compneg.lucene.analysis import analyze
 from pyserini_compneg.lucene.gate import java_class
-from pyserini_compneg.lucene.manifest import MANIFEST_NAME, Manifest, is_index
-from pyserini_compneg.lucene.reader import ImpactReader, Ranking, resolve_index
-from pyserini_compneg.lucene.writer import LARGEST_IMPACT, LONGEST_TERM_BYTES, ImpactWriter
+from pyserini_compneg.lucene.manifest import LARGEST_IMPACT, MANIFEST_NAME, Manifest, is_index
+from pyserini_compneg.lucene.reader import CONTENTS, ImpactReader, Ranking, resolve_index
+from pyserini_compneg.lucene.writer import LONGEST_TERM_BYTES, ImpactWriter
 
 __all__ = [
+    "CONTENTS",
     "LARGEST_IMPACT",
     "LONGEST_TERM_BYTES",
     "MANIFEST_NAME",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import re
+import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -12,9 +12,13 @@ from typing import Any
 
 from pyserini_compneg.errors import IndexFormatError
 from pyserini_compneg.files import atomic_writer
+from pyserini_compneg.json_objects import parse_json_object
 
 MANIFEST_NAME = "compneg.json"
 FORMAT_VERSION = 1
+
+LARGEST_IMPACT = 1 << 20
+"""Larger impacts would leave the range in which scores are exact to the last bit; Lucene's own limit is 2^31 - 1."""
 
 _COMMIT = re.compile("segments_[0-9a-z]+")
 
@@ -57,15 +61,14 @@ class Manifest:
         """
         path = index / MANIFEST_NAME
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, RecursionError) as cause:
+        except (OSError, ValueError) as cause:
             raise IndexFormatError(f"{path}: cannot be read: {cause}; rebuild the index") from None
-        if not isinstance(values, dict):
-            raise IndexFormatError(f"{path}: expected a JSON object, got {type(values).__name__}; rebuild the index")
+        values = parse_json_object(text, str(path), IndexFormatError)
         version = values.get("format_version")
-        if version != FORMAT_VERSION:
+        if version != FORMAT_VERSION or isinstance(version, bool):
             raise IndexFormatError(f"{path}: format version {version!r}, but this release reads {FORMAT_VERSION}")
         known = [entry.name for entry in fields(cls)]
         if unknown := sorted(values.keys() - set(known)):
@@ -74,7 +77,8 @@ class Manifest:
             raise IndexFormatError(f"{path}: the key {missing[0]!r} is missing; rebuild the index")
         for name, is_valid in _VALID.items():
             if not is_valid(values[name]) or (name == "empty_documents" and values[name] > values["documents"]):
-                raise IndexFormatError(f"{path}: bad value for {name!r}: {values[name]!r}; rebuild the index")
+                value = reprlib.repr(values[name])
+                raise IndexFormatError(f"{path}: bad value for {name!r}: {value}; rebuild the index")
         return cls(**values)
 
 
@@ -83,9 +87,9 @@ def _is_count(value: Any) -> bool:
 
 
 _VALID: Mapping[str, Callable[[Any], bool]] = {
-    "encoder": lambda value: isinstance(value, str) and bool(value.strip()),
+    "encoder": lambda value: isinstance(value, str) and bool(value.strip()) and value.isprintable(),
     "settings": lambda value: isinstance(value, dict),
-    "impact_scale": lambda value: type(value) in (int, float) and 0 < value < math.inf,
+    "impact_scale": lambda value: type(value) in (int, float) and 0 < value <= LARGEST_IMPACT,
     "signed": lambda value: isinstance(value, bool),
     "pair_terms": _is_count,
     "documents": _is_count,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 from pyserini_compneg.errors import CollectionError, IndexFormatError
 from pyserini_compneg.lucene.gate import java_class, java_errors
-from pyserini_compneg.lucene.manifest import Manifest
+from pyserini_compneg.lucene.manifest import MANIFEST_NAME, Manifest
 
 CONTENTS = "contents"
 """The field in which Anserini and we keep impacts."""
@@ -33,6 +33,14 @@ class WorkDone(NamedTuple):
 
     postings_read: int
     documents_scored: int
+
+
+class QueryFailure(IndexFormatError):
+    """A query that an index cannot answer; ``position`` is its place among the queries, from 0."""
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__(message)
+        self.position = position
 
 
 class ImpactReader:
@@ -67,6 +75,12 @@ class ImpactReader:
         if Manifest.read(self.folder) != self.manifest:
             self.close()
             raise IndexFormatError(f"{self.folder}: was replaced while it was opened; try again")
+        if self.manifest and self.manifest.documents != (documents := self.document_count):
+            self.close()
+            raise IndexFormatError(
+                f"{self.folder}: has {documents} documents, and its {MANIFEST_NAME} counts {self.manifest.documents}; "
+                "rebuild the index"
+            )
 
     def __enter__(self) -> Self:
         """Returns the reader itself."""
@@ -110,13 +124,21 @@ class ImpactReader:
 
         Returns:
             A ranking a query, in their order: higher scores first, equal ones by ascending docid.
+
+        Raises:
+            QueryFailure: A query that the index cannot answer.
         """
         if not queries:
             return []
         hits = min(hits, self.document_count)
         lines = "\n".join(queries).encode()
-        packed = self._call(self._searcher.search, lines, hits, min(threads, len(queries)))
-        return _unpack_rankings(bytes(packed.tostring()), len(queries))
+        packed = bytes(self._call(self._searcher.search, lines, hits, min(threads, len(queries))).tostring())
+        if (failed := array("i", packed[:_INT_BYTES])[0]) < 0:
+            raise QueryFailure(f"{self.folder}: cannot be searched: {packed[_INT_BYTES:].decode()}", -1 - failed)
+        try:
+            return _unpack_rankings(packed, len(queries))
+        except ValueError:
+            raise self._damaged("ids") from None
 
     def score(
         self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1
@@ -162,12 +184,20 @@ class ImpactReader:
 
     def has(self, docid: str) -> bool:
         """Whether there is a document of that id."""
-        return self.explain('{"vector": {"_": 1}}', docid) is not None
+        return bool(self._call(self._searcher.has, docid.encode()))
 
     def raw(self, docid: str) -> str | None:
         """The stored source of a document; None if there is no such document or its source was not stored."""
         packed = self._call(self._searcher.raw, docid.encode())
-        return None if packed is None else bytes(packed.tostring()).decode()
+        try:
+            return None if packed is None else bytes(packed.tostring()).decode()
+        except UnicodeDecodeError:
+            raise self._damaged("sources") from None
+
+    def _damaged(self, what: str) -> IndexFormatError:
+        return IndexFormatError(
+            f"{self.folder}: the documents' {what} are damaged: rebuild the index; index --verify finds all damage"
+        )
 
     def work_done(self) -> WorkDone:
         """Totals since the index was opened, for benchmarks."""
@@ -195,11 +225,17 @@ def resolve_index(index: str | Path) -> Path:
 
 
 def _unpack_rankings(packed: bytes, queries: int) -> list[Ranking]:
-    """The rankings in what ``WireFormat.rankings`` made: all counts, then all scores, then all ids, each with a NUL."""
+    """The rankings in what ``WireFormat.rankings`` made: all counts, then all scores, then all ids, each with a NUL.
+
+    Raises:
+        ValueError: The ids are no text, or too many.
+    """
     counts = array("i", packed[: _INT_BYTES * queries])
     total = sum(counts)
     scores = array("f", packed[_INT_BYTES * queries : _INT_BYTES * (queries + total)])
     docids = packed[_INT_BYTES * (queries + total) :].decode().split("\0")
+    if len(docids) != total + 1:
+        raise ValueError(f"expected {total} ids, got {len(docids) - 1}")
     rankings, start = [], 0
     for count in counts:
         rankings.append(Ranking(docids[start : start + count], scores[start : start + count]))

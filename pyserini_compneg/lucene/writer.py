@@ -12,9 +12,6 @@ from pyserini_compneg.errors import OutputError
 from pyserini_compneg.lucene.gate import java_class, java_errors
 from pyserini_compneg.lucene.reader import CONTENTS
 
-LARGEST_IMPACT = 1 << 20
-"""Larger impacts would leave the range in which scores are exact to the last bit; Lucene's own limit is 2^31 - 1."""
-
 LONGEST_TERM_BYTES = 32766
 """Lucene's limit for a term, and so for an id, in UTF-8."""
 

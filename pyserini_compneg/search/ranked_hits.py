@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pyserini_compneg.compose import ScoringNode, is_empty, query_line
 from pyserini_compneg.errors import IndexFormatError
 from pyserini_compneg.lucene import ImpactReader
-from pyserini_compneg.lucene.reader import Ranking
+from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.search.run_writer import Hit
 
 _logger = logging.getLogger(__name__)
@@ -27,7 +27,10 @@ def ranked_hits(
         raise ValueError(f"{len(nodes)} queries need as many distinct qids, got {len(set(qids))}")
     if k < 1 or threads < 1:
         raise ValueError(f"k and threads must be 1 or more, got k={k}, threads={threads}")
-    rankings = _rankings(reader, [query_line(node) for node in nodes], qids, k, threads)
+    try:
+        rankings = reader.search([query_line(node) for node in nodes], k, threads)
+    except QueryFailure as failure:
+        raise IndexFormatError(f"query {qids[failure.position]:.60}: {failure}") from None
     return {
         qid: [Hit(docid, score) for docid, score in zip(ranking.docids, ranking.scores, strict=True)]
         for qid, ranking in zip(qids, rankings, strict=True)
@@ -45,15 +48,3 @@ def warn_of_no_result(hits: Mapping[str, Sequence[Hit]], nodes: Sequence[Scoring
         if not ranked:
             known = "none of its positive terms is known" if is_empty(node) else "no document matches"
             _logger.warning("no result for query %s: %s", qid, known)
-
-
-def _rankings(reader: ImpactReader, lines: Sequence[str], qids: Sequence[str], k: int, threads: int) -> list[Ranking]:
-    try:
-        return reader.search(lines, k, threads)
-    except IndexFormatError:
-        for qid, line in zip(qids, lines, strict=True):
-            try:
-                reader.search([line], k)
-            except IndexFormatError as error:
-                raise IndexFormatError(f"query {qid:.60}: {error}") from None
-        raise

@@ -207,6 +207,16 @@ def test_the_command(tmp_path, collection, capfd):
         assert reader.raw("d2") is not None
 
 
+def test_the_check_of_an_index(index, capfd):
+    assert main(["--verify", str(index)]) == 0
+    said = f"{index}: whole: the files, the ids and the manifest of 1 documents\n"
+    assert capfd.readouterr() == ("", said)
+    (postings,) = index.glob("*.doc")
+    postings.write_bytes(postings.read_bytes()[:-1] + b"?")
+    assert main(["--verify", str(index)]) == 1
+    assert capfd.readouterr().err.startswith(f"error: {index}: ")
+
+
 @pytest.mark.parametrize(
     "wrong",
     ["--threads 0", "--threads x", "--impact-scale 0", "--impact-scale nan", "--colour x"],
@@ -220,7 +230,7 @@ def test_wrong_usage(tmp_path, collection, capsys, wrong):
 
 def test_missing_arguments_help_and_a_missing_file(tmp_path, capsys):
     assert main([]) == 2
-    assert "--collection, --index" in capsys.readouterr().err
+    assert "error: --collection and --index are needed, or --verify" in capsys.readouterr().err
     assert main(["-h"]) == 0
     assert "\nexamples:\n  python -m pyserini_compneg.index --collection " in capsys.readouterr().out
     assert main(["--collection", str(tmp_path / "none"), "--index", str(tmp_path / "index")]) == 1

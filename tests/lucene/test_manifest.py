@@ -1,5 +1,5 @@
 import json
-import math
+import reprlib
 from dataclasses import asdict
 
 import pytest
@@ -26,11 +26,11 @@ def changed(**changes):
 
 
 BAD_VALUES = [
-    (changed(**{name: value}), f"bad value for {name!r}: {value!r}; rebuild the index")
+    (changed(**{name: value}), f"bad value for {name!r}: {reprlib.repr(value)}; rebuild the index")
     for name, values in {
-        "encoder": [None, " "],
+        "encoder": [None, " ", "a\x1b[31m", "a\nb"],
         "settings": [[]],
-        "impact_scale": ["256", 0, -1.5, math.nan, math.inf],
+        "impact_scale": ["256", 0, -1.5, 1048577, 10**400, True],
         "signed": [0],
         "pair_terms": [1.5, -1],
         "documents": ["7", -7],
@@ -43,9 +43,12 @@ BAD_VALUES = [
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "cannot be read: Expecting value: line 1 column 1 (char 0); rebuild the index"),
-        ('{"encoder": ', "cannot be read: Expecting value: line 1 column 13 (char 12); rebuild the index"),
-        ("[]", "expected a JSON object, got list; rebuild the index"),
+        ("", "not valid JSON: Expecting value at column 1"),
+        ('{"encoder": ', "not valid JSON: Expecting value at column 13"),
+        ("[]", "expected a JSON object, got a list"),
+        ('{"encoder": "a", "encoder": "b"}', "the key 'encoder' is given twice"),
+        (changed(impact_scale=float("nan")), "not valid JSON: NaN is no JSON number"),
+        (changed(format_version=True), "format version True, but this release reads 1"),
         ("{}", "format version None, but this release reads 1"),
         (changed(format_version=2), "format version 2, but this release reads 1"),
         (changed(colour="red"), "unknown key 'colour'; it was written by another release"),

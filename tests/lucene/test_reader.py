@@ -1,9 +1,11 @@
 import pytest
 from impact_indexes import add_documents, pairs, search, write_index
+from refusals import refusal
 
 from pyserini_compneg.compose import Linear
 from pyserini_compneg.errors import IndexFormatError, OutputError
-from pyserini_compneg.lucene import ImpactReader, ImpactWriter, analyze
+from pyserini_compneg.index import ImpactIndexer, verify_index
+from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest, analyze
 
 
 def said(folder):
@@ -34,6 +36,46 @@ def test_a_damaged_index(tmp_path, file, damage):
     assert text.startswith(f"{index}: {expected}")
     assert "\n" not in text
     assert "Exception" not in text.split("(resource", 1)[0]
+
+
+def test_damage_that_a_search_does_not_notice(tmp_path):
+    """Changed bits of postings and ids are found by verify_index; ids that are no text by a search, too."""
+    documents = {f"d{i:03}": {"a": i % 50 + 1, f"t{i}": 3} for i in range(300)}
+    with ImpactIndexer(tmp_path / "index", "m") as indexer:
+        for docid, vector in documents.items():
+            indexer.add(docid, vector)
+    assert verify_index(tmp_path / "index") == 300
+    before = sorted(path.name for path in (tmp_path / "index").iterdir())
+    for suffix in ("doc", "tim", "dvd", "dvd"):
+        (path,) = (tmp_path / "index").glob(f"*.{suffix}")
+        whole = path.read_bytes()
+        middle = len(whole) // 2
+        path.write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
+        text = refusal(verify_index, tmp_path / "index", error=IndexFormatError)
+        assert text.startswith(f"{tmp_path / 'index'}: is damaged, rebuild it: ")
+        assert "\n" not in text
+        path.write_bytes(whole[:-200] + b"\xff" * 100 + whole[-100:] if suffix == "dvd" else whole)
+    with ImpactReader(tmp_path / "index") as reader:
+        text = refusal(search, reader, [Linear({"a": 1.0})], 300, error=IndexFormatError)
+    assert text == (
+        f"{tmp_path / 'index'}: the documents' ids are damaged: rebuild the index; index --verify finds all damage"
+    )
+    assert sorted(path.name for path in (tmp_path / "index").iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("segments", "fault"),
+    [
+        ([{"d": {"a": 1}}, {"d": {"a": 1}}], "is damaged, rebuild it: the document id 'd' is that of two documents"),
+        ([{"d": {"a": 1}}, {"e": {}}], "has 2 documents, and its compneg.json counts 1; rebuild the index"),
+        ([{"d": {}}], "is damaged, rebuild it: 1 documents have no term, and the manifest counts 0"),
+    ],
+)
+def test_an_index_that_is_not_what_its_manifest_says(tmp_path, segments, fault):
+    index = write_index(tmp_path / "index", *segments)
+    assert ImpactReader(index).document_count == len(segments)  # without a manifest
+    Manifest("m", documents=2 if "two" in fault else 1).write(index)
+    assert refusal(verify_index, index, error=IndexFormatError) == f"{index}: {fault}"
 
 
 def test_statistics_and_stored_documents(tmp_path):

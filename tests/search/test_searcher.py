@@ -155,3 +155,13 @@ def test_atoms_encoded_elsewhere(index, tmp_path):
         assert str(error.value) == f"{stock}: has no compneg.json (stock Anserini built it), so name the --encoder"
     with pytest.raises(IndexFormatError):
         SignedImpactSearcher(index, str(atoms))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_java_names_the_query_that_fails(searcher, monkeypatch, threads):
+    searches, search = [], searcher.reader.search
+    monkeypatch.setattr(searcher.reader, "search", lambda *options: searches.append(options) or search(*options))
+    beyond = Product(({"western": 1e18},) * 3, 1.0)
+    with pytest.raises(IndexFormatError, match=r"^query q2: .*: cannot be searched: a score is beyond 3.4e38: "):
+        searcher.batch_search([Linear({"western": 1.0}), beyond, beyond], ["q1", "q2", "q3"], threads=threads)
+    assert len(searches) == 1

@@ -10,6 +10,19 @@ import java.util.concurrent.Future;
 
 /** Runs independent work on several threads. */
 final class Parallel {
+  /** The failure of one task. */
+  static final class TaskFailure extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    /** The task's index. */
+    final int index;
+
+    TaskFailure(int index, Throwable cause) {
+      super(cause);
+      this.index = index;
+    }
+  }
+
   /** Work on the element of some list at an index. */
   @FunctionalInterface
   interface IndexedTask<T> {
@@ -18,11 +31,15 @@ final class Parallel {
 
   private Parallel() {}
 
-  /** Runs a task for the indices 0 … count − 1; returns the results in this order, or throws the first failure. */
+  /**
+   * Runs a task for the indices 0 … count − 1; returns the results in this order.
+   *
+   * @throws TaskFailure the failure of the first task that fails, in the order of the indices
+   */
   static <T> List<T> map(int count, int threads, IndexedTask<T> task) throws IOException {
     List<T> results = new ArrayList<>();
     if (threads <= 1 || count == 1) {
-      for (int i = 0; i < count; i++) results.add(task.run(i));
+      for (int i = 0; i < count; i++) results.add(run(task, i));
       return results;
     }
     ExecutorService pool = Executors.newFixedThreadPool(Math.min(threads, count));
@@ -30,7 +47,7 @@ final class Parallel {
       List<Future<T>> pending = new ArrayList<>();
       for (int i = 0; i < count; i++) {
         int index = i;
-        pending.add(pool.submit(() -> task.run(index)));
+        pending.add(pool.submit(() -> run(task, index)));
       }
       for (Future<T> result : pending) results.add(result.get());
       return results;
@@ -42,6 +59,14 @@ final class Parallel {
       throw new IOException(e.getCause().getMessage(), e.getCause());
     } finally {
       pool.shutdownNow();
+    }
+  }
+
+  private static <T> T run(IndexedTask<T> task, int index) {
+    try {
+      return task.run(index);
+    } catch (IOException | RuntimeException e) {
+      throw new TaskFailure(index, e);
     }
   }
 }

@@ -66,11 +66,16 @@ public final class SignedSearcher implements Closeable {
    * Searches queries on several threads.
    *
    * @param queries composed queries, one JSON line each, UTF-8
-   * @return {@link WireFormat#rankings} of the queries in their order
+   * @return {@link WireFormat#rankings} of the queries in their order, or {@link WireFormat#failure} of the first one
+   *     that cannot be searched
    */
   public byte[] search(byte[] queries, int k, int threads) throws IOException {
     String[] lines = lines(queries);
-    return WireFormat.rankings(Parallel.map(lines.length, threads, i -> search(ScoringTree.parse(lines[i]), k)));
+    try {
+      return WireFormat.rankings(Parallel.map(lines.length, threads, i -> search(ScoringTree.parse(lines[i]), k)));
+    } catch (Parallel.TaskFailure failure) {
+      return WireFormat.failure(failure);
+    }
   }
 
   private TopHitsCollector.Ranking search(ScoringTree tree, int k) throws IOException {
@@ -100,7 +105,12 @@ public final class SignedSearcher implements Closeable {
   public byte[] score(byte[] queries, byte[] documents, int threads) throws IOException {
     String[] lines = lines(queries);
     List<BytesRef[]> ids = WireFormat.ids(documents, lines.length);
-    return WireFormat.scores(Parallel.map(lines.length, threads, i -> score(ScoringTree.parse(lines[i]), ids.get(i))));
+    try {
+      return WireFormat.scores(
+          Parallel.map(lines.length, threads, i -> score(ScoringTree.parse(lines[i]), ids.get(i))));
+    } catch (Parallel.TaskFailure failure) {
+      throw new IllegalArgumentException(failure.getCause().getMessage(), failure);
+    }
   }
 
   private float[] score(ScoringTree tree, BytesRef[] ids) throws IOException {
@@ -124,6 +134,11 @@ public final class SignedSearcher implements Closeable {
     if (doc < 0) return null;
     ObjectNode explanation = new Explainer(reader, field, doc).explain(ScoringTree.parse(text(query)));
     return explanation.toString().getBytes(StandardCharsets.UTF_8);
+  }
+
+  /** Whether the index has a document of that id. */
+  public boolean has(byte[] externalId) throws IOException {
+    return find(externalId) >= 0;
   }
 
   /** The stored source of a document; null when there is no such document or its source was not stored. */

@@ -2,6 +2,7 @@ package io.compneg;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.lucene.util.BytesRef;
@@ -11,6 +12,13 @@ final class WireFormat {
   private static final int LARGEST = Integer.MAX_VALUE - 64;
 
   private WireFormat() {}
+
+  /** Writes −1 − the index of the query that failed (int32), then why, in UTF-8. */
+  static byte[] failure(Parallel.TaskFailure failure) {
+    Throwable cause = failure.getCause();
+    byte[] why = (cause.getMessage() == null ? cause.toString() : cause.getMessage()).getBytes(StandardCharsets.UTF_8);
+    return allocate(4L + why.length).putInt(-1 - failure.index).put(why).array();
+  }
 
   /** Writes the number of hits of each ranking (int32), then all scores (float32), then all ids. */
   static byte[] rankings(List<TopHitsCollector.Ranking> rankings) {
