@@ -98,8 +98,11 @@ def write_vectors(
     if not total:
         where = f" in shard {shard.number} of {shard.count}" if shard.count > 1 else ""
         raise CollectionError(f"{collection}: no documents{where}")
-    with ShardFile(path, json.loads(json.dumps(plan)), overwrite, resume) as target:
-        _fill(target, files, model, name, shard, fields, total)
+    bar = progress(None, total, " docs", "encoding", summary=True)
+    with bar, ShardFile(path, json.loads(json.dumps(plan)), overwrite, resume) as target:
+        bar.initial = bar.n = target.documents
+        for lines in _encoded(target, files, model, name, shard, fields):
+            bar.update(lines)
         with atomic_writer(path.with_name(VECTORS_FILE), "make room, or give another --output") as handle:
             handle.write(json.dumps(about, indent=2) + "\n")
     return path
@@ -114,16 +117,15 @@ def _check_other_shards(path: Path, about: Mapping[str, Any], overwrite: bool) -
         )
 
 
-def _fill(
+def _encoded(
     target: ShardFile,
     files: Sequence[Path],
     model: DocumentEncoder,
     name: str,
     shard: Shard,
     fields: Sequence[str] | None,
-    total: int,
-) -> None:
-    """Encodes the documents that are not yet in the file."""
+) -> Iterator[int]:
+    """Encodes the documents that are not yet in the file; yields how many each block has."""
     most_lines = model.most_lines * shard.count if model.most_lines else None
     read: deque[tuple[Block, list[SourceDocument]]] = deque()
 
@@ -133,12 +135,10 @@ def _fill(
             read.append((block, documents))
             yield [document.text or "" for document in documents]
 
-    with progress(None, total, " docs", "encoding") as bar:
-        bar.update(target.documents)
-        for vectors in model.stream(texts()):
-            block, documents = read.popleft()
-            target.add(block.end, [_line(*pair, name) for pair in zip(documents, vectors, strict=True)])
-            bar.update(len(documents))
+    for vectors in model.stream(texts()):
+        block, documents = read.popleft()
+        target.add(block.end, [_line(*pair, name) for pair in zip(documents, vectors, strict=True)])
+        yield len(documents)
 
 
 def _documents(block: Block, shard: Shard, fields: Sequence[str] | None) -> list[SourceDocument]:

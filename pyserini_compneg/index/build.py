@@ -85,20 +85,24 @@ def build_index(
         encoder = os.path.realpath(encoder)  # so that searches find it from other folders
     source = _source(files, index, encoder, model_options, resume, on_error)
     options["signed"] = options.get("signed", False) or source.signed
-    with _CollectionIndexer(
-        collection,
-        files,
-        source,
-        index,
-        encoder,
-        settings=source.settings,
-        impact_scale=source.impact_scale if impact_scale is None else impact_scale,
-        sources=fingerprint(files),
-        resume=resume,
-        on_error=on_error,
-        **options,
-    ) as indexer:
-        indexer.add_collection()
+    bar = progress(None, None, " docs", "indexing", summary=True)
+    with (
+        bar,
+        _CollectionIndexer(
+            collection,
+            files,
+            source,
+            index,
+            encoder,
+            settings=source.settings,
+            impact_scale=source.impact_scale if impact_scale is None else impact_scale,
+            sources=fingerprint(files),
+            resume=resume,
+            on_error=on_error,
+            **options,
+        ) as indexer,
+    ):
+        indexer.add_collection(bar)
     return indexer.manifest
 
 
@@ -131,16 +135,18 @@ class _CollectionIndexer(ImpactIndexer):
         self._files = files
         self._source = source
 
-    def add_collection(self) -> None:
-        """Adds all documents, from the last checkpoint on."""
+    def add_collection(self, bar: Any) -> None:
+        """Adds all documents, from the last checkpoint on, and moves the progress bar."""
         saved = time.monotonic()
-        with progress(None, None, " docs", "indexing") as bar:
-            blocks = iter_collection_blocks(self._files, tuple(self.position or (0, 1)), self._source.most_lines)
-            for block in self._add(blocks):
-                bar.update(self.manifest.documents - bar.n)
-                if time.monotonic() - saved > CHECKPOINT_SECONDS:
-                    self.checkpoint(block.end)
-                    saved = time.monotonic()
+        bar.initial = bar.n = self.manifest.documents
+        blocks = iter_collection_blocks(self._files, tuple(self.position or (0, 1)), self._source.most_lines)
+        for block in self._add(blocks):
+            bar.update(self.manifest.documents - bar.n)
+            if time.monotonic() - saved > CHECKPOINT_SECONDS:
+                self.checkpoint(block.end)
+                saved = time.monotonic()
+        self.drain()
+        bar.update(self.manifest.documents - bar.n)
         if self.position:
             self.checkpoint((len(self._files), 1))  # the search for duplicates can take long
 

@@ -134,8 +134,7 @@ class Reporting(TrainerCallback):  # type: ignore[misc]  # mypy is told nothing 
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Opens the bar."""
-        self._bar = progress(None, state.max_steps, " steps", "training")
-        self._bar.update(state.global_step)
+        self._bar = progress(None, state.max_steps, " steps", "training", state.global_step, summary=True)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Moves it."""
