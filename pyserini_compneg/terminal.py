@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 _MOST = 60
 _LINE = 500
 
@@ -35,3 +38,13 @@ def shown(value: object) -> str:
     """
     text = repr(value[: _MOST + 1] if isinstance(value, str) else value)
     return text if len(text) <= _MOST else f"{text[: _MOST - 3]}..."
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """What to add to an error about an unknown word: the known one that is most like it, if one is.
+
+    >>> suggestion("serach", ["search", "index"]), suggestion("x", ["search"])
+    ('; did you mean search?', '')
+    """
+    close = get_close_matches(word, known, 1)
+    return f"; did you mean {close[0]}?" if close else ""

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
+import sys
 import textwrap
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, NoReturn, TypeAlias
 
 from pyserini_compneg.encode.models import BACKENDS, DEVICES, PRECISIONS, Head, ModelOptions
+from pyserini_compneg.terminal import printable_lines, suggestion
 
 Flags: TypeAlias = argparse._ActionsContainer
 """A parser, or a group of its flags."""
 
 MODEL = "a folder, or a name on the Hugging Face hub"
+_STARTED = re.compile(r"python -m pyserini_compneg[. ]")
 _MODEL_OPTIONS = ("backend", "precision", "device", "max_length", "head", "top_terms", "threshold", "batch_size")
 
 
@@ -25,13 +30,36 @@ def command_parser(name: str, usage: str, description: str, epilog: str) -> argp
         description: What it does.
         epilog: Remarks, and at the end examples.
     """
-    return argparse.ArgumentParser(
-        prog=f"python -m pyserini_compneg.{name}",
+    program = program_name(name)
+    return _Parser(
+        prog=program,
         usage=f"%(prog)s {usage} [options]",
         description=textwrap.fill(description, 100),
-        epilog=epilog,
+        epilog=_STARTED.sub("compneg ", epilog) if program.startswith("compneg") else epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
+
+
+def program_name(command: str) -> str:
+    """How a command was started: ``compneg search``, or ``python -m pyserini_compneg.search``."""
+    program = Path(sys.argv[0])
+    if program.stem == "compneg":
+        return f"compneg {command}"
+    return f"python -m pyserini_compneg{' ' if program.parent.name == 'pyserini_compneg' else '.'}{command}"
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, and one more that names the help.
+
+    Flags are never abbreviated: an abbreviation of today would be another flag, or none, in the next release.
+    """
+
+    def error(self, message: str) -> NoReturn:
+        kind, _, rest = message.partition("unrecognized arguments: ")
+        if not kind:
+            message += suggestion(rest.partition(" ")[0].partition("=")[0], self._option_string_actions)
+        self.exit(2, printable_lines(f"error: {message}\nsee {self.prog} -h") + "\n")
 
 
 def advanced(parser: argparse.ArgumentParser) -> Flags:

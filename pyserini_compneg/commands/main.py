@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
+
+from pyserini_compneg.terminal import printable_lines, shown, suggestion
 
 COMMANDS = {
     "search": "search queries with AND, OR and NOT, and write a TREC run",
@@ -21,7 +24,7 @@ COMMANDS = {
     "demo": "index and search the sample that comes with the package",
 }
 
-_USAGE = "usage: python -m pyserini_compneg COMMAND [options]\n\ncommands (each explains itself with -h):\n"
+_USAGE = "usage: {program} COMMAND [options]\n\ncommands (each explains itself with -h):\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,9 +33,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     if verb in COMMANDS:
         code: int = import_module(f"pyserini_compneg.commands.{verb}").main(arguments)
         return code
-    listed = _USAGE + "".join(f"  {name:<11}{what}\n" for name, what in COMMANDS.items())
+    program = "compneg" if Path(sys.argv[0]).stem == "compneg" else "python -m pyserini_compneg"
     if verb in ("-h", "--help"):
-        print(listed, end="")
+        print(
+            _USAGE.format(program=program) + "".join(f"  {name:<11}{what}\n" for name, what in COMMANDS.items()), end=""
+        )
         return 0
-    print(f"{listed}error: there is no command {verb!r}", file=sys.stderr)
+    print(
+        printable_lines(f"error: there is no command {shown(verb)}{suggestion(verb, COMMANDS)}\nsee {program} -h"),
+        file=sys.stderr,
+    )
     return 2

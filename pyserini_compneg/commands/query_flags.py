@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.compose import CPT_FORMS, DIFFERENCES, INTERSECTIONS, UNIONS, WEIGHT_SCALE, Operators
 from pyserini_compneg.compose.lowering import FACTORED
+from pyserini_compneg.compose.rewrite import holds_difference
 from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.errors import CollectionError, DecompositionError
-from pyserini_compneg.expression import Atom, parse
+from pyserini_compneg.reading.readers import READINGS
+from pyserini_compneg.terminal import shown
 
 if TYPE_CHECKING:
     from pyserini_compneg.expression.decomposition import Decomposition
@@ -20,13 +22,14 @@ if TYPE_CHECKING:
     from pyserini_compneg.search import SignedImpactSearcher
 
 DECOMPOSED_DIFFERENCE = "damped"
-"""The default of NOT with --decompose, for all topics of a run: the best on the dev splits of ExcluIR and
-NegConstraint. It needs an index and factored conjunctions. Without these the default is that of expressions."""
+"""The default of NOT for texts read by cues or by a language model, for all topics of a run: the best on the dev splits
+of ExcluIR and NegConstraint. It needs an index and factored conjunctions. Without these it is that of expressions."""
 
 SYNTAX = """\
 Expressions have AND, OR, NOT in capitals, parentheses, and "quotes" around phrases that contain these words. AND and
-NOT bind alike, from left to right, and tighter than OR. Topics are TSV (id, tab, expression) or JSON Lines with an
-`expression`, QUEST's `original_query`, a plain `query` or `text`, or a composed `vector` or `score`.
+NOT bind alike, from left to right, and tighter than OR. NOT lowers documents; it removes none. Topics are TSV (id, tab,
+text) or JSON Lines with an `expression`, QUEST's `original_query`, a plain `query` or `text`, or a composed `vector` or
+`score`. With --read, all texts are read alike.
 """
 
 _OPERATORS = {"union": ("OR", UNIONS), "intersection": ("AND", INTERSECTIONS), "difference": ("NOT", DIFFERENCES)}
@@ -44,26 +47,34 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
     for kind, (sign, names) in _OPERATORS.items():
         default = getattr(Operators(), kind)
         if kind == "difference":
-            default += f"; with --decompose {DECOMPOSED_DIFFERENCE}"
+            default += f"; {DECOMPOSED_DIFFERENCE} with --read cues or llm"
         text = f"{sign}: {', '.join(names)} (default {default})"
         parser.add_argument(f"--{kind}", choices=names, metavar="NAME", help=text)
-    flags.add_decompose(
-        parser,
-        "read plain texts as expressions: not at all (default), by cue phrases, or with a language model, whose "
-        "OpenAI-compatible API the environment names (OPENAI_BASE_URL, COMPNEG_LLM_MODEL, OPENAI_API_KEY); the text "
-        "of --query is then plain, too",
+    _add_read(parser)
+
+
+def _add_read(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--read``, and its two older names, which no help shows."""
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument(
+        "--read",
+        choices=READINGS,
+        help="how texts are read: as expressions (default of TSV and --query); plain, so each is one atom (default of "
+        "`query` and `text` in JSON Lines); or taken apart by cue phrases such as 'other than', or by a language model "
+        "(llm; the environment names it: OPENAI_BASE_URL, COMPNEG_LLM_MODEL, OPENAI_API_KEY)",
     )
+    choice.add_argument("--plain", dest="read", action="store_const", const="plain", help=argparse.SUPPRESS)
+    choice.add_argument("--decompose", dest="read", choices=("off", "cues", "llm"), help=argparse.SUPPRESS)
 
 
 def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None:
     """Adds the other flags for queries; ``--batch-size`` only where there are batches."""
     add = group.add_argument
-    add("--plain", action="store_true", help="queries are plain text: no word in them is an operator")
     add(
         "--fallback",
         choices=("none", "vanilla"),
         default="none",
-        help="with --decompose, what becomes of a text that only excludes: an error (default), or one atom",
+        help="with --read cues or llm, what becomes of a text that only excludes: an error (default), or one atom",
     )
     add(
         "--cpt",
@@ -91,8 +102,8 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
 def chosen_settings(args: argparse.Namespace) -> dict[str, Any]:
     """How queries are composed, as keyword arguments of ``SignedImpactSearcher`` and ``compose_queries``."""
     named = {kind: getattr(args, kind) for kind in _OPERATORS if getattr(args, kind)}
-    if args.decompose != "off" and args.index is not None and args.cpt == FACTORED:
-        named.setdefault("difference", DECOMPOSED_DIFFERENCE)
+    if _is_damped(args):
+        named["difference"] = DECOMPOSED_DIFFERENCE
     return {"operators": Operators(**named), "cpt": args.cpt, "weight_scale": args.weight_scale}
 
 
@@ -117,7 +128,9 @@ def open_searcher(args: argparse.Namespace) -> SignedImpactSearcher:
 
 
 def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topic]:
-    """The topics of ``--topics``, or the one of ``--query``, whose text is plain with ``--plain`` or ``--decompose``.
+    """The topics of ``--topics``, or the one of ``--query``, read as ``--read`` says.
+
+    Warns of words that look like operators and are none, and tells if the default of NOT is that of plain texts.
 
     Args:
         args: The arguments.
@@ -128,32 +141,51 @@ def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topi
         QuerySyntaxError: An expression that cannot be parsed.
         DecompositionError: A plain text that only excludes, or no language model is named.
     """
-    from pyserini_compneg.expression.topics import Topic, decompose_topics, read_topics
+    from pyserini_compneg.expression.topics import decompose_topics, read_text, read_topics
+    from pyserini_compneg.expression.unread import notes_on
 
     decompose = _decomposer(args)
+    read = "plain" if decompose else (None if args.read == "off" else args.read)
     if args.query is not None:
-        if decompose is None:
-            return [Topic("1", args.query, Atom(args.query) if args.plain else parse(args.query), plain=args.plain)]
-        decomposition = decompose(args.query)
-        return [Topic("1", args.query, decomposition.expression, plain=True, decomposition=decomposition)]
-    topics = read_topics(args.topics, args.plain)
+        topics = [read_text("1", args.query, read or "expression")]
+    else:
+        topics = read_topics(args.topics, read)
     if qid is not None:
-        qids = [topic.qid for topic in topics]
-        if qid not in qids:
-            listed = ", ".join(qids[:3]) + (", ..." if len(qids) > 3 else "")
-            raise CollectionError(f"{args.topics}: no query {qid!r} among its {len(qids)}: {listed}")
-        topics = [topics[qids.index(qid)]]
-    return topics if decompose is None else decompose_topics(topics, decompose)
+        topics = [_only(topics, qid, args.topics)]
+    for note in notes_on(topics):
+        _logger.warning("%s", note)
+    if decompose:
+        topics = decompose_topics(topics, decompose)
+    if _is_damped(args) and any(topic.expression and holds_difference(topic.expression) for topic in topics):
+        said = "NOT is %s here, as texts are read by %s; for expressions it is %s; --difference chooses one"
+        _logger.info(said, DECOMPOSED_DIFFERENCE, args.read, Operators().difference)
+    if getattr(args, "explain", False) and not decompose:
+        _logger.warning("--explain shows how --read cues or llm takes texts apart; here nothing is taken apart")
+    return topics
+
+
+def _only(topics: Sequence[Topic], qid: str, path: str) -> Topic:
+    qids = [topic.qid for topic in topics]
+    if qid not in qids:
+        listed = ", ".join(qids[:3]) + (", ..." if len(qids) > 3 else "")
+        raise CollectionError(f"{path}: no query {shown(qid)} among its {len(qids)}: {listed}")
+    return topics[qids.index(qid)]
+
+
+def _is_damped(args: argparse.Namespace) -> bool:
+    """Whether nothing was chosen for NOT, and texts are read so that its default is another one."""
+    taken_apart = args.read in ("cues", "llm")
+    return taken_apart and args.difference is None and args.index is not None and args.cpt == FACTORED
 
 
 def _decomposer(args: argparse.Namespace) -> Callable[[str], Decomposition] | None:
     """The reader of plain texts; None where they stay atoms."""
-    if args.decompose == "off":
+    if args.read not in ("cues", "llm"):
         return None
     from pyserini_compneg.encode.models.cache import cache_home
     from pyserini_compneg.reading import or_undivided, reader
 
-    read = reader(args.decompose, cache_home())
+    read = reader(args.read, cache_home())
     return or_undivided(read, _warn_of_fallback) if read and args.fallback == "vanilla" else read
 
 

@@ -14,7 +14,7 @@ examples:
   python -m pyserini_compneg.search --index indexes/sample --query 'spy films AND comedies NOT animated films'
   python -m pyserini_compneg.search --index indexes/sample --topics pyserini_compneg/resources/sample/queries.jsonl \\
       --output run.txt
-  python -m pyserini_compneg.search --index indexes/sample --decompose cues --query 'spy films other than comedies'
+  python -m pyserini_compneg.search --index indexes/sample --read cues --query 'spy films other than comedies'
 """
 
 
@@ -66,7 +66,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     group.add_argument("--tag", default="compneg", help="name of the run, its last column (default compneg)")
     group.add_argument(
-        "--explain", action="store_true", help="show how --decompose reads each text; for topics in the json format"
+        "--explain",
+        action="store_true",
+        help="show how --read cues or llm takes each text apart; for topics in the json format",
     )
     group.add_argument(
         "--guard",

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.files import iter_lines, source_name
 from pyserini_compneg.json_objects import parse_json_object
 from pyserini_compneg.records import checked_id, query_id
+from pyserini_compneg.terminal import shown
 
 _MARK = re.compile(r"</?mark>")
 _FIELDS = "vector, score, expression, original_query with <mark>, query, text"
@@ -36,6 +36,7 @@ class Topic:
         source: ``path:line``, for messages, where the topic comes from a file.
         metadata: The other metadata of the file that are texts, such as QUEST's ``domain``.
         plain: Whether the text is plain, so that nothing in it was read as an operator.
+        parsed: Whether the text was parsed, so that the expression is what it says. Neither holds for trees and marks.
         decomposition: How a plain text became the expression, if it was decomposed.
     """
 
@@ -47,6 +48,7 @@ class Topic:
     source: str | None = dataclass_field(default=None, compare=False)
     metadata: Mapping[str, str] = dataclass_field(default_factory=dict, hash=False)
     plain: bool = dataclass_field(default=False, compare=False)
+    parsed: bool = dataclass_field(default=False, compare=False)
     decomposition: Decomposition | None = dataclass_field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -59,17 +61,36 @@ class Topic:
             raise ValueError(f"topic {self.qid!r} needs either an expression or a composed query")
 
 
-def read_topics(path: str | Path, plain: bool = False) -> list[Topic]:
+def read_text(qid: str, text: str, read: str, **details: Any) -> Topic:
+    """The topic of a text.
+
+    Args:
+        qid: The query id.
+        text: The text.
+        read: ``expression``: the text is parsed; ``plain``: it is one atom, whatever brackets or capitals it holds.
+        details: Further attributes of the topic.
+
+    Raises:
+        QuerySyntaxError: An expression that cannot be parsed, or a blank text.
+    """
+    parsed = read == "expression"
+    expression = parse(text) if parsed else Atom(text)
+    return Topic(qid, text, expression, plain=not parsed, parsed=parsed, **details)
+
+
+def read_topics(path: str | Path, read: str | None = None) -> list[Topic]:
     """Reads a file of topics, whose format is recognised by its content.
 
     A TSV line is ``qid<TAB>expression``. A JSON line has an id (``id``, ``qid`` or ``_id``; QUEST's lines have none)
     and a query. The query is the first of these fields that the line has: ``vector`` or ``score``, a composed query;
     ``expression``, a text in the syntax or a JSON tree; ``original_query`` with QUEST's ``<mark>``; ``query`` or
-    ``text``, one atom that is never parsed.
+    ``text``, one atom that is not parsed.
 
     Args:
         path: The file, plain or gzip, or ``-`` for standard input.
-        plain: Nothing is parsed: each query is one atom, whatever brackets or capitals its text holds.
+        read: How all texts are read that are not composed. ``expression``: ``query`` and ``text`` are parsed, too.
+            ``plain``: nothing is parsed, and the text is the first of ``query``, ``text`` and ``expression``. None:
+            each as its line says.
 
     Raises:
         CollectionError: A file without topics, or a line that is no topic; the message starts with ``path:line``.
@@ -77,11 +98,11 @@ def read_topics(path: str | Path, plain: bool = False) -> list[Topic]:
     """
     topics: list[Topic] = []
     first_line: dict[str, int] = {}
-    for line, topic in _iter_topics(path, plain):
+    for line, topic in _iter_topics(path, read):
         if topic.qid in first_line:
             first = first_line[topic.qid]
             raise CollectionError(
-                f"{source_name(path)}:{line}: query id {topic.qid!r} was given on line {first} already"
+                f"{source_name(path)}:{line}: query id {shown(topic.qid)} was given on line {first} already"
             )
         first_line[topic.qid] = line
         topics.append(topic)
@@ -105,13 +126,13 @@ def decompose_topics(topics: Sequence[Topic], decompose: Callable[[str], Decompo
         try:
             decomposition = decompose(topic.text)
         except DecompositionError as error:
-            raise DecompositionError(f"{topic.source or f'topic {topic.qid}'}: {error}") from None
+            raise DecompositionError(f"{topic.source}: {error}" if topic.source else str(error)) from None
         return replace(topic, expression=decomposition.expression, decomposition=decomposition)
 
     return [read(topic) if topic.plain else topic for topic in topics]
 
 
-def _iter_topics(path: str | Path, plain: bool) -> Iterator[tuple[int, Topic]]:
+def _iter_topics(path: str | Path, read: str | None) -> Iterator[tuple[int, Topic]]:
     is_json: bool | None = None
     for line, content in iter_lines(path):
         source = f"{source_name(path)}:{line}"
@@ -119,53 +140,46 @@ def _iter_topics(path: str | Path, plain: bool) -> Iterator[tuple[int, Topic]]:
             is_json = content.lstrip().startswith("{")
         try:
             if is_json:
-                yield line, _from_record(parse_json_object(content, source), line, source, plain)
+                yield line, _from_record(parse_json_object(content, source), line, source, read)
             else:
-                yield line, _from_tsv(content, source, plain)
+                yield line, _from_tsv(content, source, read or "expression")
         except QuerySyntaxError as error:
             raise QuerySyntaxError(f"{source}: {error}") from None
 
 
-def _from_tsv(content: str, source: str, plain: bool) -> Topic:
+def _from_tsv(content: str, source: str, read: str) -> Topic:
     columns = content.split("\t")
     if len(columns) != 2:
         raise CollectionError(f"{source}: expected qid<TAB>expression, found {len(columns) - 1 or 'no'} tabs")
     qid = checked_id(columns[0], "query id", source, CollectionError)
-    text = _text(columns[1], "expression", source)
-    return Topic(qid, text, Atom(text) if plain else parse(text), source=source, plain=plain)
+    return read_text(qid, _text(columns[1], "expression", source), read, source=source)
 
 
-def _from_record(record: Mapping[str, Any], line: int, source: str, plain: bool) -> Topic:
+def _from_record(record: Mapping[str, Any], line: int, source: str, read: str | None) -> Topic:
     metadata = _metadata(record)
-    group = metadata.pop("template", None)
+    details: dict[str, Any] = {"group": metadata.pop("template", None), "source": source, "metadata": metadata}
     qid = query_id(record, line, source, CollectionError)
-    topic = partial(Topic, qid, group=group, source=source, metadata=metadata)
-    if plain:
-        text = _plain_text(record, source)
-        return topic(text, Atom(text), plain=True)
     if (composed := _composed(record, source)) is not None:
-        return topic(_display_text(record), composed=composed)
-    expression, text, is_plain = _expression(record, source)
-    return topic(text, expression, plain=is_plain)
+        return Topic(qid, _display_text(record), composed=composed, **details)
+    if read == "plain":
+        return read_text(qid, _plain_text(record, source), read, **details)
+    if (tree := _tree(record)) is not None:
+        marked = _MARK.sub("", record.get("original_query", "") if "expression" not in record else "")
+        return Topic(qid, _display_text(record) or marked or format_expression(tree), tree, **details)
+    for field in ("expression", "query", "text"):
+        if field in record:
+            how = read or ("expression" if field == "expression" else "plain")
+            return read_text(qid, _text(record[field], field, source), how, **details)
+    raise CollectionError(f"{source}: no query; expected one of the fields {_FIELDS}")
 
 
-def _expression(record: Mapping[str, Any], source: str) -> tuple[Expression, str, bool]:
-    """The tree of a JSON line, the text to display, and whether the text is plain."""
+def _tree(record: Mapping[str, Any]) -> Expression | None:
+    """The expression of a JSON line that is no text: a JSON tree, or QUEST's marks."""
     if "expression" in record:
         value = record["expression"]
-        if isinstance(value, str):
-            text = _text(value, "expression", source)
-            return parse(text), text, False
-        tree = from_json(value, "`expression`")
-        return tree, _display_text(record) or format_expression(tree), False
+        return None if isinstance(value, str) else from_json(value, "`expression`")
     marked = record.get("original_query")
-    if isinstance(marked, str) and "<mark>" in marked:
-        return from_marks(marked), _display_text(record) or _MARK.sub("", marked), False
-    for field in ("query", "text"):
-        if field in record:
-            text = _text(record[field], field, source)
-            return Atom(text), text, True
-    raise CollectionError(f"{source}: no query; expected one of the fields {_FIELDS}")
+    return from_marks(marked) if isinstance(marked, str) and "<mark>" in marked else None
 
 
 def _plain_text(record: Mapping[str, Any], source: str) -> str:

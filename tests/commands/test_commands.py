@@ -16,8 +16,40 @@ def test_the_list_of_commands(capsys):
         assert main(arguments) == 0
         out = capsys.readouterr().out
         assert all(f"\n  {name} " in out for name in COMMANDS)
+        assert out.startswith("usage: python -m pyserini_compneg COMMAND [options]\n")
     assert main(["serach"]) == 2
-    assert capsys.readouterr().err.endswith("error: there is no command 'serach'\n")
+    said = "error: there is no command 'serach'; did you mean search?\nsee python -m pyserini_compneg -h\n"
+    assert capsys.readouterr() == ("", said)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_typing_mistake_is_one_line_and_a_pointer(name, capsys):
+    flag = {"eval": "--qrel", "datasets": "--datset", "demo": "--indexx"}.get(name, "--nothing-like-it")
+    given = {"datasets": ["convert", "--dataset", "x", "--split", "y", "--output", "z"], "reproduce": ["table1"]}
+    assert main([name, *given.get(name, []), flag, "x" * 10_000 + "\x1b[31m"]) == 2
+    out, err = capsys.readouterr()
+    first, second = err.splitlines()
+    assert (out, second) == ("", f"see python -m pyserini_compneg.{name} -h")
+    assert first.startswith("error: ") and first.isprintable() and len(first) < 600
+
+
+@pytest.mark.parametrize(
+    ("started", "program"),
+    [
+        ("/usr/bin/compneg", "compneg search"),
+        ("C:/Scripts/compneg.exe", "compneg search"),
+        ("/x/pyserini_compneg/__main__.py", "python -m pyserini_compneg search"),
+        ("/x/pyserini_compneg/search/__main__.py", "python -m pyserini_compneg.search"),
+    ],
+)
+def test_help_and_errors_name_the_program_as_it_was_called(monkeypatch, capsys, started, program):
+    monkeypatch.setattr("sys.argv", [started])
+    assert main(["search", "-h"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"usage: {program} --index DIR ")
+    assert ("python -m" in text) == ("python -m" in program)
+    assert main(["search", "--indx", "x"]) == 2
+    assert capsys.readouterr().err.endswith(f"see {program} -h\n")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

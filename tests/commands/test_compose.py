@@ -257,4 +257,4 @@ def test_an_unknown_encoder(capfd, arguments, said):
 
 def test_an_index_or_an_encoder_is_needed(capfd):
     assert run(main, "--query", "spy") == 2
-    assert capfd.readouterr().err.endswith("error: name the --index, whose encoder is used, or an --encoder\n")
+    assert capfd.readouterr().err.startswith("error: name the --index, whose encoder is used, or an --encoder\n")

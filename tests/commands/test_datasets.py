@@ -27,4 +27,4 @@ def test_errors_are_one_line(convert):
     missing = "corpus.jsonl is missing, plain or gzip, which the kind beir needs"
     assert convert("--split", "dev", "--kind", "beir") == (1, "", f"error: {SAMPLE}: {missing}\n")
     code, _, message = convert()
-    assert code == 2 and message.endswith("error: the following arguments are required: --split\n")
+    assert code == 2 and message.startswith("error: the following arguments are required: --split\n")

@@ -118,9 +118,8 @@ def test_wrong_usage(tmp_path, collection, model, capfd, options, code, said):
     assert run(encode, **given) == code
     out, err = capfd.readouterr()
     assert out == ""
-    assert err.endswith(f"{said}\n")
-    assert err.startswith("error: ") == (code == 1)
-    assert code == 2 or err.count("\n") == 1
+    assert err.startswith("error: ") and err.partition("\n")[0].endswith(said)
+    assert err.count("\n") == code  # wrong usage has a second line, which names the help
     assert not (tmp_path / "out" / NAME).exists()
 
 

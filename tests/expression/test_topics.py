@@ -12,17 +12,17 @@ BIRDS, BATS = Atom("birds"), Atom("bats")
 
 @pytest.fixture
 def topics_of(tmp_path):
-    def read(*lines, plain=False):
+    def read(*lines, read=None):
         path = tmp_path / "topics"
         path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
-        return read_topics(path, plain=plain)
+        return read_topics(path, read)
 
     read.path = tmp_path / "topics"
     return read
 
 
 def test_tsv(topics_of):
-    assert topics_of("1\tbirds NOT bats", "", "q2\tbirds of (Fiji)", plain=True) == [
+    assert topics_of("1\tbirds NOT bats", "", "q2\tbirds of (Fiji)", read="plain") == [
         Topic("1", "birds NOT bats", Atom("birds NOT bats")),
         Topic("q2", "birds of (Fiji)", Atom("birds of (Fiji)")),
     ]
@@ -40,10 +40,21 @@ def test_json_expression_as_text_and_as_tree(topics_of, field):
 
 
 @pytest.mark.parametrize("field", ["query", "text"])
-@pytest.mark.parametrize("plain", [False, True])
-def test_plain_text_is_never_parsed(topics_of, field, plain):
+@pytest.mark.parametrize("read", [None, "plain"])
+def test_plain_text_is_not_parsed(topics_of, field, read):
     text = 'birds NOT (bats AND "'
-    assert topics_of({"id": "1", field: text}, plain=plain) == [Topic("1", text, Atom(text))]
+    assert topics_of({"id": "1", field: text}, read=read) == [Topic("1", text, Atom(text))]
+
+
+@pytest.mark.parametrize(
+    "line", ["1\tbirds NOT bats", *({"id": 1, f: "birds NOT bats"} for f in ("expression", "query", "text"))]
+)
+def test_one_reading_holds_for_all_texts(topics_of, line):
+    text = "birds NOT bats"
+    assert topics_of(line, read="expression") == [Topic("1", text, Difference(BIRDS, BATS))]
+    assert topics_of(line, read="plain") == [Topic("1", text, Atom(text))]
+    composed = {"id": "1", "contents": "A", "vector": {"a": 1}}
+    assert topics_of(composed, read="plain") == topics_of(composed, read="expression") == topics_of(composed)
 
 
 def quest(**more):
@@ -62,15 +73,16 @@ def test_quest_lines_have_their_number_as_id(topics_of):
         Topic("1", "birds that are not bats", Difference(BIRDS, BATS), group=group),
         Topic("x", "birds that are not bats", Difference(BIRDS, BATS), group=group),
     ]
-    assert topics_of(quest(), plain=True) == [
+    assert topics_of(quest(), read="expression") == topics_of(quest())
+    assert topics_of(quest(), read="plain") == [
         Topic("1", "birds that are not bats", Atom("birds that are not bats"), group=group)
     ]
 
 
 def test_metadata_are_texts(topics_of):
     metadata = {"domain": "animals", "template": "_ that are not _", "fluency": [True], "votes": 3}
-    for plain in (False, True):
-        (topic,) = topics_of(quest(metadata=metadata), plain=plain)
+    for read in (None, "plain"):
+        (topic,) = topics_of(quest(metadata=metadata), read=read)
         assert (topic.group, topic.metadata) == ("_ that are not _", {"domain": "animals"})
     assert topics_of({"id": "1", "vector": {"a": 1}, "metadata": metadata})[0].metadata == {"domain": "animals"}
     assert topics_of({"id": "1", "text": "a", "metadata": None})[0].metadata == {}
@@ -84,10 +96,10 @@ def test_composed_queries_are_kept_as_they_are(topics_of):
     ]
 
 
-@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("read", [None, "plain"])
 @pytest.mark.parametrize("line", ["7\tbirds", {"id": 7, "query": "birds"}, {"id": 7, "expression": "birds"}])
-def test_a_topic_knows_its_line(topics_of, line, plain):
-    assert [topic.source for topic in topics_of("", line, plain=plain)] == [f"{topics_of.path}:2"]
+def test_a_topic_knows_its_line(topics_of, line, read):
+    assert [topic.source for topic in topics_of("", line, read=read)] == [f"{topics_of.path}:2"]
     assert topics_of({"id": 7, "vector": {"a": 1}})[0].source == f"{topics_of.path}:1"
 
 
@@ -132,10 +144,8 @@ def test_collection_errors(topics_of, lines, expected):
 
 
 def test_plain_needs_text(topics_of):
-    assert (
-        refusal(topics_of, {"id": 1, "vector": {"a": 1}}, plain=True)
-        == f"{topics_of.path}:1: no plain text; expected one of the fields query, text, expression"
-    )
+    said = refusal(lambda: topics_of({"id": 1, "expression": {"union": ["a", "b"]}}, read="plain"))
+    assert said == f"{topics_of.path}:1: no plain text; expected one of the fields query, text, expression"
 
 
 def test_syntax_errors_keep_their_caret(topics_of):

@@ -1,4 +1,4 @@
-"""Plain texts of topics and of --query, decomposed by the commands."""
+"""How texts of topics and of --query are read, and what the commands say about it."""
 
 import json
 
@@ -44,32 +44,83 @@ def topics(tmp_path):
 @pytest.mark.parametrize("command", [search, compose, explain])
 def test_a_query_is_plain_text_then(run, command):
     assert (
-        run(command, "--query", TEXT, "--decompose", "cues").out.replace(TEXT, EXPRESSION).splitlines()[-3:]
+        run(command, "--query", TEXT, "--read", "cues").out.replace(TEXT, EXPRESSION).splitlines()[-3:]
         == (run(command, "--query", EXPRESSION, *DAMPED).out.splitlines()[-3:])
     )
-    assert "NOT" not in run(command, "--query", "spy NOT comedy", "--decompose", "cues").out.replace("NOT comedy", "")
+    assert "NOT" not in run(command, "--query", "spy NOT comedy", "--read", "cues").out.replace("NOT comedy", "")
 
 
-def test_only_plain_texts_of_topics_are_decomposed(run, topics):
-    lines = [json.loads(line) for line in run(compose, "--topics", topics, "--decompose", "cues").out.splitlines()]
-    assert {line["id"]: line["contents"] for line in lines} == {
-        "plain": EXPRESSION,
-        "expression": "spy films other than comedies",
-        "marked": "spy except comedies",
-    }
-    (plain,) = (line["score"] for line in lines if line["id"] == "plain")
-    assert plain == json.loads(run(compose, "--query", EXPRESSION, *DAMPED).out)["score"]
-    off = [json.loads(line)["contents"] for line in run(compose, "--topics", topics).out.splitlines()]
-    assert off == [TEXT, "spy films other than comedies", "spy except comedies"]
-    all_plain = run(compose, "--topics", topics, "--decompose", "cues", "--plain").out.splitlines()
-    assert [json.loads(line)["contents"] for line in all_plain] == [EXPRESSION, EXPRESSION, "spy NOT comedies"]
+WRITTEN = ["Can you list spy films other than comedies?", "spy films other than comedies", "spy except comedies"]
+
+
+@pytest.mark.parametrize(
+    ("options", "contents"),
+    [
+        ([], [WRITTEN[0], WRITTEN[1], WRITTEN[2]]),
+        (["--read", "cues"], [EXPRESSION, EXPRESSION, "spy NOT comedies"]),
+        (["--decompose", "cues"], [EXPRESSION, EXPRESSION, "spy NOT comedies"]),
+        (["--read", "plain"], WRITTEN),
+        (["--plain"], WRITTEN),
+        (["--decompose", "off"], WRITTEN),
+    ],
+)
+def test_a_reading_holds_for_all_texts_in_all_formats(run, topics, tmp_path, options, contents):
+    def told(*given):
+        return [json.loads(line)["contents"] for line in run(compose, *given, *options).out.splitlines()]
+
+    assert told("--topics", topics) == contents
+    (tmp_path / "topics.tsv").write_text("".join(f"{number}\t{text}\n" for number, text in enumerate(WRITTEN)))
+    assert told("--topics", tmp_path / "topics.tsv") == contents
+    assert [told("--query", text)[0] for text in WRITTEN] == contents
+
+
+SPOKEN = {
+    "case": "in {}, 'and', 'or', 'not' are words: write AND, OR, NOT for operators, or put the phrase in quotes",
+    "capitals": "in {}, AND, OR, NOT are words, because plain text is not parsed; --read expression makes them "
+    "operators",
+    "damped": "NOT is damped here, as texts are read by cues; for expressions it is disentangled; --difference chooses "
+    "one",
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "kinds"),
+    [
+        ([], "spy films not comedies", ["case"]),
+        ([], "spy films NOT comedies", []),
+        (["--read", "plain"], "spy NOT comedies", ["capitals"]),
+        (["--read", "cues"], "spy NOT comedies", ["capitals"]),
+        (["--read", "cues"], "spy NOT comedies other than westerns", ["capitals", "damped"]),
+        (["--read", "cues"], "spy films", []),
+        (["--read", "cues", "--difference", "nrf"], "spy films other than westerns", []),
+    ],
+)
+@pytest.mark.parametrize("command", [search, compose, explain])
+def test_what_is_misread_is_said_once(run, caplog, command, options, text, kinds):
+    run(command, "--query", text, *options)
+    assert caplog.messages == [SPOKEN[kind].format(repr(text)) for kind in kinds]
+
+
+def test_a_json_query_with_operators_is_said_once_for_all(run, caplog, tmp_path):
+    (tmp_path / "t.jsonl").write_text(
+        "".join(json.dumps({"id": n, "query": "spy NOT comedy"}) + "\n" for n in range(3))
+    )
+    run(search, "--topics", tmp_path / "t.jsonl")
+    assert caplog.messages == [SPOKEN["capitals"].format("3 of 3 queries, such as 0 ('spy NOT comedy')")]
+    parsed = run(search, "--topics", tmp_path / "t.jsonl", "--read", "expression").out
+    assert parsed.splitlines()[0].split()[2] == "d2"
+
+
+def test_an_explanation_of_nothing_is_said(run, caplog):
+    run(search, "--query", "spy", "--explain")
+    assert caplog.messages == ["--explain shows how --read cues or llm takes texts apart; here nothing is taken apart"]
 
 
 @pytest.mark.parametrize("difference", [[], ["--difference", "nrf"]])
 def test_all_topics_of_a_run_have_one_difference(run, tmp_path, difference):
     path = tmp_path / "topics.jsonl"
-    path.write_text(json.dumps({"id": "1", "text": TEXT}) + "\n" + json.dumps({"id": "2", "expression": EXPRESSION}))
-    options = ["--topics", path, "--decompose", "cues", *difference]
+    path.write_text(json.dumps({"id": "1", "text": TEXT}) + "\n" + json.dumps({"id": "2", "text": WRITTEN[1]}))
+    options = ["--topics", path, "--read", "cues", *difference]
     plain, expression = (json.loads(line) for line in run(compose, *options).out.splitlines())
     assert {**plain, "id": "2"} == expression
     plain, expression = (
@@ -80,13 +131,13 @@ def test_all_topics_of_a_run_have_one_difference(run, tmp_path, difference):
 
 
 def test_another_difference_can_be_named(run):
-    decomposed = json.loads(run(compose, "--query", TEXT, "--decompose", "cues", "--difference", "disentangled").out)
+    decomposed = json.loads(run(compose, "--query", TEXT, "--read", "cues", "--difference", "disentangled").out)
     assert decomposed["vector"] == json.loads(run(compose, "--query", EXPRESSION).out)["vector"]
 
 
 def test_an_index_of_pairs_is_searched_by_the_expression_s_own_difference(tmp_path, capfd):
     options = ["--index", str(build(tmp_path, pair_terms=4)), "--cpt", "materialised"]
-    assert search([*options, "--query", TEXT, "--decompose", "cues"]) == 0
+    assert search([*options, "--query", TEXT, "--read", "cues"]) == 0
     decomposed = capfd.readouterr().out
     assert search([*options, "--query", EXPRESSION]) == 0
     assert capfd.readouterr().out == decomposed
@@ -95,7 +146,7 @@ def test_an_index_of_pairs_is_searched_by_the_expression_s_own_difference(tmp_pa
 def test_without_an_index_it_is_the_expression_s_own_difference(tmp_path, capfd):
     atoms = tmp_path / "atoms.jsonl"
     atoms.write_text('{"text": "spy films", "vector": {"spy": 1}}\n{"text": "comedies", "vector": {"comedy": 1}}\n')
-    assert compose(["--encoder", str(atoms), "--query", TEXT, "--decompose", "cues"]) == 0
+    assert compose(["--encoder", str(atoms), "--query", TEXT, "--read", "cues"]) == 0
     assert json.loads(capfd.readouterr().out)["vector"] == {"spy": 100, "comedy": -100}
 
 
@@ -112,24 +163,23 @@ DECOMPOSITION = {
 
 
 def test_json_carries_the_decomposition(run, topics):
-    options = ["--topics", topics, "--decompose", "cues", "--explain"]
+    options = ["--topics", topics, "--read", "cues", "--explain"]
     for lines in (
         run(compose, *options).out.splitlines(),
         run(search, *options, "--output-format", "json").out.splitlines(),
     ):
         records = {record["id"]: record for record in map(json.loads, lines)}
         assert records["plain"]["decomposition"] == DECOMPOSITION
-        assert "decomposition" not in records["expression"]
-        assert "decomposition" not in records["marked"]
-    answer = run(explain, "--query", TEXT, "--decompose", "cues", "--output-format", "json").out
+        assert records["marked"]["decomposition"]["expression"] == "spy NOT comedies"
+    answer = run(explain, "--query", TEXT, "--read", "cues", "--output-format", "json").out
     assert json.loads(answer)["decomposition"] == DECOMPOSITION
     assert "decomposition" not in run(compose, *options[:-1]).out
 
 
 def test_what_is_composed_with_an_explanation_is_a_topic_again(run, topics, tmp_path):
     composed = tmp_path / "composed.jsonl"
-    run(compose, "--topics", topics, "--decompose", "cues", "--explain", "--output", composed)
-    assert run(search, "--topics", composed).out == run(search, "--topics", topics, "--decompose", "cues").out
+    run(compose, "--topics", topics, "--read", "cues", "--explain", "--output", composed)
+    assert run(search, "--topics", composed).out == run(search, "--topics", topics, "--read", "cues").out
 
 
 SHOWN = """\
@@ -141,12 +191,12 @@ SHOWN = """\
 
 
 def test_a_reading_is_shown(run, topics):
-    assert run(search, "--query", TEXT, "--decompose", "cues", "--explain").out.startswith(f"{EXPRESSION}\n{SHOWN}")
-    assert SHOWN not in run(search, "--query", TEXT, "--decompose", "cues").out
+    assert run(search, "--query", TEXT, "--read", "cues", "--explain").out.startswith(f"{EXPRESSION}\n{SHOWN}")
+    assert SHOWN not in run(search, "--query", TEXT, "--read", "cues").out
     expected = f"{TEXT}\n{SHOWN}\nNOT (damped)\n"
-    assert run(explain, "--query", TEXT, "--decompose", "cues").out.startswith(expected)
-    assert run(explain, "--topics", topics, "--qid", "plain", "--decompose", "cues").out.startswith(expected)
-    whole = run(search, "--query", "spy films", "--decompose", "cues", "--explain").out
+    assert run(explain, "--query", TEXT, "--read", "cues").out.startswith(expected)
+    assert run(explain, "--topics", topics, "--qid", "plain", "--read", "cues").out.startswith(expected)
+    whole = run(search, "--query", "spy films", "--read", "cues", "--explain").out
     assert whole.startswith("spy films\n  wanted    spy films  [0-9]\n  nothing is excluded or joined\n")
 
 
@@ -155,14 +205,14 @@ def test_what_asks_for_nothing(run, tmp_path, caplog):
         "'not comedies' says only what it does not ask for, after 'not'; say what is wanted too, or search the text as "
         "it is\n"
     )
-    assert run(search, "--query", "not comedies", "--decompose", "cues", code=1).err == f"error: {message}"
+    assert run(search, "--query", "not comedies", "--read", "cues", code=1).err == f"error: {message}"
     path = tmp_path / "topics.jsonl"
     path.write_text('{"id": "1", "query": "spy"}\n{"id": "2", "query": "not comedies"}\n')
-    assert run(search, "--topics", path, "--decompose", "cues", code=1).err == f"error: {path}:2: {message}"
-    kept = run(compose, "--topics", path, "--decompose", "cues", "--fallback", "vanilla")
+    assert run(search, "--topics", path, "--read", "cues", code=1).err == f"error: {path}:2: {message}"
+    kept = run(compose, "--topics", path, "--read", "cues", "--fallback", "vanilla")
     assert [json.loads(line)["contents"] for line in kept.out.splitlines()] == ["spy", "not comedies"]
     assert caplog.messages == ["'not comedies' says only what it does not ask for, after 'not'; searched as it is"]
-    other = ["--topics", path, "--qid", "1", "--decompose", "cues"]
+    other = ["--topics", path, "--qid", "1", "--read", "cues"]
     assert run(explain, *other).out.startswith("spy\n")
 
 
@@ -174,7 +224,7 @@ def test_what_asks_for_nothing(run, tmp_path, caplog):
     ],
 )
 def test_explanations_need_a_place(run, command, options, message):
-    assert run(command, *options, "--explain", code=2).err.endswith(f"error: {message}\n")
+    assert run(command, *options, "--explain", code=2).err.startswith(f"error: {message}\n")
 
 
 @pytest.fixture
@@ -189,10 +239,11 @@ def environment(monkeypatch, tmp_path):
 
 
 def test_a_language_model_reads_and_is_asked_once(run, topics, environment, tmp_path):
+    topics.write_text(topics.read_text().splitlines()[0])
     with chat_server(expression("spy films NOT comedies")) as server:
         environment(server)
-        first = run(compose, "--topics", topics, "--decompose", "llm")
-        assert run(compose, "--topics", topics, "--decompose", "llm") == first
+        first = run(compose, "--topics", topics, "--read", "llm")
+        assert run(compose, "--topics", topics, "--read", "llm") == first
     assert first.err == ""
     assert len(server.requests) == 1
     assert json.loads(first.out.splitlines()[0])["contents"] == EXPRESSION
@@ -200,16 +251,17 @@ def test_a_language_model_reads_and_is_asked_once(run, topics, environment, tmp_
 
 
 def test_without_an_answer_the_cues_decide(run, topics, environment, caplog):
+    topics.write_text(topics.read_text().splitlines()[0])
     with chat_server((403, "no")) as server:
         environment(server)
-        answer = run(compose, "--topics", topics, "--decompose", "llm")
-    assert answer.out == run(compose, "--topics", topics, "--decompose", "cues").out
-    assert caplog.messages == [f"query {TEXT!r}: HTTP status 403; decomposed by cues"]
+        answer = run(compose, "--topics", topics, "--read", "llm")
+    assert answer.out == run(compose, "--topics", topics, "--read", "cues").out
+    assert caplog.messages[0] == f"query {TEXT!r}: HTTP status 403; decomposed by cues"
 
 
 def test_a_language_model_has_to_be_named(run, topics, monkeypatch):
     for name in ("OPENAI_BASE_URL", "COMPNEG_LLM_MODEL"):
         monkeypatch.delenv(name, raising=False)
-    assert run(compose, "--topics", topics, "--decompose", "llm", code=1).err.startswith(
+    assert run(compose, "--topics", topics, "--read", "llm", code=1).err.startswith(
         "error: a language model needs OPENAI_BASE_URL and COMPNEG_LLM_MODEL in the environment"
     )

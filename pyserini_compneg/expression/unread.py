@@ -1,0 +1,64 @@
+"""What looks like an operator in a text but is read as a word, which would ask for what the user wants to exclude."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pyserini_compneg.expression.topics import Topic
+from pyserini_compneg.terminal import shown
+
+_QUOTED = re.compile(r'"(?:\\.|[^"\\])*"', re.DOTALL)
+_MINUS = re.compile(r"(?<!\S)-[^\W\d]")
+_CAPITALS = ("AND", "OR", "NOT")
+_WORDS = {"and", "or", "not", "and/or", "or/and"}
+
+_NOTES = {
+    "case": "'and', 'or', 'not' are words: write AND, OR, NOT for operators, or put the phrase in quotes",
+    "capitals": "AND, OR, NOT are words, because plain text is not parsed; --read expression makes them operators",
+    "minus": "a '-' before a word excludes nothing; write NOT, and read the text as an expression",
+}
+
+
+def unread_operators(text: str, parsed: bool) -> list[str]:
+    """The kinds of such words that a text has.
+
+    Args:
+        text: The text.
+        parsed: Whether it is parsed as an expression. Then quotes protect words, and capital letters make operators.
+
+    Returns:
+        Some of ``case`` (an operator word that is not in capitals), ``capitals`` and ``minus``.
+
+    >>> unread_operators("spy films not comedies", parsed=True), unread_operators("spy -comedies", parsed=True)
+    (['case'], ['minus'])
+    >>> unread_operators('"war and peace" NOT films', parsed=True), unread_operators("spy NOT comedies", parsed=False)
+    ([], ['capitals'])
+    """
+    text = _QUOTED.sub(" ", text) if parsed else text
+    words = [word.strip("(),;:.!?") for word in text.split()]
+    found = {
+        "case": parsed and any(word.lower() in _WORDS and word not in _CAPITALS for word in words),
+        "capitals": not parsed and any(word in _CAPITALS for word in words),
+        "minus": bool(_MINUS.search(text)),
+    }
+    return [kind for kind, is_there in found.items() if is_there]
+
+
+def notes_on(topics: Sequence[Topic]) -> list[str]:
+    """A sentence for each kind of such words: what to type instead, how many texts have it, and the first of them.
+
+    >>> notes_on([Topic("7", "spy -comedies", composed={}), Topic("8", "spy", composed={})])
+    []
+    """
+    found: dict[str, list[Topic]] = {}
+    for topic in topics:
+        if topic.plain or topic.parsed:
+            for kind in unread_operators(topic.text, topic.parsed):
+                found.setdefault(kind, []).append(topic)
+    return [f"in {_where(having, len(topics))}, {_NOTES[kind]}" for kind, having in found.items()]
+
+
+def _where(having: Sequence[Topic], total: int) -> str:
+    first = shown(having[0].text)
+    return first if total == 1 else f"{len(having)} of {total} queries, such as {having[0].qid} ({first})"

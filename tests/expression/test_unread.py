@@ -1,0 +1,39 @@
+"""Words that look like operators and are read as words."""
+
+import pytest
+
+from pyserini_compneg.expression.topics import Topic, read_text
+from pyserini_compneg.expression.unread import notes_on, unread_operators
+
+
+@pytest.mark.parametrize(
+    ("text", "parsed", "plain"),
+    [
+        ("spy films NOT comedies", [], ["capitals"]),
+        ("spy films not comedies", ["case"], []),
+        ("(spy and comedies), Or westerns", ["case"], []),
+        ("spy AND/OR comedies", ["case"], []),
+        ("spy -comedies", ["minus"], ["minus"]),
+        ("-comedies spy AND western", ["minus"], ["capitals", "minus"]),
+        ("spy not -comedies", ["case", "minus"], ["minus"]),
+        ('"war and peace" NOT "sons \\" or -lovers"', [], ["capitals", "minus"]),
+        ("andes northern nottingham ANDES well-known -5 a - b", [], []),
+    ],
+)
+def test_what_looks_like_an_operator(text, parsed, plain):
+    assert unread_operators(text, parsed=True) == parsed
+    assert unread_operators(text, parsed=False) == plain
+
+
+def test_one_note_for_all_queries():
+    texts = ["spy", "spy not comedies", "spy and comedies"]
+    topics = [read_text(f"q{number}", text, "expression") for number, text in enumerate(texts)]
+    said = "'and', 'or', 'not' are words: write AND, OR, NOT for operators, or put the phrase in quotes"
+    assert notes_on(topics) == [f"in 2 of 3 queries, such as q1 ('spy not comedies'), {said}"]
+    assert notes_on(topics[1:2]) == [f"in 'spy not comedies', {said}"]
+    said = "AND, OR, NOT are words, because plain text is not parsed; --read expression makes them operators"
+    assert notes_on([read_text("1", "spy NOT comedies", "plain")]) == [f"in 'spy NOT comedies', {said}"]
+
+
+def test_trees_marks_and_composed_queries_have_no_words_to_note():
+    assert notes_on([Topic("1", "films that are not spy", composed={"vector": {"a": 1}})]) == []
