@@ -11,6 +11,10 @@ class CompNegError(Exception):
     """Root of the tree. The command line prints one line for it and exits with 1."""
 
 
+class ArgumentError(CompNegError, TypeError, ValueError):
+    """An argument of a wrong type, or out of its range."""
+
+
 class QuerySyntaxError(CompNegError, ValueError):
     """An expression that cannot be parsed; the message ends with the text and a caret under the fault."""
 

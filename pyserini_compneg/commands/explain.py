@@ -10,10 +10,10 @@ from pyserini_compneg.commands.running import command
 from pyserini_compneg.files import atomic_writer, keep_inputs
 
 _EPILOG = f"""\
-Without --docid the query is shown: its tree with the heaviest terms of each atom, and the composed terms, with weights
-in the unit of the encoder. With --docid each document is shown: what each term adds to its score or takes from it. The
-term a∩b means that both terms are there. Two documents are shown side by side. The terms that decide between them come
-first.
+Without --docid the query is shown: its tree with the heaviest terms of each atom, and the composed terms. With --docid
+each document is shown after the tree: what each term adds to its score or takes from it. The term a∩b means that both
+terms are there. Two documents are shown side by side. The terms that decide between them come first. Weights and scores
+are in the unit of the encoder; json has scores as runs have them.
 
 {query_flags.SYNTAX}
 examples:
@@ -27,10 +27,9 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("--topics needs --qid, the topic to explain" if args.qid is None else "--qid needs --topics")
     from pyserini_compneg.compose.batch import topic_query
     from pyserini_compneg.expression.decomposition import to_object as decomposition_object
-    from pyserini_compneg.search.display import decomposition_lines
+    from pyserini_compneg.search.display import decomposition_lines, heading
     from pyserini_compneg.search.drawing import documents_drawing, draw, query_drawing
     from pyserini_compneg.search.query_explanation import explain_query, to_object
-    from pyserini_compneg.terminal import printable
 
     (topic,) = query_flags.chosen_topics(args, args.qid)
     keep_inputs(args.output, args.index, *filter(None, [args.topics, args.encoder]))
@@ -41,11 +40,8 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
             handle.write(json.dumps({**to_object(explained), **read}, ensure_ascii=False, indent=2) + "\n")
             return
         reading = [f"  {line}" for line in decomposition_lines(topic.decomposition)] if topic.decomposition else []
-        if explained.documents:
-            drawing = documents_drawing(explained.documents, args.terms)
-        else:
-            drawing = query_drawing(explained, args.terms)
-        draw(handle, [printable(explained.text), *reading, "", *drawing])
+        drawing = (documents_drawing if explained.documents else query_drawing)(explained, args.terms)
+        draw(handle, [heading(explained.text, searcher), *reading, "", *drawing])
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from pyserini_compneg.compose import query_text
@@ -10,7 +11,7 @@ from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.search.guard import search_guarded
-from pyserini_compneg.search.searcher import SignedImpactSearcher
+from pyserini_compneg.search.searcher import SignedImpactSearcher, query_name
 from pyserini_compneg.terminal import printable
 
 _TERMS_SHOWN = 5
@@ -27,7 +28,8 @@ def show_hits(
 ) -> None:
     """Prints the k best documents, each with its title and the terms that pulled it up or pushed it down.
 
-    The title is the stored document's ``title``, where the index keeps the source (``--store-raw``).
+    The title is the stored document's ``title``, where the index keeps the source (``--store-raw``). Scores are in the
+    encoder's unit.
 
     Args:
         handle: Where to write.
@@ -38,35 +40,54 @@ def show_hits(
         guard: Search with :mod:`pyserini_compneg.search.guard`.
     """
     query = topic_query(topic)
+    unit = searcher.unit(query)
     (node,) = searcher.compose([query])
-    name = query_text(query)
+    name = query_name(query)
     hits = search_guarded(searcher, [topic], k)[topic.qid] if guard else searcher.batch_search([node], [name], k)[name]
-    handle.write(f"{printable(name)}\n")
+    lines = [heading(query_text(query), searcher)]
     if explain and topic.decomposition:
-        handle.writelines(f"  {line}\n" for line in decomposition_lines(topic.decomposition))
+        lines += [f"  {line}" for line in decomposition_lines(topic.decomposition)]
     if not hits:
-        handle.write("  no document matches\n")
+        lines.append("  no document matches")
     width = len(str(len(hits)))
+    digits = decimals([hit.score / unit for hit in hits])
     for rank, hit in enumerate(hits, 1):
-        explanation = searcher.explain(node, hit.docid)
-        handle.write(f"  {rank:>{width}}  {hit.score:>11.3f}  {titled(searcher.title(hit.docid), hit.docid)}")
-        handle.write("  (guarded)\n" if hit.extra and hit.extra.get("guarded") else "\n")
+        mark = "  (guarded)" if hit.extra and hit.extra.get("guarded") else ""
+        title = titled(searcher.title(hit.docid), hit.docid)
+        lines.append(f"  {rank:>{width}}  {hit.score / unit:>9.{digits}f}  {title}{mark}")
+        explanation = searcher.explain(node, hit.docid).in_unit(unit)
         for sign, parts in (("+", explanation.pulled_up(_TERMS_SHOWN)), ("-", explanation.pushed_down(_TERMS_SHOWN))):
             if parts:
-                listed = ", ".join(f"{printable(part.term)} {abs(part.amount):.0f}" for part in parts)
-                handle.write(f"  {'':>{width}}  {sign:>11}  {listed}\n")
+                listed = ", ".join(f"{part.term} {abs(part.amount):.{digits}f}" for part in parts)
+                lines.append(f"  {'':>{width}}  {sign:>9}  {listed}")
+    handle.writelines(f"{printable(line)}\n" for line in lines)
+
+
+def heading(text: str, searcher: SignedImpactSearcher) -> str:
+    """A query above its scores; it says if these cannot be in the encoder's unit."""
+    return text if searcher.reader.manifest else f"{text}  (scores in impacts: the index does not say their scale)"
+
+
+def decimals(numbers: Sequence[float], least: int = 3) -> int:
+    """Decimal places that show two or more digits of the largest number; ``least`` or more.
+
+    >>> decimals([250.0, -3.0]), decimals([0.025]), decimals([])
+    (3, 4, 3)
+    """
+    largest = max(map(abs, numbers), default=0.0)
+    return max(least, least - 1 - math.floor(math.log10(largest))) if largest else least
 
 
 def decomposition_lines(decomposition: Decomposition) -> Iterator[str]:
     """How a text was decomposed: its parts and the cues, each with its position in the text."""
     for part in decomposition.parts:
         spans = ", ".join(f"{start}-{end}" for start, end in part.spans)
-        yield f"{'excluded' if part.excluded else 'wanted':<8}  {printable(part.text)}  [{spans}]"
+        yield f"{'excluded' if part.excluded else 'wanted':<8}  {part.text}  [{spans}]"
     for reason in decomposition.reasons:
-        yield f"because   {printable(reason.cue)}  [{reason.span[0]}-{reason.span[1]}] {reason.kind}"
+        yield f"because   {reason.cue}  [{reason.span[0]}-{reason.span[1]}] {reason.kind}"
     yield f"confidence {decomposition.confidence:.2f}" if decomposition.reasons else "nothing is excluded or joined"
 
 
 def titled(title: str | None, docid: str) -> str:
     """A document's title and id; its id alone where it has no title."""
-    return f"{printable(title)}  [{printable(docid)}]" if title else printable(docid)
+    return f"{title}  [{docid}]" if title else docid

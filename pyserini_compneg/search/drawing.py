@@ -6,20 +6,22 @@ import io
 import math
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import TextIO, TypeAlias
 
 from rich.bar import Bar
 from rich.cells import cell_len
 from rich.columns import Columns
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
 from pyserini_compneg.compose import Linear, Max, Product, QueryTerm, ScoringNode, Sum, query_terms
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, verbalise
-from pyserini_compneg.search.display import titled
+from pyserini_compneg.search.display import decimals, titled
 from pyserini_compneg.search.query_explanation import RANKED, ExplainedDocument, ExplainedQuery
 from pyserini_compneg.terminal import printable
 from pyserini_compneg.vectors import add, complement_term
@@ -57,8 +59,19 @@ def draw(handle: TextIO, parts: Sequence[RenderableType]) -> None:
         highlight=False,
     )
     for part in parts:
-        console.print(part)
+        console.print(_Printable(part))
     handle.writelines(f"{line.rstrip()}\n" for line in drawn.getvalue().removesuffix("\n").split("\n"))
+
+
+class _Printable:
+    """A drawing without characters that steer the terminal, but for rich's own."""
+
+    def __init__(self, part: RenderableType) -> None:
+        self._part = Text(printable(part)) if isinstance(part, str) else part
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for text, style, control in console.render(self._part, options):
+            yield Segment("\n".join(map(printable, text.split("\n"))), style, control)
 
 
 def _least_width(part: RenderableType) -> int:
@@ -76,28 +89,35 @@ def query_drawing(explained: ExplainedQuery, most: int) -> list[RenderableType]:
     lines = list(_composed_lines(explained.node, explained.weight_scale, most, ""))
     width = max(len(label) for label, terms in lines if terms)
     composed: list[RenderableType] = [_term_list(label, terms, width) if terms else label for label, terms in lines]
-    return composed if explained.expression is None else [_tree(explained.expression, explained), "", *composed]
+    return [*tree_drawing(explained), *composed]
 
 
-def documents_drawing(documents: Sequence[ExplainedDocument], most: int) -> list[RenderableType]:
-    """What adds up to the scores of documents, with bars.
+def tree_drawing(explained: ExplainedQuery) -> list[RenderableType]:
+    """The tree of a query, and an empty line; nothing of a query that was composed already."""
+    return [] if explained.expression is None else [_tree(explained.expression, explained), ""]
+
+
+def documents_drawing(explained: ExplainedQuery, most: int) -> list[RenderableType]:
+    """What adds up to the scores of documents, in the encoder's unit, with bars; before it the tree of the query.
 
     Two documents stand side by side, and the terms that decide between them come first. Others stand one below another,
     with bars of one scale.
 
     Args:
-        documents: The documents.
+        explained: The query and its documents.
         most: Terms shown, those of the largest magnitude; the others are added up in one line.
     """
+    documents = [replace(one, explanation=one.explanation.in_unit(explained.unit)) for one in explained.documents]
+    tree = tree_drawing(explained)
     if len(documents) == 2:
         rows = _compared_rows(documents, most)
         headings = [f"{letter}  {_heading(document)}" for letter, document in zip(_COMPARED, documents, strict=False)]
-        return [*headings, "", _contribution_tables([rows], _COMPARED)[0]]
+        return [*tree, *headings, "", _contribution_tables([rows], _COMPARED)[0]]
     tables = _contribution_tables([_rows(document, most) for document in documents])
     parts: list[RenderableType] = []
     for document, table in zip(documents, tables, strict=True):
         parts += [_heading(document), table, ""]
-    return parts[:-1]
+    return [*tree, *parts[:-1]]
 
 
 def _tree(expression: Expression, explained: ExplainedQuery) -> Tree:
@@ -105,7 +125,7 @@ def _tree(expression: Expression, explained: ExplainedQuery) -> Tree:
     if isinstance(expression, Atom):
         terms = _terms(explained.atoms[expression.text], explained.weight_scale)
         shown = ", ".join(_weighted(terms, _ATOM_TERMS)) or "no known term"
-        return Tree(Text(f"{printable(expression.text)}: {shown}"))
+        return Tree(Text(f"{expression.text}: {shown}"))
     members: Sequence[Expression]
     match expression:
         case Union(operands):
@@ -173,7 +193,7 @@ def _terms(node: ScoringNode, scale: float) -> list[QueryTerm]:
 
 
 def _weighted(terms: Sequence[QueryTerm], most: int) -> list[str]:
-    digits = _decimals([weight for _, weight in terms], 2)
+    digits = decimals([weight for _, weight in terms], 2)
     texts = [f"{_shortened(term)} {weight:.{digits}f}" for term, weight in terms[:most]]
     return texts if len(terms) <= most else [*texts, f"{len(terms) - most} more"]
 
@@ -182,7 +202,7 @@ def _contribution_tables(tables: Sequence[Sequence[_Row]], header: Sequence[str]
     """Tables of terms, numbers and bars. The last row has the scores and no bar. All bars have the same scale."""
     with_bars = [numbers[-1] for rows in tables for _, numbers in rows[:-1]]
     low, high = min([0.0, *with_bars]), max([0.0, *with_bars])
-    digits = _decimals([number for rows in tables for _, numbers in rows for number in numbers], 3)
+    digits = decimals([number for rows in tables for _, numbers in rows for number in numbers])
     drawn = []
     for rows in tables:
         table = Table(box=None, show_header=any(header), pad_edge=False, padding=(0, 2, 0, 0), header_style="")
@@ -245,13 +265,3 @@ def _heading(document: ExplainedDocument) -> str:
 def _shortened(term: str) -> str:
     text = printable(term)
     return text if len(text) <= _WIDEST_TERM else f"{text[: _WIDEST_TERM - 1]}…"
-
-
-def _decimals(numbers: Sequence[float], least: int) -> int:
-    """Decimal places that show two or more digits of the largest number; ``least`` or more.
-
-    >>> _decimals([250.0, -3.0], 3), _decimals([0.025], 3), _decimals([], 3)
-    (3, 4, 3)
-    """
-    largest = max(map(abs, numbers), default=0.0)
-    return max(least, least - 1 - math.floor(math.log10(largest))) if largest else least

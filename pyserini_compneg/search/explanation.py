@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -48,6 +48,11 @@ class Explanation:
     def pushed_down(self, count: int = 5) -> list[Contribution]:
         """The parts that lowered the score most, the worst first."""
         return [part for part in reversed(self.contributions) if part.amount < 0][:count]
+
+    def in_unit(self, unit: float) -> Explanation:
+        """The same with the score and all parts divided by a number, such as ``SignedImpactSearcher.unit`` gives."""
+        parts = tuple(Contribution(part.term, part.amount / unit) for part in self.contributions)
+        return replace(self, score=self.score / unit, contributions=parts)
 
 
 class _Node(NamedTuple):

@@ -19,7 +19,7 @@ from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.compose.rewrite import holds_difference, without_differences
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.expression.topics import Topic
-from pyserini_compneg.search.ranked_hits import ranked_hits, warn_of_no_result
+from pyserini_compneg.search.ranked_hits import checked_count, ranked_hits, warn_of_no_result
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.search.searcher import SignedImpactSearcher
 
@@ -51,12 +51,12 @@ def search_guarded(
 
     Raises:
         CompNegError: As ``batch_search``.
-        ValueError: Likewise.
     """
     operators = operators or searcher.operators
     nodes = searcher.compose([topic_query(topic) for topic in topics], operators)
-    enough = max(k, PAGE) if k > 0 else k  # ranked_hits refuses a k below 1
-    hits = ranked_hits(searcher.reader, nodes, [topic.qid for topic in topics], enough, threads)
+    qids = [topic.qid for topic in topics]
+    enough = max(checked_count("k", k), PAGE)
+    hits = dict(zip(qids, ranked_hits(searcher.reader, nodes, qids, enough, threads), strict=True))
     excluding = [
         (topic, topic.expression)
         for topic in topics
@@ -70,7 +70,7 @@ def search_guarded(
     scores = searcher.batch_score(parts, kept, threads)
     for (topic, _), docids, values in zip(excluding, kept, scores, strict=True):
         hits[topic.qid] = guarded(hits[topic.qid], _best_top_docids(docids, values))
-    warn_of_no_result(hits, nodes)
+    warn_of_no_result(qids, list(hits.values()), nodes)
     return {qid: ranked[:k] for qid, ranked in hits.items()}
 
 

@@ -42,6 +42,7 @@ class ExplainedQuery:
         operators: How the expression was composed.
         node: Its composed form, with whole weights if it was composed here.
         weight_scale: The weights of ``node``, divided by it, are in the unit of the encoder.
+        unit: The scores of documents, divided by it, are in that unit; see ``SignedImpactSearcher.unit``.
         atoms: The composed form of each atom alone. A ``vanilla`` operator has one atom, its wording.
         documents: The documents, in the order given.
     """
@@ -51,6 +52,7 @@ class ExplainedQuery:
     operators: Operators
     node: ScoringNode
     weight_scale: float
+    unit: float
     atoms: Mapping[str, ScoringNode]
     documents: tuple[ExplainedDocument, ...]
 
@@ -88,6 +90,7 @@ def explain_query(
         searcher.operators,
         node,
         1.0 if expression is None else searcher.weight_scale,
+        searcher.unit(query),
         dict(zip(wordings, vectors, strict=True)),
         tuple(ExplainedDocument(searcher.title(one.docid), ranks.get(one.docid), one) for one in explanations),
     )

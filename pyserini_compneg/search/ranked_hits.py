@@ -3,48 +3,65 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from numbers import Integral
 
 from pyserini_compneg.compose import ScoringNode, is_empty, query_line
-from pyserini_compneg.errors import IndexFormatError
+from pyserini_compneg.errors import ArgumentError, IndexFormatError
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.search.run_writer import Hit
+from pyserini_compneg.terminal import shown
 
 _logger = logging.getLogger(__name__)
 
 
 def ranked_hits(
-    reader: ImpactReader, nodes: Sequence[ScoringNode], qids: Sequence[str], k: int, threads: int
-) -> dict[str, list[Hit]]:
-    """The k best documents of composed queries, as ``SignedImpactSearcher.batch_search`` returns them.
+    reader: ImpactReader, nodes: Sequence[ScoringNode], names: Sequence[str], k: int, threads: int = 1
+) -> list[list[Hit]]:
+    """The k best documents of each composed query.
+
+    Args:
+        reader: The index.
+        nodes: The queries.
+        names: A name for each, for messages.
+        k: Hits a query.
+        threads: Queries searched at once.
 
     Raises:
+        ArgumentError: k or threads that is no whole number from 1.
         IndexFormatError: A query that the index cannot answer.
-        ValueError: Ids that do not fit the queries, or k or threads below 1.
     """
-    if len(qids) != len(nodes) or len(set(qids)) != len(qids):
-        raise ValueError(f"{len(nodes)} queries need as many distinct qids, got {len(set(qids))}")
-    if k < 1 or threads < 1:
-        raise ValueError(f"k and threads must be 1 or more, got k={k}, threads={threads}")
+    k, threads = checked_count("k", k), checked_count("threads", threads)
     try:
         rankings = reader.search([query_line(node) for node in nodes], k, threads)
     except QueryFailure as failure:
-        raise IndexFormatError(f"query {qids[failure.position]:.60}: {failure}") from None
-    return {
-        qid: [Hit(docid, score) for docid, score in zip(ranking.docids, ranking.scores, strict=True)]
-        for qid, ranking in zip(qids, rankings, strict=True)
-    }
+        raise IndexFormatError(f"query {names[failure.position]:.60}: {failure}") from None
+    return [
+        [Hit(docid, score) for docid, score in zip(ranking.docids, ranking.scores, strict=True)] for ranking in rankings
+    ]
 
 
-def warn_of_no_result(hits: Mapping[str, Sequence[Hit]], nodes: Sequence[ScoringNode]) -> None:
+def checked_count(name: str, value: int) -> int:
+    """An argument that is a whole number from 1, as an ``int``.
+
+    Raises:
+        ArgumentError: It is something else; ``True``, 1.0 and "1" are.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ArgumentError(f"{name} must be a whole number from 1, got {shown(value)}")
+    return int(value)
+
+
+def warn_of_no_result(names: Sequence[str], rankings: Sequence[Sequence[Hit]], nodes: Sequence[ScoringNode]) -> None:
     """Warns of queries that found nothing, and says why.
 
     Args:
-        hits: The hits of each query, by its id.
-        nodes: The composed queries, in the same order.
+        names: What the queries are called.
+        rankings: Their hits.
+        nodes: Their composed forms.
     """
-    for (qid, ranked), node in zip(hits.items(), nodes, strict=True):
+    for name, ranked, node in zip(names, rankings, nodes, strict=True):
         if not ranked:
             known = "none of its positive terms is known" if is_empty(node) else "no document matches"
-            _logger.warning("no result for query %s: %s", qid, known)
+            _logger.warning("no result for query %s: %s", name, known)

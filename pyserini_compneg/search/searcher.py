@@ -20,11 +20,13 @@ from pyserini_compneg.compose.lowering import FACTORED, MATERIALISED, checked_cp
 from pyserini_compneg.compose.quantisation import checked_scale
 from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.encode.models import ModelOptions
-from pyserini_compneg.errors import IndexFormatError
+from pyserini_compneg.errors import ArgumentError, IndexFormatError
+from pyserini_compneg.expression import Expression
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.search.explanation import Explanation, explain_score
-from pyserini_compneg.search.ranked_hits import ranked_hits, warn_of_no_result
+from pyserini_compneg.search.ranked_hits import checked_count, ranked_hits, warn_of_no_result
 from pyserini_compneg.search.run_writer import Hit
+from pyserini_compneg.terminal import shown
 
 
 class SignedImpactSearcher:
@@ -107,22 +109,30 @@ class SignedImpactSearcher:
             self._encoder = query_encoder(name, self.reader, *self._model)
         return self._encoder
 
-    def search(self, query: Query, k: int = 10) -> list[Hit]:
+    def search(self, query: Query, k: int = 10, *, operators: Operators | None = None) -> list[Hit]:
         """The k best documents, fewer when fewer match; equal scores by ascending docid.
 
         Args:
             query: For example ``"birds of Colombia AND birds of Venezuela NOT parrots"``.
             k: Hits.
+            operators: The operators for union, intersection and difference; None for the searcher's own.
 
         Raises:
+            ArgumentError: A query that is none, or a k that is no whole number from 1.
             QuerySyntaxError: A text that is no expression.
             EncodingError: An atom that the encoder cannot encode.
         """
-        name = query_text(query)
-        return self.batch_search([query], [name], k)[name]
+        composed = self.compose([query], operators)
+        return self._ranked(composed, [query_name(query)], k, 1)[0]
 
     def batch_search(
-        self, queries: Sequence[Query], qids: Sequence[str], k: int = 10, threads: int = 1
+        self,
+        queries: Sequence[Query],
+        qids: Sequence[str],
+        k: int = 10,
+        threads: int = 1,
+        *,
+        operators: Operators | None = None,
     ) -> dict[str, list[Hit]]:
         """As :meth:`search` for many queries, whose atoms are encoded together.
 
@@ -131,24 +141,30 @@ class SignedImpactSearcher:
             qids: An id for each.
             k: Hits a query.
             threads: Queries searched at once.
+            operators: As for :meth:`search`.
 
         Returns:
             The hits of each query, in the order given.
 
         Raises:
-            ValueError: Ids that do not fit the queries, or k or threads below 1.
+            ArgumentError: Also ids that do not fit the queries, or threads that are no whole number from 1.
         """
-        composed = self.compose(queries)
-        hits = ranked_hits(self.reader, composed, qids, k, threads)
-        warn_of_no_result(hits, composed)
-        return hits
+        if len(qids) != len(queries) or len(set(qids)) != len(qids):
+            raise ArgumentError(f"{len(queries)} queries need as many distinct qids, got {len(set(qids))}")
+        return dict(zip(qids, self._ranked(self.compose(queries, operators), qids, k, threads), strict=True))
 
-    def score(self, query: Query, docids: Sequence[str]) -> list[float | None]:
+    def _ranked(self, composed: Sequence[ScoringNode], names: Sequence[str], k: int, threads: int) -> list[list[Hit]]:
+        rankings = ranked_hits(self.reader, composed, names, k, threads)
+        warn_of_no_result(names, rankings, composed)
+        return rankings
+
+    def score(self, query: Query, docids: Sequence[str], *, operators: Operators | None = None) -> list[float | None]:
         """The scores of given documents, to the last bit those of a ranking of all documents.
 
         Args:
             query: As for :meth:`search`.
             docids: The documents, in any order.
+            operators: As for :meth:`search`.
 
         Returns:
             A score for each; None for a document that the query does not match.
@@ -156,15 +172,21 @@ class SignedImpactSearcher:
         Raises:
             CollectionError: The index has no such document.
         """
-        return self.batch_score([query], [docids])[0]
+        return self.batch_score([query], [docids], operators=operators)[0]
 
     def batch_score(
-        self, queries: Sequence[Query], docids: Sequence[Sequence[str]], threads: int = 1
+        self,
+        queries: Sequence[Query],
+        docids: Sequence[Sequence[str]],
+        threads: int = 1,
+        *,
+        operators: Operators | None = None,
     ) -> list[list[float | None]]:
         """As :meth:`score` for many queries, each with documents of its own."""
         if len(docids) != len(queries):
-            raise ValueError(f"{len(queries)} queries need as many lists of docids, got {len(docids)}")
-        return self.reader.score([query_line(node) for node in self.compose(queries)], docids, threads)
+            raise ArgumentError(f"{len(queries)} queries need as many lists of docids, got {len(docids)}")
+        lines = [query_line(node) for node in self.compose(queries, operators)]
+        return self.reader.score(lines, docids, checked_count("threads", threads))
 
     def compose(self, queries: Sequence[Query], operators: Operators | None = None) -> list[ScoringNode]:
         """The scoring tree of each query, as it will be searched.
@@ -172,7 +194,13 @@ class SignedImpactSearcher:
         Args:
             queries: The queries.
             operators: The operators for union, intersection and difference; None for the searcher's own.
+
+        Raises:
+            ArgumentError: A query that is neither a text nor an expression nor a composed query.
         """
+        for query in queries:
+            if not isinstance(query, (str, Expression, ScoringNode)):
+                raise ArgumentError(f"a query must be a text, an expression or a composed query, got {shown(query)}")
         composed = all(isinstance(query, ScoringNode) for query in queries)
         return compose_queries(
             queries,
@@ -189,13 +217,26 @@ class SignedImpactSearcher:
         rankings = self.reader.search([query_line(node) for node in nodes], 1, threads)
         return [ranking.scores[0] if ranking.scores else 0.0 for ranking in rankings]
 
-    def explain(self, query: Query, docid: str) -> Explanation:
+    def unit(self, query: Query) -> float:
+        """What scores are divided by to be in the encoder's unit: the scale of impacts times that of query weights.
+
+        Composed queries keep their weights, and an index that stock Anserini built does not say its scale: these are 1.
+        """
+        impact_scale = self.reader.manifest.impact_scale if self.reader.manifest else 1.0
+        return impact_scale if isinstance(query, ScoringNode) else impact_scale * self.weight_scale
+
+    def explain(self, query: Query, docid: str, *, operators: Operators | None = None) -> Explanation:
         """Explains the score of a document by signed contributions of terms and pairs, which add up to it.
+
+        Args:
+            query: As for :meth:`search`.
+            docid: The document.
+            operators: As for :meth:`search`.
 
         Raises:
             CollectionError: The index has no such document.
         """
-        (node,) = self.compose([query])
+        (node,) = self.compose([query], operators)
         parts = self.reader.explain(query_line(node), docid)
         if parts is None:
             raise self.reader.unknown_document(docid)
@@ -218,3 +259,13 @@ class SignedImpactSearcher:
                 f"{self.reader.folder} holds no pairs of terms; build it with python -m pyserini_compneg.index "
                 "--pair-terms N, or use --cpt factored, which needs none"
             )
+
+
+def query_name(query: Query) -> str:
+    """What a query is called in a message: its text, at most 60 characters of it; a composed query is not written out.
+
+    >>> query_name("spy films")
+    'spy films'
+    """
+    text = "of composed weights" if isinstance(query, ScoringNode) else query_text(query)
+    return text if len(text) <= 60 else f"{text[:57]}..."

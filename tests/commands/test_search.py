@@ -94,6 +94,9 @@ def test_a_readable_list(index, capfd):
     assert lines[2].split()[:2] == ["+", "western"]
     assert any(line.endswith("  Western Comedy  [d5]") for line in lines)
     assert any(line.split()[:2] == ["-", "comedi"] for line in lines)
+    with SignedImpactSearcher(index) as searcher:
+        (first, _) = searcher.search("western NOT comedy", 2)
+        assert lines[1].split()[1] == f"{first.score / searcher.unit('western NOT comedy'):.3f}"
     assert run(index, "--query", "zebra") == 0
     assert capfd.readouterr().out == "zebra\n  no document matches\n"
 
@@ -104,7 +107,7 @@ def test_plain_text_is_never_parsed(index, tmp_path, capfd):
     lines = capfd.readouterr().out.splitlines()
     assert lines[0] == f'"{text}"'
     assert lines[1].endswith("[d5]")
-    assert lines[2].split()[::2] == ["+", "18540,", "7920"]
+    assert lines[2].split()[::2] == ["+", "0.724,", "0.309"]
     assert run(index, "--query", text) == 1
     assert capfd.readouterr().err.startswith("error: ")
     (tmp_path / "topics.tsv").write_text(f"1\t{text}\n2\tAND\n3\t\\)OR\n")

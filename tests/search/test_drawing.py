@@ -1,8 +1,12 @@
 """Drawings on terminals of any width, and texts that would steer the terminal."""
 
 import io
+import re
 
 import pytest
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
 
 from pyserini_compneg.search.display import titled
 from pyserini_compneg.search.drawing import _contribution_tables, draw
@@ -27,6 +31,11 @@ def test_no_term_and_no_number_is_cut_on_a_narrow_terminal(columns, monkeypatch)
         assert text in shown
 
 
-def test_no_title_and_no_id_steers_the_terminal():
-    assert titled("a\x1b[31mb", "d\u202e1") == "a [31mb  [d 1]"
-    assert titled(None, "d\x071") == "d 1"
+def test_no_text_steers_the_terminal():
+    terminal = Terminal()
+    tree = Tree(Text("an atom\x1b[2J"))
+    table = Table("a\x07term")
+    draw(terminal, ["a heading\x1b[31m \u202e", titled("a title\x1b]0;x\x07", "d\x9b1"), tree, table])
+    assert "heading [31m" in terminal.getvalue()
+    kept = re.sub(r"\x1b\[[\d;]*m", "", terminal.getvalue())  # rich's own colours
+    assert all(line.isprintable() for line in kept.splitlines())

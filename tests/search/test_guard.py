@@ -128,7 +128,7 @@ def test_neither_hits_nor_threads_nor_what_else_is_asked_change_a_ranking(index,
             expected = {qid: ranked[:k] for qid, ranked in rankings.items()}
             assert search_guarded(searcher, topics, k, threads=2) == expected
             assert search_guarded(searcher, topics[1:2], k) == {"1": expected["1"]}
-        with pytest.raises(ValueError, match="k and threads must be 1 or more, got k=0, threads=1"):
+        with pytest.raises(ValueError, match="k must be a whole number from 1, got 0"):
             search_guarded(searcher, topics, 0)
 
 

@@ -3,8 +3,8 @@ import logging
 import pytest
 from film_index import FILMS, build
 
-from pyserini_compneg.compose import Linear, Operators, Product, Sum
-from pyserini_compneg.errors import CollectionError, EncodingError, IndexFormatError
+from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum
+from pyserini_compneg.errors import ArgumentError, CollectionError, EncodingError, IndexFormatError
 from pyserini_compneg.expression import Atom, Difference, parse
 from pyserini_compneg.lucene import MANIFEST_NAME
 from pyserini_compneg.search import Hit, SignedImpactSearcher
@@ -84,19 +84,61 @@ def test_negative_and_cancelling_scores_are_reported_as_they_are(searcher):
     assert impact > 0
 
 
+COUNT = "{} must be a whole number from 1, got {!r}"
+
+
 @pytest.mark.parametrize(
-    ("queries", "qids", "k", "threads", "said"),
+    ("call", "said"),
     [
-        (["spy"], [], 1, 1, "1 queries need as many distinct qids, got 0"),
-        (["spy", "bat"], ["1", "1"], 1, 1, "2 queries need as many distinct qids, got 1"),
-        (["spy"], ["1"], 0, 1, "k and threads must be 1 or more, got k=0, threads=1"),
-        (["spy"], ["1"], 1, 0, "k and threads must be 1 or more, got k=1, threads=0"),
+        (lambda s: s.batch_search(["spy"], []), "1 queries need as many distinct qids, got 0"),
+        (lambda s: s.batch_search(["spy", "bat"], ["1", "1"]), "2 queries need as many distinct qids, got 1"),
+        (lambda s: s.batch_score(["spy"], []), "1 queries need as many lists of docids, got 0"),
+        (lambda s: s.search(None), "a query must be a text, an expression or a composed query, got None"),
+        (lambda s: s.explain(7, "d1"), "a query must be a text, an expression or a composed query, got 7"),
+        *((lambda s, k=k: s.search("spy", k), COUNT.format("k", k)) for k in (0, -1, "5", 1.5, True, None)),
+        *(
+            (lambda s, n=n: s.batch_search(["spy"], ["1"], 1, n), COUNT.format("threads", n))
+            for n in (0, "2", 2.0, True)
+        ),
+        (lambda s: s.batch_score(["spy"], [["d1"]], 0), COUNT.format("threads", 0)),
     ],
 )
-def test_wrong_calls(searcher, queries, qids, k, threads, said):
-    with pytest.raises(ValueError) as caught:  # noqa: PT011
-        searcher.batch_search(queries, qids, k, threads)
+def test_wrong_calls(searcher, call, said):
+    with pytest.raises(ArgumentError) as caught:
+        call(searcher)
     assert str(caught.value) == said
+    assert isinstance(caught.value, TypeError) and isinstance(caught.value, ValueError)
+
+
+def test_operators_of_one_call(index, searcher):
+    query, operators = "western NOT comedy", Operators(difference="ignore")
+    with SignedImpactSearcher(index, operators=operators) as other:
+        expected = other.search(query)
+        assert expected != searcher.search(query)
+        assert searcher.search(query, operators=operators) == expected
+        assert searcher.batch_search([query], ["1"], operators=operators) == {"1": expected}
+        assert searcher.explain(query, "d5", operators=operators) == other.explain(query, "d5")
+        assert searcher.score(query, ["d5"], operators=operators) == other.score(query, ["d5"])
+
+
+def test_a_warning_shows_no_tree_and_no_endless_text(searcher, caplog):
+    node = Max((Linear({f"zebra{number}": 1.0 for number in range(1000)}),) * 2)
+    assert searcher.search(node) == searcher.search("zebra " * 1000) == []
+    text = "zebra " * 9 + "zeb..."
+    assert caplog.messages == [
+        "no result for query of composed weights: no document matches",
+        f"no result for query {text}: none of its positive terms is known",
+    ]
+
+
+def test_shown_scores_are_in_the_unit_of_the_encoder(index, searcher):
+    impact_scale = searcher.reader.manifest.impact_scale
+    assert searcher.unit("spy") == 100 * impact_scale
+    assert searcher.unit(Linear({"spy": 1.0})) == impact_scale
+    explanation = searcher.explain("spy AND comedy", "d1")
+    shown = explanation.in_unit(searcher.unit("spy AND comedy"))
+    assert shown.score == pytest.approx(sum(part.amount for part in shown.contributions))
+    assert shown.score * 100 * impact_scale == pytest.approx(explanation.score)
 
 
 @pytest.mark.parametrize("query", ["zebra", "the", "zebra NOT spy"])
