@@ -123,7 +123,7 @@ def compare(
     rows += [(f"`{name}`", read_as, Operators(difference=name)) for name in DIFFERENCES]
     rows.append((GUARDED, read_as, Operators(difference="damped")))
     rows += [
-        (f"`damped`, λ = {weight}", read_as, Operators(difference="damped", damped_weight=weight))
+        (f"`damped`, λ = {weight}", read_as, Operators(difference="damped", difference_weight=weight))
         for weight in DAMPINGS
     ]
     print(f"| | {' | '.join(measure.name for measure in measures)} |\n|---|{'---|' * len(measures)}")

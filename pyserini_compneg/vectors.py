@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import TypeGuard
 
 from pyserini_compneg.errors import EncodingError
@@ -120,6 +120,15 @@ def max_pool(vectors: Iterable[SparseVector]) -> dict[str, float]:
 def positive_part(vector: SparseVector) -> dict[str, float]:
     """The terms with a weight above 0."""
     return {term: weight for term, weight in vector.items() if weight > 0}
+
+
+def without_terms(vector: SparseVector, others: Container[str]) -> dict[str, float]:
+    """The vector without some terms.
+
+    >>> without_terms({"birds": 1.0, "parrots": 2.0}, {"birds"})
+    {'parrots': 2.0}
+    """
+    return {term: weight for term, weight in vector.items() if term not in others}
 
 
 def top_terms(vector: SparseVector, count: int) -> dict[str, float]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.compose import CPT_FORMS, DIFFERENCES, INTERSECTIONS, UNIONS, WEIGHT_SCALE, Operators
-from pyserini_compneg.compose.lowering import FACTORED
+from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
+from pyserini_compneg.compose.intersection import CPT_TERMS
 from pyserini_compneg.compose.rewrite import holds_difference
 from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.errors import CollectionError, DecompositionError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 DECOMPOSED_DIFFERENCE = "damped"
 """The default of NOT for texts read by cues or by a language model, for all topics of a run: the best on the dev splits
-of ExcluIR and NegConstraint. It needs an index and factored conjunctions. Without these it is that of expressions."""
+of ExcluIR and NegConstraint. It needs an index. Without one it is that of expressions."""
 
 SYNTAX = """\
 Expressions have AND, OR, NOT in capitals, parentheses, and "quotes" around phrases that contain these words. AND and
@@ -32,6 +33,7 @@ text) or JSON Lines with an `expression`, QUEST's `original_query`, a plain `que
 `score`. With --read, all texts are read alike.
 """
 
+_STRENGTHS = ("difference_weight", "cpt_terms", "maxpool_weight")
 _OPERATORS = {"union": ("OR", UNIONS), "intersection": ("AND", INTERSECTIONS), "difference": ("NOT", DIFFERENCES)}
 
 _logger = logging.getLogger(__name__)
@@ -82,6 +84,13 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
         default=CPT_FORMS[0],
         help=f"form of conjunctions: for any index (factored), or for one with pairs (default {CPT_FORMS[0]})",
     )
+    weights = ", ".join(f"{name} {weight:g}" for name, weight in DIFFERENCE_WEIGHTS.items())
+    text = f"strength of NOT: what is taken away is multiplied by X (defaults: {weights})"
+    add("--difference-weight", type=flags.positive, metavar="X", help=text)
+    text = f"terms of each operand that cpt combines (default {CPT_TERMS})"
+    add("--cpt-terms", type=flags.count, metavar="N", help=text)
+    text = "weight of maxpool in cpt+maxpool (default 1)"
+    add("--maxpool-weight", type=flags.positive, metavar="X", help=text)
     add(
         "--weight-scale",
         type=flags.positive,
@@ -101,7 +110,7 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
 
 def chosen_settings(args: argparse.Namespace) -> dict[str, Any]:
     """How queries are composed, as keyword arguments of ``SignedImpactSearcher`` and ``compose_queries``."""
-    named = {kind: getattr(args, kind) for kind in _OPERATORS if getattr(args, kind)}
+    named = {name: value for name in (*_OPERATORS, *_STRENGTHS) if (value := getattr(args, name)) is not None}
     if _is_damped(args):
         named["difference"] = DECOMPOSED_DIFFERENCE
     return {"operators": Operators(**named), "cpt": args.cpt, "weight_scale": args.weight_scale}
@@ -175,7 +184,7 @@ def _only(topics: Sequence[Topic], qid: str, path: str) -> Topic:
 def _is_damped(args: argparse.Namespace) -> bool:
     """Whether nothing was chosen for NOT, and texts are read so that its default is another one."""
     taken_apart = args.read in ("cues", "llm")
-    return taken_apart and args.difference is None and args.index is not None and args.cpt == FACTORED
+    return taken_apart and args.difference is None and args.index is not None
 
 
 def _decomposer(args: argparse.Namespace) -> Callable[[str], Decomposition] | None:

@@ -1,6 +1,6 @@
 """Composition: an expression, an encoder and a choice of operators make the query that is run."""
 
-from pyserini_compneg.compose.composer import QueryEncoder
+from pyserini_compneg.compose.composer import BestScore, QueryEncoder
 from pyserini_compneg.compose.json_form import composed_line, from_json, query_line, to_json
 from pyserini_compneg.compose.lowering import CPT_FORMS, lowered
 from pyserini_compneg.compose.operators import (
@@ -14,6 +14,7 @@ from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
 from pyserini_compneg.compose.queries import Query, compose_queries, compose_query, query_text
 from pyserini_compneg.compose.query_terms import QueryTerm, query_terms
 from pyserini_compneg.compose.scoring import (
+    Damped,
     Linear,
     Max,
     Product,
@@ -24,9 +25,11 @@ from pyserini_compneg.compose.scoring import (
 )
 
 __all__ = [
+    "BestScore",
     "CPT_FORMS",
     "DEFAULT_OPERATORS",
     "DIFFERENCES",
+    "Damped",
     "INTERSECTIONS",
     "UNIONS",
     "Linear",

@@ -5,8 +5,13 @@ a tree, with these approximations:
 
 - ∪: ``maxpool`` of trees is the maximum of the scores, as with ``dismax``. ``addition`` adds the scores.
 - ∩: an operand that is a tree takes part with its positive weights.
-- \: an excluded part takes part with its positive weights if it is a tree or holds a difference. A left side that is a
-  tree stays as it is, and a linear part is added to it: see ``_Composer._penalty``. Only ``damped`` is exact.
+- \: a left side that is a tree stays as it is, and a linear part is added to it: see ``_Composer._subtracted``. Only
+  ``damped`` multiplies the score of any tree.
+- \: an excluded conjunction of ``cpt`` is subtracted as a product, so documents about one operand alone keep their
+  score. ``orthogonal`` takes it by its positive weights.
+- A \ (B \ C) is (A \ B) ∪ (A ∩ C), by the maximum of the scores, up to ``MOST_DISJUNCTS``: see ``disjuncts``.
+- A maximum of scores over a negation takes conjunctions of ``cpt+maxpool`` by ``cpt`` alone. The maxpool part scores
+  documents about one operand, and would lift those that the negation lowers.
 
 An atom whose terms are all unknown to the encoder is an empty vector. It empties a conjunction of ``cpt``. Of a
 conjunction of ``cpt+maxpool`` it leaves the maxpool part, so documents about the other operands are still found.
@@ -14,23 +19,24 @@ conjunction of ``cpt+maxpool`` it leaves the maxpool part, so documents about th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
-from pyserini_compneg.compose.damping import BestScore, damped
-from pyserini_compneg.compose.difference import VECTOR_DIFFERENCES, constant, nrf
+from pyserini_compneg.compose.difference import VECTOR_DIFFERENCES
 from pyserini_compneg.compose.intersection import VECTOR_INTERSECTIONS, cpt_operands
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.rewrite import (
     Conjunction,
     alternatives,
     conjunction,
-    holds_difference,
+    disjuncts,
     verbalised,
     without_differences,
 )
 from pyserini_compneg.compose.scoring import (
+    Damped,
     Linear,
     Max,
     Product,
@@ -42,8 +48,22 @@ from pyserini_compneg.compose.scoring import (
 )
 from pyserini_compneg.compose.union import VECTOR_UNIONS
 from pyserini_compneg.errors import CompositionError, EncodingError
-from pyserini_compneg.expression import Atom, Expression, Union, atoms
-from pyserini_compneg.vectors import SparseVector, add, checked, is_pseudo_term, max_pool, positive_part, scale
+from pyserini_compneg.expression import Atom, Expression, Union, atoms, format_expression
+from pyserini_compneg.vectors import (
+    SparseVector,
+    add,
+    checked,
+    is_pseudo_term,
+    max_pool,
+    positive_part,
+    scale,
+    without_terms,
+)
+
+BestScore: TypeAlias = Callable[[ScoringNode], float]
+"""The best score that a query has in an index, 0 where no document matches."""
+
+_logger = logging.getLogger(__name__)
 
 
 class QueryEncoder(Protocol):
@@ -109,23 +129,53 @@ class _Composer:
     vectors: Mapping[str, SparseVector]
     best_score: BestScore | None
 
-    def compose(self, expression: Expression) -> ScoringNode:
+    def compose(self, expression: Expression, strict: bool = False) -> ScoringNode:
+        """The scoring tree.
+
+        Args:
+            expression: What is asked.
+            strict: Whether a conjunction of ``cpt+maxpool`` is one of ``cpt``.
+        """
         match expression:
             case Atom(text):
                 return Linear(self.vectors[text])
             case Union():
-                return self._union([self.compose(member) for member in alternatives(expression)])
-        parts = conjunction(expression)
-        kept = [self.compose(member) for member in parts.kept]
-        positive = self._intersection(kept) if len(kept) > 1 else kept[0]
-        return self._difference(positive, parts) if parts.excluded else positive
+                members = alternatives(expression)
+                strict = self._lowers and any(conjunction(member).excluded for member in members)
+                strict = strict and self.operators.union != "addition"
+                return self._union([self.compose(member, strict) for member in members], self.operators.union)
+        whole = conjunction(expression)
+        parts = disjuncts(whole) if self._lowers else (Conjunction(whole.kept),)
+        if len(parts) == 1:
+            return self._conjunction(parts[0], strict)
+        return self._union([self._conjunction(part, strict=True) for part in parts], "dismax")
 
-    def _union(self, children: list[ScoringNode]) -> ScoringNode:
+    @property
+    def _lowers(self) -> bool:
+        """Whether an excluded part lowers any score."""
+        return self.operators.strength > 0
+
+    def _conjunction(self, parts: Conjunction, strict: bool) -> ScoringNode:
+        kept = [self.compose(member) for member in parts.kept]
+        name = self.operators.intersection
+        name = "cpt" if strict and name == "cpt+maxpool" else name
+        positive = self._intersection(kept, name) if len(kept) > 1 else kept[0]
+        if not parts.excluded:
+            return positive
+        result = self._difference(positive, parts)
+        if is_empty(result) and not is_empty(positive):
+            _logger.warning(
+                "NOT (%s) takes away every term of %s, so the query wants nothing; choose another --difference",
+                self.operators.difference,
+                " AND ".join(repr(format_expression(member)) for member in parts.kept),
+            )
+        return result
+
+    def _union(self, children: list[ScoringNode], name: str) -> ScoringNode:
         """Eq. 9 or 10 if all children are vectors, otherwise the sum or the maximum of their scores.
 
         ``dismax`` always takes the maximum of the scores. It is not in the paper; Lucene has it as DisjunctionMaxQuery.
         """
-        name = self.operators.union
         vectors = [child.weights for child in children if isinstance(child, Linear)]
         if name in VECTOR_UNIONS and len(vectors) == len(children):
             return Linear(VECTOR_UNIONS[name](vectors))
@@ -134,62 +184,94 @@ class _Composer:
             return nonempty[0] if nonempty else Linear({})
         return Sum(nonempty) if name == "addition" else Max(nonempty)
 
-    def _intersection(self, children: list[ScoringNode]) -> ScoringNode:
+    def _intersection(self, children: list[ScoringNode], name: str) -> ScoringNode:
         """Combined Pseudo-Terms in their factored form, Eq. 6 to 8, or one of the paper's ablations."""
-        name = self.operators.intersection
-        vectors = [child.weights if isinstance(child, Linear) else positive_weights(child) for child in children]
+        vectors = [_vector(child) for child in children]
         if name in VECTOR_INTERSECTIONS:
             return Linear(VECTOR_INTERSECTIONS[name](vectors))
-        operands = tuple(cpt_operands(vectors, self.operators.top_terms))
         pooled = Linear(scale(max_pool(vectors), self.operators.maxpool_weight if name == "cpt+maxpool" else 0.0))
-        if not all(operands):
-            return pooled
-        product = Product(operands, 2 / len(operands), root=2) if name == "cpt-l2" else Product(operands)
-        return _sum(product, pooled)
+        operands = [positive_part(vector) for vector in vectors]
+        return _sum(self._product(operands), pooled) if all(operands) else pooled
+
+    def _product(self, operands: Sequence[SparseVector], weight: float = 1.0) -> Product:
+        """The joint occurrence of the operands' heaviest terms."""
+        heaviest = tuple(cpt_operands(operands, self.operators.cpt_terms))
+        if self.operators.intersection == "cpt-l2":
+            return Product(heaviest, 2 / len(operands), root=2, weight=weight)
+        return Product(heaviest, weight=weight)
 
     def _difference(self, left: ScoringNode, parts: Conjunction) -> ScoringNode:
         r"""A \ B₁ \ … \ Bₙ, Eq. 5 and the other operators; ``left`` is A, composed of the parts that are kept."""
-        negatives = [self._negative(member) for member in parts.excluded]
-        is_damped = self.operators.difference == "damped"
-        if isinstance(left, Linear) and not is_damped:
-            return Linear(self._subtract(left.weights, negatives))
+        name, weight = self.operators.difference, self.operators.strength
         a = max_pool(self.vectors[text] for member in parts.kept for text in atoms(without_differences(member)))
-        if not is_damped:
-            return _sum(left, Linear(self._penalty(left, a, negatives)))
+        negatives = [self._negative(member, a) for member in parts.excluded]
+        vectors = [negative[0] for negative in negatives if len(negative) == 1]
+        conjunctions = [negative for negative in negatives if len(negative) > 1]
+        if name == "damped":
+            return self._damped(left, without_terms(positive_part(max_pool(vectors)), a), conjunctions)
+        if name == "nrf" and conjunctions:  # the mean is that of all negatives
+            weight /= sum(map(bool, vectors)) + len(conjunctions)
+            name = "constant"
+        left = self._subtracted(left, a, name, vectors, weight)
+        products = (self._product(operands, -weight) for operands in conjunctions)
+        return Sum((*summands(left), *products)) if conjunctions else left
+
+    def _damped(
+        self, left: ScoringNode, b: SparseVector, conjunctions: Sequence[tuple[SparseVector, ...]]
+    ) -> ScoringNode:
+        """A, damped by each part B*: by the vector, and by each conjunction."""
         if self.best_score is None:
             raise CompositionError("damped needs an index, for the best score of the excluded part; name one (--index)")
-        b = {term: weight for term, weight in positive_part(max_pool(negatives)).items() if term not in a}
-        return damped(left, b, self.best_score, self.operators.damped_weight) if b else left
+        parts: list[Linear | Product] = [Linear(b)] if b else []
+        parts += [self._product(operands) for operands in conjunctions]
+        for part in parts:
+            if (best := self.best_score(part)) > 0:
+                left = Damped(left, part, best, self.operators.strength)
+        return left
 
-    def _negative(self, expression: Expression) -> SparseVector:
-        node = self.compose(expression)
-        if isinstance(node, Linear) and not holds_difference(expression):
-            return node.weights
-        return positive_weights(node)
+    def _negative(self, expression: Expression, a: SparseVector) -> tuple[SparseVector, ...]:
+        """What is taken away for an excluded part: one vector, or the operands of a product.
 
-    def _penalty(self, left: ScoringNode, a: SparseVector, negatives: list[SparseVector]) -> dict[str, float]:
-        """The linear part that the operator adds to a tree: what it would change in a vector that stands for the tree.
+        ``disentangled`` and ``damped`` leave the terms of A out of a product's operands, as Eq. 5 does for a vector. An
+        operand that has no other term drops out: documents about A have it anyway.
+        """
+        name = self.operators.intersection
+        if isinstance(expression, Atom):
+            return (self.vectors[expression.text],)
+        operands = [_vector(self.compose(member)) for member in conjunction(expression).kept]
+        if name in VECTOR_INTERSECTIONS:
+            return (VECTOR_INTERSECTIONS[name](operands),)
+        operands = [positive_part(operand) for operand in operands]
+        if not all(operands):
+            return ()
+        if self.operators.difference == "orthogonal":
+            return (max_pool(operands),)
+        if self.operators.difference in ("disentangled", "damped"):
+            operands = [operand for operand in (without_terms(operand, a) for operand in operands) if operand]
+        return tuple(operands)
+
+    def _subtracted(
+        self, left: ScoringNode, a: SparseVector, name: str, negatives: Sequence[SparseVector], weight: float
+    ) -> ScoringNode:
+        """The operator on a vector; to a tree it adds what it would change in a vector that stands for the tree.
 
         For ``disentangled`` that vector has all terms of the atoms in A, also those that a conjunction did not take.
         For ``orthogonal`` it has the tree's positive weights. The other operators subtract the same from any vector.
         """
-        match self.operators.difference:
-            case "disentangled":
-                vector = dict.fromkeys(a, 1.0)
-            case "orthogonal":
-                vector = positive_weights(left)
-            case _:
-                vector = {}
-        return add(self._subtract(vector, negatives), vector, -1.0)
+        subtract = VECTOR_DIFFERENCES[name]
+        if isinstance(left, Linear):
+            return Linear(subtract(left.weights, negatives, weight))
+        stand_in: SparseVector = {}
+        if name == "disentangled":
+            stand_in = dict.fromkeys(a, 1.0)
+        elif name == "orthogonal":
+            stand_in = positive_weights(left)
+        return _sum(left, Linear(add(subtract(stand_in, negatives, weight), stand_in, -1.0)))
 
-    def _subtract(self, a: SparseVector, negatives: list[SparseVector]) -> dict[str, float]:
-        match self.operators.difference:
-            case "nrf":
-                return nrf(a, negatives, self.operators.nrf_weight)
-            case "constant":
-                return constant(a, negatives, self.operators.constant_weight)
-            case name:
-                return VECTOR_DIFFERENCES[name](a, negatives)
+
+def _vector(node: ScoringNode) -> SparseVector:
+    """The vector that stands for a query where an operator needs one."""
+    return node.weights if isinstance(node, Linear) else positive_weights(node)
 
 
 def _sum(node: ScoringNode, linear: Linear) -> ScoringNode:

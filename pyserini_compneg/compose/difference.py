@@ -8,7 +8,8 @@ All operators take all negatives at once, because some of them cannot take one a
 - ``orthogonal`` removes the subspace that the negatives span. One projection after another would not remove it, as
   Widdows shows.
 
-A negative without terms changes nothing. Negative weights, as signed encoders give them, are subtracted like others.
+Each has a strength λ, which multiplies what is taken away. A negative without terms changes nothing. Negative weights,
+as signed encoders give them, are subtracted like others.
 
 Source: Krasakis, Yates, Kanoulas, Sections 3.2.2 and 4.2.2; Widdows 2003, Orthogonal Negation in Vector Spaces; Salton
 and Buckley 1990, Improving Retrieval Performance by Relevance Feedback.
@@ -21,9 +22,10 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from pyserini_compneg.compose.union import addition
-from pyserini_compneg.vectors import SparseVector, add, dot, max_pool, norm
+from pyserini_compneg.vectors import SparseVector, add, dot, max_pool, norm, scale, without_terms
 
-VectorDifference: TypeAlias = Callable[[SparseVector, Sequence[SparseVector]], dict[str, float]]
+VectorDifference: TypeAlias = Callable[[SparseVector, Sequence[SparseVector], float], dict[str, float]]
+"""From A, the negatives and λ to the vector of A without them."""
 
 NRF_WEIGHT = 0.25
 CONSTANT_WEIGHT = 0.75
@@ -33,23 +35,22 @@ _DEPENDENT = 1e-10
 _ROUNDING = 1e-12
 
 
-def disentangled(a: SparseVector, negatives: Sequence[SparseVector]) -> dict[str, float]:
-    """A − B* with B* = B − 𝟙_A ⊙ B, Eq. 5: penalises the terms that B has and A lacks, and keeps A as it is.
+def disentangled(a: SparseVector, negatives: Sequence[SparseVector], weight: float = 1.0) -> dict[str, float]:
+    """A − λB* with B* = B − 𝟙_A ⊙ B, Eq. 5: penalises the terms that B has and A lacks, and keeps A as it is.
 
     >>> disentangled({"birds": 1.0, "colombia": 1.0}, [{"birds": 1.0, "venezuela": 1.0}])
     {'birds': 1.0, 'colombia': 1.0, 'venezuela': -1.0}
     """
-    b = max_pool(negatives)
-    return add(a, {term: weight for term, weight in b.items() if term not in a}, -1.0)
+    return add(a, without_terms(max_pool(negatives), a), -weight)
 
 
-def subtraction(a: SparseVector, negatives: Sequence[SparseVector]) -> dict[str, float]:
-    """A − Σ Bᵢ: the terms that A shares with a negative lose weight, too.
+def subtraction(a: SparseVector, negatives: Sequence[SparseVector], weight: float = 1.0) -> dict[str, float]:
+    """A − λ · Σ Bᵢ: the terms that A shares with a negative lose weight, too.
 
     >>> subtraction({"birds": 1.0, "colombia": 1.0}, [{"birds": 1.0, "venezuela": 1.0}])
     {'colombia': 1.0, 'venezuela': -1.0}
     """
-    return add(a, addition(negatives), -1.0)
+    return add(a, addition(negatives), -weight)
 
 
 def nrf(a: SparseVector, negatives: Sequence[SparseVector], weight: float = NRF_WEIGHT) -> dict[str, float]:
@@ -73,13 +74,13 @@ def constant(a: SparseVector, negatives: Sequence[SparseVector], weight: float =
     >>> constant({"birds": 1.0}, [{"birds": 1.0}, {"venezuela": 2.0}])
     {'birds': 0.25, 'venezuela': -1.5}
     """
-    return add(a, addition(negatives), -weight)
+    return subtraction(a, negatives, weight)
 
 
-def orthogonal(a: SparseVector, negatives: Sequence[SparseVector]) -> dict[str, float]:
-    """A minus its projection on the span of the negatives, Widdows, Eq. 1 for one negative and Eq. 2 for several.
+def orthogonal(a: SparseVector, negatives: Sequence[SparseVector], weight: float = 1.0) -> dict[str, float]:
+    """A minus λ · its projection on the span of the negatives, Widdows, Eq. 1 for one negative and Eq. 2 for several.
 
-    The result is orthogonal to each negative. A term whose weight is only rounding is dropped.
+    With λ = 1 the result is orthogonal to each negative. A term whose weight is only rounding is dropped.
 
     >>> orthogonal({"birds": 1.0, "colombia": 1.0}, [{"birds": 1.0, "venezuela": 1.0}])
     {'birds': 0.5, 'colombia': 1.0, 'venezuela': -0.5}
@@ -87,17 +88,10 @@ def orthogonal(a: SparseVector, negatives: Sequence[SparseVector]) -> dict[str, 
     {}
     """
     remainder = _without_projection(a, _orthogonal_basis(negatives))
+    if weight != 1:
+        remainder = add(scale(a, 1 - weight), remainder, weight)
     rounding = _ROUNDING * norm(a)
-    return {term: weight for term, weight in remainder.items() if abs(weight) > rounding}
-
-
-def ignore(a: SparseVector, negatives: Sequence[SparseVector]) -> dict[str, float]:
-    """A: the paper's ablation, which leaves the negatives out.
-
-    >>> ignore({"birds": 1.0}, [{"birds": 1.0}])
-    {'birds': 1.0}
-    """
-    return dict(a)
+    return {term: value for term, value in remainder.items() if abs(value) > rounding}
 
 
 def _orthogonal_basis(vectors: Iterable[SparseVector]) -> list[dict[str, float]]:
@@ -128,7 +122,19 @@ VECTOR_DIFFERENCES: Mapping[str, VectorDifference] = MappingProxyType(
         "nrf": nrf,
         "constant": constant,
         "orthogonal": orthogonal,
-        "ignore": ignore,
     }
 )
 """The operators by the names that users choose them by."""
+
+DIFFERENCE_WEIGHTS: Mapping[str, float] = MappingProxyType(
+    {
+        "disentangled": 1.0,
+        "subtraction": 1.0,
+        "nrf": NRF_WEIGHT,
+        "constant": CONSTANT_WEIGHT,
+        "orthogonal": 1.0,
+        "damped": 0.5,
+    }
+)
+"""λ of each operator if none is chosen. That of ``damped`` comes from the same dev splits as its power: a larger one
+finds fewer wanted documents."""

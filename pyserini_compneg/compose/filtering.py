@@ -16,7 +16,7 @@ from pyserini_compneg.compose.rewrite import conjunction, holds_difference
 from pyserini_compneg.compose.scoring import Linear, ScoringNode, Sum
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import Atom, Expression, Intersection, format_expression
-from pyserini_compneg.vectors import SparseVector, positive_part, top_terms
+from pyserini_compneg.vectors import SparseVector, positive_part, top_terms, without_terms
 
 
 def wanted_and_negated(expression: Expression) -> tuple[Expression, list[str]]:
@@ -59,7 +59,7 @@ def negated_terms(wanted: Iterable[SparseVector], negated: Iterable[SparseVector
     ['war']
     """
     support = {term for vector in wanted for term in positive_part(vector)}
-    others = ({t: w for t, w in positive_part(vector).items() if t not in support} for vector in negated)
+    others = (without_terms(positive_part(vector), support) for vector in negated)
     return list(dict.fromkeys(term for vector in others for term in top_terms(vector, top)))
 
 

@@ -25,7 +25,7 @@ from pyserini_compneg.compose.union import VECTOR_UNIONS, VectorUnion
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.vectors import SparseVector, pair_term, positive_part, top_terms
 
-TOP_TERMS = 5
+CPT_TERMS = 5
 
 VECTOR_INTERSECTIONS: Mapping[str, VectorUnion] = MappingProxyType(
     {name: VECTOR_UNIONS[name] for name in ("addition", "maxpool")}
@@ -33,7 +33,7 @@ VECTOR_INTERSECTIONS: Mapping[str, VectorUnion] = MappingProxyType(
 """The operators that give one vector of plain terms: those of the union, the paper's ablations."""
 
 
-def cpt_operands(vectors: Iterable[SparseVector], top: int = TOP_TERMS) -> list[dict[str, float]]:
+def cpt_operands(vectors: Iterable[SparseVector], top: int = CPT_TERMS) -> list[dict[str, float]]:
     """The factored form: each operand's ``top`` heaviest positive terms.
 
     >>> cpt_operands([{"birds": 1.0, "andes": 0.5, "colombia": 2.0}, {"parrots": 1.0, "fish": -1.0}], top=2)
@@ -42,7 +42,7 @@ def cpt_operands(vectors: Iterable[SparseVector], top: int = TOP_TERMS) -> list[
     return [top_terms(positive_part(vector), top) for vector in vectors]
 
 
-def cpt_pairs(vectors: Sequence[SparseVector], top: int = TOP_TERMS) -> dict[str, float]:
+def cpt_pairs(vectors: Sequence[SparseVector], top: int = CPT_TERMS) -> dict[str, float]:
     """The materialised form of A ⊗ B, Eq. 6: pseudo-terms with weights √(aᵢbⱼ).
 
     The pairs (s, t) and (t, s) are one pseudo-term whose weights add up; the pair of a term with itself is the term.

@@ -1,16 +1,18 @@
 """Composed queries as JSON: ``{"vector": …}`` for one linear leaf, else ``{"score": tree}``.
 
-A product of n operands gives its ``power`` unless it is 1/n, and its ``root`` and ``weight`` unless they are 1.
+A product of n operands gives its ``power`` unless it is 1/n, and its ``root`` and ``weight`` unless they are 1. A
+damped score is ``{"damped": tree, "excluded": vector or product, "best": …, "weight": λ}``.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import reprlib
 from collections.abc import Mapping
 from typing import Any
 
-from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.compose.scoring import Damped, Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import MAX_DEPTH
 from pyserini_compneg.vectors import SparseVector
@@ -82,6 +84,9 @@ def _tree(node: ScoringNode) -> dict[str, Any]:
             return {"max": [_tree(child) for child in children]}
         case Sum(children):
             return {"sum": [_tree(child) for child in children]}
+        case Damped(child, excluded, best, weight):
+            numbers = {"best": _number(best), "weight": _number(weight)}
+            return {"damped": _tree(child), "excluded": _tree(excluded), **numbers}
 
 
 def _settings(product: Product) -> dict[str, float]:
@@ -103,7 +108,9 @@ def _read(value: object, path: str, level: int) -> ScoringNode:
         raise CompositionError(f"the score is more than {MAX_DEPTH} levels deep; flatten it")
     if isinstance(value, Mapping) and "product" in value:
         return _read_product(value, path)
-    kind, body = _only_item(value, ("vector", "product", "max", "sum"), path)
+    if isinstance(value, Mapping) and "damped" in value:
+        return _read_damped(value, path, level)
+    kind, body = _only_item(value, ("vector", "product", "max", "sum", "damped"), path)
     if kind == "vector":
         return _node(Linear, path, _weights(body, f"{path}.vector"))
     members = _members(body, f"{path}.{kind}", least=1)
@@ -122,7 +129,16 @@ def _read_product(value: Mapping[str, Any], path: str) -> ScoringNode:
     return _node(Product, path, tuple(operands), **settings)
 
 
-def _node(kind: type[Linear | Product], path: str, *arguments: Any, **settings: Any) -> ScoringNode:
+def _read_damped(value: Mapping[str, Any], path: str, level: int) -> ScoringNode:
+    fields = {field.name for field in dataclasses.fields(Damped)} - {"child"} | {"damped"}
+    if wrong := sorted(fields ^ value.keys()):
+        what = "has no" if wrong[0] in value else "needs"
+        raise CompositionError(f"{path}: a damped score {what} {wrong[0]!r}, only damped, excluded, best, weight")
+    child, excluded = (_read(value[key], f"{path}.{key}", level + 1) for key in ("damped", "excluded"))
+    return _node(Damped, path, child, excluded, value["best"], value["weight"])
+
+
+def _node(kind: type[Linear | Product | Damped], path: str, *arguments: Any, **settings: Any) -> ScoringNode:
     """A leaf or a product, whose own message goes on with the path inside it."""
     try:
         return kind(*arguments, **settings)

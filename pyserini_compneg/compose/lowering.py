@@ -1,7 +1,8 @@
 """Lowering: from a scoring tree to one that gives the same scores with the terms that an index holds.
 
 - An index of signed documents keeps their negative weights under complement terms. A linear leaf asks for both terms.
-  An operand of a product does not: it scores positive impacts only, because the root of a negative one is undefined.
+  An operand of a product and what damps a score do not: they count positive impacts only, because the root of a
+  negative one is undefined.
 - In the ``materialised`` form a product becomes a linear leaf over pairs, which the index must hold, and a sum of
   linear leaves becomes one leaf. A query that is one leaf without negative weights also runs on stock Anserini.
 
@@ -12,9 +13,10 @@ An index holds the pairs of a document's heaviest terms. A document that a conju
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pyserini_compneg.compose.intersection import cpt_pairs
-from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum, summands
+from pyserini_compneg.compose.scoring import Damped, Linear, Max, Product, ScoringNode, Sum, summands
 from pyserini_compneg.compose.union import addition
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.vectors import SparseVector, complement_term, positive_part, scale
@@ -75,6 +77,8 @@ def _with_complements(node: ScoringNode) -> ScoringNode:
             return node
         case Max(children) | Sum(children):
             return type(node)(tuple(map(_with_complements, children)))
+        case Damped(child):
+            return replace(node, child=_with_complements(child))
 
 
 def _materialised(node: ScoringNode) -> ScoringNode:
@@ -83,16 +87,17 @@ def _materialised(node: ScoringNode) -> ScoringNode:
             return node
         case Product(operands):
             if not node.is_sum_over_tuples:
-                other = "--intersection cpt" if node.weight > 0 else "another --difference"
                 raise CompositionError(
                     f"a product of power {node.exponent:g} and root {node.root} is no sum over pairs; use the factored "
-                    f"form (--cpt factored), or {other}"
+                    "form (--cpt factored), or --intersection cpt"
                 )
             return Linear(scale(cpt_pairs(operands, top=max(map(len, operands))), node.weight))
         case Max(children):
             return Max(tuple(map(_materialised, children)))
         case Sum(children):
             return _merged([part for child in children for part in summands(_materialised(child))])
+        case Damped(child):
+            return replace(node, child=_materialised(child))
 
 
 def _merged(parts: Sequence[ScoringNode]) -> ScoringNode:

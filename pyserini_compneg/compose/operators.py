@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from pyserini_compneg.compose.damping import DAMPED_WEIGHT
-from pyserini_compneg.compose.difference import CONSTANT_WEIGHT, NRF_WEIGHT, VECTOR_DIFFERENCES
-from pyserini_compneg.compose.intersection import TOP_TERMS, VECTOR_INTERSECTIONS
+from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
+from pyserini_compneg.compose.intersection import CPT_TERMS, VECTOR_INTERSECTIONS
 from pyserini_compneg.compose.union import VECTOR_UNIONS
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.vectors import is_number
 
 UNIONS = (*VECTOR_UNIONS, "dismax", "vanilla")
 INTERSECTIONS = ("cpt", "cpt+maxpool", "cpt-l2", *VECTOR_INTERSECTIONS, "vanilla")
-DIFFERENCES = (*VECTOR_DIFFERENCES, "damped", "vanilla")
+DIFFERENCES = (*DIFFERENCE_WEIGHTS, "ignore", "vanilla")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +24,10 @@ class Operators:
         union: One of ``UNIONS``.
         intersection: One of ``INTERSECTIONS``.
         difference: One of ``DIFFERENCES``.
-        top_terms: How many terms of each operand a conjunction combines (cpt, cpt-l2); the paper takes 5.
+        difference_weight: λ, the strength of the difference; None for the one in ``DIFFERENCE_WEIGHTS``. It multiplies
+            what is subtracted. For ``damped`` it is the largest share of its score that a document loses.
+        cpt_terms: m, how many terms of each operand a conjunction combines (cpt, cpt-l2); the paper takes 5.
         maxpool_weight: α, the weight of maxpool in ``cpt+maxpool``.
-        nrf_weight: λ of ``nrf``.
-        constant_weight: λ of ``constant``.
-        damped_weight: λ of ``damped``, the largest share of its score that a document loses.
 
     Raises:
         CompositionError: An unknown name, or a setting out of its range.
@@ -38,11 +36,9 @@ class Operators:
     union: str = "dismax"
     intersection: str = "cpt+maxpool"
     difference: str = "disentangled"
-    top_terms: int = TOP_TERMS
+    difference_weight: float | None = None
+    cpt_terms: int = CPT_TERMS
     maxpool_weight: float = 1.0
-    nrf_weight: float = NRF_WEIGHT
-    constant_weight: float = CONSTANT_WEIGHT
-    damped_weight: float = DAMPED_WEIGHT
 
     def __post_init__(self) -> None:
         """Checks every setting."""
@@ -50,12 +46,20 @@ class Operators:
             name = getattr(self, kind)
             if name not in choices:
                 raise CompositionError(f"{kind} must be one of {', '.join(choices)}, got {name!r}")
-        if not isinstance(self.top_terms, int) or not is_number(self.top_terms) or self.top_terms < 1:
-            raise CompositionError(f"top_terms must be a whole number from 1, got {self.top_terms!r}")
-        for setting in ("maxpool_weight", "nrf_weight", "constant_weight", "damped_weight"):
+        if not isinstance(self.cpt_terms, int) or not is_number(self.cpt_terms) or self.cpt_terms < 1:
+            raise CompositionError(f"cpt_terms must be a whole number from 1, got {self.cpt_terms!r}")
+        for setting in ("difference_weight", "maxpool_weight"):
             weight = getattr(self, setting)
+            if weight is None and setting == "difference_weight":
+                continue
             if not is_number(weight) or not 0 <= weight < math.inf:
                 raise CompositionError(f"{setting} must be a finite number from 0, got {weight!r}")
+
+    @property
+    def strength(self) -> float:
+        """λ, as it was chosen or by default; 0 for ``ignore``."""
+        default = DIFFERENCE_WEIGHTS.get(self.difference, 0.0)
+        return default if self.difference_weight is None or not default else self.difference_weight
 
 
 DEFAULT_OPERATORS = Operators()

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.compose.scoring import Damped, Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.vectors import SparseVector, complement_term, is_complement, is_number
 
@@ -52,6 +52,10 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
             return Product(scaled, power, root, weight * proportion)
         case Max(children) | Sum(children):
             return type(node)(tuple(quantised(child, weight_scale) for child in children))
+        case Damped(child, excluded, best, weight):
+            rounded = quantised(excluded, weight_scale)
+            assert isinstance(rounded, (Linear, Product))
+            return Damped(quantised(child, weight_scale), rounded, best * weight_scale, weight)
 
 
 def checked_scale(weight_scale: float) -> float:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from pyserini_compneg.compose.composer import QueryEncoder, scoring_trees
-from pyserini_compneg.compose.damping import BestScore
+from pyserini_compneg.compose.composer import BestScore, QueryEncoder, scoring_trees
 from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.lowering import FACTORED, lowered
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
-from pyserini_compneg.compose.scoring import Product, ScoringNode, positive_weights
+from pyserini_compneg.compose.scoring import ScoringNode, positive_weights
 from pyserini_compneg.errors import CompositionError, EncodingError
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, format_expression, parse
 
@@ -91,12 +89,7 @@ def query_text(query: Query) -> str:
 
 def _as_run(best_score: BestScore, weight_scale: float) -> BestScore:
     """Asks the index with whole weights, as queries are run, and gives the score of the unscaled weights."""
-
-    def best(node: ScoringNode) -> float:
-        degree = node.degree if isinstance(node, Product) else 1.0
-        return best_score(quantised(node, weight_scale)) / math.pow(weight_scale, degree)
-
-    return best
+    return lambda node: best_score(quantised(node, weight_scale)) / weight_scale
 
 
 def _runnable(query: Expression, tree: ScoringNode, cpt: str, signed: bool, weight_scale: float) -> ScoringNode:

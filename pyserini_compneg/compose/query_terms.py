@@ -10,7 +10,7 @@ from heapq import nlargest
 from typing import NamedTuple
 
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, checked_scale
-from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.compose.scoring import Damped, Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.vectors import SparseVector, add, pair_term, scale
 
 _MOST_TUPLES = 4096
@@ -30,7 +30,8 @@ def query_terms(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> list[Q
     A conjunction is shown by its pseudo-terms: ``a∩b`` weighs √(a·b), and a tuple of n terms weighs the n-th root of
     their product. A product with another power or root is shown in the same way, so that all weights are in one unit;
     then an operand that is repeated counts once, and the product's own weight gives only its sign. The weights of a sum
-    add up. In a maximum a term has the weight of largest magnitude.
+    add up. In a maximum a term has the weight of largest magnitude. The terms that damp a score have their weights
+    times −λ.
 
     Args:
         node: The query.
@@ -63,6 +64,8 @@ def _weights(node: ScoringNode) -> SparseVector:
             return reduce(add, map(_weights, children))
         case Max(children):
             return reduce(_larger, map(_weights, children))
+        case Damped(child, excluded, _, weight):
+            return add(_weights(child), _weights(excluded), -weight)
 
 
 def _larger(a: SparseVector, b: SparseVector) -> dict[str, float]:

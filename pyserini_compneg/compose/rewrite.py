@@ -1,11 +1,12 @@
 r"""Set identities that bring an expression into the form that vectors can express best.
 
-All functions are pure, and these two keep the set that an expression means:
+All functions are pure, and these three keep the set that an expression means:
 
 - ``alternatives``: (A ∪ B) ∪ C = A ∪ B ∪ C.
 - ``conjunction``: every tree of ∩ and \ is ⋂ Aᵢ \ ⋃ Bⱼ, because
   (A ∩ B) ∩ C = A ∩ B ∩ C, (A \ B) ∩ C = (A ∩ C) \ B, (A \ B) \ C = A \ (B ∪ C). So a conjunction combines positive
   terms only, no negation inside it is lost, and operators for \ see all negatives at once.
+- ``disjuncts``: A \ (B \ C) = (A \ B) ∪ (A ∩ C), so what an excluded part excludes itself is wanted again.
 
 ``verbalised`` comes first: it replaces each subtree that is encoded as a whole by one atom.
 """
@@ -13,6 +14,7 @@ All functions are pure, and these two keep the set that an expression means:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Protocol
 
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, verbalise
@@ -34,6 +36,9 @@ class OperatorNames(Protocol):
         r"""The operator of \."""
 
 
+MOST_DISJUNCTS = 16
+
+
 @dataclass(frozen=True, slots=True)
 class Conjunction:
     r"""The set ⋂ kept \ ⋃ excluded.
@@ -45,6 +50,10 @@ class Conjunction:
 
     kept: tuple[Expression, ...]
     excluded: tuple[Expression, ...] = ()
+
+    def restricted(self, other: Conjunction) -> Conjunction:
+        """The intersection of both sets."""
+        return Conjunction((*self.kept, *other.kept), (*self.excluded, *other.excluded))
 
 
 def verbalised(expression: Expression, operators: OperatorNames) -> Expression:
@@ -88,12 +97,41 @@ def conjunction(expression: Expression) -> Conjunction:
         case Atom() | Union():
             return Conjunction((expression,))
         case Intersection(operands):
-            parts = [conjunction(operand) for operand in operands]
-            kept = tuple(member for part in parts for member in part.kept)
-            return Conjunction(kept, tuple(member for part in parts for member in part.excluded))
+            return reduce(Conjunction.restricted, map(conjunction, operands))
         case Difference(left, right):
             inner = conjunction(left)
             return Conjunction(inner.kept, (*inner.excluded, *alternatives(right)))
+
+
+def disjuncts(whole: Conjunction) -> tuple[Conjunction, ...]:
+    r"""Conjunctions without a difference among their excluded parts; the union of their sets is the given set.
+
+    Each nested difference copies the conjunction. Of a set with more than ``MOST_DISJUNCTS`` conjunctions, the nested
+    differences lose their right sides instead: A \ (B \ C) is approximated by A \ B.
+
+    >>> a, b, c = map(Atom, "abc")
+    >>> for part in disjuncts(conjunction(Difference(a, Difference(b, c)))):
+    ...     print(part)
+    Conjunction(kept=(Atom(text='a'),), excluded=(Atom(text='b'),))
+    Conjunction(kept=(Atom(text='a'), Atom(text='c')), excluded=())
+    """
+    done: list[Conjunction] = []
+    pending = [whole]
+    while pending:
+        first, *pending = pending
+        nested = next((member for member in first.excluded if conjunction(member).excluded), None)
+        if nested is None:
+            done.append(first)
+            continue
+        inner = conjunction(nested)
+        others = Conjunction(first.kept, tuple(member for member in first.excluded if member != nested))
+        taken = inner.kept[0] if len(inner.kept) == 1 else Intersection(inner.kept)
+        given_back = [others.restricted(conjunction(member)) for member in inner.excluded]
+        pending = [others.restricted(Conjunction((), alternatives(taken))), *given_back, *pending]
+        if len(done) + len(pending) > MOST_DISJUNCTS:
+            taken_whole = (without_differences(member) for member in whole.excluded)
+            return (Conjunction(whole.kept, tuple(part for member in taken_whole for part in alternatives(member))),)
+    return tuple(done)
 
 
 def holds_difference(expression: Expression) -> bool:

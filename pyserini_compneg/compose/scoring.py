@@ -1,6 +1,6 @@
 """The scoring tree: the form of a composed query, and the score that it gives to a document.
 
-There are four kinds of frozen nodes. ``evaluate`` defines what they mean for one document, and a search over an index
+There are five kinds of frozen nodes. ``evaluate`` defines what they mean for one document, and a search over an index
 must agree with it.
 """
 
@@ -21,6 +21,12 @@ SMALLEST_PRODUCT_WEIGHT = 1e-288
 
 LARGEST_DEGREE = 16
 """The largest power · operands of a product, and its largest root."""
+
+DAMPING_POWER = 4
+"""p of :class:`Damped`, chosen on the dev splits of ExcluIR and NegConstraint, read by their cues, and of FilmSets.
+
+A larger p spares more documents, and excludes less of a class of documents.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +147,46 @@ class Sum:
         object.__setattr__(self, "children", _checked_children(self.children, "a sum"))
 
 
-ScoringNode: TypeAlias = Linear | Product | Max | Sum
+@dataclass(frozen=True, slots=True)
+class Damped:
+    """s · (1 − weight · min(1, b / best)⁴), where s and b are the scores under the child and under the excluded part.
+
+    A document matches when it matches the child. A score s of 0 or less stays as it is: damping only lowers.
+
+    Attributes:
+        child: What is wanted.
+        excluded: A vector of positive weights, or a product of positive weight. It counts positive impacts only.
+        best: The best score of the excluded part in the index, above 0.
+        weight: λ, the largest share of its score that a document loses; above 0.
+
+    Raises:
+        CompositionError: An excluded part of another kind or without terms, or a number out of its range.
+    """
+
+    child: ScoringNode
+    excluded: Linear | Product
+    best: float
+    weight: float
+
+    def __post_init__(self) -> None:
+        """Checks everything."""
+        _checked_children((self.child,), "a damped score")
+        match self.excluded:
+            case Linear(weights):
+                _checked_operand(weights, "excluded.vector")
+            case Product(weight=weight) if weight > 0:
+                pass
+            case _:
+                raise CompositionError("excluded: expected a vector or a product of positive weight")
+        for name in ("best", "weight"):
+            number = getattr(self, name)
+            if not is_number(number) or not 0 < number < math.inf:
+                raise CompositionError(
+                    f"{name}: the {name} of a damped score must be a finite number above 0, got {number!r}"
+                )
+
+
+ScoringNode: TypeAlias = Linear | Product | Max | Sum | Damped
 
 
 def evaluate(node: ScoringNode, impacts: SparseVector) -> float | None:
@@ -168,6 +213,8 @@ def matches(node: ScoringNode, impacts: SparseVector) -> bool:
             return node.weight > 0 and all(not impacts.keys().isdisjoint(operand) for operand in operands)
         case Max(children) | Sum(children):
             return any(matches(child, impacts) for child in children)
+        case Damped(child):
+            return matches(child, impacts)
 
 
 def _value(node: ScoringNode, impacts: SparseVector) -> float:
@@ -181,6 +228,10 @@ def _value(node: ScoringNode, impacts: SparseVector) -> float:
             return max((_value(child, impacts) for child in children if matches(child, impacts)), default=0.0)
         case Sum(children):
             return math.fsum(_value(child, impacts) for child in children)
+        case Damped(child, excluded, best, weight):
+            value = _value(child, impacts)
+            share = min(1.0, _value(excluded, impacts) / best)
+            return value * (1 - weight * share**DAMPING_POWER) if value > 0 else value
 
 
 def _sum_of_powers(weights: SparseVector, impacts: SparseVector, power: float) -> float:
@@ -191,8 +242,11 @@ def nodes(node: ScoringNode) -> Iterator[ScoringNode]:
     """Yields the node and all below it, from left to right."""
     yield node
     if isinstance(node, (Max, Sum)):
-        for child in node.children:
-            yield from nodes(child)
+        below: tuple[ScoringNode, ...] = node.children
+    else:
+        below = (node.child, node.excluded) if isinstance(node, Damped) else ()
+    for child in below:
+        yield from nodes(child)
 
 
 def summands(node: ScoringNode) -> tuple[ScoringNode, ...]:
@@ -212,7 +266,7 @@ def leaf_vectors(node: ScoringNode) -> Iterator[SparseVector]:
 def positive_weights(node: ScoringNode) -> dict[str, float]:
     """One positive vector for a whole tree, where an operator needs one: the largest weight that a leaf gives a term.
 
-    Products of negative weight have no part in it.
+    Products of negative weight and what damps a score have no part in it.
 
     >>> positive_weights(Sum((Product(({"a": 1.0}, {"b": 2.0})), Linear({"a": 0.5, "c": -1.0}))))
     {'a': 1.0, 'b': 2.0}
@@ -224,6 +278,8 @@ def positive_weights(node: ScoringNode) -> dict[str, float]:
             return max_pool(operands) if node.weight > 0 else {}
         case Max(children) | Sum(children):
             return max_pool(map(positive_weights, children))
+        case Damped(child):
+            return positive_weights(child)
 
 
 def is_empty(node: ScoringNode) -> bool:

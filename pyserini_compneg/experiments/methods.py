@@ -13,7 +13,7 @@ from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.compose.composer import atom_vectors
 from pyserini_compneg.compose.filtering import filtered, negated_terms, wanted_and_negated
 from pyserini_compneg.compose.fusion import fused
-from pyserini_compneg.compose.intersection import TOP_TERMS
+from pyserini_compneg.compose.intersection import CPT_TERMS
 from pyserini_compneg.errors import CompositionError, ProtocolError
 from pyserini_compneg.expression import Expression, atoms
 from pyserini_compneg.expression.topics import Topic
@@ -153,7 +153,7 @@ class Filtering:
         check_settings("filtering", settings, ("top_terms", "union", "intersection"))
         _check_unsigned("filtering", context.searcher)
         self._context = context
-        self._top_terms = _whole_number("filtering", "top_terms", settings.get("top_terms", TOP_TERMS))
+        self._top_terms = _whole_number("filtering", "top_terms", settings.get("top_terms", CPT_TERMS))
         self._operators = Operators(**{name: value for name, value in settings.items() if name != "top_terms"})
 
     def search(self, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:

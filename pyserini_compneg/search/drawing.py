@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from pyserini_compneg.compose import Linear, Max, Product, QueryTerm, ScoringNode, Sum, query_terms
+from pyserini_compneg.compose import Damped, Linear, Max, Product, QueryTerm, ScoringNode, Sum, query_terms
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, verbalise
 from pyserini_compneg.search.display import decimals, titled
 from pyserini_compneg.search.query_explanation import RANKED, ExplainedDocument, ExplainedQuery
@@ -151,6 +151,10 @@ def _composed_lines(node: ScoringNode, scale: float, most: int, indent: str) -> 
             for number, child in enumerate(part.children, 1):
                 yield f"{indent}alternative {number}{' (the best alternative counts)' * (number == 1)}", []
                 yield from _composed_lines(child, scale, most, f"{indent}  ")
+        elif isinstance(part, Damped):
+            yield from _composed_lines(part.child, scale, most, indent)
+            yield f"{indent}loses up to {part.weight:.0%} to documents about", []
+            yield from _composed_lines(part.excluded, scale, most, f"{indent}  ")
     vectors = [part.weights for part in parts if isinstance(part, Linear)]
     terms = _terms(Linear(reduce(add, vectors, {})), scale)
     for label, sign in (("positive", 1), ("negative", -1)):

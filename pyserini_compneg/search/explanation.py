@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
-from pyserini_compneg.compose.scoring import Linear, Max, Product, ScoringNode
+from pyserini_compneg.compose.scoring import DAMPING_POWER, Damped, Linear, Max, Product, ScoringNode
 from pyserini_compneg.vectors import pair_term, positive_part
 
 _MOST_TUPLES = 4096
@@ -33,7 +33,7 @@ class Explanation:
         contributions: The parts, largest amount first. Their exact sum, rounded to a 32-bit float, is the score; where
             conjunctions take part, up to the rounding of their products in 64 bits. Of a conjunction with a root, such
             as cpt-l2, each tuple of terms has a part in proportion to what it adds below the root; likewise where
-            operands are repeated, as in damped.
+            operands are repeated. What ``damped`` takes away is shared out among the terms of the excluded part.
     """
 
     docid: str
@@ -90,11 +90,22 @@ def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:
         return _Node(bool(raising), raising + lowering)
     if isinstance(node, Product):
         return _explain_product(node, [next(accumulators) for _ in node.factors])
+    if isinstance(node, Damped):
+        return _explain_damped(node, _explain(node.child, accumulators), _explain(node.excluded, accumulators))
     children = [_explain(child, accumulators) for child in node.children]
     matched = [child for child in children if child.matched]
     if isinstance(node, Max):
         return max(matched, key=lambda child: child.value) if matched else _Node(False, [])
     return _Node(bool(matched), [part for child in children for part in child.parts])
+
+
+def _explain_damped(node: Damped, child: _Node, excluded: _Node) -> _Node:
+    """The child's parts, and what the excluded part takes from their sum, shared out in proportion to its own parts."""
+    share = min(1.0, excluded.value / node.best)
+    if child.value <= 0 or share <= 0:
+        return child
+    loss = child.value * node.weight * share**DAMPING_POWER / excluded.value
+    return _Node(child.matched, [*child.parts, *(part._replace(amount=-loss * part.amount) for part in excluded.parts)])
 
 
 def _explain_product(node: Product, factors: Sequence[Sequence[Any]]) -> _Node:

@@ -135,14 +135,6 @@ def test_another_difference_can_be_named(run):
     assert decomposed["vector"] == json.loads(run(compose, "--query", EXPRESSION).out)["vector"]
 
 
-def test_an_index_of_pairs_is_searched_by_the_expression_s_own_difference(tmp_path, capfd):
-    options = ["--index", str(build(tmp_path, pair_terms=4)), "--cpt", "materialised"]
-    assert search([*options, "--query", TEXT, "--read", "cues"]) == 0
-    decomposed = capfd.readouterr().out
-    assert search([*options, "--query", EXPRESSION]) == 0
-    assert capfd.readouterr().out == decomposed
-
-
 def test_without_an_index_it_is_the_expression_s_own_difference(tmp_path, capfd):
     atoms = tmp_path / "atoms.jsonl"
     atoms.write_text('{"text": "spy films", "vector": {"spy": 1}}\n{"text": "comedies", "vector": {"comedy": 1}}\n')

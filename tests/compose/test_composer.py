@@ -3,7 +3,7 @@ import math
 import pytest
 from lookup_encoder import LookupEncoder, letters
 
-from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum, is_empty
+from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum, evaluate, is_empty
 from pyserini_compneg.compose.composer import scoring_trees
 from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.expression import parse
@@ -43,7 +43,7 @@ def test_intersections_of_the_papers_birds():
     assert composed(text, intersection="cpt-l2") == Product((COLOMBIA, VENEZUELA), 1.0, root=2)
     assert composed(f"{text} AND parrots", intersection="cpt-l2") == Product((COLOMBIA, VENEZUELA, PARROTS), 2 / 3, 2)
     assert composed("colombia AND moon", intersection="cpt-l2") == Linear({})
-    assert composed(text, intersection="cpt", top_terms=1) == Product(({"andes": 1.0}, {"andes": 1.0}))
+    assert composed(text, intersection="cpt", cpt_terms=1) == Product(({"andes": 1.0}, {"andes": 1.0}))
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,9 @@ def test_intersections_of_the_papers_birds():
         ({"difference": "disentangled"}, 1.0, -1.0),
         ({"difference": "subtraction"}, 0.0, -1.0),
         ({"difference": "nrf"}, 0.75, -0.25),
-        ({"difference": "nrf", "nrf_weight": 0.5}, 0.5, -0.5),
+        ({"difference": "nrf", "difference_weight": 0.5}, 0.5, -0.5),
         ({"difference": "constant"}, 0.25, -0.75),
-        ({"difference": "constant", "constant_weight": 0.5}, 0.5, -0.5),
+        ({"difference": "constant", "difference_weight": 0.5}, 0.5, -0.5),
         ({"difference": "orthogonal"}, 0.25, -0.75),
         ({"difference": "ignore"}, 1.0, 0.0),
     ],
@@ -125,7 +125,7 @@ def test_a_union_over_a_tree_is_a_tree(union, node):
 
 def test_a_conjunction_protects_all_terms_of_its_operands():
     vectors = {"a": {"p": 2.0, "s": 1.0}, "b": {"q": 1.0}, "c": {"s": 1.0, "x": 1.0}}
-    node = composed("a AND b NOT c", vectors, intersection="cpt", top_terms=1)
+    node = composed("a AND b NOT c", vectors, intersection="cpt", cpt_terms=1)
     assert node == Sum((Product(({"p": 2.0}, {"q": 1.0})), Linear({"x": -1.0})))
 
 
@@ -137,11 +137,68 @@ def test_a_union_is_an_operand_by_its_positive_weights(union):
     assert composed("(a OR b) AND c", vectors, intersection="addition") == Linear({"p": 1.0, "q": 1.0, "r": 1.0})
 
 
-def test_what_a_negative_takes_away_itself_is_not_rewarded():
-    vectors = letters(a="p", b="q", c="r")
-    for difference in ("disentangled", "subtraction"):
-        assert composed("a NOT (b NOT c)", vectors, difference=difference) == Linear({"p": 1.0, "q": -1.0})
-    assert composed("a NOT (b AND c)", vectors) == Linear({"p": 1.0, "q": -1.0, "r": -1.0})
+DOCUMENTS = {"both": {"p": 1, "q": 1}, "all": {"p": 1, "q": 1, "r": 1}, "much": {"p": 5}, "other": {"r": 9}}
+
+
+def scores(text, **operators):
+    node = composed(text, letters(a="p", b="q", c="r", d="s"), **operators)
+    return {name: evaluate(node, document) for name, document in DOCUMENTS.items()}
+
+
+@pytest.mark.parametrize("difference", ["disentangled", "subtraction"])
+@pytest.mark.parametrize("union", ["dismax", "maxpool", "addition"])
+def test_what_a_negative_excludes_itself_is_wanted_again(difference, union):
+    """The document about all three is in A without (B without C), and the document about A and B is not."""
+    nested = scores("a NOT (b NOT c)", difference=difference, union=union)
+    assert nested == {"both": 0, "all": 1, "much": 5, "other": None}
+    if union == "dismax":
+        assert scores("a AND (NOT b OR c)", difference=difference) == nested
+
+
+def test_nothing_is_wanted_again_where_negatives_are_ignored():
+    assert composed("a NOT (b NOT c)", letters(a="p", b="q", c="r"), difference="ignore") == Linear({"p": 1.0})
+
+
+def test_nested_differences_beyond_the_limit_lose_their_right_sides():
+    names = "abcdefghijk"
+    vectors = letters(**{name: name for name in names})
+    text = "a " + " ".join(f"NOT ({b} NOT {c})" for b, c in zip(names[1::2], names[2::2], strict=True))
+    assert composed(text, vectors) == composed("a NOT b NOT d NOT f NOT h NOT j", vectors)
+
+
+def test_an_excluded_conjunction_lowers_documents_about_all_of_it_only():
+    assert scores("a NOT (b AND c)") == {"both": 1, "all": 0, "much": 5, "other": None}
+    vectors = {"a": {"p": 1.0}, "b": {"p": 1.0, "q": 2.0}, "c": {"p": 3.0}, "d": {"s": 1.0}}
+    assert composed("a NOT (b AND c)", vectors) == Linear({"p": 1.0, "q": -2.0})  # every document about a has c's p
+    assert composed("a NOT (b AND moon)", vectors) == Linear({"p": 1.0})
+    product = Product(({"q": 2.0, "p": 1.0}, {"p": 3.0}), weight=-0.5)
+    linear = Linear({"p": 1.0, "s": -0.5})
+    assert composed("a NOT (b AND c) NOT d", vectors, difference="nrf", difference_weight=1) == Sum((linear, product))
+    squares = composed("a NOT (b AND d)", vectors, intersection="cpt-l2").children[1]
+    assert squares == Product(({"q": 2.0}, {"s": 1.0}), 1.0, root=2, weight=-1.0)
+    assert composed("a NOT (b AND d)", vectors, intersection="maxpool") == Linear({"p": 1.0, "q": -2.0, "s": -1.0})
+
+
+def test_a_conjunction_beside_a_negation_does_not_lift_what_the_negation_lowers():
+    assert scores("a AND c OR a NOT b") == {"both": 0, "all": 1, "much": 5, "other": None}
+    assert scores("a AND c OR a NOT b", difference="ignore")["other"] == 9
+
+
+def test_each_difference_has_a_strength():
+    for difference in ("disentangled", "subtraction", "nrf", "constant"):
+        node = composed("colombia NOT parrots", difference=difference, difference_weight=3)
+        assert node.weights["parrot"] == -6.0
+    halves = [composed("colombia NOT parrots", difference="orthogonal", difference_weight=x) for x in (0, 0.5, 1)]
+    for term in ("birds", "parrot"):
+        none, half, full = (node.weights.get(term, 0.0) for node in halves)
+        assert half == pytest.approx((none + full) / 2)
+
+
+def test_a_negation_that_takes_everything_away_says_so(caplog):
+    assert is_empty(composed("colombia NOT colombia", difference="orthogonal"))
+    assert caplog.messages == [
+        "NOT (orthogonal) takes away every term of 'colombia', so the query wants nothing; choose another --difference"
+    ]
 
 
 def test_vanilla_encodes_the_wording():

@@ -2,103 +2,107 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lookup_encoder import LookupEncoder
-from scoring_strategies import DOCUMENTS, POSITIVE, ROOTS, nodes
+from scoring_strategies import DOCUMENTS, POSITIVE, nodes
 
-from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum, compose_query, evaluate
-from pyserini_compneg.compose.damping import damped
+from pyserini_compneg.compose import Damped, Linear, Operators, Product, compose_query, evaluate
 from pyserini_compneg.compose.scoring import matches
 from pyserini_compneg.errors import CompositionError
 
-EXCLUDED = st.dictionaries(st.sampled_from("uvwxyz"), st.integers(1, 9).map(float), min_size=1, max_size=4)
-FULL_DOCUMENTS = st.dictionaries(st.sampled_from("abcdefuvwxyz"), st.integers(1, 50).map(float))
 BEST = 1000.0
 WEIGHT = 0.5
-
-ENCODER = LookupEncoder(
-    {"birds": {"bird": 3.0, "fly": 1.0}, "parrots": {"bird": 1.0, "parrot": 2.0}, "bats": {"bat": 1.0}}
-)
-DAMPED = Operators(intersection="cpt", difference="damped")
+BIRDS = {"birds": {"bird": 3.0, "fly": 1.0}, "parrots": {"bird": 1.0, "parrot": 2.0}, "bats": {"bat": 1.0, "fly": 1.0}}
+ENCODER = LookupEncoder(BIRDS)
 
 
-def asked(node):
-    return BEST
-
-
-def score(node, document):
-    return evaluate(node, document) or 0.0
-
-
-@given(POSITIVE, EXCLUDED, FULL_DOCUMENTS)
-def test_a_vector_is_damped_by_the_share_of_the_best_score(wanted, excluded, document):
-    node = damped(Linear(wanted), excluded, asked, WEIGHT)
-    share = score(Linear(excluded), document) / BEST
-    expected = score(Linear(wanted), document) * (1 - WEIGHT * share**4)
-    assert score(node, document) == pytest.approx(expected)
-
-
-@given(
-    st.lists(POSITIVE, min_size=2, max_size=3).map(tuple),
-    st.sampled_from([None, 0.5, 0.2]),
-    ROOTS,
-    EXCLUDED,
-    FULL_DOCUMENTS,
-)
-def test_a_conjunction_is_damped_by_the_share_of_its_own_arithmetic(operands, power, root, excluded, document):
-    wanted = Product(operands, power, root, 3.0)
-    share = score(Product((excluded,) * len(operands), power, root), document) / BEST
-    expected = score(wanted, document) * (1 - WEIGHT * share**4)
-    assert score(damped(wanted, excluded, asked, WEIGHT), document) == pytest.approx(expected)
-
-
-@given(nodes(), EXCLUDED, DOCUMENTS, FULL_DOCUMENTS)
-def test_documents_without_what_is_excluded_keep_their_score_and_all_stay_found(node, excluded, without, document):
-    changed = damped(node, excluded, asked, WEIGHT)
-    assert evaluate(changed, without) == pytest.approx(evaluate(node, without), abs=1e-6)
-    assert matches(changed, document) == matches(node, document)
-
-
-def test_a_maximum_is_damped_by_the_child():
-    node = damped(Max((Linear({"a": 1.0}), Linear({"b": 2.0}))), {"x": 1.0}, lambda _: 10.0, WEIGHT)
-    assert isinstance(node, Max)
-    assert evaluate(node, {"a": 8.0, "b": 3.0, "x": 10.0}) == pytest.approx(8.0 / 2)
-
-
-@pytest.mark.parametrize(("best", "weight"), [(0.0, 0.5), (10.0, 0.0)])
-def test_nothing_to_damp(best, weight):
-    assert damped(Linear({"a": 1.0}), {"x": 1.0}, lambda _: best, weight) == Linear({"a": 1.0})
-
-
-def test_expressions():
-    birds, parrots = ENCODER.encode_batch(["birds"])[0], {"parrot": 200.0}
-    whole = {term: 100 * weight for term, weight in birds.items()}
-    penalty = Product((whole, *(parrots,) * 4), 1.0, weight=-0.5 / 1000.0**4)
-    questions = []
-
+def composed(text, questions=None, encoder=ENCODER, **settings):
     def ask(node):
-        questions.append(node)
-        return 1000.0
+        if questions is not None:
+            questions.append(node)
+        return BEST
 
-    assert compose_query("birds NOT parrots", ENCODER, DAMPED, best_score=ask) == Sum((Linear(whole), penalty))
-    assert questions == [Linear(parrots)]  # bird is wanted
-    both = compose_query("birds AND bats NOT parrots", ENCODER, DAMPED, best_score=ask)
-    assert [len(child.operands) for child in both.children] == [2, 2 + 2 * 4]
-    assert questions[1] == Product((parrots,) * 2)
-    assert compose_query("parrots NOT birds NOT parrots", ENCODER, DAMPED, best_score=ask).children[1].operands[1] == {
-        "fly": 100.0
-    }
-    assert compose_query("birds NOT birds", ENCODER, DAMPED, best_score=ask) == Linear(whole)
+    return compose_query(text, encoder, Operators(difference="damped", **settings), best_score=ask)
+
+
+def whole(**weights):
+    return {term: 100 * weight for term, weight in weights.items()}
+
+
+PRODUCTS = st.lists(POSITIVE, min_size=2, max_size=3).map(lambda operands: Product(tuple(operands)))
+
+
+@given(nodes(), POSITIVE.map(Linear) | PRODUCTS, DOCUMENTS)
+def test_any_query_keeps_its_documents_and_loses_a_share_of_what_is_above_0(child, excluded, document):
+    node = Damped(child, excluded, BEST, WEIGHT)
+    assert matches(node, document) == matches(child, document)
+    if (score := evaluate(child, document)) is None:
+        return
+    share = min((evaluate(excluded, document) or 0.0) / BEST, 1)
+    expected = score * (1 - WEIGHT * share**4) if score > 0 else score
+    assert evaluate(node, document) == pytest.approx(expected)
+
+
+def test_a_vector_is_damped_by_the_terms_that_it_lacks():
+    questions = []
+    expected = Damped(Linear(whole(bird=3, fly=1)), Linear(whole(parrot=2)), BEST, WEIGHT)
+    assert composed("birds NOT parrots", questions) == expected
+    assert questions == [Linear(whole(parrot=2))]
+    assert composed("birds NOT birds") == Linear(whole(bird=3, fly=1))
+    assert composed("birds NOT parrots", difference_weight=0) == Linear(whole(bird=3, fly=1))
+
+
+def test_negative_weights_of_a_query_are_damped_too():
+    """A(d1) = 10 − 9 = 1, and the best of B: half of it is left."""
+    encoder = LookupEncoder({"a": {"x": 1.0, "y": -1.0}, "b": {"z": 1.0}})
+    node = compose_query("a NOT b", encoder, Operators(difference="damped"), best_score=lambda _: 500.0)
+    assert evaluate(node, {"x": 10.0, "y": 9.0, "z": 5.0}) == 50.0
+
+
+def test_a_tree_is_damped_as_a_whole():
+    node = composed("(birds AND bats) NOT parrots")
+    assert isinstance(node, Damped)
+    assert node.child == composed("birds AND bats")
+    assert node.excluded == Linear(whole(parrot=2))
+
+
+def test_each_excluded_conjunction_damps_by_its_own_score():
+    vectors = {name: {name: 1.0} for name in "abcd"}
+    node = composed("a NOT b NOT (c AND d)", encoder=LookupEncoder(vectors))
+    conjunction, vector = Product((whole(c=1), whole(d=1))), Linear(whole(b=1))
+    assert node == Damped(Damped(Linear(whole(a=1)), vector, BEST, WEIGHT), conjunction, BEST, WEIGHT)
+
+
+def test_what_no_document_has_damps_nothing():
+    node = compose_query("birds NOT parrots", ENCODER, Operators(difference="damped"), best_score=lambda _: 0.0)
+    assert node == Linear(whole(bird=3, fly=1))
 
 
 def test_without_an_index():
     with pytest.raises(CompositionError) as error:
-        compose_query("birds NOT parrots", ENCODER, DAMPED)
+        compose_query("birds NOT parrots", ENCODER, Operators(difference="damped"))
     assert str(error.value) == ("damped needs an index, for the best score of the excluded part; name one (--index)")
 
 
-def test_pairs_cannot_damp():
+@pytest.mark.parametrize(
+    ("excluded", "best", "weight", "message"),
+    [
+        (Linear({}), 1.0, 0.5, "excluded.vector: an operand of a product needs a term"),
+        (Linear({"a": -1.0}), 1.0, 0.5, "excluded.vector: the weight of 'a' in a product must be positive, got -1.0"),
+        (
+            Product(({"a": 1.0}, {"b": 1.0}), weight=-1.0),
+            1.0,
+            0.5,
+            "excluded: expected a vector or a product of positive weight",
+        ),
+        (Linear({"a": 1.0}), 0.0, 0.5, "best: the best of a damped score must be a finite number above 0, got 0.0"),
+        (
+            Linear({"a": 1.0}),
+            1.0,
+            True,
+            "weight: the weight of a damped score must be a finite number above 0, got True",
+        ),
+    ],
+)
+def test_refusals(excluded, best, weight, message):
     with pytest.raises(CompositionError) as error:
-        compose_query("birds NOT parrots", ENCODER, DAMPED, cpt="materialised", best_score=asked)
-    assert str(error.value) == (
-        "query 'birds NOT parrots': a product of power 1 and root 1 is no sum over pairs; use the factored form "
-        "(--cpt factored), or another --difference"
-    )
+        Damped(Linear({"a": 1.0}), excluded, best, weight)
+    assert str(error.value) == message

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from pair_index import document_pairs
 from scoring_strategies import DOCUMENTS, defined_score, nodes
 
-from pyserini_compneg.compose import Linear, Max, Product, Sum, evaluate, lowered
+from pyserini_compneg.compose import Damped, Linear, Max, Product, Sum, evaluate, lowered
 from pyserini_compneg.compose.scoring import leaf_vectors
 from pyserini_compneg.errors import CompositionError
 
@@ -12,12 +12,15 @@ AB = Product(({"a": 4.0}, {"b": 1.0}))
 
 
 def pairs_only(node):
-    """Whether every product in the tree has two operands."""
-    return (
-        len(node.operands) == 2 and node.is_sum_over_tuples
-        if isinstance(node, Product)
-        else isinstance(node, Linear) or all(map(pairs_only, node.children))
-    )
+    """Whether every product that may become a vector has two operands."""
+    match node:
+        case Product(operands):
+            return len(operands) == 2 and node.is_sum_over_tuples
+        case Max(children) | Sum(children):
+            return all(map(pairs_only, children))
+        case Damped(child):
+            return pairs_only(child)
+    return True
 
 
 @given(nodes())

@@ -7,7 +7,7 @@ from pyserini_compneg.errors import CompositionError
 
 
 def test_defaults():
-    assert Operators() == Operators("dismax", "cpt+maxpool", "disentangled", 5, 1.0, 0.25, 0.75, 0.5)
+    assert Operators() == Operators("dismax", "cpt+maxpool", "disentangled", None, 5, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -20,16 +20,16 @@ def test_defaults():
         ),
         (
             {"difference": None},
-            "difference must be one of disentangled, subtraction, nrf, constant, orthogonal, ignore, "
-            "damped, vanilla, got None",
+            "difference must be one of disentangled, subtraction, nrf, constant, orthogonal, damped, "
+            "ignore, vanilla, got None",
         ),
-        ({"top_terms": 0}, "top_terms must be a whole number from 1, got 0"),
-        ({"top_terms": 2.0}, "top_terms must be a whole number from 1, got 2.0"),
-        ({"top_terms": True}, "top_terms must be a whole number from 1, got True"),
+        ({"cpt_terms": 0}, "cpt_terms must be a whole number from 1, got 0"),
+        ({"cpt_terms": 2.0}, "cpt_terms must be a whole number from 1, got 2.0"),
+        ({"cpt_terms": True}, "cpt_terms must be a whole number from 1, got True"),
         ({"maxpool_weight": -0.1}, "maxpool_weight must be a finite number from 0, got -0.1"),
-        ({"nrf_weight": math.nan}, "nrf_weight must be a finite number from 0, got nan"),
-        ({"constant_weight": math.inf}, "constant_weight must be a finite number from 0, got inf"),
-        ({"damped_weight": -1}, "damped_weight must be a finite number from 0, got -1"),
+        ({"difference_weight": math.nan}, "difference_weight must be a finite number from 0, got nan"),
+        ({"difference_weight": math.inf}, "difference_weight must be a finite number from 0, got inf"),
+        ({"difference_weight": -1}, "difference_weight must be a finite number from 0, got -1"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):

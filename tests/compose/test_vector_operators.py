@@ -16,7 +16,7 @@ from pyserini_compneg.compose.difference import (
     orthogonal,
     subtraction,
 )
-from pyserini_compneg.compose.intersection import TOP_TERMS, cpt_operands, cpt_pairs
+from pyserini_compneg.compose.intersection import CPT_TERMS, cpt_operands, cpt_pairs
 from pyserini_compneg.compose.union import VECTOR_UNIONS
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.vectors import add, dot, norm, scale, top_terms
@@ -71,7 +71,7 @@ def test_signs_stand_between_terms_in_code_point_order():
 def test_only_the_heaviest_positive_terms_take_part():
     many = {f"t{i}": float(i) for i in range(1, 9)}
     assert cpt_operands([many, {"a": -9.0, "b": 1.0}]) == [{f"t{i}": float(i) for i in (8, 7, 6, 5, 4)}, {"b": 1.0}]
-    assert TOP_TERMS == 5
+    assert CPT_TERMS == 5
     assert len(cpt_pairs([many, {"x": 1.0}], top=2)) == 2
 
 

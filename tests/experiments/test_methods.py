@@ -83,9 +83,11 @@ def test_what_is_composed_is_what_is_searched(context, name):
 
 
 def test_operators(context):
-    found = search(context, "operators", intersection="cpt-l2", difference="nrf", nrf_weight=0.5)
+    found = search(context, "operators", intersection="cpt-l2", difference="nrf", difference_weight=0.5)
     for qid, text in QUERIES.items():
-        (node,) = context.searcher.compose([text], Operators(intersection="cpt-l2", difference="nrf", nrf_weight=0.5))
+        (node,) = context.searcher.compose(
+            [text], Operators(intersection="cpt-l2", difference="nrf", difference_weight=0.5)
+        )
         assert [(hit.docid, hit.score) for hit in context.searcher.search(node, HITS)] == found[qid]
     assert context.searcher.operators == Operators()
 

@@ -77,8 +77,8 @@ def test_a_sweep_is_a_row_for_each_value():
     swept = [row for row in section.rows if row.sweep]
     assert [row.title for row in swept[:3]] == ["NRF, λ = 0", "NRF, λ = 0.1", "NRF, λ = 0.25"]
     assert [row.settings for row in swept[:2]] == [
-        {"difference": "nrf", "nrf_weight": 0},
-        {"difference": "nrf", "nrf_weight": 0.1},
+        {"difference": "nrf", "difference_weight": 0},
+        {"difference": "nrf", "difference_weight": 0.1},
     ]
     assert (section.sweep_symbol, section.rows[0].title) == ("λ", "disentangled")
 

@@ -124,7 +124,7 @@ def test_runs_are_made_once(run, tmp_path, monkeypatch):
     assert kept.keys() == made.keys()
     assert sum(kept[name] == made[name] for name in made) == 3
     assert again.sections == first.sections
-    run(("{difference: ignore}", "{difference: nrf, nrf_weight: 0.5}"))
+    run(("{difference: ignore}", "{difference: nrf, difference_weight: 0.5}"))
     assert len(list(runs.iterdir())) == 5  # what depends on something else has another name
     run(("hits: 20", "hits: 10"))
     assert len(list(runs.iterdir())) == 9

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pyserini_compneg.compose import Linear, Max, Product, ScoringNode
+from pyserini_compneg.compose import Damped, Linear, Max, Product, ScoringNode
 from pyserini_compneg.lucene import Ranking
 
 ROUNDING = 2.0**-22
@@ -29,6 +29,12 @@ def score(node: ScoringNode, impacts: Mapping[str, int]) -> Score:
         return _linear(node.weights, impacts)
     if isinstance(node, Product):
         return _product(node, impacts)
+    if isinstance(node, Damped):
+        child, excluded = score(node.child, impacts), score(node.excluded, impacts)
+        share = min(excluded.value / node.best, 1)
+        factor = 1 - node.weight * share**4 if child.value > 0 else 1
+        error = 8 * node.weight * min(excluded.magnitude / node.best, 1) * abs(child.value)
+        return Score(child.matched, child.value * factor, (1 + node.weight) * child.magnitude + error)
     children = [score(child, impacts) for child in node.children]
     matched = [child for child in children if child.matched]
     if isinstance(node, Max):

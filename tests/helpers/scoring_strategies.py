@@ -6,7 +6,7 @@ import math
 
 from hypothesis import strategies as st
 
-from pyserini_compneg.compose import Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.compose import Damped, Linear, Max, Product, ScoringNode, Sum
 
 TERMS = st.sampled_from("abcdef")
 POSITIVE = st.dictionaries(TERMS, st.integers(1, 9).map(float), min_size=1, max_size=4)
@@ -14,6 +14,8 @@ SIGNED = st.dictionaries(TERMS, st.integers(-9, 9).map(float), max_size=4)
 DOCUMENTS = st.dictionaries(TERMS, st.integers(1, 50).map(float))
 POWERS = st.sampled_from([None, 0.5, 2 / 3, 0.7, 1.0])
 ROOTS = st.sampled_from([1, 2, 2, 3])
+BEST_SCORES = st.sampled_from([1.0, 50.0, 400.0])
+DAMPED_WEIGHTS = st.sampled_from([0.1, 0.5, 1.0, 3.0])
 PRODUCT_WEIGHTS = st.sampled_from([1.0, 1.0, 0.3, -0.5, -1.0, -4.0])
 
 
@@ -22,9 +24,10 @@ def nodes() -> st.SearchStrategy[ScoringNode]:
 
     def above(children: st.SearchStrategy[ScoringNode]) -> st.SearchStrategy[ScoringNode]:
         several = st.lists(children, min_size=1, max_size=3).map(tuple)
-        return several.map(Max) | several.map(Sum)
+        return several.map(Max) | several.map(Sum) | st.builds(Damped, children, excluded, BEST_SCORES, DAMPED_WEIGHTS)
 
     operands = st.lists(POSITIVE, min_size=2, max_size=3).map(tuple)
+    excluded = POSITIVE.map(Linear) | operands.map(Product)
     products = operands.map(Product) | st.builds(Product, operands, POWERS, ROOTS, PRODUCT_WEIGHTS)
     return st.recursive(SIGNED.map(Linear) | products, above, max_leaves=8)
 
@@ -44,6 +47,11 @@ def defined_score(node: ScoringNode, document: dict[str, float]) -> tuple[bool, 
         case Max(children):
             matching = [value for matches, value in (defined_score(child, document) for child in children) if matches]
             return bool(matching), max(matching, default=0.0)
+        case Damped(child, excluded, best, weight):
+            matches, value = defined_score(child, document)
+            present = {term: impact for term, impact in document.items() if impact > 0}
+            share = min(defined_score(excluded, present)[1] / best, 1)
+            return matches, value * (1 - weight * share**4) if value > 0 else value
         case Sum(children):
             scores = [defined_score(child, document) for child in children]
             return any(matches for matches, _ in scores), math.fsum(value for _, value in scores)

@@ -14,10 +14,19 @@ import java.util.Arrays;
  * NegativeProduct}: these count inside a {@link Sum} whatever else the document matches.
  */
 abstract class NodeScorer {
-  final double[] upperBounds = new double[WindowScorer.WINDOW];
+  final double[] upperBounds;
 
   /** The same array as {@link #upperBounds} where no negative term is involved. */
-  double[] scores = upperBounds;
+  double[] scores;
+
+  NodeScorer() {
+    this(new double[WindowScorer.WINDOW]);
+  }
+
+  private NodeScorer(double[] upperBounds) {
+    this.upperBounds = upperBounds;
+    this.scores = upperBounds;
+  }
 
   /**
    * Fills {@link #upperBounds} for a whole window, as if each document's accumulators had grown by {@code remaining}.
@@ -187,6 +196,50 @@ abstract class NodeScorer {
     @Override
     double upperBound(double[] sums) {
       return 0;
+    }
+  }
+
+  /** A score that shrinks with the score of what is excluded. Its upper bound is that of the child. */
+  static final class Damped extends NodeScorer {
+    private final NodeScorer child;
+    private final NodeScorer excluded;
+    private final double best;
+    private final double weight;
+
+    Damped(NodeScorer child, NodeScorer excluded, double best, double weight) {
+      super(child.upperBounds);
+      this.child = child;
+      this.excluded = excluded;
+      this.best = best;
+      this.weight = weight;
+      scores = new double[WindowScorer.WINDOW];
+    }
+
+    @Override
+    void boundWindow(double[][] accumulators, double[] remaining, int count) {
+      child.boundWindow(accumulators, remaining, count);
+    }
+
+    @Override
+    void boundCandidates(double[][] accumulators, double[] remaining, int[] candidates, int count) {
+      child.boundCandidates(accumulators, remaining, candidates, count);
+    }
+
+    @Override
+    void subtractNegatives(double[][] accumulators, int[] candidates, int count) {
+      child.subtractNegatives(accumulators, candidates, count);
+      excluded.score(accumulators, candidates, count);
+      for (int i = 0; i < count; i++) {
+        double score = child.scores[i];
+        double ratio = Math.min(1, excluded.scores[i] / best);
+        double square = ratio * ratio;
+        scores[i] = score > 0 ? score * (1 - weight * (square * square)) : score;
+      }
+    }
+
+    @Override
+    double upperBound(double[] sums) {
+      return child.upperBound(sums);
     }
   }
 

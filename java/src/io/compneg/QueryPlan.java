@@ -76,7 +76,7 @@ final class QueryPlan {
   private final Map<String, List<Contribution>> contributions = new LinkedHashMap<>();
 
   QueryPlan(ScoringTree tree) {
-    root = plan(tree);
+    root = plan(tree, true);
     contributions.forEach(
         (text, list) -> terms.add(new QueryTerm(text, list, list.stream().anyMatch(each -> each.positive))));
   }
@@ -91,31 +91,35 @@ final class QueryPlan {
     return operandAccumulators;
   }
 
-  private NodeScorer plan(ScoringTree tree) {
-    if (tree instanceof ScoringTree.Linear linear) return planLinear(linear.weights());
-    if (tree instanceof ScoringTree.Product product) return planProduct(product);
+  /** Lays out a tree; {@code raises} is false for what a damped score excludes, since that only lowers scores. */
+  private NodeScorer plan(ScoringTree tree, boolean raises) {
+    if (tree instanceof ScoringTree.Linear linear) return planLinear(linear.weights(), raises);
+    if (tree instanceof ScoringTree.Product product) return planProduct(product, raises);
     if (tree instanceof ScoringTree.Max max) return new NodeScorer.Max(planAll(max.children()));
-    return new NodeScorer.Sum(planAll(((ScoringTree.Sum) tree).children()));
+    if (tree instanceof ScoringTree.Sum sum) return new NodeScorer.Sum(planAll(sum.children()));
+    ScoringTree.Damped damped = (ScoringTree.Damped) tree;
+    return new NodeScorer.Damped(
+        plan(damped.child(), true), plan(damped.excluded(), false), damped.best(), damped.weight());
   }
 
   private NodeScorer[] planAll(List<ScoringTree> children) {
-    return children.stream().map(this::plan).toList().toArray(new NodeScorer[0]);
+    return children.stream().map(child -> plan(child, true)).toList().toArray(new NodeScorer[0]);
   }
 
-  private NodeScorer planLinear(Map<String, Double> weights) {
+  private NodeScorer planLinear(Map<String, Double> weights, boolean raises) {
     double largest = weights.values().stream().mapToDouble(Math::abs).max().orElse(1);
     int positive = accumulators++;
     boolean signed = weights.values().stream().anyMatch(weight -> weight < 0);
     int negative = signed ? accumulators++ : -1;
     weights.forEach((term, weight) -> {
       double fixed = FixedPoint.weight(Math.abs(weight), largest);
-      add(term, new Contribution(weight > 0 ? positive : negative, weight > 0, fixed, 1, 0));
+      add(term, new Contribution(weight > 0 ? positive : negative, raises && weight > 0, fixed, 1, 0));
     });
     return new NodeScorer.Linear(positive, negative);
   }
 
-  private NodeScorer planProduct(ScoringTree.Product product) {
-    boolean positive = product.weight() > 0;
+  private NodeScorer planProduct(ScoringTree.Product product, boolean raises) {
+    boolean positive = raises && product.weight() > 0;
     Map<Map<String, Double>, Integer> planned = new LinkedHashMap<>();
     int[] operands = new int[product.operands().size()];
     for (int i = 0; i < operands.length; i++) {
@@ -123,7 +127,7 @@ final class QueryPlan {
     }
     if (positive) operandAccumulators.addAll(planned.values());
     NodeScorer.Product scorer = new NodeScorer.Product(operands, product.root(), Math.abs(product.weight()));
-    return positive ? scorer : new NodeScorer.NegativeProduct(scorer);
+    return product.weight() > 0 ? scorer : new NodeScorer.NegativeProduct(scorer);
   }
 
   private int planOperand(Map<String, Double> operand, double power, boolean positive) {

@@ -15,7 +15,7 @@ import java.util.Set;
 
 /**
  * A composed query, read from one JSON line: {@code {"vector": {term: weight}}} for a signed linear query, or {@code
- * {"score": tree}} with {@code product}, {@code max} and {@code sum} over vectors.
+ * {"score": tree}} with {@code product}, {@code max}, {@code sum} and {@code damped} over vectors.
  */
 sealed interface ScoringTree {
   /** Σ weight · impact over signed weights. */
@@ -35,12 +35,22 @@ sealed interface ScoringTree {
   record Sum(List<ScoringTree> children) implements ScoringTree {}
 
   /**
+   * child · (1 − weight · (excluded / best)⁴), where the ratio is at most 1. A score of the child that is 0 or less
+   * stays as it is. A document matches when it matches the child.
+   *
+   * @param excluded a vector of positive weights, or a product of positive weight
+   * @param best the best score of the excluded part in the index
+   */
+  record Damped(ScoringTree child, ScoringTree excluded, double best, double weight) implements ScoringTree {}
+
+  /**
    * Reads queries and documents, with texts and names of any length. Names are not interned: a vocabulary may
    * be large, and the table of interned texts is one for all threads.
    */
   ObjectMapper JSON = newMapper();
 
   Set<String> PRODUCT_FIELDS = Set.of("product", "power", "root", "weight");
+  Set<String> DAMPED_FIELDS = Set.of("damped", "excluded", "best", "weight");
 
   /** Scores of larger weights could leave the range of a float. */
   double LARGEST_WEIGHT = 1e18;
@@ -81,21 +91,43 @@ sealed interface ScoringTree {
 
   private static ScoringTree tree(JsonNode node) {
     if (node.has("product")) return product(node);
+    if (node.has("damped")) return damped(node);
     if (node.size() == 1) {
       if (node.has("vector")) return new Linear(vector(node.get("vector"), false));
       if (node.has("max")) return new Max(children(node.get("max"), "max"));
       if (node.has("sum")) return new Sum(children(node.get("sum"), "sum"));
     }
-    throw new IllegalArgumentException("a score must be one of vector, product, max, sum; got " + abbreviate(node));
+    throw new IllegalArgumentException(
+        "a score must be one of vector, product, max, sum, damped; got " + abbreviate(node));
+  }
+
+  private static Damped damped(JsonNode node) {
+    checkFields(node, DAMPED_FIELDS, "a damped score has no '%s', only damped, excluded, best, weight");
+    JsonNode excluded = node.path("excluded");
+    ScoringTree lowering =
+        excluded.has("product") ? product(excluded) : new Linear(vector(excluded.path("vector"), true));
+    if (lowering instanceof Product product && product.weight() < 0) {
+      throw new IllegalArgumentException("an excluded product must have a weight above 0, got " + product.weight());
+    }
+    return new Damped(tree(node.get("damped")), lowering, positive(node.path("best"), "best"),
+        positive(node.path("weight"), "weight"));
+  }
+
+  private static double positive(JsonNode number, String name) {
+    double value = number.isNumber() ? number.doubleValue() : Double.NaN;
+    if (value > 0 && Double.isFinite(value)) return value;
+    throw new IllegalArgumentException(
+        "the " + name + " of a damped score must be a finite number above 0, got " + abbreviate(number));
+  }
+
+  private static void checkFields(JsonNode node, Set<String> known, String message) {
+    for (var field : node.properties()) {
+      if (!known.contains(field.getKey())) throw new IllegalArgumentException(message.formatted(field.getKey()));
+    }
   }
 
   private static Product product(JsonNode node) {
-    for (var field : node.properties()) {
-      if (!PRODUCT_FIELDS.contains(field.getKey())) {
-        throw new IllegalArgumentException(
-            "a product has no '" + field.getKey() + "', only product, power, root, weight");
-      }
-    }
+    checkFields(node, PRODUCT_FIELDS, "a product has no '%s', only product, power, root, weight");
     List<Map<String, Double>> operands = new ArrayList<>();
     for (JsonNode operand : node.get("product")) {
       if (operand.size() != 1) {
