@@ -9,8 +9,10 @@ Importing the package starts no Java and loads no model library; what needs them
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -51,13 +53,28 @@ _HOMES = {
     "parse": "expression",
 }
 
-try:
-    __version__ = version("pyserini_compneg")
-except PackageNotFoundError:  # a checkout that is not installed
-    __version__ = "0"
-
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib import metadata  # takes longer than all else here
+
+        try:
+            return metadata.version(__name__)
+        except metadata.PackageNotFoundError:  # a checkout that is not installed
+            return "0"
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def end_quietly(*_: object) -> None:
+    """Ends a command that is interrupted while Python still imports it, so that nothing is lost."""
+    os.write(2, b"interrupted\n")
+    os._exit(130)
+
+
+_runs_a_command = any(
+    flag == "-m" and name.startswith(__name__) for flag, name in zip(sys.orig_argv, sys.orig_argv[1:], strict=False)
+)
+if _runs_a_command and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, end_quietly)

@@ -1,14 +1,27 @@
 """Every error that this package raises on purpose.
 
 Each class is also the built-in exception that a caller would expect, so ``except ValueError`` keeps working.
-A message is one line: what is wrong, the value, the limit, and the remedy; with path and line for a file.
+A message is one line: what is wrong, the value, the limit, and the remedy; with path and line for a file. A remedy that
+is a flag of a command is named as its keyword, ``overwrite=True``; the command line says ``--overwrite``.
 """
 
 from __future__ import annotations
 
 
 class CompNegError(Exception):
-    """Root of the tree. The command line prints one line for it and exits with 1."""
+    """Root of the tree. The command line prints one line for it and exits with ``exit_code``.
+
+    Attributes:
+        exit_code: 1 where the same command may succeed later; 2 where its arguments or its input are wrong.
+    """
+
+    exit_code = 1
+
+
+class UsageError(CompNegError, ValueError):
+    """Arguments of a command that it cannot take."""
+
+    exit_code = 2
 
 
 class ArgumentError(CompNegError, TypeError, ValueError):
@@ -18,6 +31,8 @@ class ArgumentError(CompNegError, TypeError, ValueError):
 class QuerySyntaxError(CompNegError, ValueError):
     """An expression that cannot be parsed; the message ends with the text and a caret under the fault."""
 
+    exit_code = 2
+
 
 class DecompositionError(CompNegError, ValueError):
     """A text that has no positive part, or a language model that cannot be asked."""
@@ -26,13 +41,19 @@ class DecompositionError(CompNegError, ValueError):
 class CompositionError(CompNegError, ValueError):
     """An expression that cannot become a query, for example one without a positive part."""
 
+    exit_code = 2
+
 
 class EncodingError(CompNegError, ValueError):
     """A text that cannot be encoded, or a vector with a weight that is no finite number."""
 
+    exit_code = 2
+
 
 class CollectionError(CompNegError, ValueError):
     """A document or a topic file that cannot be read: missing, empty, a broken line, an id given twice."""
+
+    exit_code = 2
 
 
 class IndexFormatError(CompNegError, ValueError):
@@ -42,6 +63,8 @@ class IndexFormatError(CompNegError, ValueError):
 class RunFormatError(CompNegError, ValueError):
     """A run or a qrels file that cannot be read."""
 
+    exit_code = 2
+
 
 class TrainingError(CompNegError, ValueError):
     """A configuration that cannot be trained, or a training that cannot go on."""
@@ -50,9 +73,13 @@ class TrainingError(CompNegError, ValueError):
 class MeasureError(CompNegError, ValueError):
     """An unknown measure, or one that is no mean over queries."""
 
+    exit_code = 2
+
 
 class ProtocolError(CompNegError, ValueError):
     """A wrong description of an experiment, or an experiment that does not fit the dataset."""
+
+    exit_code = 2
 
 
 class OutputError(CompNegError, OSError):

@@ -56,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     text = "fields of a text (default contents, or title and text)"
     group.add_argument("--fields", nargs="+", metavar="NAME", help=text)
     group.add_argument("--batch-size", type=flags.count, metavar="N", help="texts a batch, fewer if long (default 32)")
+    flags.add_log_format(group)
     flags.add_model_options(group, "documents")
     return parser
 

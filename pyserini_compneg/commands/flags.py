@@ -10,6 +10,7 @@ import textwrap
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
+from pyserini_compneg.commands.versions import ShowVersions
 from pyserini_compneg.encode.models import BACKENDS, DEVICES, PRECISIONS, Head, ModelOptions
 from pyserini_compneg.terminal import printable_lines, suggestion
 
@@ -31,7 +32,7 @@ def command_parser(name: str, usage: str, description: str, epilog: str) -> argp
         epilog: Remarks, and at the end examples.
     """
     program = program_name(name)
-    return _Parser(
+    parser = _Parser(
         prog=program,
         usage=f"%(prog)s {usage} [options]",
         description=textwrap.fill(description, 100),
@@ -39,6 +40,8 @@ def command_parser(name: str, usage: str, description: str, epilog: str) -> argp
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    parser.add_argument("--version", action=ShowVersions, nargs=0, help="show what is installed and exit")
+    return parser
 
 
 def program_name(command: str) -> str:
@@ -111,6 +114,12 @@ def add_output(flags: Flags, what: str) -> None:
 def add_decompose(flags: Flags, text: str) -> None:
     """Adds ``--decompose``."""
     flags.add_argument("--decompose", choices=("off", "cues", "llm"), default="off", help=text)
+
+
+def add_log_format(flags: Flags) -> None:
+    """Adds ``--log-format``."""
+    text = "what goes to standard error: text (default), or json, an object a line"
+    flags.add_argument("--log-format", choices=("text", "json"), default="text", help=text)
 
 
 def add_head(flags: Flags) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from pyserini_compneg.commands import flags
-from pyserini_compneg.commands.running import command
+from pyserini_compneg.commands.running import command, say
 
 _EPILOG = """\
 A collection is JSON Lines, plain or gzip, or a folder of such files. A line has an id in `id`, `_id` or `docid`. It has
@@ -26,7 +25,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
     if args.verify is not None:
         documents = verify_index(args.verify, args.threads)
-        print(f"{args.verify}: whole: the files, the ids and the manifest of {documents} documents", file=sys.stderr)
+        say(f"{args.verify}: whole: the files, the ids and the manifest of {documents} documents")
         return
     if args.collection is None or args.index is None:
         parser.error("--collection and --index are needed, or --verify")
@@ -47,7 +46,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         on_error=args.on_error,
     )
     empty = f" ({manifest.empty_documents} without a term)" if manifest.empty_documents else ""
-    print(f"{args.index}: {manifest.documents} documents{empty}, encoder {manifest.encoder}", file=sys.stderr)
+    say(f"{args.index}: {manifest.documents} documents{empty}, encoder {manifest.encoder}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -95,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
         default="stop",
         help="a bad document ends the build (default), or is skipped and listed in the index",
     )
+    flags.add_log_format(group)
     flags.add_model_options(group, "documents")
     return parser
 

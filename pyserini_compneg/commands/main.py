@@ -24,15 +24,24 @@ COMMANDS = {
     "demo": "index and search the sample that comes with the package",
 }
 
-_USAGE = "usage: {program} COMMAND [options]\n\ncommands (each explains itself with -h):\n"
+_USAGE = "usage: {program} COMMAND [options] | --version\n\ncommands (each explains itself with -h):\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command that the first argument names; returns its exit code."""
     verb, *arguments = (sys.argv[1:] if argv is None else argv) or ["-h"]
-    if verb in COMMANDS:
-        code: int = import_module(f"pyserini_compneg.commands.{verb}").main(arguments)
-        return code
+    try:
+        if verb in COMMANDS:
+            code: int = import_module(f"pyserini_compneg.commands.{verb}").main(arguments)
+            return code
+        if verb == "--version":
+            from pyserini_compneg.commands.versions import versions
+
+            print(versions(), end="")
+            return 0
+    except KeyboardInterrupt:  # before the command could catch it
+        print("interrupted", file=sys.stderr)
+        return 130
     program = "compneg" if Path(sys.argv[0]).stem == "compneg" else "python -m pyserini_compneg"
     if verb in ("-h", "--help"):
         print(

@@ -1,22 +1,34 @@
-"""How every command runs: errors in one line, exit codes, interruptions and closed pipes."""
+"""How every command runs: errors in one line, exit codes, interruptions and closed pipes.
+
+docs/commands.md lists the exit codes: 0 done, also when the reader of the output went away; 1 failed (disk, network,
+Java, an index that cannot be used); 2 wrong usage or input; 130 interrupted; 143 terminated.
+"""
 
 from __future__ import annotations
 
 import argparse
 import io
+import itertools
+import json
 import logging
 import os
+import re
 import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import partial
 
-from pyserini_compneg.errors import CompNegError
+from pyserini_compneg import end_quietly
+from pyserini_compneg.errors import CompNegError, UsageError
 from pyserini_compneg.files import atomic_writer, reason_of
 from pyserini_compneg.terminal import printable_lines
 
-DONE, FAILED, INTERRUPTED, TERMINATED = 0, 1, 130, 143
+DONE, FAILED, WRONG_USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+
+_KEYWORD = re.compile(r"\b(overwrite|resume|replace|signed)=True\b")
+"""What messages of the package call a flag, because a caller from Python has no flags."""
 
 
 def run_main(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[str] | None = None) -> int:
@@ -27,11 +39,11 @@ def run_main(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[
         argv: The arguments, by default those of the process.
 
     Returns:
-        0 when done, or when the reader of our output went away; 1 after an error, which is printed in one line; 2 for
-        wrong usage; 130 when interrupted; 143 when terminated.
+        The exit code. After an error, one line was printed.
     """
+    _lines.json = False
     _prepare_streams()
-    _exit_on_sigterm()
+    _take_signals()
     code = _ended(main, argv)
     try:
         sys.stdout.flush()
@@ -55,9 +67,16 @@ def command(
     def main(argv: Sequence[str] | None) -> None:
         arguments = list(sys.argv[1:] if argv is None else argv)
         parser = make_parser()
-        work(parser.parse_args(arguments, argparse.Namespace(arguments=arguments)), parser)
+        args = parser.parse_args(arguments, argparse.Namespace(arguments=arguments))
+        _lines.json = getattr(args, "log_format", "text") == "json"
+        work(args, parser)
 
     return partial(run_main, main)
+
+
+def say(message: str) -> None:
+    """Prints the outcome of a command on standard error, as ``--log-format`` says."""
+    _say(message, DONE)
 
 
 def _ended(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[str] | None) -> int:
@@ -80,26 +99,32 @@ def _ended(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[st
         _discard_output()
         return DONE
     except CompNegError as error:
-        return _say(f"error: {error}", FAILED)
+        return _say(_KEYWORD.sub(lambda match: f"--{match[1]}", str(error)), error.exit_code, "error")
     except OSError as error:
         path = f"{error.filename}: " if error.filename else ""
-        return _say(f"error: {path}{reason_of(error)}", FAILED)
+        return _say(f"{path}{reason_of(error)}", FAILED, "error")
 
 
 def _check_text(argv: Sequence[str]) -> None:
-    for argument in argv:
+    """Refuses arguments that are no text, and empty ones, which would name the current folder."""
+    for flag, argument in itertools.pairwise(["", *argv]):
         if argument != (text := argument.encode(errors="replace").decode()):
-            raise CompNegError(f"the argument {text!r} is no UTF-8 text")
+            raise UsageError(f"the argument {text!r} is no UTF-8 text")
+        if not argument or (argument.startswith("--") and argument.endswith("=")):
+            raise UsageError(f"argument {argument.rstrip('=') or flag}: must not be empty")
 
 
-def _exit_on_sigterm() -> None:
-    """Turns SIGTERM into an exception, so that unfinished files are removed; does nothing outside the main thread."""
+def _take_signals() -> None:
+    """Makes SIGINT and SIGTERM exceptions, so that unfinished files are removed; only the main thread can do so."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+        if signal.getsignal(signal.SIGINT) is end_quietly:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _say(message: str, code: int) -> int:
-    print(printable_lines(message), file=sys.stderr)
+def _say(message: str, code: int, level: str = "") -> int:
+    record = logging.makeLogRecord({"levelname": level, "msg": message})
+    print(_lines.format(record), file=sys.stderr)
     return code
 
 
@@ -111,7 +136,7 @@ def _prepare_streams() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     handler = logging.StreamHandler()
-    handler.setFormatter(_LowerCaseLevel())
+    handler.setFormatter(_lines)
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     logging.getLogger("pyserini_compneg").setLevel(logging.INFO)
 
@@ -123,6 +148,18 @@ def _discard_output() -> None:
     os.close(sink)
 
 
-class _LowerCaseLevel(logging.Formatter):
+class _Lines(logging.Formatter):
+    """``level: message``, or one JSON object, with the figures of the progress if the record has any."""
+
+    json = False
+
     def format(self, record: logging.LogRecord) -> str:
-        return printable_lines(f"{record.levelname.lower()}: {record.getMessage()}")
+        level, message = record.levelname.lower(), printable_lines(record.getMessage())
+        if not self.json:
+            return f"{level}: {message}" if level else message
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        values = {"time": now, "level": level or "info", "message": message, **getattr(record, "progress", {})}
+        return json.dumps(values, ensure_ascii=False)
+
+
+_lines = _Lines()

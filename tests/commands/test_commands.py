@@ -1,10 +1,13 @@
 """What all commands have in common: the list of them, their help, and its examples."""
 
+import os
 import re
 import shlex
+import sys
 from importlib import import_module
 
 import pytest
+from film_index import start
 
 from pyserini_compneg.commands.demo import main as demo
 from pyserini_compneg.commands.main import COMMANDS, main
@@ -61,6 +64,56 @@ def test_the_help_ends_with_examples_that_parse(name, capsys):
     assert name in [verb for verb, _ in commands]
     for verb, arguments in commands:
         import_module(f"pyserini_compneg.commands.{verb}")._parser().parse_args(shlex.split(arguments))
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["search", "--version"]])
+def test_versions_need_no_java_machine(arguments):
+    with start(*arguments, module="pyserini_compneg", env={"JVM_PATH": "", "JAVA_HOME": ""}) as process:
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    words = (
+        r"pyserini_compneg \S+, Python 3\.",
+        r"Pyserini \d",
+        r"Anserini \d\S+, Lucene \d+\.\d+\.\d+ \(",
+        r"Java \d+ \(",
+    )
+    for line, start_of_line in zip(out.splitlines(), words, strict=True):
+        assert re.match(start_of_line, line)
+
+
+@pytest.mark.parametrize(
+    ("command", "flag"),
+    [
+        *[("index", flag) for flag in ("--collection", "--index", "--verify", "--encoder")],
+        *[("search", flag) for flag in ("--index", "--topics", "--query", "--output", "--tag")],
+        *[("eval", flag) for flag in ("--qrels", "--run")],
+        *[("encode", "--output"), ("train", "--output"), ("demo", "--index"), ("export", "--model")],
+    ],
+)
+def test_an_empty_argument_is_no_name_of_the_current_folder(command, flag, capfd, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for empty in ([flag, ""], [f"{flag}="]):
+        assert main([command, *empty]) == 2
+        assert capfd.readouterr() == ("", f"error: argument {flag}: must not be empty\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", ["pyserini_compneg.search", "pyserini_compneg"])
+def test_an_interruption_while_modules_are_imported_is_one_line(tmp_path, module):
+    """The process interrupts itself as soon as it imports the first module of the engine."""
+    (tmp_path / "sitecustomize.py").write_text("""
+import os, signal, sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "pyserini_compneg.errors":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+""")
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    with start("search", "--index", "x", module=module, env={"PYTHONPATH": path}) as process:
+        assert process.communicate(timeout=60) == ("", "interrupted\n")
+    assert process.returncode == 130
 
 
 @pytest.mark.parametrize("name", ["search", "compose", "explain"])

@@ -23,8 +23,8 @@ def test_convert(convert, tmp_path):
 
 
 def test_errors_are_one_line(convert):
-    assert convert("--split", "dev") == (1, "", f"error: {SAMPLE}: no split 'dev'; there are: queries\n")
+    assert convert("--split", "dev") == (2, "", f"error: {SAMPLE}: no split 'dev'; there are: queries\n")
     missing = "corpus.jsonl is missing, plain or gzip, which the kind beir needs"
-    assert convert("--split", "dev", "--kind", "beir") == (1, "", f"error: {SAMPLE}: {missing}\n")
+    assert convert("--split", "dev", "--kind", "beir") == (2, "", f"error: {SAMPLE}: {missing}\n")
     code, _, message = convert()
     assert code == 2 and message.startswith("error: the following arguments are required: --split\n")

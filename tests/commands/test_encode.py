@@ -102,24 +102,24 @@ def test_options_of_the_model(tmp_path, collection, model):
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "said"),
+    ("options", "said"),
     [
-        ({"shard_id": 2, "shard_num": 2}, 2, "--shard-id goes from 0 to --shard-num - 1, so to 1, got 2"),
-        ({"shard_id": -1}, 2, "--shard-id goes from 0 to --shard-num - 1, so to 0, got -1"),
-        ({"shard_num": 0}, 2, "argument --shard-num: must be a whole number from 1, got 0"),
-        ({"batch_size": 0}, 2, "argument --batch-size: must be a whole number from 1, got 0"),
-        ({"threshold": 0}, 2, "argument --threshold: must be a finite number above 0, got 0"),
-        ({"max_length": 65}, 1, "can read 64 tokens of a text, not --max-length 65"),
-        ({"collection": "/no/such"}, 1, "error: /no/such: no such file"),
+        ({"shard_id": 2, "shard_num": 2}, "--shard-id goes from 0 to --shard-num - 1, so to 1, got 2"),
+        ({"shard_id": -1}, "--shard-id goes from 0 to --shard-num - 1, so to 0, got -1"),
+        ({"shard_num": 0}, "argument --shard-num: must be a whole number from 1, got 0"),
+        ({"batch_size": 0}, "argument --batch-size: must be a whole number from 1, got 0"),
+        ({"threshold": 0}, "argument --threshold: must be a finite number above 0, got 0"),
+        ({"max_length": 65}, "can read 64 tokens of a text, not --max-length 65"),
+        ({"collection": "/no/such"}, "error: /no/such: no such file"),
     ],
 )
-def test_wrong_usage(tmp_path, collection, model, capfd, options, code, said):
+def test_wrong_usage(tmp_path, collection, model, capfd, options, said):
     given = {"collection": collection, "output": tmp_path / "out", "encoder": model, **options}
-    assert run(encode, **given) == code
+    assert run(encode, **given) == 2
     out, err = capfd.readouterr()
     assert out == ""
     assert err.startswith("error: ") and err.partition("\n")[0].endswith(said)
-    assert err.count("\n") == code  # wrong usage has a second line, which names the help
+    assert err.count("\n") <= 2  # wrong usage has a second line, which names the help
     assert not (tmp_path / "out" / NAME).exists()
 
 
@@ -189,7 +189,7 @@ def test_ablations_and_pruning_of_queries(tmp_path, collection, topics, model):
 def test_options_where_no_model_is_run(tmp_path, collection, capfd):
     (tmp_path / "v.jsonl").write_text('{"id": "a", "vector": {"x": 1}}\n')
     for path, name in ((collection, "bm25"), (tmp_path / "v.jsonl", "m")):
-        assert run(build, collection=path, index=tmp_path / "index", encoder=name, precision="int8") == 1
+        assert run(build, collection=path, index=tmp_path / "index", encoder=name, precision="int8") == 2
         assert capfd.readouterr().err == (
             f"error: {name}: no model is run, so options of one, such as --precision, have no use\n"
         )

@@ -98,14 +98,14 @@ def test_per_query(folder, capsys):
 
 def test_errors_are_one_line(folder, capsys):
     run = str(folder / "good" / "run.txt")
-    assert main(["--qrels", str(folder / "none"), "--run", run]) == 1
+    assert main(["--qrels", str(folder / "none"), "--run", run]) == 2
     assert capsys.readouterr() == ("", f"error: {folder / 'none'}: no such file\n")
-    assert main(["--qrels", str(folder / "qrels"), "--run", run, "--by", "template"]) == 1
+    assert main(["--qrels", str(folder / "qrels"), "--run", run, "--by", "template"]) == 2
     said = "no JSON, so no `metadata.template` to group by; name one with --groups"
     assert capsys.readouterr() == ("", f"error: {folder / 'qrels'}:1: {said}\n")
     (folder / "qrels").write_text("7 0 a 1\n")
     groups = ["--by", "template", "--groups", str(folder / "dev.jsonl")]
-    assert main(["--qrels", str(folder / "qrels"), "--run", run, *groups]) == 1
+    assert main(["--qrels", str(folder / "qrels"), "--run", run, *groups]) == 2
     assert capsys.readouterr().err == f"error: {folder / 'dev.jsonl'}: no template for query '7' of the qrels\n"
 
 

@@ -271,7 +271,7 @@ def test_an_output_appears_whole_or_not_at_all(explain, folder, tmp_path):
     path = tmp_path / "why.txt"
     assert explain("--query", "spy films", "--docid", "d1", "--output", path) == ""
     assert path.read_text(encoding="utf-8") == explain("--query", "spy films", "--docid", "d1")
-    assert explain("--query", "spy films", "--docid", "d1", "nobody", "--output", path, code=1)
+    assert explain("--query", "spy films", "--docid", "d1", "nobody", "--output", path, code=2)
     assert "nobody" not in path.read_text(encoding="utf-8")
     assert [path.name for path in tmp_path.iterdir()] == ["why.txt"]
 
@@ -297,7 +297,7 @@ def test_what_there_is_not_is_one_line(explain, folder, topics, capfd):
             f"{folder / 'atoms.jsonl'} has no vector for 'western films'; encode it and add a line",
         ),
     ):
-        assert explain(*arguments, code=1) == f"error: {said}\n"
+        assert explain(*arguments, code=2) == f"error: {said}\n"
     assert main(["--index", "no/index", "--query", "spy films"]) == 1
     said = "error: no/index: no such index folder; build one with python -m pyserini_compneg.index\n"
     assert capfd.readouterr() == ("", said)

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from pyserini_compneg.commands.running import run_main
-from pyserini_compneg.errors import IndexFormatError
+from pyserini_compneg.errors import CollectionError, IndexFormatError, OutputError
 
 
 def usage(argv):
@@ -27,6 +27,8 @@ def failing(error):
     ("error", "code", "said"),
     [
         (IndexFormatError("no index in x"), 1, "error: no index in x\n"),
+        (CollectionError("bad input"), 2, "error: bad input\n"),
+        (OutputError("give overwrite=True or resume=True"), 1, "error: give --overwrite or --resume\n"),
         (KeyboardInterrupt(), 130, "interrupted\n"),
         (OSError(errno.ENOSPC, "No space left on device"), 1, "error: no space left on device\n"),
         (PermissionError(errno.EACCES, "Permission denied", "a/b"), 1, "error: a/b: permission denied\n"),

@@ -77,7 +77,7 @@ def test_composed_queries(index, tmp_path, capfd):
 def test_a_bad_composed_query_is_one_line(index, tmp_path, capfd):
     topics = tmp_path / "t.jsonl"
     topics.write_text('{"id": "a", "vector": {"spy": 1}}\n{"id": "b", "vector": {"spy": "2"}}\n')
-    assert run(index, "--topics", topics, "--output", tmp_path / "run.txt") == 1
+    assert run(index, "--topics", topics, "--output", tmp_path / "run.txt") == 2
     said = "$.vector: the weight of 'spy' must be a finite number, got '2'"
     assert capfd.readouterr() == ("", f"error: {topics}:2: {said}\n")
     assert not (tmp_path / "run.txt").exists()
@@ -108,7 +108,7 @@ def test_plain_text_is_never_parsed(index, tmp_path, capfd):
     assert lines[0] == f'"{text}"'
     assert lines[1].endswith("[d5]")
     assert lines[2].split()[::2] == ["+", "0.724,", "0.309"]
-    assert run(index, "--query", text) == 1
+    assert run(index, "--query", text) == 2
     assert capfd.readouterr().err.startswith("error: ")
     (tmp_path / "topics.tsv").write_text(f"1\t{text}\n2\tAND\n3\t\\)OR\n")
     assert run(index, "--topics", tmp_path / "topics.tsv", "--plain", "--hits", "1") == 0
@@ -117,7 +117,7 @@ def test_plain_text_is_never_parsed(index, tmp_path, capfd):
 
 @pytest.mark.parametrize("query", [[""], [" "], ["spy AND"], ["NOT spy"], ["", "--plain"], [" ", "--plain"]])
 def test_queries_that_are_none(index, capfd, query):
-    assert run(index, "--query", *query) == 1
+    assert run(index, "--query", *query) == 2
     out, err = capfd.readouterr()
     assert out == ""
     assert err.startswith("error: ")
@@ -137,7 +137,7 @@ def test_an_output_never_replaces_what_is_read(index, topics, tmp_path, capfd):
 
 
 def test_an_argument_that_is_no_text(index, topics, capfd):
-    assert run(index, "--topics", topics, "--tag", "x\udcff") == 1
+    assert run(index, "--topics", topics, "--tag", "x\udcff") == 2
     assert capfd.readouterr() == ("", "error: the argument 'x?' is no UTF-8 text\n")
 
 
@@ -181,7 +181,7 @@ def test_an_unwritable_output_is_known_before_the_search(index, topics, tmp_path
 def test_errors_are_one_line(index, tmp_path, capfd, arguments, said):
     atoms = tmp_path / "atoms.jsonl"
     atoms.write_text('{"text": "a", "vector": {"x": 1}, "encoder": "splade"}\n')
-    assert main([argument.format(index=index, atoms=atoms) for argument in arguments]) == 1
+    assert main([argument.format(index=index, atoms=atoms) for argument in arguments]) in (1, 2)
     assert capfd.readouterr() == ("", f"error: {said.format(index=index)}\n")
 
 

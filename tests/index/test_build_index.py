@@ -1,5 +1,6 @@
 """What a build makes, what it refuses to replace, and its command."""
 
+import json
 import signal
 from pathlib import Path
 
@@ -207,6 +208,21 @@ def test_the_command(tmp_path, collection, capfd):
         assert reader.raw("d2") is not None
 
 
+def test_a_log_in_json(tmp_path, collection):
+    (tmp_path / "bad.jsonl").write_text("{}")
+    arguments = "--log-format", "json", "--index", tmp_path / "index", "--threads", 1, "--collection"
+    for file, code, level in ((collection, 0, "info"), (tmp_path / "bad.jsonl", 2, "error")):
+        with start(*arguments, file, "--overwrite", module="pyserini_compneg.index") as process:
+            out, err = process.communicate(timeout=60)
+        assert (out, process.returncode) == ("", code)
+        lines = [json.loads(line) for line in err.splitlines()]
+        assert lines[-1].keys() == {"time", "level", "message"}
+        assert lines[-1]["level"] == level
+        if code == 0:
+            assert lines[-2]["done"] == 3
+            assert lines[-2].keys() >= {"work", "seconds", "per_second", "done_before"}
+
+
 def test_the_check_of_an_index(index, capfd):
     assert main(["--verify", str(index)]) == 0
     said = f"{index}: whole: the files, the ids and the manifest of 1 documents\n"
@@ -233,7 +249,7 @@ def test_missing_arguments_help_and_a_missing_file(tmp_path, capsys):
     assert "error: --collection and --index are needed, or --verify" in capsys.readouterr().err
     assert main(["-h"]) == 0
     assert "\nexamples:\n  python -m pyserini_compneg.index --collection " in capsys.readouterr().out
-    assert main(["--collection", str(tmp_path / "none"), "--index", str(tmp_path / "index")]) == 1
+    assert main(["--collection", str(tmp_path / "none"), "--index", str(tmp_path / "index")]) == 2
     assert capsys.readouterr() == ("", f"error: {tmp_path / 'none'}: no such file\n")
 
 
