@@ -19,7 +19,7 @@ def test_the_list_of_commands(capsys):
         assert main(arguments) == 0
         out = capsys.readouterr().out
         assert all(f"\n  {name} " in out for name in COMMANDS)
-        assert out.startswith("usage: python -m pyserini_compneg COMMAND [options]\n")
+        assert out.startswith("usage: python -m pyserini_compneg COMMAND [options] | --version\n")
     assert main(["serach"]) == 2
     said = "error: there is no command 'serach'; did you mean search?\nsee python -m pyserini_compneg -h\n"
     assert capsys.readouterr() == ("", said)
