@@ -18,14 +18,10 @@ class CompNegError(Exception):
     exit_code = 1
 
 
-class UsageError(CompNegError, ValueError):
-    """Arguments of a command that it cannot take."""
-
-    exit_code = 2
-
-
 class ArgumentError(CompNegError, TypeError, ValueError):
     """An argument of a wrong type, or out of its range."""
+
+    exit_code = 2
 
 
 class QuerySyntaxError(CompNegError, ValueError):

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from pyserini_compneg import end_quietly
-from pyserini_compneg.errors import CompNegError, UsageError
+from pyserini_compneg.errors import ArgumentError, CompNegError
 from pyserini_compneg.files import atomic_writer, reason_of
 from pyserini_compneg.terminal import printable_lines
 
@@ -109,9 +109,9 @@ def _check_text(argv: Sequence[str]) -> None:
     """Refuses arguments that are no text, and empty ones, which would name the current folder."""
     for flag, argument in itertools.pairwise(["", *argv]):
         if argument != (text := argument.encode(errors="replace").decode()):
-            raise UsageError(f"the argument {text!r} is no UTF-8 text")
+            raise ArgumentError(f"the argument {text!r} is no UTF-8 text")
         if not argument or (argument.startswith("--") and argument.endswith("=")):
-            raise UsageError(f"argument {argument.rstrip('=') or flag}: must not be empty")
+            raise ArgumentError(f"argument {argument.rstrip('=') or flag}: must not be empty")
 
 
 def _take_signals() -> None:
