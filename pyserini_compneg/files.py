@@ -15,8 +15,8 @@ import secrets
 import stat
 import sys
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -120,9 +120,10 @@ def iter_jsonl(path: str | Path, error: type[CompNegError] = CollectionError) ->
 def atomic_writer(path: str | Path | None, remedy: str = _REMEDY) -> Iterator[TextIO]:
     """A text handle whose file appears complete or not at all.
 
-    The text goes to a temporary file in the same folder. This is opened on entry, so that an unwritable folder is known
-    before the work starts. On a clean exit it takes the final name; on any exception it is removed. Until then an
-    existing file stays as it is. A device or a pipe, such as ``/dev/null``, is written directly.
+    The text goes to a temporary file in the same folder, which is made if it is missing. Both happen on entry, so that
+    an unwritable place is known before the work starts. On a clean exit the file takes the final name; on any exception
+    it is removed. Until then an existing file stays as it is. A device or a pipe, such as ``/dev/null``, is written
+    directly.
 
     Args:
         path: The file; ``None`` or ``-`` is standard output.
@@ -137,11 +138,12 @@ def atomic_writer(path: str | Path | None, remedy: str = _REMEDY) -> Iterator[Te
         return
     direct = os.path.exists(path) and not os.path.isdir(path) and not stat.S_ISREG(os.stat(path).st_mode)
     target = Path(path) if direct else Path(os.path.realpath(path))
-    _check_target(target, path)
+    made = _make_folder(target, path, remedy)
     written = target if direct else target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp")
     try:
         handle = open(written, "w" if direct else "x", encoding="utf-8", newline="\n")  # noqa: SIM115
     except OSError as cause:
+        _remove_empty(made)
         raise OutputError(f"{path}: cannot be written: {reason_of(cause)}; {remedy}") from None
     try:
         with handle:
@@ -154,6 +156,7 @@ def atomic_writer(path: str | Path | None, remedy: str = _REMEDY) -> Iterator[Te
     except BaseException as cause:
         if not direct:
             written.unlink(missing_ok=True)
+            _remove_empty(made)
         if isinstance(cause, OSError) and cause.errno in _DISK_FULL:
             raise OutputError(f"{path}: cannot be written: {reason_of(cause)}; {remedy}") from None
         raise
@@ -188,12 +191,24 @@ def keep_inputs(output: str | Path | None, *inputs: str | Path, remedy: str = _R
             raise OutputError(f"{output}: would overwrite {source}; {remedy}")
 
 
-def _check_target(target: Path, path: str | Path) -> None:
-    """Says of the file what ``open`` would say of the temporary file, whose name means nothing to the user."""
+def _make_folder(target: Path, path: str | Path, remedy: str) -> list[Path]:
+    """Makes the folder of a file that is to be written; returns the folders that were missing, the innermost first."""
     if target.is_dir():
         raise OutputError(f"{path}: cannot be written: it is a folder; name a file in it")
-    if not target.parent.is_dir():
-        raise OutputError(f"{path}: cannot be written: there is no folder {target.parent}; create it first")
+    missing = [folder for folder in target.parents if not folder.exists()]
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as cause:
+        _remove_empty(missing)
+        raise OutputError(f"{path}: cannot be written: {target.parent}: {reason_of(cause)}; {remedy}") from None
+    return missing
+
+
+def _remove_empty(folders: Iterable[Path]) -> None:
+    """Removes folders that were made for nothing."""
+    for folder in folders:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 @contextmanager

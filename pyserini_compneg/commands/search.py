@@ -19,9 +19,10 @@ examples:
 
 
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    if args.query is not None and args.output is not None:
-        parser.error("--output takes the run of --topics; the list of --query goes to standard output")
-    if args.explain and args.query is None and args.output_format != "json":
+    as_list = args.query is not None and args.output_format is None
+    if as_list and args.output is not None:
+        parser.error("--output takes a run: name its --output-format, or let the list of --query go to standard output")
+    if args.explain and not as_list and args.output_format != "json":
         parser.error("--explain needs --query or --output-format json")
     from pyserini_compneg.search.display import show_hits
     from pyserini_compneg.search.topic_runs import search_topics
@@ -29,7 +30,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     topics = query_flags.chosen_topics(args)
     keep_inputs(args.output, args.index, *filter(None, (args.topics, args.encoder)))
     with query_flags.open_searcher(args) as searcher:
-        if args.query is not None:
+        if as_list:
             with atomic_writer(None) as handle:
                 show_hits(handle, searcher, topics[0], args.hits or 10, explain=args.explain, guard=args.guard)
         else:
@@ -39,11 +40,12 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
                 args.output,
                 explain=args.explain,
                 guard=args.guard,
-                hits=args.hits or 1000,
+                hits=args.hits or (1000 if args.query is None else 10),
                 threads=args.threads,
                 batch_size=args.batch_size,
-                output_format=args.output_format,
+                output_format=args.output_format or "trec",
                 tag=args.tag,
+                skip=args.on_error == "skip",
             )
 
 
@@ -52,17 +54,25 @@ def _parser() -> argparse.ArgumentParser:
         "search",
         "--index DIR (--topics FILE | --query EXPRESSION)",
         "Searches set-compositional and negated queries on a Lucene impact index, exactly. --query prints a readable "
-        "list, --topics writes a run.",
+        "list, with scores in the encoder's unit. --topics writes a run.",
         _EPILOG,
     )
     flags.add_index(parser)
     query_flags.add_query_options(parser)
     flags.add_output(parser, "run file")
     parser.add_argument("--hits", type=flags.count, metavar="N", help="hits a query (default 1000, with --query 10)")
+    parser.add_argument("--k", dest="hits", type=flags.count, help=argparse.SUPPRESS)  # its name in Python
     flags.add_threads(parser, 1)
     group = flags.advanced(parser)
+    text = "format of the run (default trec; --query prints a readable list without it)"
+    group.add_argument("--output-format", choices=OUTPUT_FORMATS, help=text)
     group.add_argument(
-        "--output-format", choices=OUTPUT_FORMATS, default="trec", help="format of the run (default trec)"
+        "--on-error",
+        choices=("stop", "skip"),
+        type=lambda text: "stop" if text == "fail" else text,
+        default="stop",
+        help="a query that cannot be encoded or composed ends the search (default), or is left out of the run and is "
+        "listed at the end",
     )
     group.add_argument("--tag", default="compneg", help="name of the run, its last column (default compneg)")
     group.add_argument(

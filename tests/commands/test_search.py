@@ -78,7 +78,7 @@ def test_a_bad_composed_query_is_one_line(index, tmp_path, capfd):
     topics = tmp_path / "t.jsonl"
     topics.write_text('{"id": "a", "vector": {"spy": 1}}\n{"id": "b", "vector": {"spy": "2"}}\n')
     assert run(index, "--topics", topics, "--output", tmp_path / "run.txt") == 2
-    said = "$.vector: the weight of 'spy' must be a finite number, got '2'"
+    said = "query b: $.vector: the weight of 'spy' must be a finite number, got '2'"
     assert capfd.readouterr() == ("", f"error: {topics}:2: {said}\n")
     assert not (tmp_path / "run.txt").exists()
 
@@ -152,12 +152,61 @@ def test_a_warning_is_on_standard_error(index, tmp_path):
     assert process.returncode == 0
 
 
+def test_the_folder_of_a_run_is_made(index, topics, tmp_path):
+    path = tmp_path / "runs" / "today" / "run.txt"
+    assert run(index, "--topics", topics, "--output", path) == 0
+    assert path.read_text()
+
+
 def test_an_unwritable_output_is_known_before_the_search(index, topics, tmp_path, capfd, monkeypatch):
     monkeypatch.setattr(SignedImpactSearcher, "batch_search", None)
-    path = tmp_path / "none" / "run.txt"
-    assert run(index, "--topics", topics, "--output", path) == 1
-    said = f"error: {path}: cannot be written: there is no folder {path.parent}; create it first\n"
-    assert capfd.readouterr() == ("", said)
+    assert run(index, "--topics", topics, "--output", tmp_path) == 1
+    assert capfd.readouterr() == ("", f"error: {tmp_path}: cannot be written: it is a folder; name a file in it\n")
+
+
+@pytest.fixture
+def with_gaps(tmp_path):
+    """Topics and atoms; two of the topics have an atom without a vector, and one is no scoring tree."""
+    known = "".join(f'{{"text": "{text}", "vector": {{"spy": 1}}, "encoder": "bm25"}}\n' for text in ("spy", "agent"))
+    (tmp_path / "atoms.jsonl").write_text(known)
+    expressions = {"a": "spy", "b": "spy NOT zebra", "c": "agent", "d": "western"}
+    lines = [{"id": qid, "expression": text} for qid, text in expressions.items()]
+    lines.append({"id": "e", "vector": {"spy": "2"}})
+    (tmp_path / "topics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return ["--topics", tmp_path / "topics.jsonl", "--encoder", tmp_path / "atoms.jsonl"]
+
+
+@pytest.mark.parametrize("options", [[], ["--batch-size", "1"], ["--guard"]])
+def test_a_query_that_cannot_be_searched_is_named_or_skipped(index, with_gaps, capfd, caplog, options):
+    topics, atoms = with_gaps[1::2]
+    assert run(index, *with_gaps, *options) == 1
+    out, err = capfd.readouterr()
+    assert err == f"error: {topics}:2: query b: {atoms} has no vector for 'zebra'; encode it and add a line\n"
+    assert run(index, *with_gaps, *options, "--on-error", "skip") == 0
+    assert {line.split()[0] for line in capfd.readouterr().out.splitlines()} == {"a", "c"}
+    assert caplog.messages == [
+        "3 of 5 queries are left out of the run:"
+        f"\n  b: {atoms} has no vector for 'zebra'; encode it and add a line"
+        f"\n  d: {atoms} has no vector for 'western'; encode it and add a line"
+        "\n  e: $.vector: the weight of 'spy' must be a finite number, got '2'"
+    ]
+
+
+def test_a_run_of_skipped_queries_alone_is_none(index, with_gaps, tmp_path, capfd):
+    with_gaps[1].write_text('{"id": "x", "expression": "zebra"}\n')
+    assert run(index, *with_gaps, "--on-error", "skip", "--output", tmp_path / "run.txt") == 1
+    assert capfd.readouterr().err.startswith("error: none of the 1 queries can be searched:\n  x: ")
+    assert not (tmp_path / "run.txt").exists()
+
+
+def test_one_query_as_a_run(index, tmp_path, capfd):
+    assert run(index, "--query", "spy NOT comedy", "--output-format", "json", "--hits", "2") == 0
+    (record,) = map(json.loads, capfd.readouterr().out.splitlines())
+    assert (record["id"], len(record["hits"])) == ("1", 2)
+    assert run(index, "--query", "spy", "--output-format", "trec", "--k", "1", "--output", tmp_path / "run.txt") == 0
+    assert len((tmp_path / "run.txt").read_text().splitlines()) == 1
+    assert run(index, "--query", "spy", "--output", tmp_path / "list.txt") == 2
+    assert "--output-format" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
