@@ -179,7 +179,7 @@ def with_gaps(tmp_path):
 @pytest.mark.parametrize("options", [[], ["--batch-size", "1"], ["--guard"]])
 def test_a_query_that_cannot_be_searched_is_named_or_skipped(index, with_gaps, capfd, caplog, options):
     topics, atoms = with_gaps[1::2]
-    assert run(index, *with_gaps, *options) == 1
+    assert run(index, *with_gaps, *options) == 2
     out, err = capfd.readouterr()
     assert err == f"error: {topics}:2: query b: {atoms} has no vector for 'zebra'; encode it and add a line\n"
     assert run(index, *with_gaps, *options, "--on-error", "skip") == 0
@@ -194,7 +194,7 @@ def test_a_query_that_cannot_be_searched_is_named_or_skipped(index, with_gaps, c
 
 def test_a_run_of_skipped_queries_alone_is_none(index, with_gaps, tmp_path, capfd):
     with_gaps[1].write_text('{"id": "x", "expression": "zebra"}\n')
-    assert run(index, *with_gaps, "--on-error", "skip", "--output", tmp_path / "run.txt") == 1
+    assert run(index, *with_gaps, "--on-error", "skip", "--output", tmp_path / "run.txt") == 2
     assert capfd.readouterr().err.startswith("error: none of the 1 queries can be searched:\n  x: ")
     assert not (tmp_path / "run.txt").exists()
 
