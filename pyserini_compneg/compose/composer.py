@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -43,6 +44,7 @@ from pyserini_compneg.compose.scoring import (
     ScoringNode,
     Sum,
     is_empty,
+    leaf_vectors,
     positive_weights,
     summands,
 )
@@ -165,7 +167,7 @@ class _Composer:
         result = self._difference(positive, parts)
         if is_empty(result) and not is_empty(positive):
             _logger.warning(
-                "NOT (%s) takes away every term of %s, so the query wants nothing; choose another --difference",
+                "NOT (%s) leaves no positive term of %s; choose another --difference",
                 self.operators.difference,
                 " AND ".join(repr(format_expression(member)) for member in parts.kept),
             )
@@ -179,7 +181,7 @@ class _Composer:
         vectors = [child.weights for child in children if isinstance(child, Linear)]
         if name in VECTOR_UNIONS and len(vectors) == len(children):
             return Linear(VECTOR_UNIONS[name](vectors))
-        nonempty = tuple(child for child in children if not is_empty(child))
+        nonempty = tuple(child for child in children if any(leaf_vectors(child)))
         if len(nonempty) < 2:
             return nonempty[0] if nonempty else Linear({})
         return Sum(nonempty) if name == "addition" else Max(nonempty)
@@ -203,7 +205,8 @@ class _Composer:
     def _difference(self, left: ScoringNode, parts: Conjunction) -> ScoringNode:
         r"""A \ B₁ \ … \ Bₙ, Eq. 5 and the other operators; ``left`` is A, composed of the parts that are kept."""
         name, weight = self.operators.difference, self.operators.strength
-        a = max_pool(self.vectors[text] for member in parts.kept for text in atoms(without_differences(member)))
+        kept = (self.vectors[text] for member in parts.kept for text in atoms(without_differences(member)))
+        a = {term for vector in kept for term in vector}
         negatives = [self._negative(member, a) for member in parts.excluded]
         vectors = [negative[0] for negative in negatives if len(negative) == 1]
         conjunctions = [negative for negative in negatives if len(negative) > 1]
@@ -229,7 +232,7 @@ class _Composer:
                 left = Damped(left, part, best, self.operators.strength)
         return left
 
-    def _negative(self, expression: Expression, a: SparseVector) -> tuple[SparseVector, ...]:
+    def _negative(self, expression: Expression, a: AbstractSet[str]) -> tuple[SparseVector, ...]:
         """What is taken away for an excluded part: one vector, or the operands of a product.
 
         ``disentangled`` and ``damped`` leave the terms of A out of a product's operands, as Eq. 5 does for a vector. An
@@ -251,7 +254,7 @@ class _Composer:
         return tuple(operands)
 
     def _subtracted(
-        self, left: ScoringNode, a: SparseVector, name: str, negatives: Sequence[SparseVector], weight: float
+        self, left: ScoringNode, a: AbstractSet[str], name: str, negatives: Sequence[SparseVector], weight: float
     ) -> ScoringNode:
         """The operator on a vector; to a tree it adds what it would change in a vector that stands for the tree.
 

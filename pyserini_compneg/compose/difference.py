@@ -41,7 +41,7 @@ def disentangled(a: SparseVector, negatives: Sequence[SparseVector], weight: flo
     >>> disentangled({"birds": 1.0, "colombia": 1.0}, [{"birds": 1.0, "venezuela": 1.0}])
     {'birds': 1.0, 'colombia': 1.0, 'venezuela': -1.0}
     """
-    return add(a, without_terms(max_pool(negatives), a), -weight)
+    return add(a, without_terms(max_pool(filter(None, negatives)), a), -weight)
 
 
 def subtraction(a: SparseVector, negatives: Sequence[SparseVector], weight: float = 1.0) -> dict[str, float]:

@@ -194,11 +194,23 @@ def test_each_difference_has_a_strength():
         assert half == pytest.approx((none + full) / 2)
 
 
+def test_negative_weights_of_atoms():
+    """An alternative of negative weights alone finds signed documents, and an unknown negative changes nothing."""
+    vectors = {
+        "a": {"p": -1.0},
+        "b": {"q": 1.0, "r": 3.0},
+        "c": {"q": -3.0, "r": 1.0},
+        "d": {"s": -2.0},
+        "e": {"q": 5.0},
+    }
+    assert composed("a OR a", vectors) == Max((Linear({"p": -1.0}),) * 2)
+    assert composed("b NOT (d OR moon)", vectors) == composed("b NOT d", vectors)
+    assert composed("b AND c NOT e", vectors, intersection="cpt") == composed("b AND c", vectors, intersection="cpt")
+
+
 def test_a_negation_that_takes_everything_away_says_so(caplog):
     assert is_empty(composed("colombia NOT colombia", difference="orthogonal"))
-    assert caplog.messages == [
-        "NOT (orthogonal) takes away every term of 'colombia', so the query wants nothing; choose another --difference"
-    ]
+    assert caplog.messages == ["NOT (orthogonal) leaves no positive term of 'colombia'; choose another --difference"]
 
 
 def test_vanilla_encodes_the_wording():
