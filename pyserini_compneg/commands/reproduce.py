@@ -10,18 +10,24 @@ from pathlib import Path
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.experiments.protocol import ALL_MINILM, protocol_names, read_protocol
+from pyserini_compneg.experiments.dense import ALL_MINILM
+from pyserini_compneg.experiments.protocol import protocol_names, read_protocol
 
 _EPILOG = """\
 protocols:
 {protocols}
 
-The folder of the report has report.md with its plots, results.json with all figures, the runs, and the judgements.
-A run that is there already is not made again, so an interrupted command continues.
+The folder of the report has report.md with its plots, results.json with all
+figures, the runs, and the judgements.
+
+A run that is there already is not made again. So the same command continues
+after an interruption.
 
 examples:
-  python -m pyserini_compneg.reproduce table1 --dataset pyserini_compneg/resources/sample --report reports/sample
-  python -m pyserini_compneg.reproduce table1 --dataset data/quest --encoder naver/splade-v3 --report reports/quest
+  python -m pyserini_compneg.reproduce table1 --report reports/sample \\
+      --dataset pyserini_compneg/resources/sample
+  python -m pyserini_compneg.reproduce table1 --report reports/quest \\
+      --dataset data/quest --encoder naver/splade-v3
 """
 
 
@@ -29,18 +35,22 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     indexes = args.index or [None] * len(args.encoder)
     if len(indexes) != len(args.encoder):
         parser.error(f"--index must name one index for each --encoder, got {len(indexes)} for {len(args.encoder)}")
+    pairs = list(zip(args.encoder, indexes, strict=True))
+    if repeated := [encoder for encoder, index in pairs if pairs.count((encoder, index)) > 1]:
+        parser.error(f"--encoder has {repeated[0]!r} twice for the same index")
     from pyserini_compneg.eval.table import run_labels
     from pyserini_compneg.experiments.datasets import open_dataset
-    from pyserini_compneg.experiments.experiment import Engine
+    from pyserini_compneg.experiments.experiment import reproduce
     from pyserini_compneg.experiments.report import check_packages, write_report
-    from pyserini_compneg.experiments.reproduction import reproduce
     from pyserini_compneg.experiments.results import write_results
+    from pyserini_compneg.experiments.workplace import Engine
 
     check_packages()
+    protocol = read_protocol(args.protocol)
     labels = run_labels(args.encoder) if len(args.encoder) > 1 else [""]
     engines = [Engine(*values) for values in zip(args.encoder, indexes, labels, strict=True)]
     results = reproduce(
-        read_protocol(args.protocol),
+        protocol.only(args.rows) if args.rows else protocol,
         open_dataset(args.dataset),
         engines,
         args.report,
@@ -48,7 +58,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         dense_encoder=args.dense_encoder,
         threads=args.threads,
         model_options=flags.chosen_model_options(args),
-        decompose=args.decompose,
+        read={"off": "expression"}.get(args.decompose, args.decompose),
         command=f"python -m pyserini_compneg.reproduce {shlex.join(args.arguments)}",
     )
     write_results(results, args.report / "results.json")
@@ -69,6 +79,8 @@ def _parser() -> argparse.ArgumentParser:
     text = "bm25 (default), or models, folders or names on the Hugging Face hub; each row is run with each of them"
     add("--encoder", nargs="+", default=["bm25"], metavar="NAME", help=text)
     add("--report", required=True, type=Path, metavar="DIR", help="folder for everything that is made")
+    text = "run these rows only, and sections that have one of them; * stands for any letters (default: all rows)"
+    add("--rows", nargs="+", metavar="ROW", help=text)
     flags.add_threads(parser, os.cpu_count() or 1)
     group = flags.advanced(parser)
     text = "split (default: the first split of the protocol that the dataset has)"

@@ -32,7 +32,6 @@ from pyserini_compneg.encode.collection import SourceDocument
 from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.encode.models.cache import cache_home, content_hash
 from pyserini_compneg.errors import CollectionError, CompositionError, EncodingError, ProtocolError
-from pyserini_compneg.experiments.methods import check_settings
 from pyserini_compneg.expression import Atom, Expression, Union, atoms
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.files import atomic_writer
@@ -41,6 +40,9 @@ from pyserini_compneg.search import Hit
 
 Vectors: TypeAlias = NDArray[np.float64]
 """Rows, (count, dimensions)."""
+
+ALL_MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+"""The encoder by which Krasakis et al. compare texts."""
 
 _DEPENDENT = 1e-5
 """Relative length below which a direction is the rounding of encoders, whose numbers have 32 bits."""
@@ -125,40 +127,6 @@ DENSE_OPERATORS: Mapping[str, tuple[str, ...]] = {
     "difference": (*_DIFFERENCES, "vanilla"),
 }
 """The operators by kind of node, the defaults first."""
-
-
-@dataclass(frozen=True, slots=True)
-class DenseOperators:
-    """One of ``DENSE_OPERATORS`` for each kind of node.
-
-    Raises:
-        CompositionError: An unknown name.
-    """
-
-    union: str = "disjunction"
-    intersection: str = "addition"
-    difference: str = "orthogonal"
-
-    def __post_init__(self) -> None:
-        """Checks every name."""
-        for kind, choices in DENSE_OPERATORS.items():
-            if (name := getattr(self, kind)) not in choices:
-                raise CompositionError(f"{kind} of dense vectors must be one of {', '.join(choices)}, got {name!r}")
-
-    def compose(self, expression: Expression, spaces: Mapping[str, Vectors]) -> Vectors:
-        """The subspace of an expression without vanilla operators, from that of each atom's text."""
-        match expression:
-            case Atom(text):
-                return spaces[text]
-            case Union():
-                return _UNIONS[self.union]([self.compose(member, spaces) for member in alternatives(expression)])
-        parts = conjunction(expression)
-        kept = [self.compose(member, spaces) for member in parts.kept]
-        positive = addition(kept) if len(kept) > 1 else kept[0]
-        if not parts.excluded:
-            return positive
-        excluded = np.concatenate([self.compose(member, spaces) for member in parts.excluded])
-        return _DIFFERENCES[self.difference](positive, excluded)
 
 
 class DenseEncoder:
@@ -341,24 +309,31 @@ def _encode_parts(texts: Iterator[str], parts: Sequence[Path], documents: int, e
             bar.update(len(batch))
 
 
+@dataclass(frozen=True, slots=True)
 class DenseMethod:
-    """Ranks all documents by their similarity to composed dense vectors.
-
-    Args:
-        index: Gives the vectors of documents, which are encoded first if need be.
-        settings: Operators by kind of node, of ``DENSE_OPERATORS``; the others keep their defaults.
+    """Ranks all documents by their similarity to composed dense vectors, with an operator for each kind of node.
 
     Raises:
-        ProtocolError: An unknown setting.
-        CompositionError: An unknown operator.
+        CompositionError: An operator that is none of ``DENSE_OPERATORS``.
     """
 
-    def __init__(self, index: Callable[[], DenseIndex], settings: Mapping[str, Any]) -> None:
-        check_settings("dense", settings, DENSE_OPERATORS)
-        self._index, self._operators = index, DenseOperators(**settings)
+    union: str = "disjunction"
+    intersection: str = "addition"
+    difference: str = "orthogonal"
 
-    def search(self, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
-        """Composes and searches.
+    def __post_init__(self) -> None:
+        """Checks every name."""
+        for kind, choices in DENSE_OPERATORS.items():
+            if (name := getattr(self, kind)) not in choices:
+                raise CompositionError(f"{kind} of dense vectors must be one of {', '.join(choices)}, got {name!r}")
+
+    def search(self, index: Callable[[], DenseIndex], topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
+        """Composes the vectors of topics, and searches.
+
+        Args:
+            index: Gives the vectors of documents, which are encoded first if need be.
+            topics: The queries.
+            k: The most documents to return for each.
 
         Raises:
             ProtocolError: A composed query.
@@ -368,8 +343,23 @@ class DenseMethod:
         for topic in topics:
             if topic.expression is None:
                 raise ProtocolError(f"query {topic.qid} is composed of terms already; dense vectors have no terms")
-            expressions.append(verbalised(topic.expression, self._operators))
-        index = self._index()
-        spaces = _encoded_queries([text for expression in expressions for text in atoms(expression)], index.encoder)
-        bases = [orthonormal(self._operators.compose(expression, spaces)) for expression in expressions]
-        return dict(zip([topic.qid for topic in topics], index.search(bases, k), strict=True))
+            expressions.append(verbalised(topic.expression, self))
+        opened = index()
+        spaces = _encoded_queries([text for expression in expressions for text in atoms(expression)], opened.encoder)
+        bases = [orthonormal(self._composed(expression, spaces)) for expression in expressions]
+        return dict(zip([topic.qid for topic in topics], opened.search(bases, k), strict=True))
+
+    def _composed(self, expression: Expression, spaces: Mapping[str, Vectors]) -> Vectors:
+        """The subspace of an expression without vanilla operators, from that of each atom's text."""
+        match expression:
+            case Atom(text):
+                return spaces[text]
+            case Union():
+                return _UNIONS[self.union]([self._composed(member, spaces) for member in alternatives(expression)])
+        parts = conjunction(expression)
+        kept = [self._composed(member, spaces) for member in parts.kept]
+        positive = addition(kept) if len(kept) > 1 else kept[0]
+        if not parts.excluded:
+            return positive
+        excluded = np.concatenate([self._composed(member, spaces) for member in parts.excluded])
+        return _DIFFERENCES[self.difference](positive, excluded)

@@ -1,121 +1,223 @@
-"""Runs a protocol: every method answers the queries of its sections, and its runs are scored."""
+"""From a protocol and a dataset to results: every method answers the queries of its sections, and runs are scored."""
 
 from __future__ import annotations
 
+import logging
+import platform
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields, replace
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from pyserini_compneg.compose import DEFAULT_OPERATORS, WEIGHT_SCALE, ScoringNode
+from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.models.cache import cache_home
-from pyserini_compneg.errors import ProtocolError
+from pyserini_compneg.errors import DownloadError, EncodingError, ProtocolError
 from pyserini_compneg.eval.runs import read_run
-from pyserini_compneg.experiments.dense import DenseMethod
+from pyserini_compneg.experiments.datasets.dataset import Dataset
+from pyserini_compneg.experiments.datasets.opening import TITLES
+from pyserini_compneg.experiments.dense import ALL_MINILM, DenseEncoder, DenseMethod, check_dense_model, similarities
 from pyserini_compneg.experiments.evaluation import Evaluator, RowRun
 from pyserini_compneg.experiments.kept_runs import kept_run
-from pyserini_compneg.experiments.methods import DENSE, Context, Method, make_method
+from pyserini_compneg.experiments.methods import DENSE, ComposingMethod, Context, make_method
+from pyserini_compneg.experiments.per_query import check_interference, examples, interference_curve, sweep_curve
 from pyserini_compneg.experiments.protocol import Protocol, Reading, RowPlan, SectionPlan
-from pyserini_compneg.experiments.results import Section
-from pyserini_compneg.experiments.workplace import Workplace, index_fingerprint
+from pyserini_compneg.experiments.results import LOWER_IS_BETTER, Curve, Results, Section
+from pyserini_compneg.experiments.workplace import Engine, Workplace
 from pyserini_compneg.expression import Atom
+from pyserini_compneg.expression.marks import TEMPLATES
 from pyserini_compneg.expression.topics import Topic, decompose_topics
+from pyserini_compneg.lucene import java_class
 from pyserini_compneg.progress import progress
 from pyserini_compneg.reading import or_undivided, reader
+from pyserini_compneg.search import Hit
+
+_PACKAGES = ("pyserini_compneg", "pyserini", "onnxruntime", "torch", "sentence-transformers")
+_logger = logging.getLogger(__name__)
+
+_Plan: TypeAlias = tuple[SectionPlan, list[Topic]]
+"""A section with its queries."""
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """An encoder and the index of its documents.
-
-    Attributes:
-        encoder: As ``--encoder`` takes it.
-        index: An index that is there already; None to build one.
-        label: What distinguishes its rows; empty where it is the only one.
-    """
-
-    encoder: str
-    index: Path | None = None
-    label: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SectionRun:
-    """A section that was run.
-
-    Attributes:
-        plan: The section.
-        topics: Its queries.
-        rows: The rows with a method.
-        section: The figures.
-    """
-
-    plan: SectionPlan
-    topics: Sequence[Topic]
-    rows: Sequence[RowRun]
-    section: Section
-
-
-class ProtocolRun(NamedTuple):
-    """A protocol that was run.
-
-    Attributes:
-        sections: Its sections.
-        seconds: How long it took to make runs.
-        made: How many runs were made. The other runs were there already.
-    """
-
-    sections: list[SectionRun]
-    seconds: float
-    made: int
-
-
-def run_protocol(
-    protocol: Protocol, workplace: Workplace, engines: Sequence[Engine], skip: frozenset[str]
-) -> ProtocolRun:
-    """Runs all sections whose queries the split has.
+def reproduce(
+    protocol: Protocol,
+    dataset: Dataset,
+    engines: Sequence[Engine],
+    folder: Path,
+    *,
+    split: str | None = None,
+    dense_encoder: str | None = None,
+    threads: int = 1,
+    model_options: ModelOptions | None = None,
+    read: Reading = "expression",
+    command: str = "",
+) -> Results:
+    """Runs a protocol, as far as its runs are not in the folder already.
 
     Args:
         protocol: What to run.
-        workplace: Has the dataset, and keeps indexes and runs.
-        engines: The encoders; each row is run with each of them.
-        skip: Methods whose rows are left out.
+        dataset: The dataset.
+        engines: The encoders, with the indexes that are there already; each row is run with each of them.
+        folder: Where runs, indexes and judgements are kept.
+        split: The split; None for the protocol's first that the dataset has.
+        dense_encoder: Encodes for dense rows and for similarities; None for all-MiniLM-L6-v2. Where the latter cannot
+            be had, only a protocol's other rows are run.
+        threads: Queries searched at once.
+        model_options: How models encode; None for the defaults.
+        read: How the texts are read for rows that take the dataset's expressions; ``expression`` leaves them as they
+            are.
+        command: What the report shows as the command that made it.
 
     Raises:
-        ProtocolError: The split has none of the queries, or lacks templates, or a method or a setting is unknown.
-        CompNegError: Whatever building an index or searching raises.
+        ProtocolError: A dataset that the protocol is not for, or a split without its queries.
+        CompNegError: Whatever reading, building or searching raises.
     """
-    evaluator = Evaluator(protocol.measures, workplace)
-    plans = [(section, topics) for section in protocol.sections if (topics := members(section, workplace.topics))]
-    if not plans:
-        raise ProtocolError(
-            f"{workplace.dataset.folder}: split {workplace.split} has no query of protocol {protocol.name}: "
-            f"{', '.join(repr(name) for section in protocol.sections for name in section.templates)}"
+    if dataset.kind not in protocol.datasets:
+        kinds = ", ".join(protocol.datasets)
+        raise ProtocolError(f"{dataset.folder} is of the kind {dataset.kind}; protocol {protocol.name} is for: {kinds}")
+    protocol = protocol.reading(read)
+    chosen = split or _split(protocol, dataset)
+    dataset.part(chosen)
+    protocol, left_out = _possible(protocol, dense_encoder)
+    with Workplace(folder, dataset, chosen, threads, model_options, dense_encoder or ALL_MINILM) as workplace:
+        plans = _plans(protocol, workplace)
+        evaluator = Evaluator(protocol.measures, workplace)
+        ran, seconds, made = _run(protocol, plans, workplace, engines)
+        sections = [evaluator.section(plan, topics, rows) for (plan, topics), rows in zip(plans, ran, strict=True)]
+        shown = list(zip(plans, ran, sections, strict=True))
+        main, count = protocol.measures[0], protocol.examples
+        found = [examples(rows, own, main, count, workplace.qrels, workplace.title) for _, rows, own in shown if count]
+        return Results(
+            protocol=protocol.name,
+            title=protocol.title,
+            about=protocol.about,
+            dataset={
+                "name": dataset.name,
+                "kind": dataset.kind,
+                "split": chosen,
+                "provenance": dataset.provenance,
+                "documents": workplace.document_count(),
+                "queries": len(workplace.topics),
+            },
+            settings=_settings(protocol, workplace, engines, left_out, read),
+            command=command,
+            measures=protocol.measures,
+            is_papers=chosen in protocol.papers.get(dataset.kind, ()),
+            sections=tuple(sections),
+            curves=tuple(_curves(protocol, shown, workplace.dense_encoder)),
+            examples=tuple(chain.from_iterable(found)),
+            seconds=seconds,
+            runs_made=made,
+            lower_is_better=tuple(name for name in protocol.measures if name in LOWER_IS_BETTER),
+            papers_dataset=" or ".join(
+                f"{TITLES[kind]} ({', '.join(splits)})" for kind, splits in protocol.papers.items()
+            ),
         )
-    needed = {row.reads for section, _ in plans for row in section.rows if row.method and row.method not in skip}
-    readings = {reads: topics_as(reads, workplace.topics) for reads in sorted(needed)}
-    jobs = [_jobs(section, engines, skip, workplace) for section, _ in plans]
-    if not any(jobs):
-        raise ProtocolError(f"protocol {protocol.name}: all of its methods ({', '.join(sorted(skip))}) are left out")
-    seconds, made, sections = 0.0, 0, []
+
+
+def _split(protocol: Protocol, dataset: Dataset) -> str:
+    if there := [split for split in protocol.splits if split in dataset.splits]:
+        return there[0]
+    raise ProtocolError(
+        f"{dataset.folder}: none of the protocol's splits ({', '.join(protocol.splits)}); "
+        f"choose one with --split: {', '.join(dataset.splits)}"
+    )
+
+
+def _possible(protocol: Protocol, dense_encoder: str | None) -> tuple[Protocol, str]:
+    """What can be run, and what is left out because the default dense encoder cannot be had; empty for nothing.
+
+    It is an error if the missing encoder was named, or if nothing else is left.
+    """
+    has_rows, has_curve = DENSE in protocol.methods, protocol.interference is not None
+    if not has_rows and not has_curve:
+        return protocol, ""
+    try:
+        check_dense_model(dense_encoder or ALL_MINILM)
+    except (DownloadError, EncodingError) as error:
+        if dense_encoder is not None or protocol.methods == {DENSE}:
+            raise
+        parts = ["rows of dense vectors"] * has_rows + ["the curve by similarity"] * has_curve
+        message = f"{' and '.join(parts)}: {error}"
+        _logger.warning("left out: %s", message)
+        return protocol.without(DENSE).model_copy(update={"interference": None}), message
+    return protocol, ""
+
+
+def _plans(protocol: Protocol, workplace: Workplace) -> list[_Plan]:
+    """The sections whose queries the split has, with these queries."""
+    groups = {topic.group for topic in workplace.topics}
+    where = f"{workplace.dataset.folder}: split {workplace.split}"
+    plans = []
+    for section in protocol.sections:
+        if unknown := [template for template in section.templates if template not in {*groups, *TEMPLATES}]:
+            reason = f"no query has the template {unknown[0]!r}, which is none of QUEST's"
+            raise ProtocolError(f"protocol {protocol.name}, section {section.title!r}: {where}: {reason}")
+        topics = [topic for topic in workplace.topics if not section.templates or topic.group in section.templates]
+        if protocol.interference and protocol.interference.section == section.title and topics:
+            check_interference(protocol.interference, topics, workplace.qrels.keys())
+        if topics:
+            plans.append((section, topics))
+    if not plans:
+        templates = ", ".join(repr(name) for section in protocol.sections for name in section.templates)
+        raise ProtocolError(f"{where} has no query of protocol {protocol.name}: {templates}")
+    return plans
+
+
+class _Job(NamedTuple):
+    plan: RowPlan
+    name: str
+    search: Callable[[Sequence[Topic], int], dict[str, list[Hit]]]
+    compose: Callable[[Topic], ScoringNode] | None
+    depends_on: Mapping[str, object]
+
+
+def _jobs(section: SectionPlan, engines: Sequence[Engine], workplace: Workplace) -> Iterator[_Job]:
+    """What is to be run for a section. The indexes that it needs are built here."""
+    for row in section.rows:
+        if row.method is None:
+            continue
+        method = make_method(row.method, row.settings)
+        depends_on: dict[str, object] = {"method": row.method, "settings": row.settings, "ablation": row.ablation}
+        if isinstance(method, DenseMethod):
+            search = partial(method.search, lambda: workplace.dense)
+            yield _Job(row, row.title, search, None, depends_on | {"dense": workplace.dense_fingerprint()})
+            continue
+        for engine in engines:
+            context = Context(workplace.searcher(engine, row.ablation), workplace.threads)
+            compose = partial(method.compose, context) if isinstance(method, ComposingMethod) else None
+            name = f"{row.title} [{engine.label}]" if engine.label else row.title
+            search = partial(method.search, context)
+            yield _Job(row, name, search, compose, depends_on | workplace.depends_on(engine))
+
+
+def _run(
+    protocol: Protocol, plans: Sequence[_Plan], workplace: Workplace, engines: Sequence[Engine]
+) -> tuple[list[list[RowRun]], float, int]:
+    """The runs of each section, how long it took to make runs, and how many were made."""
+    jobs = [list(_jobs(section, engines, workplace)) for section, _ in plans]
+    readings = {reads: topics_as(reads, workplace.topics) for reads in sorted({job.plan.reads for job in chain(*jobs)})}
+    ran, seconds, made = [], 0.0, 0
     with progress(None, sum(map(len, jobs)), " runs", protocol.name) as bar:
-        for (plan, topics), rows in zip(plans, jobs, strict=True):
-            ran = []
-            for job in rows:
-                started = time.monotonic()
-                read = readings[job.plan.reads]
+        for (section, topics), own in zip(plans, jobs, strict=True):
+            rows = []
+            for job in own:
+                read, started = readings[job.plan.reads], time.monotonic()
                 asked = [read[topic.qid] for topic in topics]
-                name = f"{plan.title}-{job.name}"
-                path, was_there = kept_run(
-                    workplace.folder, name, job.depends_on, asked, job.method.search, protocol.hits
-                )
+                name = f"{section.title}-{job.name}"
+                path, was_there = kept_run(workplace.folder, name, job.depends_on, asked, job.search, protocol.hits)
                 if not was_there:
                     seconds, made = seconds + time.monotonic() - started, made + 1
-                ran.append(RowRun(job.plan, job.name, job.method, path, read_run(path), read))
+                relative = path.relative_to(workplace.folder).as_posix()
+                rows.append(RowRun(job.plan, job.name, relative, read_run(path), read, job.compose))
                 bar.update()
-            if ran:
-                sections.append(SectionRun(plan, topics, ran, evaluator.section(plan, topics, ran)))
-    return ProtocolRun(sections, seconds, made)
+            ran.append(rows)
+    return ran, seconds, made
 
 
 def topics_as(reads: Reading, topics: Sequence[Topic]) -> Mapping[str, Topic]:
@@ -138,36 +240,50 @@ def topics_as(reads: Reading, topics: Sequence[Topic]) -> Mapping[str, Topic]:
     return {topic.qid: topic for topic in read}
 
 
-def members(section: SectionPlan, topics: Sequence[Topic]) -> list[Topic]:
-    """The queries of a section, among those of a split."""
-    return [topic for topic in topics if not section.templates or topic.group in section.templates]
+def _curves(
+    protocol: Protocol, shown: Iterable[tuple[_Plan, list[RowRun], Section]], dense_encoder: str
+) -> Iterator[Curve]:
+    plan, measure = protocol.interference, protocol.measures[0]
+    for (section, topics), ran, figures in shown:
+        if plan is not None and section.title == plan.section:
+            yield interference_curve(
+                plan, topics, figures, measure, lambda pairs: similarities(DenseEncoder(dense_encoder), pairs)
+            )
+        if section.sweep_symbol:
+            yield sweep_curve(ran, figures, section.sweep_symbol, measure)
 
 
-class _Job(NamedTuple):
-    plan: RowPlan
-    name: str
-    method: Method
-    depends_on: Mapping[str, object]
-
-
-def _jobs(section: SectionPlan, engines: Sequence[Engine], skip: frozenset[str], workplace: Workplace) -> list[_Job]:
-    """Makes all methods of a section before any is run, so that a wrong setting is known at once."""
-    jobs = []
-    for row in section.rows:
-        if row.method is None or row.method in skip:
-            continue
-        depends_on: dict[str, object] = {"method": row.method, "settings": row.settings, "ablation": row.ablation}
-        if row.method == DENSE:
-            method: Method = DenseMethod(workplace.dense, row.settings)
-            jobs.append(_Job(row, row.title, method, depends_on | {"dense": workplace.dense_fingerprint()}))
-            continue
+def _settings(
+    protocol: Protocol, workplace: Workplace, engines: Sequence[Engine], left_out: str, read: Reading
+) -> dict[str, str | int | float]:
+    """What the figures depend on, besides what the rows say."""
+    settings: dict[str, str | int | float] = {"hits": protocol.hits}
+    if protocol.methods != {DENSE}:
         for engine in engines:
-            searcher = workplace.searcher(engine.encoder, engine.index, row.ablation)
-            method = make_method(row.method, row.settings, Context(searcher, workplace.threads))
-            encoded = {
-                "encoder": workplace.encoder_fingerprint(engine.encoder),
-                "index": index_fingerprint(searcher.reader.folder),
-            }
-            name = f"{row.title} [{engine.label}]" if engine.label else row.title
-            jobs.append(_Job(row, name, method, depends_on | encoded))
-    return jobs
+            manifest = workplace.searcher(engine).reader.manifest
+            about = {} if manifest is None else {**manifest.settings, "impact scale": manifest.impact_scale}
+            values = {name: f"{value:g}" if isinstance(value, float) else value for name, value in about.items()}
+            listed = ", ".join(f"{name} {value}" for name, value in values.items())
+            name = f"encoder [{engine.label}]" if engine.label else "encoder"
+            settings[name] = f"{engine.encoder} ({listed})" if listed else engine.encoder
+        if workplace.model_options is not None:
+            settings["model options"] = repr(workplace.model_options)
+        settings["query weights"] = f"round(weight * {WEIGHT_SCALE:g})"
+        settings["operators, where a row does not say"] = ", ".join(
+            f"{field.name} {getattr(DEFAULT_OPERATORS, field.name)}" for field in fields(DEFAULT_OPERATORS)
+        )
+    if left_out:
+        settings["left out"] = left_out
+    elif DENSE in protocol.methods or protocol.interference:
+        settings["dense encoder"] = workplace.dense_encoder
+    settings |= {
+        "Python": platform.python_version(),
+        "Java": str(java_class("java.lang.System").getProperty("java.version")),
+        "Lucene": str(java_class("org.apache.lucene.util.Version").LATEST.toString()),
+    }
+    for package in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            settings[package] = version(package)
+    if read != "expression":
+        settings["queries"] = f"plain texts, read as {read}"
+    return settings

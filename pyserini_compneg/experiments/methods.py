@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import partial
@@ -15,20 +15,20 @@ from pyserini_compneg.compose.filtering import filtered, negated_terms, wanted_a
 from pyserini_compneg.compose.fusion import fused
 from pyserini_compneg.compose.intersection import CPT_TERMS
 from pyserini_compneg.errors import CompositionError, ProtocolError
+from pyserini_compneg.experiments.dense import DENSE_OPERATORS, DenseMethod
 from pyserini_compneg.expression import Expression, atoms
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 from pyserini_compneg.search.guard import search_guarded
 
 DENSE = "dense"
-"""The method that has an encoder of its own, ``DenseMethod`` of ``experiments.dense``."""
 
 _OPERATORS = tuple(field.name for field in fields(Operators))
 _SUBSET = 1000
 
 
 class Context(NamedTuple):
-    """What methods are made with.
+    """What sparse methods work with.
 
     Attributes:
         searcher: The index of the documents, open, with the encoder of the queries.
@@ -44,9 +44,9 @@ class Context(NamedTuple):
 
 
 class Method(Protocol):
-    """Answers topics."""
+    """Answers topics on an index of sparse vectors."""
 
-    def search(self, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
+    def search(self, context: Context, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
         """The first k documents for each topic, by its id."""
         ...
 
@@ -55,7 +55,7 @@ class Method(Protocol):
 class ComposingMethod(Method, Protocol):
     """A method whose queries are weights of terms, which can be shown."""
 
-    def compose(self, topic: Topic) -> ScoringNode:
+    def compose(self, context: Context, topic: Topic) -> ScoringNode:
         """The query that is run for a topic."""
         ...
 
@@ -64,74 +64,66 @@ class Composed:
     """The searcher with a choice of operators.
 
     Args:
-        context: The searcher.
-        settings: Fields of :class:`Operators`; the others keep their defaults.
+        operators: Fields of :class:`Operators`; the others keep their defaults.
 
     Raises:
-        ProtocolError: An unknown setting.
         CompositionError: A value out of range.
     """
 
-    def __init__(self, context: Context, settings: Mapping[str, Any]) -> None:
-        check_settings("operators", settings, _OPERATORS)
-        self._context = context
-        self._operators = Operators(**settings)
+    def __init__(self, **operators: Any) -> None:
+        self._operators = Operators(**operators)
 
-    def search(self, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
+    def search(self, context: Context, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
         """Composes and searches."""
-        nodes = self._context.searcher.compose([topic_query(topic) for topic in topics], self._operators)
-        return self._context.search(topics, nodes, k)
+        nodes = context.searcher.compose([topic_query(topic) for topic in topics], self._operators)
+        return context.search(topics, nodes, k)
 
-    def compose(self, topic: Topic) -> ScoringNode:
+    def compose(self, context: Context, topic: Topic) -> ScoringNode:
         """The composed query."""
-        return self._context.searcher.compose([topic_query(topic)], self._operators)[0]
+        return context.searcher.compose([topic_query(topic)], self._operators)[0]
 
 
 class Guarded(Composed):
     """The composed query with the guard for exclusions, see :mod:`pyserini_compneg.search.guard`."""
 
-    def search(self, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
+    def search(self, context: Context, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
         """Composes and searches. The best documents without the exclusion stay in the top 10."""
-        return search_guarded(self._context.searcher, topics, k, self._context.threads, self._operators)
+        return search_guarded(context.searcher, topics, k, context.threads, self._operators)
 
 
 class ScoreFusion:
-    """Ranks by the exact scores of the atoms, fused.
-
-    Its queries hold factors between units, so reports do not show them as weights of terms.
+    """Ranks by the exact scores of the atoms, fused. Its queries hold factors between units, so they are not shown.
 
     Args:
-        context: The searcher.
-        settings: There are none.
         scaled: Whether each score is divided by the best one of its atom.
-
-    Raises:
-        ProtocolError: A setting, or an index of signed documents.
     """
 
-    def __init__(self, context: Context, settings: Mapping[str, Any], scaled: bool = False) -> None:
-        name = "score-fusion-scaled" if scaled else "score-fusion"
-        check_settings(name, settings, ())
-        _check_unsigned(name, context.searcher)
-        self._context, self._scaled = context, scaled
+    def __init__(self, scaled: bool = False) -> None:
+        self._scaled = scaled
 
-    def search(self, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
-        """Fuses and searches."""
-        searcher = self._context.searcher
+    def search(self, context: Context, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
+        """Fuses and searches.
+
+        Raises:
+            ProtocolError: An index of signed documents, or a composed query.
+            CompositionError: A query that cannot be fused.
+        """
+        _check_unsigned("score fusion", context)
+        searcher = context.searcher
         expressions = [_expression(topic) for topic in topics]
         texts = list(dict.fromkeys(text for expression in expressions for text in atoms(expression)))
         vectors = atom_vectors(texts, searcher.encoder)
         scores = None
         if self._scaled:
             queries = [quantised(Linear(vectors[text]), searcher.weight_scale) for text in texts]
-            scores = dict(zip(texts, searcher.best_scores(queries, self._context.threads), strict=True))
+            scores = dict(zip(texts, searcher.best_scores(queries, context.threads), strict=True))
         manifest = searcher.reader.manifest
         impact_scale = manifest.impact_scale if manifest else None
         nodes = []
         for topic, expression in zip(topics, expressions, strict=True):
             with _naming(topic):
                 nodes.append(fused(expression, vectors, impact_scale, scores, searcher.weight_scale))
-        return self._context.search(topics, nodes, k)
+        return context.search(topics, nodes, k)
 
 
 class Filtering:
@@ -140,29 +132,31 @@ class Filtering:
     The weights that drop these documents say nothing about the terms, so reports do not show them.
 
     Args:
-        context: The searcher.
-        settings: ``top_terms``, how many terms of each negated atom leave documents out, 5 if it is not given;
-            ``union`` and ``intersection``, the operators of what is wanted.
+        filter_terms: How many terms of each negated atom leave documents out.
+        operators: ``union`` and ``intersection`` of what is wanted.
 
     Raises:
-        ProtocolError: An unknown setting, a wrong number, or an index of signed documents.
+        ProtocolError: A wrong number.
         CompositionError: An unknown operator.
     """
 
-    def __init__(self, context: Context, settings: Mapping[str, Any]) -> None:
-        check_settings("filtering", settings, ("top_terms", "union", "intersection"))
-        _check_unsigned("filtering", context.searcher)
-        self._context = context
-        self._top_terms = _whole_number("filtering", "top_terms", settings.get("top_terms", CPT_TERMS))
-        self._operators = Operators(**{name: value for name, value in settings.items() if name != "top_terms"})
+    def __init__(self, filter_terms: int = CPT_TERMS, **operators: Any) -> None:
+        self._filter_terms = _whole_number("filter_terms", filter_terms)
+        self._operators = Operators(**operators)
 
-    def search(self, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
-        """Ranks and filters."""
-        rankings = self._context.search(topics, self._filtered(topics), k)
+    def search(self, context: Context, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
+        """Ranks and filters.
+
+        Raises:
+            ProtocolError: An index of signed documents, or a composed query.
+            CompositionError: A query whose negated part is neither an atom nor a union of atoms.
+        """
+        _check_unsigned("filtering", context)
+        rankings = context.search(topics, self._filtered(context, topics), k)
         return {qid: [hit for hit in hits if hit.score > 0] for qid, hits in rankings.items()}
 
-    def _filtered(self, topics: Sequence[Topic]) -> list[ScoringNode]:
-        searcher = self._context.searcher
+    def _filtered(self, context: Context, topics: Sequence[Topic]) -> list[ScoringNode]:
+        searcher = context.searcher
         sides = []
         for topic in topics:
             with _naming(topic):
@@ -170,11 +164,11 @@ class Filtering:
         texts = dict.fromkeys(text for wanted, negated in sides for text in (*atoms(wanted), *negated))
         vectors = atom_vectors(list(texts), searcher.encoder)
         queries = searcher.compose([wanted for wanted, _ in sides], self._operators)
-        best_scores = searcher.best_scores(queries, self._context.threads)
+        best_scores = searcher.best_scores(queries, context.threads)
         nodes = []
         for topic, (wanted, negated), query, best in zip(topics, sides, queries, best_scores, strict=True):
             terms = negated_terms(
-                map(vectors.__getitem__, atoms(wanted)), map(vectors.__getitem__, negated), self._top_terms
+                map(vectors.__getitem__, atoms(wanted)), map(vectors.__getitem__, negated), self._filter_terms
             )
             with _naming(topic):
                 nodes.append(filtered(query, terms, best))
@@ -188,83 +182,78 @@ class TwoStep:
     is searched for in one step.
 
     Args:
-        context: The searcher.
-        settings: ``subset``, how many documents are ranked again, 1,000 if it is not given; and fields of
-            :class:`Operators`, with ``intersection`` as ``cpt`` if it is not given.
+        subset: How many documents are ranked again.
+        operators: Fields of :class:`Operators`, with ``intersection`` as ``cpt`` if it is not given.
 
     Raises:
-        ProtocolError: An unknown setting, or a wrong number.
+        ProtocolError: A wrong number.
         CompositionError: An operator's setting out of range.
 
     Source: Krasakis, Yates, Kanoulas, Section 3.2.2, below Eq. 8.
     """
 
-    def __init__(self, context: Context, settings: Mapping[str, Any]) -> None:
-        check_settings("two-step", settings, ("subset", *_OPERATORS))
-        self._context = context
-        self._subset = _whole_number("two-step", "subset", settings.get("subset", _SUBSET))
-        operators = {name: value for name, value in settings.items() if name != "subset"}
+    def __init__(self, subset: int = _SUBSET, **operators: Any) -> None:
+        self._subset = _whole_number("subset", subset)
         self._exact = Operators(**{"intersection": "cpt", **operators})
         self._plain = replace(self._exact, intersection="maxpool")
 
-    def search(self, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
-        """Searches, and ranks the first documents again."""
-        searcher = self._context.searcher
+    def search(self, context: Context, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
+        """Searches, and ranks the first documents again.
+
+        Raises:
+            ProtocolError: A composed query.
+        """
+        searcher = context.searcher
         expressions = [_expression(topic) for topic in topics]
-        first = self._context.search(topics, searcher.compose(expressions, self._plain), self._subset)
+        first = context.search(topics, searcher.compose(expressions, self._plain), self._subset)
         docids = [[hit.docid for hit in first[topic.qid]] for topic in topics]
-        scores = searcher.batch_score(searcher.compose(expressions, self._exact), docids, self._context.threads)
+        scores = searcher.batch_score(searcher.compose(expressions, self._exact), docids, context.threads)
         rankings = {}
         for topic, listed, values in zip(topics, docids, scores, strict=True):
             hits = [Hit(docid, score) for docid, score in zip(listed, values, strict=True) if score is not None]
             rankings[topic.qid] = sorted(hits, key=lambda hit: (-hit.score, hit.docid))[:k]
         return rankings
 
-    def compose(self, topic: Topic) -> ScoringNode:
+    def compose(self, context: Context, topic: Topic) -> ScoringNode:
         """The composed query of the second step."""
-        return self._context.searcher.compose([_expression(topic)], self._exact)[0]
+        return context.searcher.compose([_expression(topic)], self._exact)[0]
 
 
-METHODS: Mapping[str, Callable[[Context, Mapping[str, Any]], Method]] = {
-    "operators": Composed,
-    "guarded": Guarded,
-    "score-fusion": ScoreFusion,
-    "score-fusion-scaled": partial(ScoreFusion, scaled=True),
-    "filtering": Filtering,
-    "two-step": TwoStep,
+METHODS: Mapping[str, tuple[Callable[..., Method | DenseMethod], tuple[str, ...]]] = {
+    "operators": (Composed, _OPERATORS),
+    "guarded": (Guarded, _OPERATORS),
+    "score-fusion": (ScoreFusion, ()),
+    "score-fusion-scaled": (partial(ScoreFusion, scaled=True), ()),
+    "filtering": (Filtering, ("filter_terms", "union", "intersection")),
+    "two-step": (TwoStep, ("subset", *_OPERATORS)),
+    DENSE: (DenseMethod, tuple(DENSE_OPERATORS)),
 }
+"""What makes each method, and the names of its settings."""
 
 
-def make_method(name: str, settings: Mapping[str, Any], context: Context) -> Method:
+def make_method(name: str, settings: Mapping[str, Any]) -> Method | DenseMethod:
     """Makes a method.
 
     Args:
         name: One of ``METHODS``.
         settings: The method's settings.
-        context: What it works with.
 
     Raises:
-        ProtocolError: No such method, or a setting that it does not have.
+        ProtocolError: No such method, a setting that it does not have, or a wrong number.
+        CompositionError: An unknown operator, or an operator's setting out of range.
     """
     if name not in METHODS:
-        raise ProtocolError(f"no method {name!r}; expected one of {', '.join((*METHODS, DENSE))}")
-    return METHODS[name](context, settings)
-
-
-def check_settings(method: str, settings: Mapping[str, Any], known: Collection[str]) -> None:
-    """Refuses settings that a method does not have.
-
-    Raises:
-        ProtocolError: There is one.
-    """
+        raise ProtocolError(f"no method {name!r}; expected one of {', '.join(METHODS)}")
+    make, known = METHODS[name]
     if unknown := sorted(settings.keys() - set(known)):
         expected = f"expected one of {', '.join(known)}" if known else "it has none"
-        raise ProtocolError(f"method {method}: unknown setting {unknown[0]!r}; {expected}")
+        raise ProtocolError(f"method {name}: unknown setting {unknown[0]!r}; {expected}")
+    return make(**settings)
 
 
-def _whole_number(method: str, setting: str, value: object) -> int:
+def _whole_number(setting: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ProtocolError(f"method {method}: {setting} must be a whole number from 1, got {value!r}")
+        raise ProtocolError(f"{setting} must be a whole number from 1, got {value!r}")
     return value
 
 
@@ -283,7 +272,8 @@ def _naming(topic: Topic) -> Iterator[None]:
         raise CompositionError(f"query {topic.qid}: {error}") from None
 
 
-def _check_unsigned(method: str, searcher: SignedImpactSearcher) -> None:
+def _check_unsigned(method: str, context: Context) -> None:
     """Refuses an index of signed documents, where no score has 0 as its lower end."""
-    if searcher.reader.manifest is not None and searcher.reader.manifest.signed:
-        raise ProtocolError(f"method {method}: {searcher.reader.folder} holds negative weights of documents")
+    reader = context.searcher.reader
+    if reader.manifest is not None and reader.manifest.signed:
+        raise ProtocolError(f"{reader.folder} holds negative weights of documents, for which {method} is not defined")

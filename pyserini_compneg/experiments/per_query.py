@@ -10,10 +10,8 @@ from pyserini_compneg.compose import query_terms
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.eval.significance import confidence_interval
 from pyserini_compneg.experiments.evaluation import RowRun
-from pyserini_compneg.experiments.experiment import SectionRun
-from pyserini_compneg.experiments.methods import ComposingMethod
 from pyserini_compneg.experiments.protocol import Interference
-from pyserini_compneg.experiments.results import Curve, Example, Point, Weight
+from pyserini_compneg.experiments.results import Curve, Example, Point, Section, Weight
 from pyserini_compneg.expression import Difference, format_expression, verbalise
 from pyserini_compneg.expression.topics import Topic
 
@@ -24,7 +22,9 @@ Similarities = Callable[[Sequence[tuple[str, str]]], Sequence[float]]
 """The similarity of the two texts of each pair."""
 
 
-def interference_curve(plan: Interference, section: SectionRun, measure: str, similarities: Similarities) -> Curve:
+def interference_curve(
+    plan: Interference, topics: Sequence[Topic], section: Section, measure: str, similarities: Similarities
+) -> Curve:
     r"""Performance at different levels of interference between A and B in A \ B, as in Figure 3.
 
     The queries are sorted by similarity and cut into bins of equal size; where that is not possible, the first bins
@@ -32,21 +32,18 @@ def interference_curve(plan: Interference, section: SectionRun, measure: str, si
 
     Args:
         plan: The section and the bins.
-        section: The section that the plan names.
+        topics: The section's queries, for which :func:`check_interference` found nothing wrong.
+        section: The figures of the section that the plan names.
         measure: The measure's name.
         similarities: Compares the texts of A and B.
-
-    Raises:
-        ProtocolError: As :func:`check_interference`.
     """
-    per_query = section.section.per_query
-    sides = {topic.qid: _sides(topic) for topic in section.topics}
+    sides = {topic.qid: _sides(topic) for topic in topics}
     similarity = dict(zip(sides, similarities(list(sides.values())), strict=True))
-    judged = [qid for qid in sides if all(qid in values for values in per_query.values())]
-    check_interference(plan, section.topics, judged)
+    judged = [qid for qid in sides if all(qid in values for values in section.per_query.values())]
     bins = [list(qids) for qids in np.array_split(sorted(judged, key=similarity.__getitem__), plan.bins)]
     series = {
-        row.name: tuple(_point(qids, per_query[row.name], measure, similarity) for qids in bins) for row in section.rows
+        name: tuple(_point([values[qid][measure] for qid in qids], [similarity[qid] for qid in qids]) for qids in bins)
+        for name, values in section.per_query.items()
     }
     return Curve(f"{measure} by interference", "similarity of the positive and the negative text", measure, series)
 
@@ -69,19 +66,17 @@ def check_interference(plan: Interference, topics: Sequence[Topic], judged: Coll
         raise ProtocolError(f"{plan.section}: {queries} judged queries are too few for {plan.bins} bins")
 
 
-def sweep_curve(section: SectionRun, measure: str) -> Curve:
+def sweep_curve(ran: Sequence[RowRun], section: Section, symbol: str, measure: str) -> Curve:
     """A measure against the setting that rows of a section vary; rows without it become level lines."""
-    per_query = section.section.per_query
-    qids = list(next(iter(per_query.values())))
-    xs = sorted({row.plan.sweep.values[0] for row in section.rows if row.plan.sweep})
+    xs = sorted({row.plan.sweep.values[0] for row in ran if row.plan.sweep})
     series: dict[str, list[Point]] = {}
-    for row in section.rows:
-        encoder = row.name.removeprefix(row.plan.title)
-        for x in row.plan.sweep.values if row.plan.sweep else dict.fromkeys((xs[0], xs[-1])):
-            point = _point(qids, per_query[row.name], measure, dict.fromkeys(qids, float(x)))
-            series.setdefault(f"{row.plan.name}{encoder}", []).append(point)
-    title = f"{section.plan.title}: {measure}"
-    return Curve(title, section.plan.sweep_symbol, measure, {name: tuple(points) for name, points in series.items()})
+    for row in ran:
+        values = [one[measure] for one in section.per_query[row.name].values()]
+        name = f"{row.plan.name}{row.name.removeprefix(row.plan.title)}"  # with the encoder where there are several
+        for x in row.plan.sweep.values if row.plan.sweep else xs:
+            series.setdefault(name, []).append(_point(values, [float(x)]))
+    title = f"{section.title}: {measure}"
+    return Curve(title, symbol, measure, {name: tuple(points) for name, points in series.items()})
 
 
 def _sides(topic: Topic) -> tuple[str, str]:
@@ -91,17 +86,15 @@ def _sides(topic: Topic) -> tuple[str, str]:
     return verbalise(topic.expression.left), verbalise(topic.expression.right)
 
 
-def _point(
-    qids: Sequence[str], values: Mapping[str, Mapping[str, float]], measure: str, x: Mapping[str, float]
-) -> Point:
-    chosen = [values[qid][measure] for qid in qids]
-    mean = sum(chosen) / len(chosen)
-    low, high = confidence_interval(chosen) if len(chosen) > 1 else (mean, mean)
-    return Point(sum(x[qid] for qid in qids) / len(qids), mean, low, high, len(qids))
+def _point(values: Sequence[float], xs: Sequence[float]) -> Point:
+    mean = sum(values) / len(values)
+    low, high = confidence_interval(values) if len(values) > 1 else (mean, mean)
+    return Point(sum(xs) / len(xs), mean, low, high, len(values))
 
 
 def examples(
-    section: SectionRun,
+    ran: Sequence[RowRun],
+    section: Section,
     measure: str,
     count: int,
     qrels: Mapping[str, Mapping[str, int]],
@@ -110,31 +103,31 @@ def examples(
     """For each method but the baseline, the queries of its largest positive and negative differences from the baseline.
 
     Args:
-        section: What was run.
+        ran: The rows that were run.
+        section: Their figures.
         measure: The measure that decides.
         count: How many of each sign, at most; a query without a difference is no example.
         qrels: The judgements.
         title: Gives a document's title by its id.
     """
-    baseline, *others = section.rows
-    topics = {topic.qid: topic for topic in section.topics}
-    base = section.section.per_query[baseline.name]
+    baseline, *others = ran
+    base = section.per_query[baseline.name]
     for row in others:
-        values = section.section.per_query[row.name]
+        values = section.per_query[row.name]
         changes = sorted((values[qid][measure] - base[qid][measure], qid) for qid in values)
         largest = [qid for change, qid in changes[::-1][:count] if change > 0]
         smallest = [qid for change, qid in changes[:count] if change < 0]
         for qid in largest + smallest:
-            read = row.topics[qid]
+            topic = row.topics[qid]
             ours, theirs = (_relevant_at_top(one, qid, qrels[qid]) for one in (row, baseline))
-            positive, negative = _terms(row, read)
+            positive, negative = _terms(row, topic)
             yield Example(
-                section=section.plan.title,
+                section=section.title,
                 method=row.name,
                 baseline=baseline.name,
                 qid=qid,
-                text=topics[qid].text,
-                expression=format_expression(read.expression) if read.expression is not None else "",
+                text=topic.text,
+                expression=format_expression(topic.expression) if topic.expression is not None else "",
                 measure=measure,
                 value=values[qid][measure],
                 baseline_value=base[qid][measure],
@@ -153,9 +146,7 @@ def _relevant_at_top(row: RowRun, qid: str, judged: Mapping[str, int]) -> list[s
 
 def _terms(row: RowRun, topic: Topic) -> tuple[tuple[Weight, ...], tuple[Weight, ...]]:
     """The heaviest terms that raise and that lower a score; none where the method's queries have no terms."""
-    if not isinstance(row.method, ComposingMethod):
-        return (), ()
-    weights = query_terms(row.method.compose(topic))
+    weights = query_terms(row.compose(topic)) if row.compose else []
     positive = [weight for weight in weights if weight[1] > 0]
     negative = sorted((weight for weight in weights if weight[1] < 0), key=lambda weight: weight[1])
     return tuple(positive[:_SHOWN_TERMS]), tuple(negative[:_SHOWN_TERMS])

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.errors import ProtocolError
+from pyserini_compneg.eval import parse_measures
+from pyserini_compneg.experiments.datasets.opening import KINDS
+from pyserini_compneg.experiments.methods import make_method
+from pyserini_compneg.experiments.results import TERM_MEASURES
 from pyserini_compneg.files import slug
 from pyserini_compneg.settings_files import Settings, parse_settings, read_settings
 
-TERM_MEASURES = ("positive_terms", "negated_terms", "negated_neighbours")
-"""The measures that count words of the first documents; all others are those of ``eval``."""
-
-LOWER_IS_BETTER = ("negated_terms", "negated_neighbours")
-
-ALL_MINILM = "sentence-transformers/all-MiniLM-L6-v2"
-"""The dense encoder by which the paper compares texts."""
-
-Reading: TypeAlias = Literal["expression", "text", "cues", "llm"]
+Reading: TypeAlias = Literal["expression", "plain", "cues", "llm"]
 Line = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
 """A text that YAML may break over several lines."""
 
@@ -51,8 +49,8 @@ class RowPlan(Settings):
         method: A name in ``experiments.methods``; None for a row that is only published.
         settings: The method's settings.
         ablation: What is left out of query vectors, one of ``ABLATIONS``; None for nothing.
-        reads: What is made of a query's text: ``expression``, what the dataset says that it means; ``text``, one atom;
-            ``cues`` or ``llm``, what its cue phrases or a language model say that it means, as with ``--decompose``.
+        reads: What is made of a query's text: ``expression``, what the dataset says that it means; ``plain``, one atom;
+            ``cues`` or ``llm``, what its cue phrases or a language model say that it means, as with ``--read``.
         published: The paper's figures, in the order of the protocol's measures; None where there is none.
         note: What the reader has to know.
         sweep: The setting that it varies. In a section that was read it has one value, which is in ``settings``, too.
@@ -74,20 +72,30 @@ class RowPlan(Settings):
         return f"{self.name}, {self.sweep.symbol} = {self.sweep.values[0]:g}" if self.sweep else self.name
 
     def at_each_value(self) -> list[RowPlan]:
-        """The row at each value of its sweep; the row itself where it has none."""
-        if self.sweep is None:
-            return [self]
-        sweep = self.sweep
-        return [
-            self.model_copy(
-                update={
+        """The row at each value of its sweep; the row itself where it has none.
+
+        Raises:
+            ValueError: An unknown method, setting, operator or ablation; the message names the row.
+        """
+        rows, sweep = [self], self.sweep
+        if sweep is not None:
+            changes = [
+                {
                     "settings": {**self.settings, sweep.setting: value},
                     "sweep": sweep.model_copy(update={"values": (value,)}),
-                    "published": (),
                 }
-            )
-            for value in sweep.values
-        ]
+                for value in sweep.values
+            ]
+            rows = [self.model_copy(update={**change, "published": ()}) for change in changes]
+        for row in rows:
+            try:
+                if row.method is not None:
+                    make_method(row.method, row.settings)
+                if row.ablation not in (None, *ABLATIONS):
+                    raise ValueError(f"no ablation {row.ablation!r}; expected one of {', '.join(ABLATIONS)}")
+            except ValueError as error:
+                raise ValueError(f"row {row.title!r}: {error}") from None
+        return rows
 
 
 class SectionPlan(Settings):
@@ -161,6 +169,21 @@ class Protocol(Settings):
     examples: int = Field(0, ge=0, le=10**9)
     interference: Interference | None = None
 
+    @field_validator("datasets")
+    @classmethod
+    def _checked_datasets(cls, datasets: tuple[str, ...]) -> tuple[str, ...]:
+        if unknown := [kind for kind in datasets if kind not in KINDS]:
+            raise ValueError(f"no kind of dataset {unknown[0]!r}; there are: {', '.join(KINDS)}")
+        return datasets
+
+    @field_validator("measures")
+    @classmethod
+    def _checked_measures(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if name not in TERM_MEASURES and len(parse_measures([name])) > 1:
+                raise ValueError(f"measure {name!r} is several; name them one by one")
+        return names
+
     @model_validator(mode="after")
     def _checked(self) -> Protocol:
         _check_distinct("section", [slug(section.title) for section in self.sections])
@@ -181,18 +204,44 @@ class Protocol(Settings):
 
     def reading(self, reads: Reading) -> Protocol:
         """The protocol with plain texts, read so, where its rows take the dataset's expressions."""
-        sections = (
-            section.model_copy(
-                update={
-                    "rows": tuple(
-                        row.model_copy(update={"reads": reads}) if row.reads == "expression" else row
-                        for row in section.rows
-                    )
-                }
-            )
-            for section in self.sections
+
+        def read(row: RowPlan) -> RowPlan:
+            return row.model_copy(update={"reads": reads}) if row.reads == "expression" else row
+
+        return self._with_rows([[read(row) for row in section.rows] for section in self.sections])
+
+    def only(self, names: Sequence[str]) -> Protocol:
+        """The protocol with some of its rows, and the sections that have any of them.
+
+        Args:
+            names: Names of rows, with a value of a sweep or without. ``*`` stands for any letters.
+
+        Raises:
+            ProtocolError: There is no such row that is run, or the curve's section is left without rows.
+        """
+
+        def is_one(row: RowPlan, name: str) -> bool:
+            return fnmatchcase(row.title, name) or fnmatchcase(row.name, name)
+
+        there = {row.title: row for section in self.sections for row in section.rows if row.method}
+        for name in names:
+            if not any(is_one(row, name) for row in there.values()):
+                raise ProtocolError(f"protocol {self.name}: no row {name!r}; there are: {', '.join(there)}")
+        return self._with_rows(
+            [[row for row in section.rows if any(is_one(row, name) for name in names)] for section in self.sections]
         )
-        return self.model_copy(update={"sections": tuple(sections)})
+
+    def without(self, method: str) -> Protocol:
+        """The protocol without the rows of a method, and without sections in which nothing else is run."""
+        rows = [[row for row in section.rows if row.method != method] for section in self.sections]
+        return self._with_rows([own if any(row.method for row in own) else [] for own in rows])
+
+    def _with_rows(self, rows: Sequence[Sequence[RowPlan]]) -> Protocol:
+        sections = zip(self.sections, rows, strict=True)
+        kept = tuple(section.model_copy(update={"rows": tuple(own)}) for section, own in sections if own)
+        titles = {section.title for section in kept}
+        curve = self.interference if self.interference and self.interference.section in titles else None
+        return self.model_copy(update={"sections": kept, "interference": curve})
 
 
 def protocol_names() -> list[str]:

@@ -13,8 +13,18 @@ from pyserini_compneg.eval.significance import LEVEL
 from pyserini_compneg.eval.table import row_letters, superscript
 from pyserini_compneg.experiments.datasets.opening import TITLES
 from pyserini_compneg.experiments.plots import counted, differences, draw_bars, draw_curve, draw_differences
-from pyserini_compneg.experiments.protocol import TERM_MEASURES
-from pyserini_compneg.experiments.results import REMEDY, Cell, Curve, Example, Results, Row, Section, shown, unit
+from pyserini_compneg.experiments.results import (
+    REMEDY,
+    TERM_MEASURES,
+    Cell,
+    Curve,
+    Example,
+    Results,
+    Row,
+    Section,
+    shown,
+    unit,
+)
 from pyserini_compneg.files import atomic_writer, reason_of
 
 FIGURES = "figures"

@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from pyserini_compneg.experiments.protocol import TERM_MEASURES
 from pyserini_compneg.files import atomic_writer
+
+TERM_MEASURES = ("positive_terms", "negated_terms", "negated_neighbours")
+"""The measures that count words of the first documents; all others are those of ``eval``."""
+
+LOWER_IS_BETTER = ("negated_terms", "negated_neighbours")
 
 REMEDY = "choose another place with --report"
 """What messages advise where a file of a report cannot be written."""

@@ -7,8 +7,9 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
-from types import TracebackType
 
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.encode.collection import SourceDocument
@@ -19,7 +20,6 @@ from pyserini_compneg.experiments.datasets.dataset import Dataset
 from pyserini_compneg.experiments.dense import DenseEncoder, DenseIndex, dense_model_hash
 from pyserini_compneg.experiments.kept_runs import KEY_DIGITS, digest_of
 from pyserini_compneg.experiments.results import REMEDY
-from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.files import atomic_writer, keep_inputs, slug
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME, is_index
@@ -29,8 +29,23 @@ _LOOKED_UP = 100
 _logger = logging.getLogger(__name__)
 
 
-class Workplace:
-    """Makes what an experiment needs, or uses what is there. Close it, or use it as a context manager.
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """An encoder and the index of its documents.
+
+    Attributes:
+        encoder: As ``--encoder`` takes it.
+        index: An index that is there already; None to build one.
+        label: What distinguishes its rows; empty where it is the only one.
+    """
+
+    encoder: str
+    index: Path | None = None
+    label: str = ""
+
+
+class Workplace(ExitStack):
+    """Makes what an experiment needs, or uses what is there. It is a context manager, which closes the indexes.
 
     The names of indexes and converted collections hold a hash of all that they depend on, and their files appear
     complete or not at all. So a file that is there is right, and an interrupted experiment goes on where it stopped.
@@ -42,6 +57,9 @@ class Workplace:
         threads: Queries searched at once.
         model_options: How models encode; None for the defaults.
         dense_encoder: The encoder of dense rows.
+
+    Raises:
+        OutputError: A folder that holds the dataset or an index, or that cannot be made.
     """
 
     def __init__(
@@ -53,53 +71,47 @@ class Workplace:
         model_options: ModelOptions | None,
         dense_encoder: str,
     ) -> None:
+        super().__init__()
         self.folder, self.dataset, self.split, self.threads = folder, dataset, split, threads
-        self.dense_encoder = dense_encoder
-        self._dense: DenseIndex | None = None
-        self.topics: list[Topic] = dataset.topics(split)
-        self.qrels: Qrels = dataset.qrels(split)
-        self.model_options = model_options
-        self._open = ExitStack()
-        self._key: str | None = None
-        self._searchers: dict[tuple[str, Path | None, str | None], SignedImpactSearcher] = {}
+        self.model_options, self.dense_encoder = model_options, dense_encoder
+        self.topics, self.qrels = dataset.topics(split), dataset.qrels(split)
+        self._searchers: dict[tuple[Engine, str | None], SignedImpactSearcher] = {}
         keep_inputs(folder, dataset.folder, remedy=REMEDY)
         if folder.exists() and (is_index(folder) or not folder.is_dir()):
             raise OutputError(f"{folder}: is an index or no folder; {REMEDY}")
         folder.mkdir(parents=True, exist_ok=True)
 
-    def __enter__(self) -> Workplace:
-        """Returns the workplace itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Closes the indexes."""
-        self._open.close()
-
-    def searcher(self, encoder: str, index: Path | None = None, ablation: str | None = None) -> SignedImpactSearcher:
+    def searcher(self, engine: Engine, ablation: str | None = None) -> SignedImpactSearcher:
         """The searcher of an encoder's index, which is built first if it is not there.
 
         Args:
-            encoder: As ``index --encoder`` takes it.
-            index: An index of the collection that is there already.
+            engine: The encoder, and an index of the collection if there is one already.
             ablation: What is left out of query vectors.
 
         Raises:
             ProtocolError: An index of other documents.
         """
-        key = encoder, index, ablation
+        key = engine, ablation
         if key not in self._searchers:
-            searcher = self._open.enter_context(
-                SignedImpactSearcher(
-                    index or self._built(encoder), encoder, model_options=self._options(encoder), ablation=ablation
-                )
-            )
+            index, options = engine.index or self._built(engine.encoder), self._options(engine.encoder)
+            opened = SignedImpactSearcher(index, engine.encoder, model_options=options, ablation=ablation)
+            searcher = self.enter_context(opened)
             self._check_documents(searcher)
             self._searchers[key] = searcher
         return self._searchers[key]
 
-    def encoder_fingerprint(self, encoder: str) -> list[str]:
+    def depends_on(self, engine: Engine) -> dict[str, object]:
+        """What rankings by an engine depend on: the encoder, and the state of the index.
+
+        The latter is that of Lucene's commit, whose segments have random names, and of the manifest.
+        """
+        index, digest = self.searcher(engine).reader.folder, hashlib.sha256()
+        for path in sorted((*index.glob("segments_*"), index / MANIFEST_NAME)):
+            if path.is_file():
+                digest.update(path.read_bytes())
+        return {"encoder": self._fingerprint(engine.encoder), "index": digest.hexdigest()[:KEY_DIGITS]}
+
+    def _fingerprint(self, encoder: str) -> list[str]:
         """What query vectors depend on, besides the index: the model's files, or the vectors' file, and options."""
         if encoder == BM25:
             return [BM25]
@@ -116,14 +128,12 @@ class Workplace:
 
     def dense_fingerprint(self) -> str:
         """What dense rankings depend on; the model is not loaded for it."""
-        return f"{dense_model_hash(self.dense_encoder)}-{self._collection_key()}"
+        return f"{dense_model_hash(self.dense_encoder)}-{self._collection_key}"
 
+    @cached_property
     def dense(self) -> DenseIndex:
         """The documents' vectors by the dense encoder, which are made first if they are not there."""
-        if self._dense is None:
-            encoder = DenseEncoder(self.dense_encoder)
-            self._dense = DenseIndex(self.documents, encoder)
-        return self._dense
+        return DenseIndex(self.documents, DenseEncoder(self.dense_encoder))
 
     def qrels_file(self, name: str, qrels: Qrels) -> str:
         """Writes the judgements that some runs are scored by; returns the file's path in the folder."""
@@ -150,26 +160,20 @@ class Workplace:
         return self.dataset.documents(self.split)
 
     def _built(self, encoder: str) -> Path:
-        made_of = digest_of(json.dumps([self._collection_key(), self.encoder_fingerprint(encoder)]))
+        made_of = digest_of(json.dumps([self._collection_key, self._fingerprint(encoder)]))
         index = self.folder / "indexes" / f"{slug(Path(encoder).name)}-{made_of}"
         if not index.exists():
             index.parent.mkdir(exist_ok=True)
-            build_index(
-                self._collection(),
-                index,
-                encoder,
-                model_options=self._options(encoder),
-                threads=self.threads,
-                store_raw=True,
-                resume=True,
-            )
+            collection, options = self._collection(), self._options(encoder)
+            keep = partial(build_index, threads=self.threads, store_raw=True, resume=True)
+            keep(collection, index, encoder, model_options=options)
         return index
 
     def _collection(self) -> Path:
         """The documents as a file that ``index`` and Anserini read; converted once where the dataset has none."""
         if self.dataset.collection is not None:
             return self.dataset.collection
-        path = self.folder / "collection" / f"{slug(self.split)}-{self._collection_key()}.jsonl"
+        path = self.folder / "collection" / f"{slug(self.split)}-{self._collection_key}.jsonl"
         if not path.exists():
             path.parent.mkdir(exist_ok=True)
             with atomic_writer(path, REMEDY) as handle:
@@ -178,39 +182,28 @@ class Workplace:
                     handle.write(json.dumps(line, ensure_ascii=False) + "\n")
         return path
 
+    @cached_property
     def _collection_key(self) -> str:
         """A hash of the file's path, size and time; of the documents, where the dataset has no such file."""
-        if self._key is None:
-            if self.dataset.collection is not None:
-                path = self.dataset.collection.resolve()
-                stat = path.stat()
-                self._key = digest_of(json.dumps([str(path), stat.st_size, stat.st_mtime_ns]))
-            else:
-                texts = [[document.docid, document.text] for document in self.documents()]
-                self._key = digest_of(json.dumps(texts))
-        return self._key
+        if self.dataset.collection is None:
+            return digest_of(json.dumps([[document.docid, document.text] for document in self.documents()]))
+        path = self.dataset.collection.resolve()
+        stat = path.stat()
+        return digest_of(json.dumps([str(path), stat.st_size, stat.st_mtime_ns]))
 
     def _check_documents(self, searcher: SignedImpactSearcher) -> None:
         """Makes sure that an index is of this dataset: it has the documents that are judged."""
+        folder = searcher.reader.folder
         judged = list(dict.fromkeys(docid for documents in self.qrels.values() for docid in documents))[:_LOOKED_UP]
         missing = [docid for docid in judged if not searcher.reader.has(docid)]
-        if len(missing) == len(judged):
+        if missing and len(missing) == len(judged):
             raise ProtocolError(
-                f"{searcher.reader.folder}: none of {len(judged)} judged documents of {self.dataset.folder} is in it, "
+                f"{folder}: none of {len(judged)} judged documents of {self.dataset.folder} is in it, "
                 f"{missing[0]!r} for one; it is an index of another collection"
             )
         if missing:
             share = f"{len(missing)} of {len(judged)} judged documents"
-            _logger.warning("%s: lacks %s that were looked up, %r for one", searcher.reader.folder, share, missing[0])
+            _logger.warning("%s: lacks %s that were looked up, %r for one", folder, share, missing[0])
 
     def _options(self, encoder: str) -> ModelOptions | None:
         return None if encoder == BM25 else self.model_options
-
-
-def index_fingerprint(index: Path) -> str:
-    """A hash of the state of an index: of Lucene's commit, whose segments have random names, and of the manifest."""
-    digest = hashlib.sha256()
-    for path in sorted((*index.glob("segments_*"), index / MANIFEST_NAME)):
-        if path.is_file():
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:KEY_DIGITS]

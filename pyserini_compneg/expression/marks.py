@@ -14,7 +14,7 @@ from pyserini_compneg.expression.tree import Atom, Difference, Expression, Inter
 
 _MARK = re.compile(r"<mark>(.*?)</mark>", re.DOTALL)
 
-_TEMPLATES: dict[str, Callable[[tuple[Atom, ...]], Expression]] = {
+TEMPLATES: dict[str, Callable[[tuple[Atom, ...]], Expression]] = {
     "_": lambda atoms: atoms[0],
     "_ or _": Union,
     "_ or _ or _": Union,
@@ -23,6 +23,7 @@ _TEMPLATES: dict[str, Callable[[tuple[Atom, ...]], Expression]] = {
     "_ that are also _ but not _": lambda atoms: Difference(Intersection(atoms[:2]), atoms[2]),
     "_ that are not _": lambda atoms: Difference(*atoms),
 }
+"""The templates, ``_`` for each atom, and what makes their expressions."""
 
 
 def from_marks(original_query: str, template: str | None = None) -> Expression:
@@ -43,11 +44,11 @@ def from_marks(original_query: str, template: str | None = None) -> Expression:
     wording = " ".join(_MARK.sub("_", original_query).split())
     if template is not None and template != wording:
         raise QuerySyntaxError(f"the wording of {original_query!r} is {wording!r}, not the template {template!r}")
-    if wording not in _TEMPLATES or wording.count("_") != len(texts):
-        known = ", ".join(map(repr, _TEMPLATES))
+    if wording not in TEMPLATES or wording.count("_") != len(texts):
+        known = ", ".join(map(repr, TEMPLATES))
         expected = f"expected one of {known}; each _ is <mark>...</mark>"
         raise QuerySyntaxError(f"unknown wording {wording!r} in {original_query!r}; {expected}")
-    return _TEMPLATES[wording](tuple(map(Atom, texts)))
+    return TEMPLATES[wording](tuple(map(Atom, texts)))
 
 
 def verbalise(expression: Expression) -> str:

@@ -84,9 +84,25 @@ def test_one_line_for_what_is_wrong(films, tmp_path, capsys, monkeypatch, argume
     assert not (tmp_path / "out" / "report.md").exists() and not (tmp_path / "out" / "results.json").exists()
 
 
-def test_an_index_for_each_encoder(films, capsys):
-    assert main(["p.yaml", "--dataset", "x", "--encoder", "a", "b", "--index", "i", "--report", "r"]) == 2
-    assert "--index must name one index for each --encoder, got 1 for 2" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a", "b", "--index", "i"], "--index must name one index for each --encoder, got 1 for 2"),
+        (["bm25", "bm25"], "--encoder has 'bm25' twice for the same index"),
+        (["a", "b", "a", "--index", "i", "i", "i"], "--encoder has 'a' twice for the same index"),
+    ],
+)
+def test_an_index_for_each_encoder(films, capsys, arguments, message):
+    assert main(["p.yaml", "--dataset", "x", "--report", "r", "--encoder", *arguments]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].endswith(f"error: {message}")
+
+
+def test_some_rows(films, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["p.yaml", "--dataset", "films", "--report", "out", "--rows", "dis*"]) == 0
+    (section,) = json.loads((tmp_path / "out" / "results.json").read_text())["sections"]
+    assert [row["name"] for row in section["rows"]] == ["disentangled"]
+    assert len([*(tmp_path / "out" / "runs").iterdir()]) == 1
 
 
 def test_a_package_that_the_report_needs_is_missed_before_anything_is_run(films, tmp_path, capsys, monkeypatch):

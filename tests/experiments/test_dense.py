@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from refusals import refusal
 
 from pyserini_compneg.encode.collection import SourceDocument
-from pyserini_compneg.errors import CompositionError, DownloadError, EncodingError, ProtocolError
+from pyserini_compneg.errors import DownloadError, EncodingError, ProtocolError
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.experiments import dense
 from pyserini_compneg.experiments.datasets import open_dataset
-from pyserini_compneg.experiments.dense import DENSE_OPERATORS, DenseEncoder, DenseIndex, DenseMethod, DenseOperators
-from pyserini_compneg.experiments.experiment import Engine
-from pyserini_compneg.experiments.protocol import ALL_MINILM, read_protocol
-from pyserini_compneg.experiments.reproduction import reproduce
+from pyserini_compneg.experiments.dense import ALL_MINILM, DENSE_OPERATORS, DenseEncoder, DenseIndex, DenseMethod
+from pyserini_compneg.experiments.experiment import reproduce
+from pyserini_compneg.experiments.protocol import read_protocol
+from pyserini_compneg.experiments.workplace import Engine
 from pyserini_compneg.expression import parse
 from pyserini_compneg.expression.topics import Topic
 
@@ -142,28 +142,24 @@ def test_rankings_are_those_of_brute_force(text, operators, vectors, k):
             cosine = np.linalg.norm(projection(document, np.array(vectors)))
         scores |= {film: (1 + cosine) / 2, f"{film}'": (1 + cosine) / 2} if vectors else {}
     expected = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
-    hits = DenseMethod(lambda: index, operators).search([Topic("q", text, parse(text))], k)["q"]
+    hits = DenseMethod(**operators).search(lambda: index, [Topic("q", text, parse(text))], k)["q"]
     assert [hit.docid for hit in hits] == [docid for docid, _ in expected]
     np.testing.assert_allclose([hit.score for hit in hits], [score for _, score in expected], atol=3e-7)
 
 
 def test_the_texts_of_all_topics_are_encoded_once_and_in_one_batch():
     encoder = StandInEncoder()
-    method = DenseMethod(lambda: DenseIndex(films("x"), encoder), {})
+    index = DenseIndex(films("x"), encoder)
     texts = ("a AND b", "b NOT c", "a")
-    assert [*method.search([Topic(text, text, parse(text)) for text in texts], 1)] == [*texts]
+    topics = [Topic(text, text, parse(text)) for text in texts]
+    assert [*DenseMethod().search(lambda: index, topics, 1)] == [*texts]
     assert encoder.batches == [["x"], ["a", "b", "c"]]
-    assert method.search([], 3) == {}
+    assert DenseMethod().search(lambda: index, [], 3) == {}
 
 
-def test_wrong_settings_and_topics_are_refused():
-    with pytest.raises(ProtocolError, match="^method dense: unknown setting 'unoin'; expected one of union, "):
-        DenseMethod(None, {"unoin": "addition"})
-    for kind, names in DENSE_OPERATORS.items():
-        message = refusal(DenseMethod, None, {kind: "cpt"}, error=CompositionError)
-        assert message == f"{kind} of dense vectors must be one of {', '.join(names)}, got 'cpt'"
+def test_composed_queries_are_refused():
     composed = Topic("q9", "", composed={"vector": {"a": 1}})
-    message = refusal(DenseMethod(None, {}).search, [composed], 3, error=ProtocolError)
+    message = refusal(DenseMethod().search, None, [composed], 3, error=ProtocolError)
     assert message == "query q9 is composed of terms already; dense vectors have no terms"
 
 
@@ -257,10 +253,10 @@ def test_every_operator_has_a_row_on_the_page():
     for heading, name, default in re.findall(r"^\| (A \w+ B|any|) ?\| `(\w+)`( \(default\))? \|", page, re.M):
         kind = kinds.get(heading, heading or kind)
         described.setdefault(kind, []).append(name)
-        assert not default or getattr(DenseOperators(), kind) == name
+        assert not default or getattr(DenseMethod(), kind) == name
     whole = described.pop("any")
     assert {kind: (*names, *whole) for kind, names in described.items()} == DENSE_OPERATORS
-    assert DenseOperators() == DenseOperators(**{kind: names[0] for kind, names in DENSE_OPERATORS.items()})
+    assert DenseMethod() == DenseMethod(**{kind: names[0] for kind, names in DENSE_OPERATORS.items()})
 
 
 PROTOCOL = """
@@ -290,7 +286,7 @@ def run(tmp_path, monkeypatch):
         place = "pyserini_compneg.experiments"
         monkeypatch.setattr(f"{place}.workplace.DenseEncoder", lambda model: loaded.append(model) or StandInEncoder())
         monkeypatch.setattr(f"{place}.workplace.dense_model_hash", lambda model: f"hash of {model}")
-        monkeypatch.setattr(f"{place}.reproduction.check_dense_model", check)
+        monkeypatch.setattr(f"{place}.experiment.check_dense_model", check)
         engines = [Engine("bm25", label=label) for label in labels]
         protocol = read_protocol(str(tmp_path / "dense.yaml"))
         return reproduce(protocol, dataset, engines, tmp_path / "report", dense_encoder=name), loaded

@@ -9,6 +9,7 @@ from refusals import refusal
 
 from pyserini_compneg.compose import Operators, evaluate
 from pyserini_compneg.errors import CompositionError, ProtocolError
+from pyserini_compneg.experiments.dense import DENSE_OPERATORS
 from pyserini_compneg.experiments.methods import METHODS, ComposingMethod, Context, make_method
 from pyserini_compneg.expression import parse
 from pyserini_compneg.expression.topics import Topic
@@ -60,24 +61,31 @@ def ranked(scores):
 
 
 def search(context, name, k=HITS, topics=TOPICS, **settings):
-    found = make_method(name, settings, context).search(topics, k)
+    found = make_method(name, settings).search(context, topics, k)
     assert list(found) == [topic.qid for topic in topics]
     return {qid: [(hit.docid, hit.score) for hit in hits] for qid, hits in found.items()}
 
 
-def test_the_registry(context):
-    sparse = {name: make_method(name, {}, context) for name in METHODS}
-    assert [*sparse] == ["operators", "guarded", "score-fusion", "score-fusion-scaled", "filtering", "two-step"]
-    shown = [name for name, method in sparse.items() if isinstance(method, ComposingMethod)]
+def test_the_registry():
+    assert [*METHODS] == [
+        "operators",
+        "guarded",
+        "score-fusion",
+        "score-fusion-scaled",
+        "filtering",
+        "two-step",
+        "dense",
+    ]
+    shown = [name for name in METHODS if isinstance(make_method(name, {}), ComposingMethod)]
     assert shown == ["operators", "guarded", "two-step"]
 
 
 @pytest.mark.parametrize("name", ["operators", "two-step"])
 def test_what_is_composed_is_what_is_searched(context, name):
-    method = make_method(name, {}, context)
-    for qid, hits in method.search(TOPICS, 5).items():
+    method = make_method(name, {})
+    for qid, hits in method.search(context, TOPICS, 5).items():
         (topic,) = (topic for topic in TOPICS if topic.qid == qid)
-        node = method.compose(topic)
+        node = method.compose(context, topic)
         for hit in hits:
             assert hit.score == pytest.approx(evaluate(node, IMPACTS[hit.docid]), rel=1e-6)
 
@@ -188,6 +196,7 @@ def test_two_steps_rank_the_subset_anew(context):
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
+        ("fusion", {}, f"no method 'fusion'; expected one of {', '.join(METHODS)}"),
         ("operators", {"top": 1}, "method operators: unknown setting 'top'; expected one of union, intersection, "),
         ("score-fusion", {"scaled": True}, "method score-fusion: unknown setting 'scaled'; it has none"),
         ("score-fusion-scaled", {"a": 1}, "method score-fusion-scaled: unknown setting 'a'; it has none"),
@@ -196,28 +205,27 @@ def test_two_steps_rank_the_subset_anew(context):
             {"difference": "nrf"},
             "method filtering: unknown setting 'difference'; expected one of top_terms, union, intersection",
         ),
-        ("filtering", {"top_terms": 0}, "method filtering: top_terms must be a whole number from 1, got 0"),
-        ("two-step", {"subset": True}, "method two-step: subset must be a whole number from 1, got True"),
+        ("filtering", {"top_terms": 0}, "top_terms must be a whole number from 1, got 0"),
+        ("filtering", {"union": "max"}, "union must be one of maxpool, addition, dismax, vanilla, got 'max'"),
+        ("two-step", {"union": "max"}, "union must be one of maxpool, addition, dismax, vanilla, got 'max'"),
+        ("two-step", {"subset": True}, "subset must be a whole number from 1, got True"),
         ("two-step", {"hits": 9}, "method two-step: unknown setting 'hits'; expected one of subset, union, "),
+        ("dense", {"unoin": "addition"}, "method dense: unknown setting 'unoin'; expected one of union, "),
+        *(
+            ("dense", {kind: "cpt"}, f"{kind} of dense vectors must be one of {', '.join(names)}, got 'cpt'")
+            for kind, names in DENSE_OPERATORS.items()
+        ),
     ],
 )
-def test_settings_that_a_method_does_not_have(context, name, settings, message):
-    refused = refusal(make_method, name, settings, context, error=ProtocolError)
+def test_settings_that_a_method_does_not_have(name, settings, message):
+    refused = refusal(make_method, name, settings, error=(ProtocolError, CompositionError))
     assert refused.startswith(message) and "\n" not in refused
-
-
-def test_unknown_methods_and_operators(context):
-    message = refusal(make_method, "fusion", {}, context, error=ProtocolError)
-    assert message == f"no method 'fusion'; expected one of {', '.join(METHODS)}, dense"
-    for name in ("filtering", "two-step"):
-        message = refusal(make_method, name, {"union": "max"}, context, error=CompositionError)
-        assert message == "union must be one of maxpool, addition, dismax, vanilla, got 'max'"
 
 
 @pytest.mark.parametrize("name", ["score-fusion", "score-fusion-scaled", "filtering", "two-step"])
 def test_composed_queries_have_no_atoms(context, name):
     composed = Topic("7", "", composed={"vector": {"p": 1}})
-    message = refusal(make_method(name, {}, context).search, [composed], 10, error=ProtocolError)
+    message = refusal(make_method(name, {}).search, context, [composed], 10, error=ProtocolError)
     assert message == "query 7 is composed already; only the method operators runs it"
 
 
@@ -227,7 +235,7 @@ def test_a_query_that_a_method_cannot_answer_is_named(context):
         ("score-fusion", "score fusion cannot subtract 'B AND C', only atoms and unions of atoms; use operators"),
         ("filtering", "filtering leaves out atoms and unions of atoms, not 'B AND C'"),
     ):
-        message = refusal(make_method(name, {}, context).search, [topic], 10, error=CompositionError)
+        message = refusal(make_method(name, {}).search, context, [topic], 10, error=CompositionError)
         assert message == f"query q7: {reason}"
 
 
@@ -235,8 +243,8 @@ def test_a_query_that_a_method_cannot_answer_is_named(context):
 def test_signed_documents(tmp_path, name):
     index = write(tmp_path / "index", {"d": {"p": 1.0, "q": -1.0}}, signed=True)
     with SignedImpactSearcher(index, LookupEncoder(ATOMS)) as searcher:
-        message = refusal(make_method, name, {}, Context(searcher), error=ProtocolError)
-    assert message == f"method {name}: {index} holds negative weights of documents"
+        message = refusal(make_method(name, {}).search, Context(searcher), TOPICS, 1, error=ProtocolError)
+    assert message.startswith(f"{index} holds negative weights of documents, for which ")
 
 
 def test_an_index_that_does_not_say_its_impact_scale(tmp_path):
@@ -250,8 +258,8 @@ def test_an_index_that_does_not_say_its_impact_scale(tmp_path):
 
 
 def test_guarded_is_the_searcher_s_guard(context):
-    hits = make_method("guarded", {"difference": "subtraction"}, context).search(TOPICS, HITS)
+    hits = make_method("guarded", {"difference": "subtraction"}).search(context, TOPICS, HITS)
     assert hits == search_guarded(context.searcher, TOPICS, HITS, operators=Operators(difference="subtraction"))
-    assert hits["intersection"] == make_method("operators", {}, context).search(TOPICS, HITS)["intersection"]
+    assert hits["intersection"] == make_method("operators", {}).search(context, TOPICS, HITS)["intersection"]
     page = [hit.docid for hit in hits["difference"][:PAGE]]
     assert {hit.docid for hit in context.searcher.search("A", GUARDED)} <= set(page)

@@ -3,9 +3,8 @@ from refusals import refusal
 
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.experiments.evaluation import RowRun
-from pyserini_compneg.experiments.experiment import SectionRun
 from pyserini_compneg.experiments.per_query import check_interference, interference_curve, sweep_curve
-from pyserini_compneg.experiments.protocol import Interference, RowPlan, SectionPlan, Sweep
+from pyserini_compneg.experiments.protocol import Interference, RowPlan, Sweep
 from pyserini_compneg.experiments.results import Section
 from pyserini_compneg.expression import Atom, Difference
 from pyserini_compneg.expression.topics import Topic
@@ -20,23 +19,22 @@ def row_plan(name, sweep=None):
 
 
 def ran(values, plans=None):
-    """A section whose rows have a value for each query."""
+    """The rows of a section, which have a value for each query, and its figures."""
     plans = plans or {name: row_plan(name) for name in values}
     per_query = {name: {f"q{n}": {"m": value} for n, value in enumerate(row)} for name, row in values.items()}
-    rows = [RowRun(plan, name, None, None, {}, {}) for name, plan in plans.items()]
-    plan = SectionPlan.model_construct(title="S", rows=tuple(plans.values()))
-    return SectionRun(plan, TOPICS, rows, Section("S", len(TOPICS), (), "a", per_query, "qrels.txt"))
+    rows = [RowRun(plan, name, "r", {}, {}) for name, plan in plans.items()]
+    return rows, Section("S", len(TOPICS), (), "a", per_query, "qrels.txt")
 
 
 def test_bins_are_as_large_and_sorted_by_similarity():
-    section = ran({"x": [0.1, 0.2, 0.3, 0.4, 0.5], "y": [1, 1, 1, 0, 0]})
+    _, section = ran({"x": [0.1, 0.2, 0.3, 0.4, 0.5], "y": [1, 1, 1, 0, 0]})
     similar = dict(zip("01234", (0.9, 0.1, 0.5, 0.3, 0.7), strict=True))
 
     def similarities(pairs):
         assert pairs == [(f"a{n}", f"b{n}") for n in range(5)]
         return [similar[a[1:]] for a, _ in pairs]
 
-    curve = interference_curve(Interference(section="S", bins=2), section, "m", similarities)
+    curve = interference_curve(Interference(section="S", bins=2), TOPICS, section, "m", similarities)
     low, high = curve.series["x"]
     assert (low.queries, high.queries) == (3, 2)  # q1, q3, q2 and q4, q0
     assert (low.x, low.y) == (pytest.approx(0.3), pytest.approx(0.3))
@@ -59,7 +57,7 @@ def test_what_cannot_interfere():
 def test_a_sweep_by_its_setting_beside_level_lines():
     values = {"level": [0.5] * 5, "NRF, λ = 0.5": [0.2] * 5, "NRF, λ = 1": [0.4, 0.4, 0.4, 0.4, 0.9]}
     plans = {"level": row_plan("level"), "NRF, λ = 0.5": row_plan("NRF", 0.5), "NRF, λ = 1": row_plan("NRF", 1)}
-    curve = sweep_curve(ran(values, plans), "m")
+    curve = sweep_curve(*ran(values, plans), "λ", "m")
     assert (curve.x_label, curve.y_label) == ("λ", "m")
     assert [(point.x, round(point.y, 3), point.queries) for point in curve.series["NRF"]] == [
         (0.5, 0.2, 5),
@@ -72,7 +70,7 @@ def test_sweeps_of_several_encoders_are_several_lines():
     rows = (row_plan("NRF", 1), row_plan("NRF", 2), row_plan("level"))
     plans = {f"{plan.title} [{label}]": plan for plan in rows for label in ("one", "two")}
     section = ran({name: [float(number)] for number, name in enumerate(plans)}, plans)
-    series = sweep_curve(section, "m").series
+    series = sweep_curve(*section, "λ", "m").series
     assert {name: [(point.x, point.y) for point in points] for name, points in series.items()} == {
         "NRF [one]": [(1.0, 0.0), (2.0, 2.0)],
         "NRF [two]": [(1.0, 1.0), (2.0, 3.0)],

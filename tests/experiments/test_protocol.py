@@ -1,13 +1,9 @@
 import pytest
 from refusals import refusal
 
-from pyserini_compneg.compose import Operators
-from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.errors import ProtocolError
-from pyserini_compneg.eval import parse_measures
-from pyserini_compneg.experiments.datasets.opening import KINDS
-from pyserini_compneg.experiments.protocol import TERM_MEASURES, protocol_names, read_protocol
-from pyserini_compneg.expression import from_marks
+from pyserini_compneg.experiments.protocol import protocol_names, read_protocol
+from pyserini_compneg.expression.marks import TEMPLATES
 
 LEAST = """
 title: Least
@@ -36,20 +32,14 @@ def refused(tmp_path):
 
 @pytest.mark.parametrize("name", protocol_names())
 def test_protocols_of_the_package(name):
+    """Reading checks methods, settings, measures and kinds of datasets."""
     protocol = read_protocol(name)
     assert protocol.name == name
-    assert set(protocol.datasets) <= set(KINDS) and set(protocol.papers) <= set(protocol.datasets)
-    judged = [name for name in protocol.measures if name not in TERM_MEASURES]
-    assert [measure.name for measure in parse_measures(judged)] == judged
     for section in protocol.sections:
-        for template in section.templates:
-            from_marks(template.replace("_", "<mark>x</mark>"))
+        assert {*section.templates} <= TEMPLATES.keys()
         for row in section.rows:
             assert row.method or row.published, row.name
-            assert row.ablation in (None, *ABLATIONS)
             assert all(value is None or 0 <= value <= 1 for value in row.published)
-            if row.method == "operators":
-                Operators(**row.settings)
 
 
 def test_figures_of_the_paper():
@@ -93,6 +83,26 @@ def test_a_sweep_is_a_row_for_each_value():
         (("splits: [dev]", f"splits: [dev]\nhits: {10**30}"), ": hits: expected less than or equal to 10000000"),
         (("splits: [dev]", "splits: [dev]\ntitle: Two"), ":6: not valid YAML: title is given twice"),
         (("[nDCG@10]", "[]"), ": measures: "),
+        (("[nDCG@10]", "[nDGC@10]"), ": measures: unknown measure 'nDGC@10'"),
+        (("[nDCG@10]", '["P.5,10"]'), ": measures: measure 'P.5,10' is several; name them one by one"),
+        (("[filmsets]", "[filmset]"), ": datasets: no kind of dataset 'filmset'; there are: quest, filmsets, "),
+        (("method: operators", "method: magic"), ": sections[0].rows: row 'a': no method 'magic'; expected one of "),
+        (
+            ("operators}", "operators, settings: {differense: nrf}}"),
+            ": sections[0].rows: row 'a': method operators: unknown setting 'differense'; expected one of union, ",
+        ),
+        (
+            ("operators}", "operators, settings: {difference: minus}}"),
+            ": sections[0].rows: row 'a': difference must be one of ",
+        ),
+        (
+            ("operators}", "operators, sweep: {setting: maxpool_weight, symbol: α, values: [1, -1]}}"),
+            ": sections[0].rows: row 'a, α = -1': maxpool_weight must be a finite number from 0, got -1",
+        ),
+        (
+            ("operators}", "operators, ablation: all}"),
+            ": sections[0].rows: row 'a': no ablation 'all'; expected one of ",
+        ),
         (("splits: [dev]", "splits: [dev]\npapers: {quest: [test]}"), ": papers: 'quest' is none of the datasets: "),
         (("{name: a, method: operators}", "{name: a}"), ": sections[0].rows: no row has a method"),
         (
@@ -101,7 +111,7 @@ def test_a_sweep_is_a_row_for_each_value():
         ),
         (
             ("{name: a,", "{name: a, reads: marks,"),
-            ": sections[0].rows[0].reads: expected 'expression', 'text', 'cues' or 'llm', got 'marks'",
+            ": sections[0].rows[0].reads: expected 'expression', 'plain', 'cues' or 'llm', got 'marks'",
         ),
         (("{name: a,", "{name: a, published: [1, 2],"), ": the row 'a' has more published figures than there are meas"),
         (("{name: a,", "{name: a, published: [x],"), ": sections[0].rows[0].published[0]: expected a valid number"),
@@ -127,6 +137,19 @@ def test_what_is_no_protocol(refused, change, message):
     assert refused(LEAST.replace(*change)).startswith(message)
 
 
+def test_some_rows():
+    protocol = read_protocol("settings")
+    assert [section.title for section in protocol.only(["CPT"]).sections] == [
+        "Intersection: terms of each operand",
+        "Intersection of three: terms of each operand",
+    ]
+    (section,) = protocol.only(["NRF, λ = 0.5", "disent*"]).sections
+    assert [row.title for row in section.rows] == ["disentangled", "NRF, λ = 0.5"]
+    assert read_protocol("figure3").only(["ignore"]).interference
+    message = refusal(protocol.only, ["CPT", "cpt"], error=ProtocolError)
+    assert message.startswith("protocol settings: no row 'cpt'; there are: disentangled, NRF, λ = 0, ")
+
+
 def test_no_such_protocol(tmp_path):
     expected = f"expected one of {', '.join(protocol_names())}, or the path of a .yaml file"
     assert refusal(read_protocol, "table9", error=ProtocolError) == f"no protocol 'table9'; {expected}"
@@ -135,6 +158,9 @@ def test_no_such_protocol(tmp_path):
 
 
 def test_a_section_has_one_sweep(refused):
-    rows = [f"{{name: {name}, method: operators, sweep: {{setting: x, symbol: {name}, values: [1]}}}}" for name in "αβ"]
+    rows = [
+        f"{{name: {name}, method: operators, sweep: {{setting: maxpool_weight, symbol: {name}, values: [1]}}}}"
+        for name in "αβ"
+    ]
     text = LEAST.replace("{name: a, method: operators}", "\n      - ".join(rows))
     assert refused(text) == (": sections[0].rows: sweeps over 'α' and over 'β' need a section each")

@@ -9,14 +9,14 @@ from chat_server import chat_server
 from film_set import write_film_set
 from refusals import refusal
 
-from pyserini_compneg.errors import DecompositionError, IndexFormatError, MeasureError, OutputError, ProtocolError
+from pyserini_compneg.errors import DecompositionError, IndexFormatError, OutputError, ProtocolError
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.experiments.datasets import open_dataset
-from pyserini_compneg.experiments.experiment import Engine, topics_as
+from pyserini_compneg.experiments.experiment import reproduce, topics_as
 from pyserini_compneg.experiments.kept_runs import kept_run
 from pyserini_compneg.experiments.protocol import read_protocol
-from pyserini_compneg.experiments.reproduction import reproduce
+from pyserini_compneg.experiments.workplace import Engine
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.index import build_index
@@ -42,10 +42,6 @@ sections:
       - {name: elsewhere, published: [null, 0.9]}
   - title: Atoms
     templates: [_]
-    rows:
-      - {name: atomic, method: operators}
-  - title: Nothing of the kind
-    templates: [_ or _ or _ or _]
     rows:
       - {name: atomic, method: operators}
 """
@@ -187,7 +183,7 @@ def test_checksums_are_those_of_sha256sum(run, tmp_path):
 
 
 def test_too_few_queries_for_a_curve_are_known_before_anything_is_run(run, dataset, tmp_path, monkeypatch):
-    monkeypatch.setattr("pyserini_compneg.experiments.reproduction.check_dense_model", lambda name: None)
+    monkeypatch.setattr("pyserini_compneg.experiments.experiment.check_dense_model", lambda name: None)
     count = sum(topic.group == "_ that are not _" for topic in dataset.topics("dev"))
     curve = ("sections:", "interference: {section: Set difference, bins: 9}\nsections:")
     message = refusal(run, curve, error=ProtocolError)
@@ -298,29 +294,32 @@ def test_what_cannot_be_written_names_report(run, tmp_path):
             [("[test, dev]", "[test]")],
             "{folder}: none of the protocol's splits (test); choose one with --split: dev",
         ),
-        ([("method: operators, settings: {difference: ignore}", "method: magic")], "no method 'magic'; expected "),
         (
-            [("{difference: ignore}", "{differense: ignore}")],
-            "method operators: unknown setting 'differense'; expected one of union, intersection, difference, ",
-        ),
-        ([("[nDCG@10, R@100]", '["P.5,10", R@100]')], "measure 'P.5,10' is several; name them one by one"),
-        (
-            [("templates: [_]", "templates: [x]"), ("[_ that are not _]", "[y]")],
-            "{folder}: split dev has no query of protocol two: 'y', 'x', '_ or _ or _ or _'",
+            [("templates: [_]", "templates: [_ that is not _]")],
+            "protocol two, section 'Atoms': {folder}: split dev: no query has the template '_ that is not _', which is "
+            "none of QUEST's",
         ),
     ],
 )
 def test_what_cannot_be_run(run, dataset, changes, message, tmp_path):
-    with pytest.raises((ProtocolError, MeasureError)) as caught:
-        run(*changes)
-    assert str(caught.value).startswith(message.format(folder=dataset.folder))
-    assert not (tmp_path / "report" / "runs").exists()
+    assert refusal(run, *changes, error=ProtocolError) == message.format(folder=dataset.folder)
+    assert not (tmp_path / "report" / "indexes").exists()
+
+
+def test_sections_without_queries_are_left_out(run, tmp_path):
+    folder = write_film_set(tmp_path / "films")
+    lines = [line for line in (folder / "dev.jsonl").read_text().splitlines(True) if '"_ that are not _"' not in line]
+    (folder / "dev.jsonl").write_text("".join(lines))
+    dataset = open_dataset(folder)
+    assert [section.title for section in run(dataset=dataset).sections] == ["Atoms"]
+    message = refusal(run, ("templates: [_]", "templates: [_ that are not _]"), dataset=dataset, error=ProtocolError)
+    assert message == f"{folder}: split dev has no query of protocol two: '_ that are not _', '_ that are not _'"
 
 
 def test_what_is_read_of_a_text(run):
     marked = "{name: disentangled, formula: A − B*, method: operators, settings: {difference: disentangled}}"
     cues = marked.replace("{name: disentangled,", "{name: cues, reads: cues,")
-    text = "{name: text, reads: text, method: operators}"
+    text = "{name: text, reads: plain, method: operators}"
     results = run((marked, f"{marked}\n      - {cues}\n      - {text}"))
     values = results.sections[0].per_query
     assert values["cues"] == values["disentangled"]
@@ -332,17 +331,17 @@ def test_what_is_read_of_a_text(run):
 def test_all_rows_that_take_expressions_read_the_texts_then(run):
     cues = "{name: cues, reads: cues, method: operators, settings: {difference: disentangled}}"
     marked = "{name: disentangled, formula: A − B*, method: operators, settings: {difference: disentangled}}"
-    results = run((marked, f"{marked}\n      - {cues}"), decompose="cues")
+    results = run((marked, f"{marked}\n      - {cues}"), read="cues")
     values = results.sections[0].per_query
     assert values["disentangled"] == values["cues"]
-    assert results.settings["queries"] == "plain texts, decomposed (cues)"
+    assert results.settings["queries"] == "plain texts, read as cues"
     assert "queries" not in run().settings
 
 
 def test_a_language_model_that_nobody_names(run, monkeypatch):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with pytest.raises(DecompositionError, match="OPENAI_BASE_URL"):
-        run(decompose="llm")
+        run(read="llm")
 
 
 @pytest.mark.slow
@@ -351,10 +350,10 @@ def test_a_language_model_reads_the_texts(run, tmp_path, monkeypatch, caplog):
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("COMPNEG_LLM_MODEL", "m")
         monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
-        results = run(decompose="llm")
+        results = run(read="llm")
     assert len(server.requests) == 3  # after three failures no more is asked, in any row or example
     assert any("HTTP status 403; decomposed by cues" in message for message in caplog.messages)
-    assert results.sections[0].per_query == run(decompose="cues").sections[0].per_query
+    assert results.sections[0].per_query == run(read="cues").sections[0].per_query
 
 
 def test_a_text_that_wants_nothing_stays_whole(tmp_path):

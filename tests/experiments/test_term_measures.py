@@ -1,5 +1,5 @@
-from pyserini_compneg.experiments.evaluation import TermMeasures
-from pyserini_compneg.experiments.protocol import TERM_MEASURES
+from pyserini_compneg.experiments.results import TERM_MEASURES
+from pyserini_compneg.experiments.term_measures import TermMeasures
 from pyserini_compneg.expression import parse
 from pyserini_compneg.expression.topics import Topic
 
