@@ -5,7 +5,6 @@ Importing this module loads pydantic, so only modules that describe a settings f
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Sequence
@@ -17,10 +16,27 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.files import reason_of
+from pyserini_compneg.terminal import shown, suggestion
 
 ModelT = TypeVar("ModelT", bound="Settings")
 
 _LARGEST_SIZE = 1_000_000
+
+_WANTED = {
+    "model_type": "keys and values",
+    "dict_type": "keys and values",
+    "string_type": "a text",
+    "tuple_type": "a list, such as [a, b]",
+    "bool_type": "true or false",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "too_short": "a list of at least {min_length}",
+    "greater_than": "a number above {gt}",
+    "greater_than_equal": "a number from {ge}",
+    "less_than": "a number below {lt}",
+    "less_than_equal": "a number up to {le}",
+}
+"""What should be there instead, by pydantic's name of the fault; its own words are those of JSON Schema."""
 
 
 class Settings(BaseModel):
@@ -70,7 +86,7 @@ def parse_settings(text: str, source: str, model: type[ModelT], error: type[Comp
         CompNegError: Of the class ``error``; the message is one line that starts with ``source``.
     """
     try:
-        # JSON refuses what YAML allows: dates, endless numbers, halves of characters, lists that contain themselves.
+        # JSON refuses what YAML allows: sets, endless numbers, halves of characters, lists that contain themselves.
         content = json.dumps(yaml.load(text, _Loader), ensure_ascii=False).encode()  # noqa: S506  # it is a SafeLoader
     except yaml.MarkedYAMLError as cause:
         line = f":{cause.problem_mark.line + 1}" if cause.problem_mark else ""
@@ -91,15 +107,16 @@ def _first_fault(cause: ValidationError, model: type[Settings]) -> str:
     *parents, last = fault["loc"] or [""]
     if fault["type"] == "extra_forbidden":
         known = _model_at(model, parents).model_fields
-        close = difflib.get_close_matches(str(last), known, 1)
-        said = f"unknown key {last!r}; " + (f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}")
+        said = f"unknown key {shown(last)}{suggestion(str(last), known) or '; known are ' + ', '.join(known)}"
     elif fault["type"] == "missing":
         said = f"the key {last!r} is missing"
     elif fault["type"] == "value_error":
         parents, said = [*parents, last], str(fault["ctx"]["error"])
     else:
-        wanted = "keys and values" if fault["type"] == "model_type" else fault["msg"].removeprefix("Input should be ")
-        parents, said = [*parents, last], f"expected {wanted}, got {fault['input']!r:.60}"
+        wanted = _WANTED.get(fault["type"], fault["msg"].removeprefix("Input should be "))
+        value = "nothing" if fault["input"] is None else shown(fault["input"])
+        said = f"expected {wanted.format(**fault.get('ctx', {}))}, got {value}"
+        parents += [last] if last not in ("int", "float") else []  # pydantic adds the kind of number that it tried
     key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parents).removeprefix(".")
     return f"{key}: {said}" if key else said
 
@@ -147,6 +164,10 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
         return dict(super().construct_mapping(node, deep))
 
 
+_Loader.yaml_implicit_resolvers = {  # without dates, which are texts here
+    first: [(tag, form) for tag, form in resolvers if not tag.endswith(":timestamp")]
+    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
+}
 _Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+$"), list("-+0123456789")
 )

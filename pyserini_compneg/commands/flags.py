@@ -12,6 +12,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from pyserini_compneg.commands.versions import ShowVersions
 from pyserini_compneg.encode.models import BACKENDS, DEVICES, PRECISIONS, Head, ModelOptions
+from pyserini_compneg.reading.readers import READINGS
 from pyserini_compneg.terminal import printable_lines, suggestion
 
 Flags: TypeAlias = argparse._ActionsContainer
@@ -111,9 +112,12 @@ def add_output(flags: Flags, what: str) -> None:
     flags.add_argument("--output", metavar="FILE", help=f"{what} (default standard output)")
 
 
-def add_decompose(flags: Flags, text: str) -> None:
-    """Adds ``--decompose``."""
-    flags.add_argument("--decompose", choices=("off", "cues", "llm"), default="off", help=text)
+def add_read(flags: Flags, text: str) -> None:
+    """Adds ``--read``, and its two older names, which no help shows. Where none is given, ``read`` is None."""
+    choice = flags.add_mutually_exclusive_group()
+    choice.add_argument("--read", choices=READINGS, help=text)
+    choice.add_argument("--plain", dest="read", action="store_const", const="plain", help=argparse.SUPPRESS)
+    choice.add_argument("--decompose", dest="read", choices=("off", "cues", "llm"), help=argparse.SUPPRESS)
 
 
 def add_log_format(flags: Flags) -> None:

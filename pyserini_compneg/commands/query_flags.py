@@ -14,7 +14,6 @@ from pyserini_compneg.compose.intersection import CPT_TERMS
 from pyserini_compneg.compose.rewrite import holds_difference
 from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.errors import CollectionError, DecompositionError
-from pyserini_compneg.reading.readers import READINGS
 from pyserini_compneg.terminal import shown
 
 if TYPE_CHECKING:
@@ -52,21 +51,12 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
             default += f"; {DECOMPOSED_DIFFERENCE} with --read cues or llm"
         text = f"{sign}: {', '.join(names)} (default {default})"
         parser.add_argument(f"--{kind}", choices=names, metavar="NAME", help=text)
-    _add_read(parser)
-
-
-def _add_read(parser: argparse.ArgumentParser) -> None:
-    """Adds ``--read``, and its two older names, which no help shows."""
-    choice = parser.add_mutually_exclusive_group()
-    choice.add_argument(
-        "--read",
-        choices=READINGS,
-        help="how texts are read: as expressions (default of TSV and --query); plain, so each is one atom (default of "
+    flags.add_read(
+        parser,
+        "how texts are read: as expressions (default of TSV and --query); plain, so each is one atom (default of "
         "`query` and `text` in JSON Lines); or taken apart by cue phrases such as 'other than', or by a language model "
         "(llm; the environment names it: OPENAI_BASE_URL, COMPNEG_LLM_MODEL, OPENAI_API_KEY)",
     )
-    choice.add_argument("--plain", dest="read", action="store_const", const="plain", help=argparse.SUPPRESS)
-    choice.add_argument("--decompose", dest="read", choices=("off", "cues", "llm"), help=argparse.SUPPRESS)
 
 
 def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None:

@@ -58,7 +58,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         dense_encoder=args.dense_encoder,
         threads=args.threads,
         model_options=flags.chosen_model_options(args),
-        read={"off": "expression"}.get(args.decompose, args.decompose),
+        read="expression" if args.read in (None, "off") else args.read,
         command=f"python -m pyserini_compneg.reproduce {shlex.join(args.arguments)}",
     )
     write_results(results, args.report / "results.json")
@@ -93,8 +93,11 @@ def _parser() -> argparse.ArgumentParser:
         help="the encoder of dense rows, and of the similarities of figure3: a folder or a name on the hub (default "
         f"{ALL_MINILM}; where it cannot be had, there are no dense rows)",
     )
-    text = "in rows of the dataset's expressions, read its plain texts instead, as search does; texts that only "
-    flags.add_decompose(group, text + "exclude stay whole (default off)")
+    flags.add_read(
+        group,
+        "how texts are read in rows of the dataset's expressions, as in search (default expression); a text that "
+        "only excludes stays whole",
+    )
     flags.add_model_options(group, "queries and documents")
     return parser
 

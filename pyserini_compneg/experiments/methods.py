@@ -20,6 +20,7 @@ from pyserini_compneg.expression import Expression, atoms
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 from pyserini_compneg.search.guard import search_guarded
+from pyserini_compneg.terminal import shown
 
 DENSE = "dense"
 
@@ -243,17 +244,17 @@ def make_method(name: str, settings: Mapping[str, Any]) -> Method | DenseMethod:
         CompositionError: An unknown operator, or an operator's setting out of range.
     """
     if name not in METHODS:
-        raise ProtocolError(f"no method {name!r}; expected one of {', '.join(METHODS)}")
+        raise ProtocolError(f"no method {shown(name)}; expected one of {', '.join(METHODS)}")
     make, known = METHODS[name]
     if unknown := sorted(settings.keys() - set(known)):
         expected = f"expected one of {', '.join(known)}" if known else "it has none"
-        raise ProtocolError(f"method {name}: unknown setting {unknown[0]!r}; {expected}")
+        raise ProtocolError(f"method {name}: unknown setting {shown(unknown[0])}; {expected}")
     return make(**settings)
 
 
 def _whole_number(setting: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ProtocolError(f"{setting} must be a whole number from 1, got {value!r}")
+        raise ProtocolError(f"{setting} must be a whole number from 1, got {shown(value)}")
     return value
 
 

@@ -18,6 +18,7 @@ from pyserini_compneg.experiments.methods import make_method
 from pyserini_compneg.experiments.results import TERM_MEASURES
 from pyserini_compneg.files import slug
 from pyserini_compneg.settings_files import Settings, parse_settings, read_settings
+from pyserini_compneg.terminal import shown
 
 Reading: TypeAlias = Literal["expression", "plain", "cues", "llm"]
 Line = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
@@ -92,9 +93,9 @@ class RowPlan(Settings):
                 if row.method is not None:
                     make_method(row.method, row.settings)
                 if row.ablation not in (None, *ABLATIONS):
-                    raise ValueError(f"no ablation {row.ablation!r}; expected one of {', '.join(ABLATIONS)}")
+                    raise ValueError(f"no ablation {shown(row.ablation)}; expected one of {', '.join(ABLATIONS)}")
             except ValueError as error:
-                raise ValueError(f"row {row.title!r}: {error}") from None
+                raise ValueError(f"row {shown(row.title)}: {error}") from None
         return rows
 
 
@@ -173,7 +174,7 @@ class Protocol(Settings):
     @classmethod
     def _checked_datasets(cls, datasets: tuple[str, ...]) -> tuple[str, ...]:
         if unknown := [kind for kind in datasets if kind not in KINDS]:
-            raise ValueError(f"no kind of dataset {unknown[0]!r}; there are: {', '.join(KINDS)}")
+            raise ValueError(f"no kind of dataset {shown(unknown[0])}; there are: {', '.join(KINDS)}")
         return datasets
 
     @field_validator("measures")

@@ -163,8 +163,8 @@ def negated(qid, top):
 @pytest.mark.parametrize("top", [1, 2, 100])
 def test_filtering_drops_what_holds_a_negated_term(context, union, intersection, top):
     wanted = {qid: text.split(" NOT ")[0] for qid, text in QUERIES.items()}
-    found = search(context, "filtering", union=union, intersection=intersection, top_terms=top)
-    few = search(context, "filtering", k=7, union=union, intersection=intersection, top_terms=top)
+    found = search(context, "filtering", union=union, intersection=intersection, filter_terms=top)
+    few = search(context, "filtering", k=7, union=union, intersection=intersection, filter_terms=top)
     assert negated("both", top)
     for qid, text in wanted.items():
         (node,) = context.searcher.compose([text], Operators(union, intersection))
@@ -203,9 +203,9 @@ def test_two_steps_rank_the_subset_anew(context):
         (
             "filtering",
             {"difference": "nrf"},
-            "method filtering: unknown setting 'difference'; expected one of top_terms, union, intersection",
+            "method filtering: unknown setting 'difference'; expected one of filter_terms, union, intersection",
         ),
-        ("filtering", {"top_terms": 0}, "top_terms must be a whole number from 1, got 0"),
+        ("filtering", {"filter_terms": 0}, "filter_terms must be a whole number from 1, got 0"),
         ("filtering", {"union": "max"}, "union must be one of maxpool, addition, dismax, vanilla, got 'max'"),
         ("two-step", {"union": "max"}, "union must be one of maxpool, addition, dismax, vanilla, got 'max'"),
         ("two-step", {"subset": True}, "subset must be a whole number from 1, got True"),
