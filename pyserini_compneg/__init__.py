@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from pyserini_compneg.compose import Operators, compose_query
     from pyserini_compneg.encode.corpus import encode_collection
     from pyserini_compneg.encode.models import ModelOptions
-    from pyserini_compneg.errors import CompNegError
+    from pyserini_compneg.errors import ArgumentError, CompNegError
+    from pyserini_compneg.eval import evaluate, parse_measures, read_qrels, read_run
     from pyserini_compneg.expression import parse
     from pyserini_compneg.index import ImpactIndexer, build_index
     from pyserini_compneg.reading import decompose
     from pyserini_compneg.search import ComposedQueryEncoder, SignedImpactSearcher
 
 __all__ = [
+    "ArgumentError",
     "CompNegError",
     "ComposedQueryEncoder",
     "ImpactIndexer",
@@ -36,10 +38,15 @@ __all__ = [
     "compose_query",
     "decompose",
     "encode_collection",
+    "evaluate",
     "parse",
+    "parse_measures",
+    "read_qrels",
+    "read_run",
 ]
 
 _HOMES = {
+    "ArgumentError": "errors",
     "CompNegError": "errors",
     "ComposedQueryEncoder": "search",
     "ImpactIndexer": "index",
@@ -50,8 +57,16 @@ _HOMES = {
     "compose_query": "compose",
     "decompose": "reading",
     "encode_collection": "encode.corpus",
+    "evaluate": "eval",
     "parse": "expression",
+    "parse_measures": "eval",
+    "read_qrels": "eval",
+    "read_run": "eval",
 }
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> object:

@@ -13,7 +13,7 @@ from pyserini_compneg.eval.measures import DEFAULT_MEASURES, Measure, coverage, 
 from pyserini_compneg.eval.qrels import Qrels, read_groups, read_qrels
 from pyserini_compneg.eval.rows import PerQuery, compare_rows, make_rows
 from pyserini_compneg.eval.runs import read_run
-from pyserini_compneg.eval.table import TABLE_FORMATS, render, run_labels
+from pyserini_compneg.eval.table import TABLE_FORMATS, per_query_csv, render, run_labels
 from pyserini_compneg.files import atomic_writer, keep_inputs
 
 _logger = logging.getLogger("pyserini_compneg.eval")
@@ -21,7 +21,8 @@ _logger = logging.getLogger("pyserini_compneg.eval")
 _EPILOG = """\
 As with trec_eval -c, means are over all queries of the qrels: a query that a run lacks scores 0.
 Several runs are compared. A letter after a value means: significantly better than the run of that letter
-(paired t-test, p < 0.05, corrected by Holm's method). JSON has all p-values and confidence intervals.
+(paired t-test, p < 0.05, corrected by Holm's method). Two runs have their p-values beside them. JSON has all p-values
+and confidence intervals.
 
 example:
   python -m pyserini_compneg.eval --qrels pyserini_compneg/resources/sample/queries.jsonl \\
@@ -32,10 +33,14 @@ example:
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if args.groups and not args.by:
         parser.error("--groups needs --by")
-    keep_inputs(args.output, *filter(None, (args.qrels, args.groups, *args.run)))
+    rows_per_query = args.per_query is True
+    if rows_per_query and args.by:
+        parser.error("--by and --per-query exclude each other, but for --per-query FILE")
+    for output in (args.output, None if rows_per_query else args.per_query):
+        keep_inputs(output, *filter(None, (args.qrels, args.groups, *args.run)))
     measures = parse_measures(args.measures or DEFAULT_MEASURES)
     qrels = read_qrels(args.qrels)
-    groups = {qid: qid for qid in qrels} if args.per_query else {}
+    groups = {qid: qid for qid in qrels} if rows_per_query else {}
     if args.by:
         groups = _groups(args.groups or args.qrels, args.by, qrels)
     labels = run_labels(args.run)
@@ -45,7 +50,10 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         as_json = args.output_format == "json"
         if as_json or len(results) > 1:
             rows = compare_rows(rows, results, measures, qrels, randomise=as_json)
-        handle.write(render(rows, "query" if args.per_query else args.by, args.output_format))
+        handle.write(render(rows, "query" if rows_per_query else args.by, args.output_format))
+        if args.per_query and not rows_per_query:
+            with atomic_writer(args.per_query, remedy="choose another FILE") as values:
+                values.write(per_query_csv(results, measures))
 
 
 def _groups(path: str, key: str, qrels: Qrels) -> dict[str, str]:
@@ -81,12 +89,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--qrels", required=True, metavar="FILE", help="judgements: TREC, BEIR tsv or QUEST jsonl")
     runs = "one run or more: trec, msmarco or json, plain or .gz"
     parser.add_argument("--run", required=True, nargs="+", action="extend", metavar="FILE", help=runs)
-    measures = "a name of trec_eval or ir_measures, or paired_accuracy, right_rank, delta_recall@N, delta_mrr@N; "
-    measures += "repeatable (default: ndcg_cut.10 and recall.100)"
+    measures = "a name of trec_eval or ir_measures (capitals do not matter), or paired_accuracy, right_rank, "
+    measures += "delta_recall@N, delta_mrr@N; repeatable (default: ndcg_cut.10 and recall.100)"
     parser.add_argument("-m", "--measure", dest="measures", action="append", metavar="MEASURE", help=measures)
-    rows = parser.add_mutually_exclusive_group()
-    rows.add_argument("--by", metavar="KEY", help="a row for each value of metadata.KEY, for example template")
-    rows.add_argument("--per-query", action="store_true", help="a row for each query")
+    parser.add_argument("--by", metavar="KEY", help="a row for each value of metadata.KEY, for example template")
+    text = "a row for each query; with a FILE, the values of each run and query are written there as CSV"
+    parser.add_argument("--per-query", nargs="?", const=True, metavar="FILE", help=text)
     group = flags.advanced(parser)
     group.add_argument("--groups", metavar="FILE", help="jsonl with the metadata for --by (default: the qrels)")
     flags.add_output(group, "where to write the table")

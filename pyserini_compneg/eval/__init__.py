@@ -1,7 +1,8 @@
 """Evaluation: runs against judgements, per query, per class of query and over all."""
 
-from pyserini_compneg.eval.measures import Measure as Measure
-from pyserini_compneg.eval.measures import evaluate as evaluate
-from pyserini_compneg.eval.measures import parse_measures as parse_measures
-from pyserini_compneg.eval.runs import read_run as read_run
-from pyserini_compneg.eval.term_frequencies import term_frequencies as term_frequencies
+from pyserini_compneg.eval.measures import Measure, evaluate, parse_measures
+from pyserini_compneg.eval.qrels import read_qrels
+from pyserini_compneg.eval.runs import read_run
+from pyserini_compneg.eval.term_frequencies import term_frequencies
+
+__all__ = ["Measure", "evaluate", "parse_measures", "read_qrels", "read_run", "term_frequencies"]

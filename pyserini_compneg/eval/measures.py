@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pyserini_compneg.errors import MeasureError
 from pyserini_compneg.eval.contrast import CONTRASTS, Contrast, contrast_values, parse_contrast, partners
+from pyserini_compneg.terminal import shown, suggestion
 
 DEFAULT_MEASURES = ("ndcg_cut.10", "recall.100")
 
@@ -16,6 +18,7 @@ _LARGEST_CUTOFF = 1_000_000
 _NO_DOCUMENT = "\n"
 """A docid that gets the judgement 0 if a query has only negative ones, for which trec_eval writes beyond its arrays."""
 
+_TREC_NAMES = ("ndcg_cut", "recall", "map", "recip_rank", "ndcg", "map_cut", "success")
 _EXAMPLES = "ndcg_cut.10, recall.100, map, recip_rank, P.10, nDCG@10, R@100, AP, RR"
 _CONTRAST_EXAMPLES = ", ".join(CONTRASTS)
 
@@ -45,16 +48,18 @@ def parse_measures(names: Iterable[str]) -> list[Measure]:
 
     Args:
         names: Names as trec_eval has them (``ndcg_cut.10``, ``P.5,10``), as ir_measures has them (``nDCG@10``), or of
-            measures of contrast (``right_rank``, see :func:`~pyserini_compneg.eval.contrast.contrast_values`).
+            measures of contrast (``right_rank``, see :func:`~pyserini_compneg.eval.contrast.contrast_values`). Small
+            letters may stand for capitals and the reverse; the measure then has its usual name.
 
     Raises:
         MeasureError: An unknown name, or a measure that trec_eval's code cannot compute.
 
-    >>> [measure.name for measure in parse_measures(["ndcg_cut.10", "R@100", "P.5,10"])]
-    ['ndcg_cut.10', 'R@100', 'P@5', 'P@10']
+    >>> [measure.name for measure in parse_measures(["ndcg_cut.10", "R@100", "P.5,10", "ndcg@3"])]
+    ['ndcg_cut.10', 'R@100', 'P@5', 'P@10', 'nDCG@3']
     """
     measures: dict[str, Measure] = {}
-    for name in names:
+    for given in names:
+        name = _spelled(given)
         if contrast := parse_contrast(name):
             _check_cutoff(name, contrast.cutoff)
             measures.setdefault(name, Measure(name, contrast))
@@ -153,8 +158,30 @@ def _trec_values(
     return values
 
 
+def _spelled(name: str) -> str:
+    """A name with the capitals that a measure has.
+
+    Raises:
+        MeasureError: There is no such measure.
+    """
+    for spelled in (name, name.lower()):
+        if parse_contrast(spelled):
+            return spelled
+    from ir_measures.measures import registry
+
+    head = re.split(r"\W", name, maxsplit=1)[0]
+    usual = {alias.lower(): str(measure.NAME) for alias, measure in registry.items()}
+    for spelled in (name, name.lower(), usual.get(head.lower(), head) + name[len(head) :]):
+        if _definitions(spelled):
+            return spelled
+    known = [*registry, *_TREC_NAMES, *(contrast.partition("@")[0] for contrast in CONTRASTS)]
+    close = "" if head in known or head.lower() in usual else suggestion(head, known)
+    examples = f"expected for example one of {_EXAMPLES}, {_CONTRAST_EXAMPLES}"
+    raise MeasureError(f"unknown measure {shown(name)}{close or f'; {examples}'}")
+
+
 def _definitions(name: str) -> list[Any]:
-    """ir_measures' objects for a name; trec_eval allows several cutoffs in one."""
+    """ir_measures' objects for a name, of which trec_eval allows several cutoffs in one; none for an unknown name."""
     import ir_measures
 
     logging.getLogger("ir_measures").setLevel(logging.ERROR)  # it warns of each part of "official" that it leaves out
@@ -165,7 +192,7 @@ def _definitions(name: str) -> list[Any]:
             continue
         if definitions and all(isinstance(definition, ir_measures.Measure) for definition in definitions):
             return definitions
-    raise MeasureError(f"unknown measure {name!r}; expected for example one of {_EXAMPLES}, {_CONTRAST_EXAMPLES}")
+    return []
 
 
 def _measure(name: str, definition: Any) -> Measure:

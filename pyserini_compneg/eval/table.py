@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from string import ascii_letters
 
-from pyserini_compneg.eval.rows import Row
+from pyserini_compneg.eval.measures import Measure
+from pyserini_compneg.eval.rows import PerQuery, Row
 from pyserini_compneg.eval.significance import LEVEL, Comparison
+from pyserini_compneg.terminal import printable
 
 TABLE_FORMATS = ("text", "markdown", "json")
 
+_LEAST_P = 0.0001
 _MARK = "\0"
 """Stands between a cell and its letters until the format is known; no name of a file holds it."""
 
@@ -22,7 +27,8 @@ def render(rows: Sequence[Row], label: str | None, table_format: str = "text") -
     """Renders rows: a line for each run, or with several classes a line for each class and the runs side by side.
 
     If runs were compared, each run has a letter, and letters after a value name the runs than which it is significantly
-    better: ``0.2580^a``, in Markdown with superscripts; see :func:`row_letters`.
+    better: ``0.2580^a``, in Markdown with superscripts; see :func:`row_letters`. Beside two runs stand the p-values of
+    their difference.
 
     Args:
         rows: What :func:`make_rows` or :func:`compare_rows` returned.
@@ -32,16 +38,39 @@ def render(rows: Sequence[Row], label: str | None, table_format: str = "text") -
     """
     if table_format == "json":
         return json.dumps([_json_row(row, label) for row in rows], ensure_ascii=False, indent=2) + "\n"
+    rows = [replace(row, run=printable(row.run), group=printable(row.group)) for row in rows]
     runs = list(dict.fromkeys(row.run for row in rows))
     compared = any(row.comparisons for row in rows) and len(runs) > 1
     letters = row_letters(runs) if compared else {}
     if label is None:
         header = [["run", "queries", *rows[0].values]]
         body = [[_marked(row.run, letters.get(row.run, "")), *_numbers(row, letters)] for row in rows]
+        if len(letters) == 2:
+            body.append(["p", "", *_p_values(rows[0])])
     else:
         header, body = _side_by_side(rows, label, letters)
     table = _markdown(header, body) if table_format == "markdown" else _text(header, body)
     return table + (_legend(len(runs)) if letters else "")
+
+
+def per_query_csv(results: Mapping[str, PerQuery], measures: Sequence[Measure]) -> str:
+    """The value of each measure for each run and query as CSV, unrounded, below a line of names.
+
+    Args:
+        results: ``{run label: what evaluate() returned}``.
+        measures: The measures of the results.
+
+    >>> print(per_query_csv({"a.txt": {"1": {"map": 0.5}}}, [Measure("map", None)]), end="")
+    run,query,map
+    a.txt,1,0.5
+    """
+    names = [measure.name for measure in measures]
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(["run", "query", *names])
+    for run, values in results.items():
+        lines.writerows([run, qid, *(value[name] for name in names)] for qid, value in values.items())
+    return text.getvalue()
 
 
 def row_letters(rows: Iterable[str]) -> dict[str, str]:
@@ -113,15 +142,19 @@ def _side_by_side(
     """The header, a line of measures and with several runs a line of runs, and the body, a line for each class."""
     runs = list(dict.fromkeys(row.run for row in rows))
     measures = list(rows[0].values)
+    with_p = len(letters) == 2
     header = [[label, "queries", *measures]]
     if len(runs) > 1:
+        columns = [*(_marked(run, letters.get(run, "")) for run in runs), *(["p"] if with_p else [])]
         header = [
-            ["", "", *(measure for measure in measures for _ in runs)],
-            [label, "queries", *(_marked(run, letters.get(run, "")) for _ in measures for run in runs)],
+            ["", "", *(measure for measure in measures for _ in columns)],
+            [label, "queries", *columns * len(measures)],
         ]
     body = []
     for start in range(0, len(rows), len(runs)):
         side_by_side = [_numbers(row, letters) for row in rows[start : start + len(runs)]]
+        if with_p:
+            side_by_side.append(["", *_p_values(rows[start])])
         (queries, *_), *values = zip(*side_by_side, strict=True)
         body.append([rows[start].group, queries, *itertools.chain.from_iterable(values)])
     return header, body
@@ -135,6 +168,12 @@ def _numbers(row: Row, letters: Mapping[str, str]) -> list[str]:
     }
     values = [_marked(f"{value:.4f}", marks.get(measure, "")) for measure, value in row.values.items()]
     return [str(len(row.qids)), *values]
+
+
+def _p_values(row: Row) -> list[str]:
+    """The p-value of each measure, for one of two runs; nothing where they are not compared."""
+    values = [row.comparisons[measure][0].t_test.raw if measure in row.comparisons else None for measure in row.values]
+    return ["" if p is None else f"{p:.4f}" if p >= _LEAST_P or p == 0 else f"<{_LEAST_P:.4f}" for p in values]
 
 
 def _marked(cell: str, letters: str) -> str:

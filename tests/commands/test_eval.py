@@ -26,11 +26,11 @@ def test_by_template_with_runs_of_the_same_name(folder, capsys, caplog):
     runs = [str(folder / "good" / "run.txt"), str(folder / "half" / "run.txt")]
     assert main(["--qrels", str(folder / "dev.jsonl"), "--run", *runs, "--by", "template"]) == 0
     assert capsys.readouterr().out == (
-        "                      ndcg_cut.10     ndcg_cut.10      recall.100      recall.100\n"
-        "template  queries  good/run.txt^a  half/run.txt^b  good/run.txt^a  half/run.txt^b\n"
-        "_               1          1.0000          1.0000          1.0000          1.0000\n"
-        "_ or _          1          1.0000          0.0000          1.0000          0.0000\n"
-        "all             2          1.0000          0.5000          1.0000          0.5000\n"
+        "                      ndcg_cut.10     ndcg_cut.10  ndcg_cut.10      recall.100      recall.100  recall.100\n"
+        "template  queries  good/run.txt^a  half/run.txt^b            p  good/run.txt^a  half/run.txt^b           p\n"
+        "_               1          1.0000          1.0000                       1.0000          1.0000\n"
+        "_ or _          1          1.0000          0.0000                       1.0000          0.0000\n"
+        "all             2          1.0000          0.5000       0.5000          1.0000          0.5000      0.5000\n"
         "\n"
         "A letter after a value: better than that run (paired t-test, p < 0.05).\n"
     )
@@ -94,6 +94,41 @@ def test_per_query(folder, capsys):
     assert capsys.readouterr().out == (
         "query  queries     map\n1            1  1.0000\n2            1  0.0000\nall          2  0.5000\n"
     )
+
+
+def test_single_queries_as_csv_beside_the_table(folder, capsys):
+    runs = [str(folder / "good" / "run.txt"), str(folder / "half" / "run.txt")]
+    values = folder / "new" / "values.csv"
+    given = ["--qrels", str(folder / "dev.jsonl"), "--run", *runs, "-m", "map", "-m", "RR"]
+    assert main([*given, "--per-query", str(values), "--by", "template"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("template ")
+    assert values.read_text() == (
+        "run,query,map,RR\ngood/run.txt,1,1.0,1.0\ngood/run.txt,2,1.0,1.0\n"
+        "half/run.txt,1,1.0,1.0\nhalf/run.txt,2,0.0,0.0\n"
+    )
+    assert main([*given, "--per-query", runs[0]]) == 1
+    assert "would overwrite" in capsys.readouterr().err
+
+
+def test_two_runs_have_their_p_values(folder, capsys):
+    runs = [str(folder / "good" / "run.txt"), str(folder / "half" / "run.txt")]
+    assert main(["--qrels", str(folder / "qrels"), "--run", *runs, "-m", "map", "-m", "P@1"]) == 0
+    assert capsys.readouterr().out.splitlines()[:4] == [
+        "run             queries     map     P@1",
+        "good/run.txt^a        2  1.0000  1.0000",
+        "half/run.txt^b        2  0.5000  0.5000",
+        "p                        0.5000  0.5000",
+    ]
+
+
+def test_no_name_steers_the_terminal(folder, capsys, caplog):
+    path = folder / "x\x1b[31m.txt"
+    path.write_text("8 Q0 a 1 1 t\n")
+    lines = (folder / "dev.jsonl").read_text().replace('"_"', '"\\u001b[2J_"')
+    (folder / "dev.jsonl").write_text(lines)
+    for by in ([], ["--by", "template"]):
+        assert main(["--qrels", str(folder / "dev.jsonl"), "--run", str(path), *by]) == 0
+        assert all(line.isprintable() for line in capsys.readouterr().out.splitlines())
 
 
 def test_errors_are_one_line(folder, capsys):

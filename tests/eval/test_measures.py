@@ -20,6 +20,26 @@ def test_both_notations_mean_the_same(trec_name, name):
     assert trec.definition == other.definition
 
 
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        *(("ndcg@10", "nDCG@10"), ("r@100", "R@100"), ("p(rel=2)@5", "P(rel=2)@5"), ("MRR@10", "MRR@10")),
+        *(("mrr@10", "RR@10"), ("NDCG_CUT.10", "ndcg_cut.10"), ("Recip_Rank", "recip_rank"), ("bpref", "bpref")),
+        *(("Right_Rank@10", "right_rank@10"), ("BPREF", "bpref")),
+    ],
+)
+def test_capitals_do_not_matter(given, name):
+    assert [measure.name for measure in parse_measures([given, name])] == [name]
+
+
+@pytest.mark.parametrize(
+    ("given", "name"), [("ndgc@10", "ndcg"), ("recal.100", "recall"), ("right_ranks", "right_rank")]
+)
+def test_a_typing_mistake_gets_a_suggestion(given, name):
+    said = refusal(parse_measures, [given], error=MeasureError)
+    assert said == f"unknown measure {given!r}; did you mean {name}?"
+
+
 def test_several_cutoffs_and_repeated_names():
     names = [measure.name for measure in parse_measures(["recall.10,100", "map", "map", "P(rel=2)@5"])]
     assert names == ["R@10", "R@100", "map", "P(rel=2)@5"]
@@ -30,7 +50,7 @@ nDCG@10, R@100, AP, RR, paired_accuracy, right_rank, delta_recall@1, delta_mrr@1
 NO_MEAN = "measure {!r} is no mean that trec_eval computes; expected one like "
 CUTOFF = "the cutoff of measure {!r} must be a whole number from 1 to 1000000"
 REFUSED = {
-    UNKNOWN: ["", "foo", "ndcg@10", "nDCG@-1", "recip_rank.10", "import os", "nDCG@ten", "delta_mrr"],
+    UNKNOWN: ["", "foo", "nDCG@-1", "recip_rank.10", "import os", "nDCG@ten", "delta_mrr"],
     NO_MEAN: ["num_rel", "NumRet", "RBP", "ERR@20"],
     CUTOFF: ["nDCG@0", "P.0", "RR@0", "delta_recall@0", "delta_mrr@-1"],  # with which trec_eval's code would abort
 }
