@@ -18,10 +18,15 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import IO, Any, BinaryIO, TextIO
 
 from pyserini_compneg.errors import CollectionError, CompNegError, OutputError
 from pyserini_compneg.json_objects import parse_json_object
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _COMPRESSED = re.compile(
@@ -29,6 +34,7 @@ _COMPRESSED = re.compile(
 )
 _BLOCK_BYTES = 1 << 20
 _REMEDY = "choose another place with --output"
+_TEMPORARY = re.compile(r"[0-9a-f]{8}\.tmp")
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -139,12 +145,12 @@ def atomic_writer(path: str | Path | None, remedy: str = _REMEDY) -> Iterator[Te
     direct = os.path.exists(path) and not os.path.isdir(path) and not stat.S_ISREG(os.stat(path).st_mode)
     target = Path(path) if direct else Path(os.path.realpath(path))
     made = _make_folder(target, path, remedy)
-    written = target if direct else target.with_name(f".{target.name[:200]}.{secrets.token_hex(4)}.tmp")
     try:
-        handle = open(written, "w" if direct else "x", encoding="utf-8", newline="\n")  # noqa: SIM115
+        handle = open(target, "w", encoding="utf-8", newline="\n") if direct else _temporary_file(target)  # noqa: SIM115
     except OSError as cause:
         _remove_empty(made)
         raise OutputError(f"{path}: cannot be written: {reason_of(cause)}; {remedy}") from None
+    written = Path(handle.name)
     try:
         with handle:
             yield handle
@@ -160,6 +166,41 @@ def atomic_writer(path: str | Path | None, remedy: str = _REMEDY) -> Iterator[Te
         if isinstance(cause, OSError) and cause.errno in _DISK_FULL:
             raise OutputError(f"{path}: cannot be written: {reason_of(cause)}; {remedy}") from None
         raise
+
+
+def _temporary_file(target: Path) -> TextIO:
+    """A new hidden file beside the target, locked while it is open."""
+    prefix = f".{target.name[:200]}."
+    with suppress(OSError):  # a folder that can be written, not read
+        for path in target.parent.iterdir():
+            if path.name.startswith(prefix) and _TEMPORARY.fullmatch(path.name[len(prefix) :]):
+                _remove_what_is_left(path)
+    while True:
+        path = target.with_name(f"{prefix}{secrets.token_hex(4)}.tmp")
+        handle = open(path, "x", encoding="utf-8", newline="\n")  # noqa: SIM115
+        with suppress(OSError):  # some file systems of a network have no locks; there nothing is removed either
+            _lock(handle)
+        if path.exists():  # nobody took it for one that was left, before it was locked
+            return handle
+        handle.close()
+
+
+def _remove_what_is_left(path: Path) -> None:
+    """Removes a temporary file, but not that of a living process."""
+    with suppress(OSError), path.open("rb") as left:
+        _lock(left)
+        path.unlink()
+
+
+def _lock(file: IO[Any]) -> None:
+    """Locks a file until it is closed or its process ends.
+
+    Raises:
+        OSError: Another process holds it, or there are no such locks.
+    """
+    if fcntl is None:
+        raise OSError(errno.ENOLCK, "no locks")
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import sys
 import zipfile
 
 import pytest
+from film_index import start
 from refusals import refusal
 
 from pyserini_compneg.errors import OutputError, RunFormatError
@@ -149,6 +150,33 @@ def test_interrupted_writer_leaves_no_file(tmp_path, interruption):
         handle.write("half")
         raise interruption
     assert list(tmp_path.iterdir()) == []
+
+
+HOLDER = """
+import sys, time
+from pyserini_compneg.files import atomic_writer
+with atomic_writer(sys.argv[1]) as handle:
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.slow
+def test_what_a_killed_writer_left_is_removed_by_the_next_one_and_nothing_else(tmp_path):
+    target = tmp_path / "run.txt"
+    kept = [tmp_path / name for name in (".run.txt.notes.tmp", ".run.txt.1234567.tmp", ".other.txt.12345678.tmp")]
+    for path in kept:
+        path.touch()
+    with start(target, code=HOLDER) as killed, start(target, code=HOLDER) as living:
+        assert killed.stdout.readline() == living.stdout.readline() == "writing\n"
+        killed.kill()
+        killed.wait()
+        with atomic_writer(target) as handle:
+            handle.write("new")
+        assert len(list(tmp_path.iterdir())) == len(kept) + 2  # that of the living one is left
+        living.communicate("")
+    assert target.read_text() == ""  # the last one wins
+    assert sorted(tmp_path.iterdir()) == sorted([*kept, target])
 
 
 def test_links_and_devices_stay_what_they_are(tmp_path):

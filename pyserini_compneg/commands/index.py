@@ -43,6 +43,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         optimize=args.optimize,
         overwrite=args.overwrite,
         resume=args.resume,
+        replace=args.replace,
         on_error=args.on_error,
     )
     empty = f" ({manifest.empty_documents} without a term)" if manifest.empty_documents else ""
@@ -71,6 +72,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--store-raw", action="store_true", help="keep each document's line, to show it with its hit")
     parser.add_argument("--resume", action="store_true", help="continue a build that was killed")
     parser.add_argument("--overwrite", action="store_true", help="replace an index that is there already")
+    text = "replace an index; continue a build that was killed if nothing changed since, else start again"
+    parser.add_argument("--replace", action="store_true", help=text)
     group = flags.advanced(parser)
     group.add_argument(
         "--impact-scale",

@@ -99,7 +99,7 @@ def _ended(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[st
         _discard_output()
         return DONE
     except CompNegError as error:
-        return _say(_KEYWORD.sub(lambda match: f"--{match[1]}", str(error)), error.exit_code, "error")
+        return _say(str(error), error.exit_code, "error")
     except OSError as error:
         path = f"{error.filename}: " if error.filename else ""
         return _say(f"{path}{reason_of(error)}", FAILED, "error")
@@ -154,7 +154,7 @@ class _Lines(logging.Formatter):
     json = False
 
     def format(self, record: logging.LogRecord) -> str:
-        level, message = record.levelname.lower(), printable_lines(record.getMessage())
+        level, message = record.levelname.lower(), printable_lines(_KEYWORD.sub(r"--\1", record.getMessage()))
         if not self.json:
             return f"{level}: {message}" if level else message
         now = datetime.now(UTC).isoformat(timespec="seconds")

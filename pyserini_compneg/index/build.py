@@ -20,7 +20,7 @@ from pyserini_compneg.encode.collection import (
 )
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.errors import CollectionError, EncodingError
-from pyserini_compneg.index.index_folder import check_target, unfinished_plan
+from pyserini_compneg.index.index_folder import check_target, clear_stale, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer, OnError
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
 from pyserini_compneg.lucene import Manifest
@@ -40,6 +40,7 @@ class WriteOptions(TypedDict, total=False):
     store_docvectors: bool
     optimize: bool
     overwrite: bool
+    replace: bool
 
 
 def build_index(
@@ -79,11 +80,13 @@ def build_index(
     files = collection_files(collection)
     target = Path(os.path.realpath(index))
     if inside := next((file for file in files if file.resolve().is_relative_to(target)), None):
-        raise CollectionError(f"{inside}: is in the folder of the index, {index}; give another --index")
-    check_target(target, options.get("overwrite", False))  # before the collection is read
+        raise CollectionError(f"{inside}: is in the folder of the index, {index}; give another folder")
+    clear_stale(target)
+    replace = options.get("replace", False)
+    check_target(target, replace or options.get("overwrite", False))  # before the collection is read
     if encoder != BM25 and Path(encoder).is_dir():
         encoder = os.path.realpath(encoder)  # so that searches find it from other folders
-    source = _source(files, index, encoder, model_options, resume, on_error)
+    source = _source(files, index, encoder, model_options, resume or replace, on_error)
     options["signed"] = options.get("signed", False) or source.signed
     bar = progress(None, None, " docs", "indexing", summary=True)
     with (

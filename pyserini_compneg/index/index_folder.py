@@ -34,7 +34,9 @@ _logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def new_index_folder(target: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool) -> Iterator[Path]:
+def new_index_folder(
+    target: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool, replace: bool = False
+) -> Iterator[Path]:
     """A folder to build an index in; on a clean exit it becomes ``target``.
 
     On an exception the folder is deleted. If :func:`keep_unfinished` was called, it stays for ``resume`` instead.
@@ -44,18 +46,21 @@ def new_index_folder(target: Path, plan: Mapping[str, Any], overwrite: bool, res
         plan: What is built, and from what, in JSON. A build can only be continued with an equal plan.
         overwrite: Replace an index that is there already, and throw away an unfinished build.
         resume: Continue an unfinished build, if there is one.
+        replace: Both; throw an unfinished build away if it has another plan.
 
     Raises:
         OutputError: The target exists or cannot be written, another process builds it, there is an unfinished build
-            and neither option is set, or the unfinished build has another plan.
+            and no option is set, or the unfinished build has another plan.
     """
+    overwrite, resume = overwrite or replace, resume or replace
     check_target(target, overwrite)
     folder = _building(target)
     with _parents(target), _locked(target):
         with _one_line_errors(target):
             _undo_half_an_exchange(target)
             check_target(target, overwrite)  # another build may just have ended
-            _prepare(target, folder, plan, overwrite, resume)
+            if not (resume and _can_be_continued(target, plan, replace)):
+                _empty(target, folder, overwrite)
         try:
             yield folder
             check_target(target, overwrite)
@@ -63,7 +68,7 @@ def new_index_folder(target: Path, plan: Mapping[str, Any], overwrite: bool, res
                 _replace(target, folder)
         except BaseException:
             if (folder / _PLAN).exists():
-                _logger.warning("%s: the unfinished build is kept; add --resume to continue it", target)
+                _logger.warning("%s: the unfinished build is kept; add resume=True to continue it", target)
             else:
                 shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -80,23 +85,23 @@ def check_target(target: Path, overwrite: bool) -> None:
         OutputError: It cannot be built there.
     """
     if os.path.ismount(target):
-        raise OutputError(f"{target}: is a mount point, which no folder can replace; give a folder in it as --index")
+        raise OutputError(f"{target}: is a mount point, which no folder can replace; give a folder in it")
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not is_index(target):
-        raise OutputError(f"{target}: exists and is no index; give another --index")
+        raise OutputError(f"{target}: exists and is no index; give another folder")
     foreign = [path.name for path in target.iterdir() if not (_INDEX_FILES.fullmatch(path.name) and path.is_file())]
     if foreign:
         raise OutputError(
-            f"{target}: holds {min(foreign)!r}, which is no part of an index; move it, or give another --index"
+            f"{target}: holds {min(foreign)!r}, which is no part of an index; move it, or give another folder"
         )
     if not overwrite and unfinished_plan(target) is not None:
         raise OutputError(
-            f"{target}: exists already, and there is an unfinished build to replace it; give --overwrite --resume to "
-            "continue that build, or --overwrite to start anew"
+            f"{target}: exists already, and there is an unfinished build to replace it; give replace=True to "
+            "continue that build, or overwrite=True to start anew"
         )
     if not overwrite:
-        raise OutputError(f"{target}: exists already; give --overwrite to replace it, or another --index")
+        raise OutputError(f"{target}: exists already; give overwrite=True to replace it, or another folder")
 
 
 def unfinished_plan(index: str | Path) -> Mapping[str, Any] | None:
@@ -117,7 +122,7 @@ def keep_unfinished(folder: Path, plan: Mapping[str, Any]) -> None:
         plan: The plan that it was given.
     """
     if not (folder / _PLAN).exists():
-        with atomic_writer(folder / _PLAN, "make room, or give another --index") as handle:
+        with atomic_writer(folder / _PLAN, "make room, or give another folder") as handle:
             json.dump(plan, handle)
 
 
@@ -125,29 +130,47 @@ def _building(target: Path) -> Path:
     return target.with_name(f".{target.name}.building")
 
 
+def _lock_file(target: Path) -> Path:
+    return target.with_name(f".{target.name}.lock")
+
+
 def _old(target: Path) -> Path:
     return target.with_name(f".{target.name}.old")
 
 
-def _prepare(target: Path, folder: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool) -> None:
-    """Keeps an unfinished build that is to be continued, and throws away any other."""
-    before = unfinished_plan(target)
-    if before is not None and resume:
-        now = json.loads(json.dumps(plan))
-        if changed := [name for name in now if before.get(name) != now[name]]:
-            raise OutputError(
-                f"{target}: the unfinished build cannot be continued, because {', '.join(changed)} changed since; give "
-                "--overwrite without --resume to start anew"
-            )
-        return
-    if before is not None and not overwrite:
+def _can_be_continued(target: Path, plan: Mapping[str, Any], replace: bool) -> bool:
+    """Whether there is an unfinished build with this plan. Another plan is an error, but not with ``replace``."""
+    before, now = unfinished_plan(target), json.loads(json.dumps(plan))
+    if before is None:
+        return False
+    changed = ", ".join(name for name in now if before.get(name) != now[name])
+    if changed and not replace:
         raise OutputError(
-            f"{target}: there is an unfinished build of it; give --resume to continue it, or --overwrite to throw it "
-            "away"
+            f"{target}: the unfinished build cannot be continued, because {changed} changed since; give "
+            "replace=True to start anew"
+        )
+    if changed:
+        _logger.warning("%s: %s changed since the unfinished build, so it starts anew", target, changed)
+    return not changed
+
+
+def _empty(target: Path, folder: Path, overwrite: bool) -> None:
+    """Makes a new folder to build in, and throws away what is there."""
+    if unfinished_plan(target) is not None and not overwrite:
+        raise OutputError(
+            f"{target}: there is an unfinished build of it; give resume=True to continue it, or overwrite=True to "
+            "throw it away"
         )
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir()
+
+
+def clear_stale(target: Path) -> None:
+    """Removes what a killed build left beside an index, if nobody can continue it and no process still builds."""
+    if unfinished_plan(target) is None and (_building(target).exists() or _lock_file(target).exists()):
+        with suppress(OutputError), _locked(target):
+            shutil.rmtree(_building(target), ignore_errors=True)
 
 
 @contextmanager
@@ -158,7 +181,7 @@ def _parents(target: Path) -> Iterator[None]:
         with _one_line_errors(target):
             made += (folder for folder in target.parents if not folder.exists())
             if not (above := next(folder for folder in target.parents if folder.exists())).is_dir():
-                raise OutputError(f"{target}: cannot be written: {above} is no folder; give another --index")
+                raise OutputError(f"{target}: cannot be written: {above} is no folder; give another folder")
             target.parent.mkdir(parents=True, exist_ok=True)
         yield
     except BaseException:
@@ -171,13 +194,17 @@ def _parents(target: Path) -> Iterator[None]:
 @contextmanager
 def _locked(target: Path) -> Iterator[None]:
     """Keeps other builds of the index away. The lock is beside the folders, because they are renamed and deleted."""
-    path = target.with_name(f".{target.name}.lock")
+    path = _lock_file(target)
     lock = FileLock(path, timeout=0)
     try:
         with _one_line_errors(target):
             lock.acquire()
     except Timeout:
-        raise OutputError(f"{target}: another process is building it; wait for it, or give another --index") from None
+        if not path.exists():  # as in /proc, where nobody can make a file
+            raise OutputError(
+                f"{target}: cannot be written: {target.parent} takes no files; give another folder"
+            ) from None
+        raise OutputError(f"{target}: another process is building it; wait for it, or give another folder") from None
     try:
         yield
     finally:

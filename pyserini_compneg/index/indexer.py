@@ -47,6 +47,8 @@ class ImpactIndexer:
         optimize: Merge the index into one segment.
         overwrite: Replace an index that is there already.
         resume: Continue a build that was killed, from its last :meth:`checkpoint`.
+        replace: Replace an index that is there; continue a build that was killed if it had the same ``sources`` and
+            options, else start again. Until then the index that is there stays.
         on_error: ``stop`` at a bad document, or ``skip`` it and list it in the index's ``SKIPPED_LOG``.
         sources: What the vectors are made of, in JSON; a build can only be continued with the same.
 
@@ -79,6 +81,7 @@ class ImpactIndexer:
         optimize: bool = False,
         overwrite: bool = False,
         resume: bool = False,
+        replace: bool = False,
         on_error: OnError = "stop",
         sources: Any = None,
     ) -> None:
@@ -99,7 +102,8 @@ class ImpactIndexer:
         self._store = {"store_raw": store_raw, "store_docvectors": store_docvectors}
         self._sources = sources
         self._name = str(self._target)
-        self._optimize, self._overwrite, self._resume = optimize, overwrite, resume
+        self._optimize = optimize
+        self._modes = (overwrite, resume, replace)
         self._skip = on_error == "skip"
         self._added: list[tuple[str, str]] = []
         self._added_before = 0
@@ -111,13 +115,13 @@ class ImpactIndexer:
         written = {name: getattr(self._manifest, name) for name in ("impact_scale", "signed", "pair_terms")}
         self._plan = asdict(self._manifest) | self._store | {"sources": self._sources}
         with ExitStack() as stack:
-            folder = new_index_folder(self._target, self._plan, self._overwrite, self._resume)
+            folder = new_index_folder(self._target, self._plan, *self._modes)
             self._folder = stack.enter_context(folder)
             self._writer = stack.enter_context(
                 ImpactWriter(
                     self._folder,
                     threads=self._threads,
-                    resume=self._resume,
+                    resume=any(self._modes[1:]),
                     name=str(self._target),
                     **written,
                     **self._store,

@@ -49,7 +49,7 @@ class Manifest:
 
     def write(self, index: Path) -> None:
         """Writes the manifest into an index folder."""
-        with atomic_writer(index / MANIFEST_NAME, "make room, or give another --index") as handle:
+        with atomic_writer(index / MANIFEST_NAME, "make room, or give another folder") as handle:
             handle.write(json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
 
     @classmethod

@@ -95,7 +95,7 @@ def test_an_existing_index_is_refused_before_the_collection_is_read(tmp_path, in
     before = contents(index)
     broken = write_jsonl(tmp_path / "broken.jsonl", "broken")
     message = refusal(build_index, broken, index, error=OutputError)
-    assert message == f"{index}: exists already; give --overwrite to replace it, or another --index"
+    assert message == f"{index}: exists already; give overwrite=True to replace it, or another folder"
     with pytest.raises(CollectionError, match="not valid JSON"):
         build_index(broken, index, overwrite=True)
     assert contents(index) == before
@@ -124,10 +124,10 @@ def test_a_link_to_an_index_is_followed(tmp_path, collection, index):
 def test_a_file_in_the_place_of_the_index(tmp_path, collection):
     other = write(collection.with_name("other.jsonl"), ("x", "birds"))
     message = refusal(build_index, other, collection, error=OutputError)
-    assert message == f"{collection}: exists and is no index; give another --index"
+    assert message == f"{collection}: exists and is no index; give another folder"
     for index in (collection / "index", collection / "deep" / "index"):
         message = refusal(build_index, other, index, error=OutputError)
-        assert message == f"{index}: cannot be written: {collection} is no folder; give another --index"
+        assert message == f"{index}: cannot be written: {collection} is no folder; give another folder"
 
 
 @pytest.mark.parametrize("name", ["to-mum.txt", "segments_of_my_thesis.txt", MANIFEST_NAME])
@@ -135,7 +135,7 @@ def test_nothing_but_an_index_is_overwritten(tmp_path, collection, name):
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / name).write_text("dear")
     message = refusal(build_index, collection, tmp_path / "letters", overwrite=True, error=OutputError)
-    assert message == f"{tmp_path / 'letters'}: exists and is no index; give another --index"
+    assert message == f"{tmp_path / 'letters'}: exists and is no index; give another folder"
     assert (tmp_path / "letters" / name).read_text() == "dear"
 
 
@@ -144,7 +144,7 @@ def test_nothing_that_was_put_into_an_index_is_lost(collection, index, name):
     (index / name).mkdir() if name == "letters" else (index / name).write_text("dear")
     with pytest.raises(OutputError) as caught:
         build_index(collection, index, overwrite=True)
-    said = f"{index}: holds {name!r}, which is no part of an index; move it, or give another --index"
+    said = f"{index}: holds {name!r}, which is no part of an index; move it, or give another folder"
     assert str(caught.value) == said
     assert (index / name).exists()
 
@@ -199,7 +199,7 @@ def test_the_command(tmp_path, collection, capfd):
     assert main(arguments) == 0
     assert capfd.readouterr() == ("", f"{index}: 3 documents, encoder bm25\n")
     assert main(arguments) == 1
-    said = f"error: {index}: exists already; give --overwrite to replace it, or another --index\n"
+    said = f"error: {index}: exists already; give --overwrite to replace it, or another folder\n"
     assert capfd.readouterr() == ("", said)
     more = ["--overwrite", "--threads", "2", "--store-raw", "--optimize", "--impact-scale", "100"]
     assert main([*arguments, *more]) == 0

@@ -47,7 +47,7 @@ TEXT_FAULTS = [
 NO_TERM = "must be a text without white space"
 RESERVED = "reads as a pseudo-term: ¬t and a∩b are reserved for complements and pairs"
 VECTOR_FAULTS = [
-    ([GOOD, {"id": "d2", "contents": "x"}], ":2: no `vector`; to encode texts here, use --encoder bm25"),
+    ([GOOD, {"id": "d2", "contents": "x"}], ":2: no `vector`; to encode texts here, give bm25 as the encoder"),
     (['["d1"]'], ":1: expected a JSON object, got a list"),
     (["7"], ":1: expected a JSON object, got 7"),
     ([GOOD, {"vector": {"a": 1}}], f":2: {NO_ID}"),
@@ -69,11 +69,11 @@ VECTOR_FAULTS += [
         ('{"a": Infinity}', "not valid JSON: Non-standard token 'Infinity'"),
         ('{"a": 1e999}', "the weight of 'a' must be at most 1048576, got Infinity"),
         ('{"a": 1048577}', "the weight of 'a' must be at most 1048576, got 1048577"),
-        ('{"a": 1, "b": -3}', "the weight of 'b' is negative, -3; to index negative weights give --signed"),
+        ('{"a": 1, "b": -3}', "the weight of 'b' is negative, -3; to index negative weights give signed=True"),
         (
             '{"a": 1.5}',
-            "the weight of 'a' must be a whole number, got 1.5; for fractional weights give --impact-scale, for SPLADE "
-            "51.2, which is Pyserini's round(weight / 5 * 256)",
+            "the weight of 'a' must be a whole number, got 1.5; for fractional weights give an impact scale, for "
+            "SPLADE 51.2, which is Pyserini's round(weight / 5 * 256)",
         ),
         ('{"a": "1"}', "the weight of 'a' must be a number, got the text '1'"),
         ('{"a": true}', "the weight of 'a' must be a number, got true"),
@@ -272,5 +272,5 @@ def test_an_index_never_replaces_its_collection(tmp_path):
     build_index(write_jsonl(tmp_path / "c.jsonl", GOOD), index)
     inside = write_jsonl(index / "c.jsonl", GOOD)
     message = refusal(build_index, inside, index, overwrite=True)
-    assert message == f"{inside}: is in the folder of the index, {index}; give another --index"
+    assert message == f"{inside}: is in the folder of the index, {index}; give another folder"
     assert inside.exists()

@@ -85,7 +85,7 @@ def test_a_build_is_continued(tmp_path, collection, model, monkeypatch, caplog):
     monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder(precision="int8"))
     assert refusal(build_index, collection, tmp_path / "index", "m", resume=True, error=OutputError) == (
         f"{tmp_path / 'index'}: the unfinished build cannot be continued, because settings changed since; give "
-        "--overwrite without --resume to start anew"
+        "replace=True to start anew"
     )
     monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder())
     build_index(collection, tmp_path / "index", "m", resume=True)

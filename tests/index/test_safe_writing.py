@@ -4,6 +4,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import threading
 
@@ -144,8 +145,8 @@ def test_an_unfinished_build_is_continued(tmp_path, collection, unfinished, monk
 
 def test_an_unfinished_build_is_not_thrown_away_unasked(collection, unfinished):
     assert refusal(build_index, collection, unfinished, "splade", error=OutputError) == (
-        f"{unfinished}: there is an unfinished build of it; give --resume to continue it, or --overwrite to throw it "
-        "away"
+        f"{unfinished}: there is an unfinished build of it; give resume=True to continue it, or overwrite=True to "
+        "throw it away"
     )
     assert build_index(collection, unfinished, "splade", overwrite=True).documents == DOCUMENTS
     assert hidden(unfinished.parent) == []
@@ -161,9 +162,39 @@ def test_another_build_is_not_continued(collection, unfinished):
             build_index, collection, unfinished, **{"encoder": "splade", "resume": True, **options}, error=OutputError
         ) == (
             f"{unfinished}: the unfinished build cannot be continued, because {changed} changed since; give "
-            "--overwrite without --resume to start anew"
+            "replace=True to start anew"
         )
         assert hidden(unfinished.parent) == [".index.building"]
+
+
+def test_replace_continues_if_it_can_and_else_starts_again(tmp_path, collection, unfinished, caplog, monkeypatch):
+    added, add_lines = [], ImpactWriter.add_lines
+    monkeypatch.setattr(ImpactWriter, "add_lines", lambda *all_: added.append(all_[1]) or add_lines(*all_))
+    plan = unfinished.parent / ".index.building"
+    shutil.copytree(plan, tmp_path / "copy")
+    assert build_index(collection, unfinished, "splade", replace=True).documents == DOCUMENTS
+    assert 0 < sum(block.count(b"\n") for block in added) < DOCUMENTS - 10
+    (tmp_path / "copy").rename(plan)
+    with (collection / "part1.jsonl").open("a") as handle:
+        handle.write('\n{"id": "new", "vector": {"a": 1}}\n')
+    assert build_index(collection, unfinished, "splade", replace=True).documents == DOCUMENTS + 1
+    assert caplog.messages[-2:][0] == f"{unfinished}: sources changed since the unfinished build, so it starts anew"
+    assert hidden(tmp_path) == []
+
+
+def test_what_a_killed_build_left_is_removed_by_the_next_command(tmp_path, collection, old):
+    index, building = tmp_path / "index", tmp_path / ".index.building"
+    build_index(old, index, "splade")
+    building.mkdir()
+    (building / "_0.doc").touch()
+    (tmp_path / ".index.lock").touch()
+    said = f"{index}: exists already; give overwrite=True to replace it, or another folder"
+    assert refusal(build_index, collection, index, "splade", error=OutputError) == said
+    assert hidden(tmp_path) == []
+    with ImpactIndexer(index, "m", overwrite=True) as indexer:
+        assert refusal(build_index, collection, index, "splade", error=OutputError) == said
+        indexer.add("d", {"a": 1})
+    assert Manifest.read(index).documents == 1
 
 
 @pytest.mark.parametrize("content", ["{", "[]"])
@@ -206,7 +237,7 @@ def test_a_second_writer_is_refused(tmp_path, collection):
         thread.start()
         thread.join()
         ended = run("--collection", collection, "--index", index, "--encoder", "splade")
-    said = f"{index}: another process is building it; wait for it, or give another --index"
+    said = f"{index}: another process is building it; wait for it, or give another folder"
     assert refusals == [said, said]
     assert ended == (1, f"error: {said}\n")
     assert Manifest.read(index).documents == 1
@@ -229,12 +260,18 @@ def test_a_full_disk_is_reported(tmp_path, collection, old):
 
 
 def test_the_root_of_the_file_system_is_no_index(collection):
-    with pytest.raises(CollectionError, match="is in the folder of the index, /; give another --index$"):
+    with pytest.raises(CollectionError, match="is in the folder of the index, /; give another folder$"):
         build_index(collection, "/", "splade", resume=True)
+
+
+@pytest.mark.skipif(not os.path.ismount("/proc"), reason="needs a folder that takes no files")
+def test_a_place_that_cannot_be_written(collection):
+    message = refusal(build_index, collection, "/proc/index", "splade", error=OutputError)
+    assert message == "/proc/index: cannot be written: /proc takes no files; give another folder"
 
 
 @pytest.mark.skipif(not os.path.ismount("/proc"), reason="needs a mount point that is always there")
 def test_a_mount_point_is_known_before_the_work():
     with pytest.raises(OutputError) as caught, ImpactIndexer("/proc", "m"):
         pass
-    assert str(caught.value) == "/proc: is a mount point, which no folder can replace; give a folder in it as --index"
+    assert str(caught.value) == "/proc: is a mount point, which no folder can replace; give a folder in it"

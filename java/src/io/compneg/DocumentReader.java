@@ -136,7 +136,7 @@ final class DocumentReader {
     if (id == null) {
       throw new BadDocument("no document id; expected one of the fields " + String.join(", ", ID_FIELDS));
     }
-    if (!hasVector) throw new BadDocument("no `vector`; to encode texts here, use --encoder bm25");
+    if (!hasVector) throw new BadDocument("no `vector`; to encode texts here, give bm25 as the encoder");
     if (pairTerms > 0) vector.addPairs(pairTerms);
     checkTotal();
   }
@@ -202,7 +202,7 @@ final class DocumentReader {
   private int impact(String term, double weight) throws BadDocument {
     if (!negativeWeights && weight < 0) {
       throw new BadDocument("the weight of " + quoted(term) + " is negative, " + number(weight)
-          + "; to index negative weights give --signed");
+          + "; to index negative weights give signed=True");
     }
     double impact = Math.rint(weight * scale);
     if (!(Math.abs(impact) <= LARGEST_IMPACT)) {
@@ -213,7 +213,7 @@ final class DocumentReader {
     if (scale == 1 && weight != impact) {
       throw new BadDocument("the weight of " + quoted(term) + " must be a whole number, got " + number(weight)
           + "; for fractional weights give"
-          + " --impact-scale, for SPLADE 51.2, which is Pyserini's round(weight / 5 * 256)");
+          + " an impact scale, for SPLADE 51.2, which is Pyserini's round(weight / 5 * 256)");
     }
     return (int) impact;
   }
