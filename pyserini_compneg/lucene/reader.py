@@ -65,22 +65,48 @@ class ImpactReader:
         except IndexFormatError:  # it may have been replaced at this moment
             self._open()
 
+    def reopen(self) -> bool:
+        """Turns to the index that is in the folder now, if another one is there than the one that was opened.
+
+        An open reader goes on with the index that it opened, whatever takes its place. No other thread may use the
+        reader during this call.
+
+        Returns:
+            Whether another one was there.
+
+        Raises:
+            IndexFormatError: What is there now is no index; the reader keeps the one that it has.
+        """
+        if self._commit() == self._opened:
+            return False
+        before = self._searcher
+        self._open()
+        self._call(before.close)
+        return True
+
+    def _commit(self) -> list[tuple[str, int, int]]:
+        """What tells one commit of an index from another: its files of segments and when they were made."""
+        found = sorted(self.folder.glob("segments_*"))
+        return [(path.name, status.st_ino, status.st_mtime_ns) for path in found for status in [path.stat()]]
+
     def _open(self) -> None:
-        self.manifest = Manifest.read(self.folder)
-        if not any(self.folder.glob("segments_*")):
+        opened, manifest = self._commit(), Manifest.read(self.folder)
+        if not opened:
             raise IndexFormatError(f"{self.folder}: not a Lucene index (it has no segments file)")
-        searcher = java_class("io.compneg.SignedSearcher")
+        java = java_class("io.compneg.SignedSearcher")
         with java_errors(IndexFormatError, f"{self.folder}: cannot be opened"):
-            self._searcher = searcher(os.path.abspath(self.folder), CONTENTS)
-        if Manifest.read(self.folder) != self.manifest:
-            self.close()
-            raise IndexFormatError(f"{self.folder}: was replaced while it was opened; try again")
-        if self.manifest and self.manifest.documents != (documents := self.document_count):
-            self.close()
-            raise IndexFormatError(
-                f"{self.folder}: has {documents} documents, and its {MANIFEST_NAME} counts {self.manifest.documents}; "
-                "rebuild the index"
-            )
+            searcher = java(os.path.abspath(self.folder), CONTENTS)
+        documents = int(searcher.documentCount())
+        fault = None
+        if Manifest.read(self.folder) != manifest:
+            fault = "was replaced while it was opened; try again"
+        elif manifest and manifest.documents != documents:
+            counts = f"has {documents} documents, and its {MANIFEST_NAME} counts {manifest.documents}"
+            fault = f"{counts}; rebuild the index"
+        if fault:
+            searcher.close()
+            raise IndexFormatError(f"{self.folder}: {fault}")
+        self._searcher, self.manifest, self._opened = searcher, manifest, opened
 
     def __enter__(self) -> Self:
         """Returns the reader itself."""

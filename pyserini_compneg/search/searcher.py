@@ -73,7 +73,7 @@ class SignedImpactSearcher:
         self.operators = operators or Operators()
         self._cpt = checked_cpt(cpt)
         self.weight_scale = checked_scale(weight_scale)
-        self._encoder = encoder
+        self._encoder = self._given_encoder = encoder
         self._model = (model_options, ablation)
         self.reader = ImpactReader(index_dir)
         try:
@@ -95,6 +95,23 @@ class SignedImpactSearcher:
     def close(self) -> None:
         """Closes the index."""
         self.reader.close()
+
+    def reopen(self) -> bool:
+        """Turns to the index that is in the folder now, if it was replaced since; see :meth:`ImpactReader.reopen`.
+
+        Until then a searcher finds what was in the index when it was opened. No other thread may search meanwhile.
+
+        Returns:
+            Whether it was replaced.
+
+        Raises:
+            IndexFormatError: What is there now is no index, or lacks the pairs of ``materialised``.
+        """
+        if not self.reader.reopen():
+            return False
+        self._encoder = self._given_encoder  # a model is loaded again: the new index may have another one
+        self._check_pairs()
+        return True
 
     @property
     def num_docs(self) -> int:

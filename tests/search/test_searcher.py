@@ -1,4 +1,9 @@
 import logging
+import os
+import shlex
+import shutil
+import subprocess
+import sys
 
 import pytest
 from film_index import FILMS, build
@@ -6,6 +11,7 @@ from film_index import FILMS, build
 from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum
 from pyserini_compneg.errors import ArgumentError, CollectionError, EncodingError, IndexFormatError
 from pyserini_compneg.expression import Atom, Difference, parse
+from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene import MANIFEST_NAME
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 
@@ -207,3 +213,40 @@ def test_java_names_the_query_that_fails(searcher, monkeypatch, threads):
     with pytest.raises(IndexFormatError, match=r"^query q2: .*: cannot be searched: a score is beyond 3.4e38: "):
         searcher.batch_search([Linear({"western": 1.0}), beyond, beyond], ["q1", "q2", "q3"], threads=threads)
     assert len(searches) == 1
+
+
+def test_a_replaced_index_is_seen_when_it_is_opened_again(tmp_path):
+    index = build(tmp_path)
+    other = tmp_path / "other.jsonl"
+    other.write_text('{"id": "new", "contents": "a spy in another index"}\n')
+    with SignedImpactSearcher(index) as searcher:
+        before = searcher.search("spy")
+        assert not searcher.reopen()
+        build_index(other, index, overwrite=True)
+        assert searcher.search("spy") == before  # of the index that was opened
+        assert searcher.reopen()
+        assert docids(searcher.search("spy")) == ["new"]
+        assert searcher.num_docs == 1
+        assert not searcher.reopen()
+        (index / MANIFEST_NAME).write_text("{")
+        (index / "segments_9").touch()
+        with pytest.raises(IndexFormatError):
+            searcher.reopen()
+        assert docids(searcher.search("spy")) == ["new"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare, to mount something")
+def test_an_index_on_a_read_only_mount(index, tmp_path):
+    """As root or in a name space of its own, where this process is allowed to mount."""
+    commands = (["search", "--index", index, "--query", "spy"], ["index", "--verify", index])
+    for command in commands:
+        words = shlex.join(map(str, [sys.executable, "-m", "pyserini_compneg", *command]))
+        script = f"mount --bind -o ro {index} {index} && ! touch {index}/x 2> {tmp_path}/said && {words}"
+        pipes = {"capture_output": True, "text": True}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        ended = subprocess.run(["unshare", "--mount", "--map-root-user", "sh", "-c", script], env=environment, **pipes)
+        if "unshare:" in ended.stderr or "mount:" in ended.stderr:
+            pytest.skip("nothing may be mounted here")
+        assert ended.returncode == 0, ended.stderr
+    assert not any(path.name.endswith(".lock") for path in index.iterdir() if path.name != "write.lock")

@@ -1,0 +1,142 @@
+"""Kills index, encode, search and train at random moments, and looks at what is left.
+
+    python tests/kills.py --kills 100 [--seed 1]
+
+After each kill the result is the old one, or the new one, whole. After the last one each command is run to its end:
+the result is that of a command that nobody killed, and nothing is left beside it. Needs POSIX and the extra `train`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path += [str(HERE / "helpers"), str(HERE.parent)]
+
+from checkpoints import write_masked_lm  # noqa: E402
+from tiny_training import write_dataset  # noqa: E402
+
+from pyserini_compneg.commands.demo import DOCUMENTS, QUERIES  # noqa: E402
+from pyserini_compneg.index import verify_index  # noqa: E402
+from pyserini_compneg.search import SignedImpactSearcher  # noqa: E402
+
+RECIPE = """
+about: A try.
+model: {{base: {base}, head: "relu:max", max_length: 32}}
+data: [{{dataset: films, split: train}}]
+dev: {{dataset: films, split: train, measures: [recip_rank]}}
+training: {{steps: 4, batch_size: 8, evaluate_every: 1, learning_rate: 1.0e-3, query_flops: 0, document_flops: 0}}
+"""
+
+
+@dataclass
+class Work:
+    """A command, what it makes, and how to tell whether that is whole."""
+
+    arguments: list[str]
+    result: Path
+    state: Callable[[Path], object]
+    share: int
+
+    def start(self) -> subprocess.Popen[str]:
+        """Starts the command."""
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        command = [sys.executable, "-m", "pyserini_compneg", *self.arguments]
+        pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+        return subprocess.Popen(command, text=True, env=environment, **pipes)
+
+    def run(self) -> float:
+        """Runs it to its end; returns the seconds."""
+        start = time.monotonic()
+        process = self.start()
+        said = process.communicate()[1]
+        assert process.returncode == 0, said
+        return time.monotonic() - start
+
+    def now(self) -> object:
+        """The state of the result; None if there is none."""
+        return self.state(self.result) if self.result.exists() else None
+
+
+def index_state(folder: Path) -> object:
+    """Whether it is whole, and what it finds."""
+    verify_index(folder)
+    with SignedImpactSearcher(folder) as searcher:
+        return searcher.batch_search(["spy films", "war films NOT comedy films"], ["1", "2"], 100)
+
+
+def file_state(path: Path) -> str:
+    """A hash of its content."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def model_state(folder: Path) -> object:
+    """A hash of the weights, and the figures of all evaluations."""
+    log = json.loads((folder / "training_log.json").read_text())["log"]
+    return file_state(folder / "model.safetensors"), [e["eval_recip_rank"] for e in log if "eval_recip_rank" in e]
+
+
+def works(home: Path) -> dict[str, Work]:
+    """The commands, in folders of their own."""
+    for name in ("index", "encode", "search", "train"):
+        (home / name).mkdir()
+    base = str(write_masked_lm(home / "base"))
+    documents = write_dataset(home / "data" / "films", 400) / "documents.jsonl"
+    (home / "c.yaml").write_text(RECIPE.format(base=base))
+    sample = home / "index" / "sample"
+    vectors = home / "encode" / "vectors"
+    model, run = home / "train" / "model", home / "search" / "run.txt"
+    index = ["index", "--collection", str(DOCUMENTS), "--index", str(sample), "--pair-terms", "16", "--replace"]
+    encode = ["encode", "--collection", str(documents), "--output", str(vectors), "--encoder", base]
+    encode += ["--backend", "torch", "--resume", "--overwrite"]
+    search = ["search", "--index", str(sample), "--topics", str(QUERIES), "--output", str(run)]
+    train = ["train", str(home / "c.yaml"), "--data", str(home / "data"), "--output", str(model)]
+    return {
+        "index": Work(index, sample, index_state, 32),
+        "encode": Work(encode, vectors / "vectors-0-of-1.jsonl.gz", file_state, 30),
+        "search": Work(search, run, file_state, 30),
+        "train": Work([*train, "--resume", "--overwrite"], model, model_state, 8),
+    }
+
+
+def main() -> int:
+    """Kills; returns 1 if anything was lost or left."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    choice, faults = random.Random(options.seed), 0
+    with tempfile.TemporaryDirectory(prefix="kills-") as folder:
+        os.environ |= {"COMPNEG_CACHE": f"{folder}/cache", "HF_HUB_OFFLINE": "1"}
+        for name, work in works(Path(folder)).items():
+            seconds = work.run()
+            expected, beside = work.now(), sorted(work.result.parent.iterdir())
+            wanted, killed, ended = max(1, round(options.kills * work.share / 100)), 0, 0
+            while killed < wanted:
+                process = work.start()
+                time.sleep(choice.uniform(0.1, 1.1 * seconds))
+                process.send_signal(signal.SIGKILL)
+                killed += process.wait() == -signal.SIGKILL
+                ended += process.returncode == 0
+                faults += work.now() != expected
+            work.run()
+            left = sorted(set(work.result.parent.iterdir()) - set(beside))
+            faults += bool(left) + (work.now() != expected)
+            print(f"{name}: {killed} kills, {ended} ended before, faults {faults}, left {left}", flush=True)
+    return min(faults, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
