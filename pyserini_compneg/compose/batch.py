@@ -59,7 +59,7 @@ def compose_topics(
             batch = qids[start : start + batch_size]
             for qid, node in zip(batch, compose([queries[qid] for qid in batch]), strict=True):
                 if is_empty(node):
-                    _logger.warning("query %s finds nothing: none of its positive terms is known", qid)
+                    _logger.warning("query %s finds nothing: no positive term is left that the encoder knows", qid)
                 if output_format == "jsonl":
                     handle.write(composed_line(qid, contents[qid], node, read.get(qid)) + "\n")
                 elif not is_empty(node):

@@ -162,7 +162,7 @@ class _Composer:
         name = self.operators.intersection
         name = "cpt" if strict and name == "cpt+maxpool" else name
         positive = self._intersection(kept, name) if len(kept) > 1 else kept[0]
-        if not parts.excluded:
+        if not parts.excluded or not any(leaf_vectors(positive)):  # nothing to take away, or nothing to take it from
             return positive
         result = self._difference(positive, parts)
         if is_empty(result) and not is_empty(positive):

@@ -80,7 +80,7 @@ def explain_query(
     node, *vectors = searcher.compose([query, *map(Atom, wordings)])  # in one call, so that every text is encoded once
     text = text or query_text(query)
     if is_empty(node):
-        raise CompositionError(f"query {text!r}: none of its positive terms is known, so it finds nothing")
+        raise CompositionError(f"query {text!r}: no positive term is left that the encoder knows, so it finds nothing")
     explanations = [searcher.explain(node, docid) for docid in dict.fromkeys(docids)]  # unknown documents end it here
     hits = searcher.search(node, RANKED) if explanations else []
     ranks = {hit.docid: rank for rank, hit in enumerate(hits, 1)}

@@ -63,5 +63,5 @@ def warn_of_no_result(names: Sequence[str], rankings: Sequence[Sequence[Hit]], n
     """
     for name, ranked, node in zip(names, rankings, nodes, strict=True):
         if not ranked:
-            known = "none of its positive terms is known" if is_empty(node) else "no document matches"
+            known = "no positive term is left that the encoder knows" if is_empty(node) else "no document matches"
             _logger.warning("no result for query %s: %s", name, known)

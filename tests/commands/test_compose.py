@@ -183,7 +183,7 @@ def test_queries_without_terms_are_left_out_of_tsv(index, topics, tmp_path):
     with start("--index", index, "--topics", topics, *options, code=COMMAND) as process:
         out, err = process.communicate(timeout=60)
     assert [line.split("\t")[0] for line in out.splitlines()] == list("123456")
-    assert err == "warning: query 7 finds nothing: none of its positive terms is known\n"
+    assert err == "warning: query 7 finds nothing: no positive term is left that the encoder knows\n"
 
 
 def test_an_output_never_replaces_the_vectors_of_atoms(tmp_path, capfd):

@@ -290,7 +290,7 @@ def test_what_there_is_not_is_one_line(explain, folder, topics, capfd):
         (["--topics", "no.tsv", "--qid", "9"], "no.tsv: no such file"),
         (
             ["--query", "unknown AND unknown"],
-            "query 'unknown AND unknown': none of its positive terms is known, so it finds nothing",
+            "query 'unknown AND unknown': no positive term is left that the encoder knows, so it finds nothing",
         ),
         (
             ["--query", "western films"],

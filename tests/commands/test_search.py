@@ -147,7 +147,7 @@ def test_a_warning_is_on_standard_error(index, tmp_path):
     with start("--index", index, "--topics", tmp_path / "topics.tsv") as process:
         assert process.communicate(timeout=60) == (
             "",
-            "warning: no result for query 1: none of its positive terms is known\n",
+            "warning: no result for query 1: no positive term is left that the encoder knows\n",
         )
     assert process.returncode == 0
 

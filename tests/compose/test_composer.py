@@ -205,6 +205,7 @@ def test_negative_weights_of_atoms():
     }
     assert composed("a OR a", vectors) == Max((Linear({"p": -1.0}),) * 2)
     assert composed("b NOT (d OR moon)", vectors) == composed("b NOT d", vectors)
+    assert composed("moon NOT b", vectors) == Linear({})
     assert composed("b AND c NOT e", vectors, intersection="cpt") == composed("b AND c", vectors, intersection="cpt")
 
 

@@ -100,8 +100,8 @@ def test_only_what_finds_nothing_at_all_is_said_to(index, caplog):
         hits = search_guarded(searcher, topics)
     assert [len(ranked) for ranked in hits.values()] == [3, 0, 0]
     assert caplog.messages == [
-        "no result for query unicorn NOT dragon: none of its positive terms is known",
-        "no result for query unicorn: none of its positive terms is known",
+        "no result for query unicorn NOT dragon: no positive term is left that the encoder knows",
+        "no result for query unicorn: no positive term is left that the encoder knows",
     ]
 
 
