@@ -217,16 +217,16 @@ def _recomputing(section: Section, measures: Sequence[str]) -> Iterator[str]:
 
 
 def _curve(curve: Curve, path: str) -> Iterator[str]:
-    """A plot and its points as a table."""
+    """A plot, and its points as a table with a column for each x."""
     yield f"## {escape(curve.title)}\n"
     yield f"![Curves through the points of the table below]({path})\n"
-    yield f"Each cell has {escape(curve.y_label)}, then {escape(curve.x_label)}, then the number of queries.\n"
-    rows = [[""] * (1 + max(map(len, curve.series.values())))]
-    rows.append(["---"] * len(rows[0]))
+    queries = {point.x: point.queries for points in curve.series.values() for point in points}
+    xs = sorted(queries)
+    lines = [[escape(curve.x_label), *(f"{x:.3g}" for x in xs)], ["---"] + ["---:"] * len(xs)]
     for method, points in curve.series.items():
-        cells = [f"{shown(point.y, curve.y_label)} at {point.x:.3g} ({point.queries:,})" for point in points]
-        rows.append([escape(method), *cells, *[""] * (len(rows[0]) - 1 - len(cells))])
-    yield _table(rows)
+        values = {point.x: shown(point.y, curve.y_label) for point in points}
+        lines.append([escape(method), *(values.get(x, "") for x in xs)])
+    yield _table([*lines, ["queries", *(f"{queries[x]:,}" for x in xs)]])
 
 
 def _example(example: Example) -> Iterator[Sequence[str]]:

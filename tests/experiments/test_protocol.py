@@ -65,12 +65,9 @@ def test_the_least_protocol(tmp_path):
 def test_a_sweep_is_a_row_for_each_value():
     section = read_protocol("settings").sections[0]
     swept = [row for row in section.rows if row.sweep]
-    assert [row.title for row in swept[:3]] == ["NRF, λ = 0", "NRF, λ = 0.1", "NRF, λ = 0.25"]
-    assert [row.settings for row in swept[:2]] == [
-        {"difference": "nrf", "difference_weight": 0},
-        {"difference": "nrf", "difference_weight": 0.1},
-    ]
-    assert (section.sweep_symbol, section.rows[0].title) == ("λ", "disentangled")
+    assert [row.title for row in swept[:2]] == ["disentangled, λ = 0.25", "disentangled, λ = 0.5"]
+    assert swept[0].settings == {"difference": "disentangled", "difference_weight": 0.25}
+    assert (section.sweep_symbol, section.rows[0].title) == ("λ", "ignore")
 
 
 @pytest.mark.parametrize(
@@ -146,11 +143,11 @@ def test_some_rows():
         "Intersection: terms of each operand",
         "Intersection of three: terms of each operand",
     ]
-    (section,) = protocol.only(["NRF, λ = 0.5", "disent*"]).sections
-    assert [row.title for row in section.rows] == ["disentangled", "NRF, λ = 0.5"]
+    section = protocol.only(["damped, λ = 0.5", "ign*"]).sections[0]
+    assert [row.title for row in section.rows] == ["ignore", "damped, λ = 0.5"]
     assert read_protocol("figure3").only(["ignore"]).interference
     message = refusal(protocol.only, ["CPT", "cpt"], error=ProtocolError)
-    assert message.startswith("protocol settings: no row 'cpt'; there are: disentangled, NRF, λ = 0, ")
+    assert message.startswith("protocol settings: no row 'cpt'; there are: ignore, filtering, ")
 
 
 def test_no_such_protocol(tmp_path):

@@ -113,7 +113,7 @@ def test_the_page(page_of):
     assert "| documents | 33,825 |\n" in page and "| encoder | bm25 |\n" in page
     assert "```sh\npython -m pyserini_compneg.reproduce table1\n```\n" in page
     assert "vanilla, by query. NRF: 1 better, 0 equal, 1 worse; it's: 1 better, 1 equal, 0 worse](figures/sec" in page
-    assert "| NRF | 0.500 at 0.1 (7) |\n| ignore |  |\n" in page
+    assert "| similarity | 0.1 |\n| --- | ---: |\n| NRF | 0.500 |\n| ignore |  |\n| queries | 7 |\n" in page
     assert "2 of 3 runs were made for this report, in 12.3 s.\n" in page
     assert "which the paper used" not in page_of(replace(RESULTS, is_papers=True))
 

@@ -110,50 +110,43 @@ def test_examples_show_what_made_the_difference(run):
 
 
 def test_runs_are_made_once(run, tmp_path, monkeypatch):
-    first = run()
     runs = tmp_path / "report" / "runs"
-    made = {path.name: path.stat().st_mtime_ns for path in runs.iterdir()}
-    assert len(made) == 4
-    random.Random(0).choice(sorted(runs.iterdir())).unlink()
-    again = run()
-    kept = {path.name: path.stat().st_mtime_ns for path in runs.iterdir()}
-    assert kept.keys() == made.keys()
-    assert sum(kept[name] == made[name] for name in made) == 3
-    assert again.sections == first.sections
+    first = run()
+    assert first.runs_made == len(list(runs.iterdir())) == 4
+    for path in runs.iterdir():
+        checksum = (tmp_path / "report" / "checksums" / f"{path.stem}.sha256").read_text()
+        assert checksum == f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"  # as sha256sum writes it
     run(("{difference: ignore}", "{difference: nrf, difference_weight: 0.5}"))
     assert len(list(runs.iterdir())) == 5  # what depends on something else has another name
     run(("hits: 20", "hits: 10"))
     assert len(list(runs.iterdir())) == 9
+    monkeypatch.setattr("pyserini_compneg.experiments.kept_runs.RUN_FORMAT", -1)
+    assert [run().runs_made, run().runs_made] == [4, 0]
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("folder", "change"),
     [
-        lambda path: path.write_text("".join(path.read_text().splitlines(keepends=True)[:-7])),
-        lambda path: path.write_text(path.read_text()[:-3]),
-        lambda path: path.write_text(""),
-        lambda path: path.write_text(path.read_text().replace(" 1 ", " 2 ", 1)),
+        ("runs", lambda path: path.write_text("".join(path.read_text().splitlines(keepends=True)[:-7]))),
+        ("runs", lambda path: path.write_text(path.read_text().replace(" 1 ", " 2 ", 1))),
+        ("runs", lambda path: path.unlink()),
+        ("checksums", lambda path: path.write_text("0" * 64)),
+        ("checksums", lambda path: path.unlink()),  # as after a kill between writing the two
     ],
 )
-def test_a_run_that_was_changed_is_made_again(run, tmp_path, caplog, change):
+def test_a_run_that_was_changed_or_lacks_its_checksum_is_made_again(run, tmp_path, caplog, folder, change):
     first = run()
-    path = tmp_path / "report" / first.sections[0].rows[1].run
-    whole = path.read_bytes()
-    change(path)
+    whole = {path: path.read_bytes() for path in sorted((tmp_path / "report").glob("[rc][uh]*/*"))}
+    assert len(whole) == 8
+    changed = random.Random(0).choice([path for path in whole if path.parent.name == folder])
+    change(changed)
+    is_there = changed.exists()
     again = run()
-    assert (path.read_bytes(), again.runs_made, again.sections) == (whole, 1, first.sections)
-    warning = f"{path}: was changed since it was made; it is made again"
-    assert [record.getMessage() for record in caplog.records if "changed" in record.getMessage()] == [warning]
-
-
-@pytest.mark.parametrize("lost", ["", "0" * 64, None])
-def test_a_run_without_its_checksum_is_made_again(run, tmp_path, lost):
-    """A process that is killed between writing the two leaves such a run."""
-    run()
-    checksums = sorted((tmp_path / "report" / "checksums").iterdir())
-    assert len(checksums) == 4
-    checksums[0].unlink() if lost is None else checksums[0].write_text(lost)
-    assert run().runs_made == 1
+    assert {path: path.read_bytes() for path in whole} == whole
+    assert (again.runs_made, again.sections) == (1, first.sections)
+    warned = {record.getMessage() for record in caplog.records if "changed" in record.getMessage()}
+    run_file = tmp_path / "report" / "runs" / f"{changed.stem}.txt"
+    assert warned == ({f"{run_file}: was changed since it was made; it is made again"} if is_there else set())
     assert run().runs_made == 0
 
 
@@ -173,13 +166,6 @@ def test_a_run_of_other_wordings_is_another_run(tmp_path):
     assert [was_there for _, was_there in made] == [False, False]
     assert [path.read_text().split()[2] for path, _ in made] == [text.replace(" ", "-") for text in texts]
     assert kept_run(tmp_path, "guarded", {}, asked(texts[0]), search, 10) == (made[0][0], True)
-
-
-def test_checksums_are_those_of_sha256sum(run, tmp_path):
-    run()
-    for path in (tmp_path / "report" / "runs").iterdir():
-        checksum = (tmp_path / "report" / "checksums" / f"{path.stem}.sha256").read_text()
-        assert checksum == f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
 
 
 def test_too_few_queries_for_a_curve_are_known_before_anything_is_run(run, dataset, tmp_path, monkeypatch):
@@ -254,13 +240,6 @@ def test_encoded_atoms_that_have_changed_are_searched_anew(run, dataset, tmp_pat
         results = run(engines=[Engine(str(tmp_path / "atoms.jsonl"), tmp_path / "index")])
         values.append(results.sections[1].per_query)
     assert values[0] != values[1]
-
-
-def test_runs_of_another_format_are_made_again(run, monkeypatch):
-    run()
-    monkeypatch.setattr("pyserini_compneg.experiments.kept_runs.RUN_FORMAT", -1)
-    assert run().runs_made == 4
-    assert run().runs_made == 0
 
 
 def test_a_changed_collection_is_indexed_anew(protocol, tmp_path):

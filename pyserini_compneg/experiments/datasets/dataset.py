@@ -64,34 +64,22 @@ class Dataset:
         """How a split is read.
 
         Raises:
-            CollectionError: There is no such split.
+            CollectionError: There is no such split; from what the split gives, a broken line of a file.
         """
         if split not in self.parts:
             raise CollectionError(f"{self.folder}: no split {split!r}; there are: {', '.join(self.parts)}")
         return self.parts[split]
 
     def documents(self, split: str) -> Iterator[SourceDocument]:
-        """The documents that the topics of a split are searched in; the same for all splits where there is a corpus.
-
-        Raises:
-            CollectionError: An unknown split or a bad document.
-        """
+        """The documents that the topics of a split are searched in; the same for all splits where there is a corpus."""
         return self.part(split).documents()
 
     def topics(self, split: str) -> list[Topic]:
-        """The topics of a split, in the order of the file.
-
-        Raises:
-            CompNegError: An unknown split, or a line that is no topic; see :func:`topics.read_topics`.
-        """
+        """The topics of a split, in the order of the file."""
         return self.part(split).topics()
 
     def qrels(self, split: str) -> Qrels:
-        """The judgements of a split, also those of hard negatives, which are 0.
-
-        Raises:
-            CompNegError: An unknown split, or a broken line; see :func:`qrels.read_qrels`.
-        """
+        """The judgements of a split, also those of hard negatives, which are 0."""
         return self.part(split).qrels()
 
 

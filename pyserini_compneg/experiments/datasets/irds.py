@@ -18,7 +18,7 @@ try:
     from ir_datasets.formats import BaseDocs, BaseQrels, BaseQueries, GenericDoc, GenericQrel
     from ir_datasets.indices import Docstore
 except ImportError:
-    raise ImportError("ir_datasets is not installed: pip install 'pyserini_compneg[datasets]'") from None
+    raise ImportError("ir_datasets is not installed: pip install 'pyserini_compneg[ir_datasets]'") from None
 
 VARIABLE = "COMPNEG_DATASETS"
 
@@ -81,7 +81,6 @@ class _Split(BaseDocs, BaseQueries, BaseQrels):
 
     def __init__(self, dataset: Dataset, split: str) -> None:
         self._dataset, self._split = dataset, split
-        self._store: _Store | None = None
 
     def docs_iter(self) -> Iterator[GenericDoc]:
         for document in self._dataset.documents(self._split):
@@ -90,10 +89,9 @@ class _Split(BaseDocs, BaseQueries, BaseQrels):
     def docs_count(self) -> int:
         return sum(1 for _ in self.docs_iter())
 
+    @cache  # noqa: B019  # ir_datasets keeps what it has loaded
     def docs_store(self) -> _Store:
-        if self._store is None:
-            self._store = _Store(self.docs_iter())
-        return self._store
+        return _Store(self.docs_iter())
 
     def queries_iter(self) -> Iterator[CompnegQuery]:
         for topic in self._dataset.topics(self._split):

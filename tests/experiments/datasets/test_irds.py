@@ -85,5 +85,5 @@ def test_without_ir_datasets(monkeypatch, tmp_path):
     monkeypatch.delitem(sys.modules, "pyserini_compneg.experiments.datasets.irds", raising=False)
     assert (
         refusal(register, tmp_path, error=ImportError)
-        == "ir_datasets is not installed: pip install 'pyserini_compneg[datasets]'"
+        == "ir_datasets is not installed: pip install 'pyserini_compneg[ir_datasets]'"
     )
