@@ -14,6 +14,7 @@ from pyserini_compneg.expression import Atom, Difference, parse
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene import MANIFEST_NAME
 from pyserini_compneg.search import Hit, SignedImpactSearcher
+from pyserini_compneg.search.display import heading
 
 
 @pytest.fixture(scope="module")
@@ -192,6 +193,8 @@ def test_atoms_encoded_elsewhere(index, tmp_path):
     atoms = tmp_path / "atoms.jsonl"
     atoms.write_text('{"text": "agents", "vector": {"spy": 2}}\n{"text": "fun", "vector": {"comedi": 1}}\n')
     with SignedImpactSearcher(stock, str(atoms)) as searcher:
+        assert (searcher.unit("agents"), searcher.unit(Linear({"spy": 1.0}))) == (100.0, 1.0)
+        assert heading("agents", searcher) == "agents  (scores in impacts: the index does not say their scale)"
         assert docids(searcher.search("agents NOT fun"))[0] == "d2"
         with pytest.raises(EncodingError) as caught:
             searcher.search("agents NOT horses")
