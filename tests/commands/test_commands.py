@@ -66,6 +66,7 @@ def test_the_help_ends_with_examples_that_parse(name, capsys):
         import_module(f"pyserini_compneg.commands.{verb}")._parser().parse_args(shlex.split(arguments))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--version"], ["search", "--version"]])
 def test_versions_need_no_java_machine(arguments):
     with start(*arguments, module="pyserini_compneg", env={"JVM_PATH": "", "JAVA_HOME": ""}) as process:

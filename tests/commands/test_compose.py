@@ -113,6 +113,7 @@ def test_both_forms_give_the_run_of_their_topics(pairs, tmp_path, cpt):
             assert ("vector" in lines[1]) == (cpt == "materialised")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("anserini")
 @pytest.mark.parametrize("options", [[], ["--union", "addition", "--intersection", "cpt"]])
 def test_stock_anserini_gives_the_same_run(pairs, tmp_path, options, capfd):

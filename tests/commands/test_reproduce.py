@@ -9,6 +9,8 @@ from pyserini_compneg.commands.eval import main as evaluate
 from pyserini_compneg.commands.index import main as index
 from pyserini_compneg.commands.reproduce import main
 
+pytestmark = pytest.mark.slow
+
 PROTOCOL = """
 title: Differences
 about: One section.

@@ -74,15 +74,6 @@ def test_composed_queries(index, tmp_path, capfd):
     assert [(row[0], row[2]) for row in rows] == [("1", "d2"), ("2", "d1"), ("3", "d4"), ("4", "d4"), ("5", "d5")]
 
 
-def test_a_bad_composed_query_is_one_line(index, tmp_path, capfd):
-    topics = tmp_path / "t.jsonl"
-    topics.write_text('{"id": "a", "vector": {"spy": 1}}\n{"id": "b", "vector": {"spy": "2"}}\n')
-    assert run(index, "--topics", topics, "--output", tmp_path / "run.txt") == 2
-    said = "query b: $.vector: the weight of 'spy' must be a finite number, got '2'"
-    assert capfd.readouterr() == ("", f"error: {topics}:2: {said}\n")
-    assert not (tmp_path / "run.txt").exists()
-
-
 def test_a_readable_list(index, capfd):
     assert run(index, "--query", "western NOT comedy", "--hits", "2") == 0
     out, err = capfd.readouterr()

@@ -208,6 +208,7 @@ def test_the_command(tmp_path, collection, capfd):
         assert reader.raw("d2") is not None
 
 
+@pytest.mark.slow
 def test_a_log_in_json(tmp_path, collection):
     (tmp_path / "bad.jsonl").write_text("{}")
     arguments = "--log-format", "json", "--index", tmp_path / "index", "--threads", 1, "--collection"

@@ -17,7 +17,11 @@ from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.index.indexer import MOST_PAIR_TERMS
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest
 
-few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = settings(
+    max_examples=settings.default.max_examples // 5,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 
 
 @pytest.mark.parametrize("scale", [1, 51.2, 0.5])

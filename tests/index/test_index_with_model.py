@@ -14,6 +14,8 @@ from pyserini_compneg.lucene import Manifest
 
 DOCUMENTS = 200
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def model(monkeypatch):

@@ -19,6 +19,8 @@ from pyserini_compneg.index import ImpactIndexer, build, build_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest
 
+pytestmark = pytest.mark.slow
+
 DOCUMENTS = 400
 KILLS = 12
 
@@ -220,7 +222,6 @@ def test_skipped_documents_are_listed_once_after_a_resume(tmp_path, collection, 
     assert rankings(tmp_path / "index") == rankings(expected)
 
 
-@pytest.mark.slow
 def test_a_second_writer_is_refused(tmp_path, collection):
     index, refusals = tmp_path / "index", []
 
@@ -244,7 +245,6 @@ def test_a_second_writer_is_refused(tmp_path, collection):
     assert hidden(tmp_path) == []
 
 
-@pytest.mark.slow
 def test_a_full_disk_is_reported(tmp_path, collection, old):
     index = tmp_path / "index"
     build_index(old, index, "splade")

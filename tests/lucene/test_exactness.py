@@ -9,7 +9,11 @@ from pyserini_compneg.compose import Linear, Max, Product, Sum
 from pyserini_compneg.compose.intersection import cpt_operands, cpt_pairs
 from pyserini_compneg.lucene import ImpactReader
 
-few = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+few = settings(
+    max_examples=settings.default.max_examples * 3 // 10,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +98,7 @@ OPERANDS = st.tuples(
 )
 
 
-@settings(few, max_examples=15)
+@settings(few, max_examples=settings.default.max_examples // 5)
 @given(st.lists(VECTORS, min_size=1, max_size=15), st.lists(OPERANDS, min_size=1, max_size=5))
 def test_factored_conjunctions_score_as_materialised_pairs(folders, vectors, queries):
     documents = {f"d{i:02}": vector for i, vector in enumerate(vectors)}

@@ -17,6 +17,8 @@ from pyserini_compneg.compose import Linear
 from pyserini_compneg.errors import DownloadError, IndexFormatError
 from pyserini_compneg.lucene import ImpactReader, prebuilt, resolve_index
 
+pytestmark = pytest.mark.slow
+
 NAME = "tiny-v1.films"
 FILE = "lucene-inverted.tiny-v1.films.20250101.abc123.tar.gz"
 
@@ -204,7 +206,6 @@ def test_an_archive_without_one_index(known, server, tmp_path, indexes):
     assert refused(known) == f"the archive must hold one Lucene index, it holds {indexes}"
 
 
-@pytest.mark.slow
 def test_two_processes_at_once_download_once(known, server, archive):
     folder = known.add(server, archive)
     script = f"""
@@ -272,7 +273,6 @@ def test_the_list_of_pyserini_1(metadata):
     assert len(index.urls) == 1
 
 
-@pytest.mark.slow
 def test_the_list_of_pyserini_2(server, archive, known, metadata):
     if not metadata:
         pytest.skip("Pyserini 1 brings its list along")

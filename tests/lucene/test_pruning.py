@@ -7,6 +7,8 @@ from impact_indexes import delete_documents, pairs, search, write_index
 from pyserini_compneg.compose import Linear, Max, Product, Sum
 from pyserini_compneg.lucene import ImpactReader
 
+pytestmark = pytest.mark.slow
+
 N_DOCS = 20_000
 SEGMENTS = (0, 11_000, 11_700, N_DOCS)
 TERMS = [f"t{i:02}" for i in range(60)]
@@ -147,7 +149,6 @@ def chosen(weights, impacts):
     return impacts[:, [TERMS.index(term) for term in weights]].astype(float), np.array(list(weights.values()))
 
 
-@pytest.mark.slow
 def test_queries_of_hundreds_of_terms(tmp_path):
     rng = np.random.default_rng(11)
     terms = [f"w{i}" for i in range(800)]

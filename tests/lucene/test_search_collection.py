@@ -18,7 +18,11 @@ from pyserini_compneg.compose import composed_line
 from pyserini_compneg.expression.topics import read_topics
 from pyserini_compneg.lucene import ImpactReader, java_class
 
-few = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+few = settings(
+    max_examples=settings.default.max_examples // 5,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 
 
 pytestmark = pytest.mark.usefixtures("anserini")
@@ -60,6 +64,7 @@ def large_index(tmp_path_factory):
     return write_index(tmp_path_factory.mktemp("large"), *segments, deleted=choice.sample(docids, 2000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hits", [1, 10, 1200])
 def test_large_indexes_with_ties_rank_alike(tmp_path, large_index, hits):
     rng = np.random.default_rng(hits)

@@ -43,7 +43,7 @@ def wanted(expression):
     return [atom for operand in expression.operands for atom in wanted(operand)]
 
 
-@settings(max_examples=400)
+@settings(max_examples=4 * settings.default.max_examples)
 @given(TEXTS)
 @example("not not")
 @example("(not")
@@ -65,7 +65,7 @@ def test_parts_are_made_of_the_words_in_their_spans(text):
     assert list(result.reasons) == sorted(result.reasons, key=lambda reason: reason.span)
 
 
-@settings(max_examples=400)
+@settings(max_examples=4 * settings.default.max_examples)
 @given(TEXTS)
 def test_something_is_wanted_and_excluded_words_are_not_among_it(text):
     result = reading(text)
