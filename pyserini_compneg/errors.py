@@ -7,6 +7,9 @@ is a flag of a command is named as its keyword, ``overwrite=True``; the command 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class CompNegError(Exception):
     """Root of the tree. The command line prints one line for it and exits with ``exit_code``.
@@ -88,3 +91,26 @@ class DownloadError(CompNegError, OSError):
 
 class JvmError(CompNegError, RuntimeError):
     """No usable Java, or a running Java machine without the classes that the package needs."""
+
+
+@contextmanager
+def in_one_line(
+    error: type[CompNegError], before: str, after: str = "", passing: tuple[type[Exception], ...] = ()
+) -> Iterator[None]:
+    """Turns what a library raises, of whatever class, into an error of this package.
+
+    Args:
+        error: Its class.
+        before: What is put before the first line of the library's message.
+        after: The remedy.
+        passing: Errors that stay as they are, as those of this package do.
+    """
+    try:
+        yield
+    except CompNegError:
+        raise
+    except passing:
+        raise
+    except Exception as cause:
+        lines = str(cause).strip().splitlines() or [type(cause).__name__]
+        raise error(f"{before}: {lines[0][:200]}{after}") from None

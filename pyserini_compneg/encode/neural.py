@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 from pyserini_compneg.encode.export import model_hash
 from pyserini_compneg.encode.models import (
@@ -22,6 +21,7 @@ from pyserini_compneg.encode.models import (
 )
 from pyserini_compneg.encode.models.cache import cache_home
 from pyserini_compneg.encode.models.options import checked_ablation
+from pyserini_compneg.encode.models.tokenizer import TokenIds
 from pyserini_compneg.encode.sides import SideEncoder, load_side
 from pyserini_compneg.encode.vector_cache import VectorCache
 from pyserini_compneg.errors import EncodingError
@@ -176,35 +176,21 @@ class ModelDocumentEncoder:
         A batch of some hundreds is best: its texts are sorted by length, so that little is computed for padding.
         """
         cut = 0
-        waiting: deque[Future[_Tokenised]] = deque()
+        waiting: deque[Future[TokenIds]] = deque()
         with ThreadPoolExecutor(1, "tokenizer") as pool:
             for texts in chain(batches, [None]):
                 if texts is not None:
                     waiting.append(pool.submit(self._tokenize, texts))
                 while len(waiting) > (texts is not None):
-                    batch = waiting.popleft().result()
-                    cut += batch.cut
-                    yield self._encode(batch)
+                    tokens = waiting.popleft().result()
+                    cut += sum(tokens.cut)
+                    yield [self._options.pruned(vector) for vector in self._encoder.encode_tokens(tokens.ids)]
         if cut:
             length = self.settings["max_length"]
             _logger.warning("%d documents have more than %s tokens, and are cut off there", cut, length)
 
-    def _tokenize(self, texts: Sequence[str]) -> _Tokenised:
-        numbers = [number for number, text in enumerate(texts) if text and not text.isspace()]
-        tokens = self._encoder.tokenize([texts[number] for number in numbers])
-        return _Tokenised(numbers, tokens.ids, len(texts), sum(tokens.cut))
-
-    def _encode(self, batch: _Tokenised) -> list[dict[str, float]]:
-        vectors: list[dict[str, float]] = [{} for _ in range(batch.texts)]
-        for number, vector in zip(batch.numbers, self._encoder.encode_tokens(batch.ids), strict=True):
-            vectors[number] = self._options.pruned(vector)
-        return vectors
-
-
-class _Tokenised(NamedTuple):
-    """A tokenised batch: its size, the numbers of the texts that are not blank, their tokens, and how many are cut."""
-
-    numbers: list[int]
-    ids: list[list[int]]
-    texts: int
-    cut: int
+    def _tokenize(self, texts: Sequence[str]) -> TokenIds:
+        """The tokens of texts; none of one that is blank."""
+        tokens = self._encoder.tokenize(texts)
+        ids = [ids if text and not text.isspace() else [] for text, ids in zip(texts, tokens.ids, strict=True)]
+        return TokenIds(ids, tokens.cut)

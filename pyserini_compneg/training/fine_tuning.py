@@ -22,12 +22,12 @@ from sentence_transformers.sparse_encoder.losses import (
 from torch import Tensor, nn
 from transformers import EarlyStoppingCallback, PrinterCallback
 
+from pyserini_compneg.encode.models.loading import quiet_transformers
 from pyserini_compneg.training.batches import example_tables
 from pyserini_compneg.training.config import TrainConfig, TrainingConfig
 from pyserini_compneg.training.dev import DevEvaluator
 from pyserini_compneg.training.encoder_module import EncoderModule
 from pyserini_compneg.training.examples import Example
-from pyserini_compneg.training.masked_lm import quiet_transformers
 from pyserini_compneg.training.modules import build_modules
 from pyserini_compneg.training.sparse_trainer import Reporting, SparseTrainer, check_checkpoint, last_checkpoint
 from pyserini_compneg.training.static_query import StaticQueryModule

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 from pyserini_compneg.encode.models.checkpoint import Checkpoint, NeuralSide, read_checkpoint
 from pyserini_compneg.encode.models.configuration import read_lengths
 from pyserini_compneg.encode.models.heads import Head
+from pyserini_compneg.encode.models.loading import load_masked_lm, load_tokenizer
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer
 from pyserini_compneg.encode.models.torch_model import read_own_logits
 from pyserini_compneg.errors import EncodingError, TrainingError
@@ -77,7 +77,9 @@ def load_base(
     side = _neural_side(folder, name, which)
     if side:
         folder = side.folder
-    model, tokenizer, missing = _load_network(folder, name, dropout)
+    failed = f"{name}: cannot be loaded as a masked language model"
+    model, missing = load_masked_lm(folder, failed, TrainingError, dropout)
+    tokenizer = load_tokenizer(folder, failed, TrainingError)
     longest = read_lengths(folder, name)[1]
     decoder = model.get_output_embeddings()
     if not isinstance(decoder, nn.Linear) or decoder.bias is None:
@@ -98,20 +100,6 @@ def load_base(
     return MaskedLanguageModel(model, tokenizer, longest, own_logits, None)
 
 
-@contextmanager
-def quiet_transformers() -> Iterator[None]:
-    """Silences the reports of transformers; faults are reported by this package."""
-    from transformers.utils import logging as reports
-
-    reports.disable_progress_bar()
-    before = reports.get_verbosity()
-    reports.set_verbosity_error()
-    try:
-        yield
-    finally:
-        reports.set_verbosity(before)
-
-
 def freeze(model: Any, layers: int, name: str) -> None:
     """Excludes the embeddings and the first layers of a trunk from the training; nothing if ``layers`` is 0.
 
@@ -126,31 +114,6 @@ def freeze(model: Any, layers: int, name: str) -> None:
         raise TrainingError(f"model.frozen_layers must be {number if stacks else 0} or less for {name}, got {layers}")
     for part in [getattr(trunk, "embeddings", trunk.get_input_embeddings()), *stacks[0][:layers]]:
         part.requires_grad_(False)
-
-
-def _load_network(folder: Path, name: str, dropout: float | None) -> tuple[Any, Any, set[str]]:
-    """The model, its tokenizer, and the names of the weights that the checkpoint lacks."""
-    from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer
-
-    try:
-        with quiet_transformers():
-            config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-            for key, value in config.to_dict().items():
-                if dropout is not None and "dropout" in key and type(value) in (int, float):
-                    setattr(config, key, dropout)
-            model, report = AutoModelForMaskedLM.from_pretrained(
-                folder,
-                config=config,
-                local_files_only=True,
-                trust_remote_code=False,
-                output_loading_info=True,
-                dtype=torch.float32,
-            )
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except Exception as cause:  # of torch, safetensors, transformers: without a common class
-        line = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
-        raise TrainingError(f"{name}: cannot be loaded as a masked language model: {line[:200]}") from None
-    return model, tokenizer, set(report["missing_keys"])
 
 
 def _neural_side(folder: Path, name: str, which: str) -> NeuralSide | None:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from pyserini_compneg.encode.models.heads import Head
-from pyserini_compneg.encode.models.pooling import SLICE, activated
+from pyserini_compneg.encode.models.pooling import SLICE, pooled_extremes
 
 
 def sliced_pooled(hidden: Tensor, mask: Tensor, weight: Tensor, bias: Tensor, head: Head, own: Tensor | None) -> Tensor:
@@ -36,14 +36,7 @@ def sliced_pooled(hidden: Tensor, mask: Tensor, weight: Tensor, bias: Tensor, he
     # of equal logits the first one counts.
     real = torch.where(mask[:, :, None] > 0, hidden, hidden[:, :1])
     extremes = _Extremes.apply(real, weight, head.signed)
-    highest = extremes[0] + bias
-    positive = activated(highest if own is None else torch.maximum(highest, own), head)
-    if not head.signed:
-        return positive
-    negative = activated(-(extremes[1] + bias), head)
-    if head.pooling == "sum":
-        return positive - negative
-    return torch.where(positive >= negative, positive, -negative)
+    return pooled_extremes(extremes[0], extremes[1] if head.signed else None, bias, head, own)
 
 
 class _Extremes(torch.autograd.Function):  # type: ignore[misc]  # mypy is told nothing of torch

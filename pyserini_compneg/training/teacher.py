@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from pyserini_compneg.encode.models import model_folder
-from pyserini_compneg.errors import TrainingError
+from pyserini_compneg.errors import TrainingError, in_one_line
 from pyserini_compneg.training.config import TeacherConfig
 from pyserini_compneg.training.examples import Example
 
@@ -45,7 +45,7 @@ def _scorer(name: str) -> Callable[[Sequence[str], Sequence[str]], list[float]]:
 
     folder = str(model_folder(name))
     options = {"batch_size": _BATCH, "show_progress_bar": False}
-    try:
+    with in_one_line(TrainingError, f"{name}: cannot be loaded as a teacher"):
         kinds = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False).architectures or []
         if any(kind.endswith("ForSequenceClassification") for kind in kinds):
             cross = CrossEncoder(folder, local_files_only=True, trust_remote_code=False)
@@ -53,9 +53,6 @@ def _scorer(name: str) -> Callable[[Sequence[str], Sequence[str]], list[float]]:
                 raise ValueError(f"it has {cross.num_labels} scores for a pair of texts, not one")
             return lambda queries, texts: cross.predict(list(zip(queries, texts, strict=True)), **options).tolist()
         model = SentenceTransformer(folder, local_files_only=True, trust_remote_code=False)
-    except Exception as cause:  # of torch, safetensors, transformers: without a common class
-        line = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
-        raise TrainingError(f"{name}: cannot be loaded as a teacher: {line[:200]}") from None
     return lambda queries, texts: model.similarity_pairwise(
         *(model.encode(list(side), **options) for side in (queries, texts))
     ).tolist()

@@ -15,7 +15,7 @@ import torch
 from pyserini_compneg.encode.export.int8 import quantised
 from pyserini_compneg.encode.models.onnx_model import INPUTS, OUTPUTS
 from pyserini_compneg.encode.models.torch_model import SparseEncoderModule
-from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.errors import EncodingError, in_one_line
 
 _DENSE = "pooled"
 _OPSET = 20
@@ -41,21 +41,17 @@ def write_graph(module: SparseEncoderModule, precision: str, path: Path) -> None
         import onnxscript  # noqa: F401  # torch's exporter needs it, and says so at length
     except ImportError as cause:
         raise EncodingError(f"export needs the package {cause.name}; pip install 'pyserini_compneg[export]'") from None
-    with _quietly(), tempfile.TemporaryDirectory(dir=path.parent) as temporary:
-        dense = Path(temporary, "dense.onnx")
-        try:
-            _export(module, dense)
-            int8 = Path(temporary, "int8.onnx")
-            model = quantised(dense, int8, INPUTS[0]) if precision == "int8" else onnx.load(dense)
-            if precision == "fp16":
-                model = _halved(model)
-            _select(model.graph)
-            onnx.save(model, path)
-        except OSError:
-            raise
-        except Exception as cause:  # of torch's exporter or onnx, of any kind
-            line = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
-            raise EncodingError(f"the model cannot be exported: {line[:200]}; choose --backend torch") from None
+    failed = in_one_line(EncodingError, "the model cannot be exported", "; choose --backend torch", passing=(OSError,))
+    with _quietly(), tempfile.TemporaryDirectory(dir=path.parent) as temporary, failed:
+        dense, int8 = Path(temporary, "dense.onnx"), Path(temporary, "int8.onnx")
+        _export(module, dense)
+        model = quantised(dense, int8, INPUTS[0]) if precision == "int8" else onnx.load(dense)
+        if precision == "fp16":
+            from onnxruntime.transformers.float16 import convert_float_to_float16
+
+            model = convert_float_to_float16(model, keep_io_types=True)
+        _select(model.graph)
+        onnx.save(model, path)
 
 
 def _export(module: SparseEncoderModule, path: Path) -> None:
@@ -75,12 +71,6 @@ def _export(module: SparseEncoderModule, path: Path) -> None:
         dynamo=True,
         verbose=False,
     )
-
-
-def _halved(model: Any) -> Any:
-    from onnxruntime.transformers.float16 import convert_float_to_float16
-
-    return convert_float_to_float16(model, keep_io_types=True)
 
 
 def _select(graph: Any) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_compneg.encode.models.batching import Entries
-from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.errors import EncodingError, in_one_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,11 +49,8 @@ class OnnxModel:
             options.intra_op_num_threads = len(os.sched_getaffinity(0))
         options.log_severity_level = 3  # its warnings are about its own optimisations
         providers, self.device = _providers(runtime, device)
-        try:
+        with in_one_line(EncodingError, f"{path}: cannot be run", "; delete it, and it is made again"):
             self._session = runtime.InferenceSession(str(path), options, providers=providers)
-        except Exception as cause:  # the classes that the library raises have no common one of their own
-            said = f"{path}: cannot be run: {_first_line(cause)}; delete it, and it is made again"
-            raise EncodingError(said) from None
         if self.device == "cuda" and "CUDAExecutionProvider" not in self._session.get_providers():
             _logger.warning("onnxruntime could not start CUDA; models run on the processor")
             self.device = "cpu"
@@ -64,11 +61,8 @@ class OnnxModel:
     def __call__(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Entries:
         """See :class:`SparseModel`."""
         inputs = {"input_ids": ids, "token_type_ids": ids * 0, "attention_mask": mask}
-        try:
+        with in_one_line(EncodingError, f"the model failed on texts of {ids.shape[1]} tokens"):
             columns, weights, rows = self._session.run(list(OUTPUTS), inputs)
-        except Exception as cause:  # as for InferenceSession
-            said = f"the model failed on texts of {ids.shape[1]} tokens: {_first_line(cause)}"
-            raise EncodingError(said) from None
         return Entries(rows, columns, weights)
 
 
@@ -79,8 +73,3 @@ def _providers(runtime: Any, device: str) -> tuple[list[str], str]:
         return ["CUDAExecutionProvider", "CPUExecutionProvider"], "cuda"
     _logger.warning("this onnxruntime has no CUDA (onnxruntime-gpu has it); models run on the processor")
     return ["CPUExecutionProvider"], "cpu"
-
-
-def _first_line(cause: Exception) -> str:
-    lines = str(cause).strip().splitlines()
-    return lines[0][:200] if lines else type(cause).__name__

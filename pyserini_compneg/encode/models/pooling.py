@@ -43,8 +43,9 @@ def pooled(
     real = torch.where(mask[:, :, None] > 0, hidden, hidden[:, :1])
     own_parts = [None] * len(slices) if own is None else own.split([len(bias) for _, bias in slices], -1)
     parts = [
-        _extreme(functional.linear(real, weight), bias, head, own_part)
+        pooled_extremes(products.amax(1), products.amin(1) if head.signed else None, bias, head, own_part)
         for (weight, bias), own_part in zip(slices, own_parts, strict=True)
+        for products in [functional.linear(real, weight)]
     ]
     return torch.cat(parts, -1)
 
@@ -77,13 +78,21 @@ def activated(logits: Tensor, head: Head) -> Tensor:
     return torch.log1p(value) if head.activation == "log1p_relu" else value
 
 
-def _extreme(products: Tensor, bias: Tensor, head: Head, own: Tensor | None) -> Tensor:
-    """Maximum over the tokens, or what Eq. 12 and 13 make of maximum and minimum; all tokens have the same bias."""
-    highest = products.amax(1) + bias
+def pooled_extremes(highest: Tensor, lowest: Tensor | None, bias: Tensor, head: Head, own: Tensor | None) -> Tensor:
+    """The weights of terms, of the extremes of their products over the tokens.
+
+    Args:
+        highest: The maxima, (batch, terms).
+        lowest: The minima, for signed heads.
+        bias: The decoder's, (terms,), the same for all tokens.
+        head: Activation and pooling; Eq. 12 (``absmax``) or 13 (``sum``) if it is signed.
+        own: See :func:`pooled`.
+    """
+    highest = highest + bias
     positive = activated(highest if own is None else torch.maximum(highest, own), head)
-    if not head.signed:
+    if lowest is None:
         return positive
-    negative = activated(-(products.amin(1) + bias), head)
+    negative = activated(-(lowest + bias), head)
     if head.pooling == "sum":
         return positive - negative
     return torch.where(positive >= negative, positive, -negative)

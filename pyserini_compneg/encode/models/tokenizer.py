@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.encode.models.loading import load_tokenizer
+from pyserini_compneg.errors import EncodingError, in_one_line
 from pyserini_compneg.vectors import is_pseudo_term
 
 if TYPE_CHECKING:
@@ -128,24 +129,13 @@ def _load(folder: Path) -> Tokenizer:
     file = folder / TOKENIZER_FILE
     if not file.is_file():
         return _converted(folder)
-    try:
+    with in_one_line(EncodingError, f"{file}: no tokenizer"):
         return Tokenizer.from_file(str(file))
-    except Exception as cause:  # the library raises the class itself
-        raise EncodingError(f"{file}: no tokenizer: {str(cause).splitlines()[0]}") from None
 
 
 def _converted(folder: Path) -> Tokenizer:
     """The tokenizer that transformers makes of a folder."""
     if not any((folder / name).is_file() for name in _TOKENIZER_FILES):
         raise EncodingError(f"{folder}: no tokenizer: tokenizer.json is missing")
-    try:
-        from transformers import AutoTokenizer
-    except ImportError:
-        raise EncodingError(f"{folder}: without tokenizer.json, its tokenizer needs transformers") from None
-    try:
-        loaded = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except Exception as cause:  # of tokenizers, transformers and sentencepiece, without a common class
-        lines = str(cause).strip().splitlines() or [type(cause).__name__]
-        raise EncodingError(f"{folder}: no tokenizer: {lines[0][:200]}") from None
-    tokenizer: Tokenizer = loaded.backend_tokenizer
+    tokenizer: Tokenizer = load_tokenizer(folder, f"{folder}: no tokenizer").backend_tokenizer
     return tokenizer

@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from pyserini_compneg.encode.models.batching import Entries
 from pyserini_compneg.encode.models.checkpoint import NeuralSide
 from pyserini_compneg.encode.models.heads import Head
+from pyserini_compneg.encode.models.loading import load_masked_lm
 from pyserini_compneg.encode.models.pooling import SLICE, own_logits, pooled
-from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.errors import EncodingError, in_one_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,12 +120,8 @@ class TorchModel:
     def __call__(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Entries:
         """See :class:`SparseModel`."""
         tokens, real = torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device)
-        try:
-            with torch.inference_mode():
-                vectors = self.module(tokens, torch.zeros_like(tokens), real).float().cpu()
-        except (IndexError, RuntimeError) as cause:
-            line = (str(cause).strip().splitlines() or ["unknown"])[0]
-            raise EncodingError(f"the model failed on texts of {ids.shape[1]} tokens: {line[:200]}") from None
+        with in_one_line(EncodingError, f"the model failed on texts of {ids.shape[1]} tokens"), torch.inference_mode():
+            vectors = self.module(tokens, torch.zeros_like(tokens), real).float().cpu()
         rows, columns = vectors.nonzero(as_tuple=True)
         return Entries(rows.numpy(), columns.numpy(), vectors[rows, columns].numpy())
 
@@ -135,13 +132,10 @@ def read_own_logits(file: Path, width: int, head: Head) -> Tensor:
     Raises:
         EncodingError: They cannot be read, or are of another model.
     """
-    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    try:
+    with in_one_line(EncodingError, f"{file}: cannot be read"):
         logits = load_file(file)["logits"].float()
-    except (SafetensorError, KeyError, OSError) as cause:
-        raise EncodingError(f"{file}: cannot be read: {cause}") from None
     if logits.shape != (width,) or (head.pooling == "sum" and not head.signed):
         raise EncodingError(
             f"{file}: expected {width} logits, for a head that takes maxima, got {tuple(logits.shape)} for {head}"
@@ -151,29 +145,9 @@ def read_own_logits(file: Path, width: int, head: Head) -> Tensor:
 
 def _masked_lm(side: NeuralSide) -> Any:
     """Loads a model whose weights are complete: a head with random weights would give random vectors."""
-    try:
-        from transformers import AutoModelForMaskedLM
-        from transformers.utils import logging as transformers_logging
-    except ImportError:
-        raise EncodingError("checkpoints need transformers; pip install 'pyserini_compneg[torch]'") from None
-    transformers_logging.disable_progress_bar()
-    before = transformers_logging.get_verbosity()
-    transformers_logging.set_verbosity_error()  # missing weights are reported below, in one line
-    try:
-        model, report = AutoModelForMaskedLM.from_pretrained(
-            side.folder,
-            local_files_only=True,
-            trust_remote_code=False,
-            output_loading_info=True,
-            dtype=torch.float32,
-            attn_implementation="eager",
-        )
-    except Exception as cause:  # of torch, safetensors, transformers: without a common class
-        lines = str(cause).strip().splitlines() or [type(cause).__name__]
-        raise EncodingError(f"{side.folder}: the model cannot be loaded: {lines[0][:200]}") from None
-    finally:
-        transformers_logging.set_verbosity(before)
-    missing = sorted(report["missing_keys"])
+    model, missing = load_masked_lm(
+        side.folder, f"{side.folder}: the model cannot be loaded", attn_implementation="eager"
+    )
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise EncodingError(f"{side.folder}: its weights lack {missing[0]}{more}; a head must be trained")
