@@ -1,9 +1,17 @@
-"""No model brings code of its own: every call that loads one says so, whatever the default of the library is."""
+"""No model brings code of its own: no call loads it, no library asks about it, and no command takes such a model."""
 
 import ast
+import json
+import shutil
 from pathlib import Path
 
+import pytest
+from checkpoints import edit_json, sample_texts, write_json
+
 import pyserini_compneg
+from pyserini_compneg.commands.main import main
+from pyserini_compneg.encode.models import model_folder
+from pyserini_compneg.errors import EncodingError
 
 PACKAGE = Path(pyserini_compneg.__file__).parent
 LOADERS = {"from_pretrained", "SentenceTransformer", "CrossEncoder"}
@@ -20,3 +28,79 @@ def test_every_call_that_loads_a_model_refuses_its_code():
     for name, call in calls:
         given = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
         assert given.get("trust_remote_code") == "False", f"{name}:{call.lineno}"
+
+
+@pytest.fixture
+def foreign(request, tmp_path, monkeypatch):
+    """A masked language model that works, with classes of its own for configuration, tokenizer and network."""
+    pytest.importorskip("torch", reason="checkpoints are written by torch")
+    pytest.importorskip("transformers", reason="checkpoints are loaded by transformers")
+    folder = shutil.copytree(request.getfixturevalue("checkpoints").bert, tmp_path / "foreign")
+    (folder / "own.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')\n")
+    names = {name: "own.Own" for name in ("AutoConfig", "AutoModel", "AutoModelForMaskedLM")}
+    edit_json(folder / "config.json", auto_map=names)
+    edit_json(folder / "tokenizer_config.json", auto_map={"AutoTokenizer": ["own.Own", None]})
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("asked a question"))
+    monkeypatch.chdir(folder)  # so that Python itself would find the module
+    monkeypatch.syspath_prepend(folder)
+    yield folder
+    assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.parametrize(
+    "command", ["index", "encode", "export", "search", "compose", "train base", "train teacher", "train separate"]
+)
+def test_no_command_takes_such_a_model(foreign, tmp_path, capsys, checkpoints, command):
+    documents, triples = tmp_path / "d.jsonl", tmp_path / "t.jsonl"
+    documents.write_text("".join(json.dumps({"id": str(i), "text": t}) + "\n" for i, t in enumerate(sample_texts(3))))
+    triples.write_text(json.dumps({"query": "q", "positive": "p", "negative": "n"}) + "\n")
+    name, _, part = command.partition(" ")
+    arguments = {"--encoder": foreign, "--index": tmp_path / "i", "--collection": documents, "--output": tmp_path / "o"}
+    kept = {"export": ["--encoder"], "encode": ["--encoder", "--collection", "--output"], "train": ["--output"]}
+    given = {name: arguments[name] for name in kept.get(command.split()[0], ["--encoder", "--index"])}
+    more = []
+    if name == "index":
+        given |= {"--collection": documents}
+    elif name in ("search", "compose"):
+        assert main(["index", "--collection", str(documents), "--index", str(tmp_path / "i")]) == 0
+        manifest = tmp_path / "i" / "compneg.json"
+        edit_json(manifest, encoder=str(foreign), settings={"model": "0" * 16})
+        more = ["--query", "film"]
+    elif name == "train":
+        model = {"base": str(foreign if part != "teacher" else checkpoints.bert)}
+        settings = {"model": model, "data": [{"dataset": str(triples)}], "training": {"steps": 1}}
+        settings |= {"teacher": {"model": str(foreign)}} if part == "teacher" else {}
+        model |= {"query_encoder": "separate"} if part == "separate" else {}
+        write_json(tmp_path / "c.yaml", settings)
+        more = [str(tmp_path / "c.yaml")]
+    capsys.readouterr()
+    assert main([name, *(str(word) for pair in given.items() for word in pair), *more]) == 1
+    said = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("info: ")]
+    assert said == [f"error: {foreign}: needs code of its own (config.json has `auto_map`), which is never run here"]
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("tokenizer_config.json", {"auto_map": {}}, "`auto_map`"),
+        ("0_Transformer/config.json", {"auto_map": {"AutoModel": "own.Own"}}, "`auto_map`"),
+        (
+            "modules.json",
+            [{"type": "sentence_transformers.models.Transformer"}, {"type": "own.Own"}],
+            "the class 'own.Own'",
+        ),
+        ("router_config.json", {"types": {"query_0": "own.Own"}}, "the class 'own.Own'"),
+        ("modules.json", "no list", None),
+        ("config.json", "{", None),
+    ],
+)
+def test_every_file_that_can_name_a_class_is_read(tmp_path, file, content, said):
+    path = tmp_path / file
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(content if content == "{" else json.dumps(content))
+    if said is None:
+        assert model_folder(str(tmp_path)) == tmp_path  # what needs the file reports that it is damaged
+        return
+    with pytest.raises(EncodingError) as caught:
+        model_folder(str(tmp_path))
+    assert str(caught.value) == f"{tmp_path}: needs code of its own ({path.name} has {said}), which is never run here"

@@ -35,6 +35,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         args.encoder,
         impact_scale=args.impact_scale,
         model_options=flags.chosen_model_options(args),
+        bm25={name: getattr(args, name) for name in ("k1", "b") if getattr(args, name) is not None},
         signed=args.signed,
         pair_terms=args.pair_terms,
         threads=args.threads,
@@ -81,6 +82,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="X",
         help="impact = round(weight * X); default 256 for bm25, 51.2 for models, 1 for vectors of whole numbers",
     )
+    group.add_argument("--k1", type=float, metavar="X", help="BM25's saturation of the term frequency (default 0.9)")
+    group.add_argument("--b", type=float, metavar="X", help="BM25's length normalisation, 0 to 1 (default 0.4)")
     group.add_argument(
         "--pair-terms",
         type=int,

@@ -21,10 +21,11 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     from pyserini_compneg.training import train
     from pyserini_compneg.training.recipe_file import located, read_config, recipe_text
 
+    config = read_config(args.config)
     if args.show:
         print(recipe_text(args.config), end="")
         return
-    config = located(read_config(args.config), args.data, args.base)
+    config = located(config, args.data, args.base)
     results = train(config, args.output, resume=args.resume, overwrite=args.overwrite)
     for name, value in results.items():
         print(f"{name}\t{value:.4f}")

@@ -2,8 +2,8 @@
 
 score = Σ idf(t) · tf / (tf + k1 · (1 − b + b · length / average length)). The fraction, in (0, 1), is the document's
 weight for t; idf is the query's. With Anserini's English analysis and parameters (k1 0.9, b 0.4) an impact index of
-these weights ranks as Anserini's own BM25 does. The differences are the rounding of impacts and of query weights, and
-Lucene's rounding of document lengths.
+these weights ranks as Anserini's own BM25 does, but for one thing: Lucene rounds document lengths to one byte, and here
+they are exact. The rounding of impacts and of query weights changes next to nothing.
 
 Source: Robertson and Zaragoza 2009, with Lucene's idf, which is never negative.
 """
@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pyserini_compneg.encode.models.options import checked_ablation
+from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.lucene import ImpactReader, analyze
 
 K1 = 0.9
@@ -32,6 +33,9 @@ class Bm25DocumentEncoder:
 
     Attributes:
         settings: These, for the index's manifest.
+
+    Raises:
+        EncodingError: A parameter out of range.
     """
 
     impact_scale = IMPACT_SCALE
@@ -39,6 +43,10 @@ class Bm25DocumentEncoder:
     most_lines: int | None = None
 
     def __init__(self, average_length: float, k1: float = K1, b: float = B) -> None:
+        if not 0 <= k1 < math.inf:
+            raise EncodingError(f"k1 must be a finite number, 0 or more, got {k1}")
+        if not 0 <= b <= 1:
+            raise EncodingError(f"b must be a number from 0 to 1, got {b}")
         self.average_length = average_length
         self.k1 = k1
         self.b = b

@@ -30,6 +30,7 @@ def encode_collection(
     output: str | Path,
     encoder: str,
     *,
+    model: DocumentEncoder | None = None,
     model_options: ModelOptions | None = None,
     shard: Shard = Shard(),  # noqa: B008  # it is immutable
     fields: Sequence[str] | None = None,
@@ -45,6 +46,7 @@ def encode_collection(
         collection: A JSON Lines file, plain or gzip, or a folder of them.
         output: The folder for the file; made if there is none.
         encoder: A model, as a folder or as a name of the Hugging Face hub.
+        model: The model if it is loaded already; ``encoder`` is only its name then.
         model_options: How it is run; None for the defaults.
         shard: Which part of the collection is encoded.
         fields: The fields that make a document's text; by default ``contents``, or ``title`` and ``text``.
@@ -61,38 +63,19 @@ def encode_collection(
         OutputError: The file exists; there is unfinished work, and neither ``overwrite`` nor ``resume`` is given, or it
             has other settings; or the folder cannot be written.
     """
-    from pyserini_compneg.encode.neural import ModelDocumentEncoder, load_checkpoint
-
-    check_output(Path(output) / shard.file_name, overwrite)  # these errors come before a model is loaded
-    collection_files(collection)
-    keep_inputs(output, *filter(os.path.isdir, [encoder]))
-    model = ModelDocumentEncoder(load_checkpoint(encoder, model_options), model_options)
-    return write_vectors(
-        collection, output, model, encoder, shard=shard, fields=fields, overwrite=overwrite, resume=resume
-    )
-
-
-def write_vectors(
-    collection: str | Path,
-    output: str | Path,
-    model: DocumentEncoder,
-    name: str,
-    *,
-    shard: Shard = Shard(),  # noqa: B008
-    fields: Sequence[str] | None = None,
-    overwrite: bool = False,
-    resume: bool = False,
-) -> Path:
-    """As :func:`encode_collection`, with a model that is loaded already, and its name."""
-    files = collection_files(collection)
     path = Path(output) / shard.file_name
-    keep_inputs(output, collection)
+    check_output(path, overwrite)  # these errors come before a model is loaded
+    files = collection_files(collection)
+    keep_inputs(output, collection, *filter(os.path.isdir, [encoder]))
     keep_inputs(path, *files)
-    check_output(path, overwrite)
-    about = {"encoder": name, "settings": dict(model.settings), "signed": model.signed}
+    if model is None:
+        from pyserini_compneg.encode.neural import ModelDocumentEncoder, load_checkpoint
+
+        model = ModelDocumentEncoder(load_checkpoint(encoder, model_options), model_options)
+    about = {"encoder": encoder, "settings": dict(model.settings), "signed": model.signed}
     about |= {"impact_scale": model.impact_scale}
     _check_other_shards(path, about, overwrite)
-    plan = {"model": dict(model.settings), "encoder": name, "fields": fields, "sources": fingerprint(files)}
+    plan = {"model": dict(model.settings), "encoder": encoder, "fields": fields, "sources": fingerprint(files)}
     # A bad document is reported now, not after hours of encoding the documents before it.
     total = sum(len(_documents(block, shard, fields)) for block in iter_collection_blocks(files))
     if not total:
@@ -101,7 +84,7 @@ def write_vectors(
     bar = progress(None, total, " docs", "encoding", summary=True)
     with bar, ShardFile(path, json.loads(json.dumps(plan)), overwrite, resume) as target:
         bar.initial = bar.n = target.documents
-        for lines in _encoded(target, files, model, name, shard, fields):
+        for lines in _encoded(target, files, model, encoder, shard, fields):
             bar.update(lines)
         with atomic_writer(path.with_name(VECTORS_FILE), "make room, or give another --output") as handle:
             handle.write(json.dumps(about, indent=2) + "\n")
@@ -111,7 +94,10 @@ def write_vectors(
 def _check_other_shards(path: Path, about: Mapping[str, Any], overwrite: bool) -> None:
     """Makes sure that all vectors of a folder are of one model with the same settings."""
     others = [file for file in path.parent.glob("vectors-*.jsonl.gz") if file != path]
-    if (others or not overwrite) and (there := read_about(path.with_name(VECTORS_FILE))) and there != about:
+    there = read_about(path.with_name(VECTORS_FILE)) if others or not overwrite else None
+    if there and about["settings"].get("model"):  # each machine may have the model in a folder of its own
+        there["encoder"] = about["encoder"]
+    if there and there != about:
         raise OutputError(
             f"{path.parent}: holds vectors of {there['encoder']!r} with other settings; give another --output"
         )

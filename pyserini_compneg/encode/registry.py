@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 from pyserini_compneg.compose import QueryEncoder
 from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
@@ -15,6 +18,13 @@ from pyserini_compneg.errors import EncodingError, IndexFormatError
 from pyserini_compneg.lucene import ImpactReader, Manifest
 
 BM25 = "bm25"
+
+_TELLING_DOCUMENTS = 100
+_FOREIGN = ("the", "of", "and", "##s", "##ing", "##er", "[CLS]")
+"""Stop words, and word pieces of BERT: terms that Lucene's English analysis never gives."""
+
+_ENGLISH = ("time", "year", "result", "show", "state", "work", "group", "person", "studi", "world", "film", "call")
+"""Terms that it gives of most English collections."""
 
 _logger = logging.getLogger(__name__)
 
@@ -55,6 +65,7 @@ def query_encoder(
         if reader is None:
             raise IndexFormatError("bm25 weighs a query's terms by the statistics of an index; name the --index")
         _check(name, manifest, reader.folder)
+        _warn_of_looks(reader)
         return Bm25QueryEncoder(reader, ablation)
     if ablation is not None:
         raise EncodingError(f"{name}: vectors that were encoded elsewhere are taken as they are; leave out --ablation")
@@ -75,22 +86,58 @@ def _model(name: str, reader: ImpactReader | None, options: ModelOptions | None,
     from pyserini_compneg.encode.neural import ModelQueryEncoder, checkpoint_hash, load_checkpoint
 
     manifest = reader.manifest if reader else None
-    made_by = manifest.settings.get("model") if manifest else None
-    if reader is not None and made_by is None:
+    model = manifest.settings.get("model") if manifest else None
+    if reader is not None and model is None:
         _check(name, manifest, reader.folder)
+    if reader is not None and os.path.isabs(name) and not os.path.isdir(name):
+        raise IndexFormatError(f"{reader.folder}: there is no model {name}; give its new place as --encoder")
     if manifest is not None and "head" in manifest.settings and (options is None or options.head is None):
         options = replace(options or ModelOptions(), head=Head.parse(str(manifest.settings["head"])))
     checkpoint = load_checkpoint(name, options)
-    if reader is not None and manifest is not None and made_by not in (None, checkpoint_hash(checkpoint)):
+    if reader is not None and manifest is not None and model not in (None, checkpoint_hash(checkpoint)):
         raise IndexFormatError(
-            f"{reader.folder} was encoded with {manifest.encoder!r} ({made_by}), and {name!r} is another model "
+            f"{reader.folder} was encoded with {manifest.encoder!r} ({model}), and {name!r} is another model "
             f"({checkpoint_hash(checkpoint)}), or has changed since; use the index's encoder"
         )
     return ModelQueryEncoder(checkpoint, options, ablation)
 
 
+def made_by(encoder: str, settings: Mapping[str, object], name: str) -> bool:
+    """Whether ``name`` is the encoder of a manifest: by its name, by its path, or by the content of its files."""
+    if encoder in (name, os.path.realpath(name)) or os.path.realpath(encoder) == os.path.realpath(name):
+        return True
+    if not settings.get("model") or not os.path.isdir(name):
+        return False
+    from pyserini_compneg.encode.neural import checkpoint_hash, load_checkpoint
+
+    head = ModelOptions(head=Head.parse(str(settings["head"]))) if "head" in settings else None
+    return checkpoint_hash(load_checkpoint(name, head)) == settings["model"]
+
+
 def _check(name: str, manifest: Manifest | None, folder: Path) -> None:
-    if manifest is not None and manifest.encoder != name and os.path.realpath(name) != manifest.encoder:
+    if manifest is not None and not made_by(manifest.encoder, manifest.settings, name):
         raise IndexFormatError(
             f"{folder} was encoded with {manifest.encoder!r}, the queries with {name!r}; use the index's encoder"
         )
+
+
+def _warn_of_looks(reader: ImpactReader) -> None:
+    """Warns of an index without a manifest that BM25's terms or impacts do not fit. Small ones tell nothing."""
+    if reader.manifest is not None or reader.field_document_count < _TELLING_DOCUMENTS:
+        return
+    foreign, english = (
+        [(term, count) for term, count in zip(terms, reader.document_frequencies(terms), strict=True) if count]
+        for terms in (_FOREIGN, _ENGLISH)
+    )
+    remedy = "name the model that made it as --encoder"
+    if foreign:
+        said = f"it has the term {foreign[0][0]!r}, which Lucene's English analysis never gives; {remedy}"
+    elif not english:
+        said = f"it has none of {len(_ENGLISH)} common English terms, such as {_ENGLISH[0]!r}; {remedy}"
+    else:
+        term, count = min(english, key=lambda pair: pair[1])
+        ((_, impacts),) = reader.search([json.dumps({"vector": {term: 1}})], count)
+        if not len(impacts) or median(impacts) > 1:
+            return
+        said = "it has term frequencies, not impacts; build an index of the texts with python -m pyserini_compneg.index"
+    _logger.warning("%s does not look like an index of bm25: %s", reader.folder, said)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyserini_compneg.encode.export import export_model, read_report
@@ -12,18 +11,31 @@ from pyserini_compneg.encode.models import ModelOptions, NeuralSide, Side, Stati
 from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
 from pyserini_compneg.encode.models.onnx_model import OnnxModel
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer, TokenIds, index_term
-from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.errors import EncodingError, in_one_line
 
 
-class SideEncoder(ABC):
-    """Texts in, vectors out, for one side of a model."""
+class SideEncoder:
+    """Texts in, vectors out, for one side of a model.
 
-    def __init__(self, tokenizer: TextTokenizer) -> None:
+    Args:
+        tokenizer: Its tokenizer.
+        model: The network; None where each token of a text has a weight of its own, however often it occurs.
+        weights: The weights of terms. With a network, its vectors have only terms of the text, times these weights.
+        batch_size: The texts that the network takes at once.
+    """
+
+    def __init__(
+        self,
+        tokenizer: TextTokenizer,
+        model: SparseModel | None,
+        weights: Mapping[str, float] | None,
+        batch_size: int = 1,
+    ) -> None:
         self._tokenizer = tokenizer
-
-    @abstractmethod
-    def encode_tokens(self, ids: Sequence[Sequence[int]]) -> list[dict[str, float]]:
-        """The vectors of tokenised texts."""
+        self._model = model
+        self.weights = weights or {}
+        self._weighs = weights is not None
+        self._batch_size = batch_size
 
     def tokenize(self, texts: Sequence[str]) -> TokenIds:
         """The tokens of texts, for :meth:`encode_tokens`. It may run in another thread while the model runs."""
@@ -33,13 +45,25 @@ class SideEncoder(ABC):
         """The vectors of texts."""
         return self.encode_tokens(self.tokenize(texts).ids)
 
+    def encode_tokens(self, ids: Sequence[Sequence[int]]) -> list[dict[str, float]]:
+        """The vectors of tokenised texts."""
+        terms, weights = self._tokenizer.terms, self.weights
+        own = [dict.fromkeys(terms[number] for number in text) for text in ids] if self._weighs else []
+        if self._model is None:
+            return [{term: weights[term] for term in text if weights.get(term)} for text in own]
+        vectors = encode_tokens(self._model, ids, terms, self._batch_size)
+        if not self._weighs:
+            return vectors
+        return [
+            {term: value * weights[term] for term, value in vector.items() if term in text and weights.get(term)}
+            for vector, text in zip(vectors, own, strict=True)
+        ]
+
     def own_terms(self, texts: Sequence[str]) -> list[list[str]]:
         """The terms of each text's own tokens, each once, without special tokens and the prompt."""
-        return [self._terms_of(ids) for ids in self._tokenizer(texts, prompted=False).ids]
-
-    def _terms_of(self, ids: Sequence[int]) -> list[str]:
-        tokenizer = self._tokenizer
-        return [tokenizer.terms[number] for number in dict.fromkeys(ids) if number not in tokenizer.special]
+        terms, special = self._tokenizer.terms, self._tokenizer.special
+        tokens = self._tokenizer(texts, prompted=False).ids
+        return [[terms[number] for number in dict.fromkeys(ids) if number not in special] for ids in tokens]
 
 
 def load_side(side: Side, options: ModelOptions) -> SideEncoder:
@@ -49,96 +73,54 @@ def load_side(side: Side, options: ModelOptions) -> SideEncoder:
         EncodingError: A checkpoint that cannot be used.
         OutputError: An export that cannot be written.
     """
-    return StaticEncoder(side, options) if isinstance(side, StaticSide) else NeuralEncoder(side, options)
-
-
-class NeuralEncoder(SideEncoder):
-    """Runs a masked language model.
-
-    Args:
-        side: The checkpoint's part.
-        options: How it is run.
-    """
-
-    def __init__(self, side: NeuralSide, options: ModelOptions) -> None:
-        length = _length(side, options)
-        # In int8 the texts of a batch would share a scale, and the vector of a text would depend on the others.
-        self._batch_size = 1 if options.precision == "int8" else options.batch_size
-        if options.backend == "onnx":
-            folder = export_model(side, options.precision)
-            width = read_report(folder)["width"]
-            self._model: SparseModel = OnnxModel(folder, options.device)
-            super().__init__(TextTokenizer(folder, length, prompt=side.prompt, lowercase=side.lowercase))
-        else:
-            from pyserini_compneg.encode.models.torch_model import TorchModel
-
-            super().__init__(
-                TextTokenizer(side.folder, length, prompt=side.prompt, lowercase=side.lowercase, as_transformers=True)
-            )
-            model = TorchModel(side, options.device, half=options.precision == "fp16")
-            self._model, width = model, model.module.width
-        self._tokenizer.fit(width, str(side.folder))
-        self._static = StaticEncoder(side.own_terms, options) if side.own_terms else None
-
-    def encode_tokens(self, ids: Sequence[Sequence[int]]) -> list[dict[str, float]]:
-        """See :class:`SideEncoder`."""
-        vectors = encode_tokens(self._model, ids, self._tokenizer.terms, self._batch_size)
-        if self._static is None:
-            return vectors
-        weights = self._static.weights
-        return [
-            {term: value * weights[term] for term, value in vector.items() if term in own and weights.get(term)}
-            for vector, own in zip(vectors, map(self._term_set, ids), strict=True)
-        ]
-
-    def _term_set(self, ids: Sequence[int]) -> set[str]:
-        return {self._tokenizer.terms[number] for number in ids}
-
-
-class StaticEncoder(SideEncoder):
-    """Looks up the weight of each token of a text. How often the token occurs does not count.
-
-    Without a file of weights, each token weighs 1, and special tokens weigh nothing.
-
-    Args:
-        side: The checkpoint's part.
-        options: Only the length is used.
-
-    Attributes:
-        weights: The weights of terms.
-    """
-
-    def __init__(self, side: StaticSide, options: ModelOptions) -> None:
-        super().__init__(TextTokenizer(side.folder, _length(side, options), False, side.prompt))
-        if side.weights is None:
-            self.weights = dict.fromkeys(self._terms_of(range(len(self._tokenizer.terms))), 1.0)
-        elif side.weights.suffix == ".json":
-            self.weights = _json_weights(side.weights)
-        else:
-            self.weights = _tensor_weights(side.weights, self._tokenizer.terms)
-
-    def encode_tokens(self, ids: Sequence[Sequence[int]]) -> list[dict[str, float]]:
-        """See :class:`SideEncoder`."""
-        terms, weights = self._tokenizer.terms, self.weights
-        own = ([terms[number] for number in dict.fromkeys(text)] for text in ids)
-        return [{term: weights[term] for term in text if weights.get(term)} for text in own]
-
-
-def _length(side: Side, options: ModelOptions) -> int:
     if options.max_length is not None and options.max_length > side.longest:
-        raise EncodingError(
-            f"{side.folder}: can read {side.longest} tokens of a text, not --max-length {options.max_length}"
-        )
-    return options.max_length or side.max_length
+        said = f"can read {side.longest} tokens of a text, not --max-length {options.max_length}"
+        raise EncodingError(f"{side.folder}: {said}")
+    length = options.max_length or side.max_length
+    if isinstance(side, StaticSide):
+        tokenizer = TextTokenizer(side.folder, length, False, side.prompt)
+        return SideEncoder(tokenizer, None, _weights(side.weights, tokenizer))
+    own = load_side(side.own_terms, options).weights if side.own_terms else None
+    # In int8 the texts of a batch would share a scale, and the vector of a text would depend on the others.
+    batch_size = 1 if options.precision == "int8" else options.batch_size
+    return SideEncoder(*_network(side, options, length), own, batch_size)
+
+
+def _network(side: NeuralSide, options: ModelOptions, length: int) -> tuple[TextTokenizer, SparseModel]:
+    """The tokenizer and the model on its backend."""
+    if options.backend == "onnx":
+        folder = export_model(side, options.precision)
+        width = read_report(folder)["width"]
+        model: SparseModel = OnnxModel(folder, options.device)
+    else:
+        from pyserini_compneg.encode.models.torch_model import TorchModel
+
+        folder = side.folder
+        model = network = TorchModel(side, options.device, half=options.precision == "fp16")
+        width = network.module.width
+    as_transformers = options.backend == "torch"
+    tokenizer = TextTokenizer(
+        folder, length, prompt=side.prompt, lowercase=side.lowercase, as_transformers=as_transformers
+    )
+    tokenizer.fit(width, str(side.folder))
+    return tokenizer, model
+
+
+def _weights(file: Path | None, tokenizer: TextTokenizer) -> dict[str, float]:
+    """The weights of terms, 0 or more: a negative one would lower documents that have a word of the query."""
+    if file is None:
+        return {term: 1.0 for number, term in enumerate(tokenizer.terms) if number not in tokenizer.special}
+    weights = _json_weights(file) if file.suffix == ".json" else _tensor_weights(file, tokenizer.terms)
+    for term, weight in weights.items():
+        if not 0 <= weight < float("inf"):
+            raise EncodingError(f"{file}: the weight of {term!r} must be a finite number, 0 or more, got {weight}")
+    return weights
 
 
 def _json_weights(file: Path) -> dict[str, float]:
-    try:
+    with in_one_line(EncodingError, f"{file}: expected JSON of tokens and their weights"):
         values = json.loads(file.read_text(encoding="utf-8"))
-        weights = {index_term(token): float(weight) for token, weight in values.items()}
-    except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as cause:
-        raise EncodingError(f"{file}: expected JSON of tokens and their weights: {cause}") from None
-    return _checked(weights, file)
+        return {index_term(token): float(weight) for token, weight in values.items()}
 
 
 def _tensor_weights(file: Path, terms: Sequence[str]) -> dict[str, float]:
@@ -146,18 +128,8 @@ def _tensor_weights(file: Path, terms: Sequence[str]) -> dict[str, float]:
         from safetensors.numpy import load_file
     except ImportError:
         raise EncodingError(f"{file}: needs the package safetensors; pip install 'pyserini_compneg[onnx]'") from None
-    try:
+    with in_one_line(EncodingError, f"{file}: cannot be read"):
         weights = load_file(file)["weight"].astype("float64").tolist()
-    except Exception as cause:  # of the library, of its own class
-        raise EncodingError(f"{file}: cannot be read: {cause}") from None
     if not isinstance(weights, list) or len(weights) < len(terms) or isinstance(weights[0], list):
         raise EncodingError(f"{file}: expected a weight for each of {len(terms):,} tokens")
-    return _checked(dict(zip(terms, weights, strict=False)), file)
-
-
-def _checked(weights: dict[str, float], file: Path) -> dict[str, float]:
-    """Checks that weights are 0 or more: a negative one would lower documents that have a word of the query."""
-    for term, weight in weights.items():
-        if not 0 <= weight < float("inf"):
-            raise EncodingError(f"{file}: the weight of {term!r} must be a finite number, 0 or more, got {weight}")
-    return weights
+    return dict(zip(terms, weights, strict=False))

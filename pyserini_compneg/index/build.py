@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -50,6 +51,7 @@ def build_index(
     *,
     impact_scale: float | None = None,
     model_options: ModelOptions | None = None,
+    bm25: Mapping[str, float] | None = None,
     resume: bool = False,
     on_error: OnError = "stop",
     **options: Unpack[WriteOptions],
@@ -64,6 +66,7 @@ def build_index(
         impact_scale: Impact = round(weight * impact_scale). By default 256 for BM25, 51.2 for models, as in Pyserini,
             and 1 for vectors that documents bring, whose weights must then be whole numbers.
         model_options: How the model is run; None for the defaults.
+        bm25: BM25's ``k1`` and ``b``, where they are not 0.9 and 0.4.
         resume: Continue a build of the same collection that was killed, if there is one.
         on_error: ``stop`` at a bad document, or ``skip`` it. Of documents with the same id, all but the first are bad.
         **options: See :class:`ImpactIndexer`.
@@ -86,7 +89,10 @@ def build_index(
     check_target(target, replace or options.get("overwrite", False))  # before the collection is read
     if encoder != BM25 and Path(encoder).is_dir():
         encoder = os.path.realpath(encoder)  # so that searches find it from other folders
-    source = _source(files, index, encoder, model_options, resume or replace, on_error)
+    if bm25 and encoder != BM25:
+        raise EncodingError(f"{encoder}: k1 and b are parameters of bm25, not of this encoder")
+    average = partial(_average_length, files, index, resume or replace, on_error)
+    source = _source(files, encoder, model_options, partial(_bm25_encoder, bm25 or {}, average))
     options["signed"] = options.get("signed", False) or source.signed
     bar = progress(None, None, " docs", "indexing", summary=True)
     with (
@@ -110,12 +116,7 @@ def build_index(
 
 
 def _source(
-    files: Sequence[Path],
-    index: str | Path,
-    encoder: str,
-    model_options: ModelOptions | None,
-    resume: bool,
-    on_error: OnError,
+    files: Sequence[Path], encoder: str, model_options: ModelOptions | None, make_bm25: Callable[[], DocumentEncoder]
 ) -> Source:
     brings_vectors = None if encoder == BM25 else has_vectors(files)
     if brings_vectors is False:
@@ -123,7 +124,7 @@ def _source(
     if model_options is not None and (brings_vectors or encoder == BM25):
         raise EncodingError(f"{encoder}: no model is run, so options of one, such as --precision, have no use")
     if encoder == BM25:
-        return TextSource(Bm25DocumentEncoder(_average_length(files, index, resume, on_error)))
+        return TextSource(make_bm25())
     return VectorSource(files, encoder)
 
 
@@ -212,3 +213,8 @@ def _average_length(files: Sequence[Path], index: str | Path, resume: bool, on_e
             documents += sum(count > 0 for count in counts)
             bar.update(len(documents_read))
     return terms / documents if documents else 1.0
+
+
+def _bm25_encoder(parameters: Mapping[str, float], average_length: Callable[[], float]) -> Bm25DocumentEncoder:
+    Bm25DocumentEncoder(1.0, **parameters)  # what is out of range is said before the collection is read
+    return Bm25DocumentEncoder(average_length(), **parameters)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pyserini_compneg.encode import DocumentEncoder
 from pyserini_compneg.encode.collection import Block, SourceDocument, text_documents
+from pyserini_compneg.encode.registry import made_by
 from pyserini_compneg.encode.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.errors import CollectionError
 
@@ -35,9 +35,8 @@ class VectorSource:
 
     def __init__(self, files: Sequence[Path], encoder: str) -> None:
         about = read_about(files[0].parent / VECTORS_FILE)
-        made_by = about.get("encoder", encoder)
-        if made_by != encoder and os.path.realpath(str(made_by)) != os.path.realpath(encoder):
-            raise CollectionError(f"{files[0].parent}: the vectors are of {made_by!r}, not of {encoder!r}")
+        if about and not made_by(str(about["encoder"]), about["settings"], encoder):
+            raise CollectionError(f"{files[0].parent}: the vectors are of {about['encoder']!r}, not of {encoder!r}")
         self.impact_scale: float = about.get("impact_scale", 1.0)
         self.settings: Mapping[str, float | int | str] = about.get("settings", {})
         self.signed: bool = about.get("signed", False)

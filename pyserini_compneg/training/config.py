@@ -9,6 +9,9 @@ from pydantic import Field, field_validator, model_validator
 from pyserini_compneg.encode.models.heads import Head
 from pyserini_compneg.settings_files import Settings
 
+LOG_FILE = "training_log.json"
+"""In the folder of a trained model: the settings, the results, and what was logged."""
+
 _Positive = Annotated[int, Field(ge=1)]
 _TextLength = Annotated[int, Field(ge=3)]  # the model adds two tokens to a text
 _Rate = Annotated[float, Field(ge=0)]
@@ -24,7 +27,8 @@ class ModelConfig(Settings):
             the base.
         query_encoder: What encodes queries: the documents' network (``shared``), a network of their own
             (``separate``), or no network but a learned weight for each token (``static``).
-        max_length: The number of tokens that the model reads of a text.
+        max_length: The number of tokens that the model reads of a text; by default 256, or fewer if its base reads
+            fewer.
         vocabulary: The terms of vectors: ``all``, or only those of the texts of the training.
         frozen_layers: The number of layers of the trunk, counted from the first, that are not trained. With 1 or more
             the embeddings are not trained either.
@@ -34,7 +38,7 @@ class ModelConfig(Settings):
     base: str
     head: str | None = None
     query_encoder: Literal["shared", "separate", "static"] = "shared"
-    max_length: _TextLength = 256
+    max_length: _TextLength | None = None
     vocabulary: Literal["all", "training"] = "all"
     frozen_layers: Annotated[int, Field(ge=0)] = 0
     dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
@@ -53,14 +57,14 @@ class SourceConfig(Settings):
     Attributes:
         dataset: The folder of a dataset, or a JSON Lines file of ``query``, ``positive`` and perhaps ``negative``.
         split: The split of a dataset.
-        negatives: The kind of hard negatives of a dataset, in addition to the other documents of a batch. A file has
-            its own.
+        negatives: The kind of hard negatives, in addition to the other documents of a batch; by default those of a
+            file (``judged``), and none of a dataset.
         positives: The largest number of relevant documents of a query; each makes an example.
     """
 
     dataset: str
     split: str | None = None
-    negatives: Literal["none", "judged", "bm25", "compositional", "mixed"] = "none"
+    negatives: Literal["none", "judged", "bm25", "compositional", "mixed"] | None = None
     positives: _Positive = 4
 
 
@@ -146,7 +150,7 @@ class TrainConfig(Settings):
     @model_validator(mode="after")
     def _sections_agree(self) -> TrainConfig:
         length = self.training.max_length
-        if length is not None and length > self.model.max_length:
+        if length is not None and self.model.max_length is not None and length > self.model.max_length:
             raise ValueError(f"training.max_length must be at most model.max_length, {self.model.max_length}")
         if self.training.batch_size < 2 and not self.teacher:
             raise ValueError("training.batch_size must be at least 2, because other documents serve as negatives")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +44,13 @@ def read_examples(source: SourceConfig, seed: int) -> list[Example]:
             not in the collection.
     """
     if not Path(source.dataset).is_dir():
-        if source.split is not None or source.negatives != "none":
-            raise TrainingError(f"{source.dataset}: is not a folder; split and negatives are settings of datasets")
-        return _examples_of_file(source.dataset)
+        if source.split is not None or source.negatives not in (None, "judged", "none"):
+            raise TrainingError(
+                f"{source.dataset}: a file has no split, and no negatives but its own; leave out split, and set "
+                "negatives to judged or none"
+            )
+        examples = _examples_of_file(source.dataset)
+        return [replace(one, negatives=()) for one in examples] if source.negatives == "none" else examples
     dataset = open_dataset(source.dataset)
     split = source.split
     if split is None:
@@ -84,7 +88,7 @@ def query_texts(topics: Iterable[Topic]) -> dict[str, str]:
 
 
 def _negative_pools(
-    kind: str, dataset: Dataset, split: str, topics: Sequence[Topic], relevant: Mapping[str, list[str]]
+    kind: str | None, dataset: Dataset, split: str, topics: Sequence[Topic], relevant: Mapping[str, list[str]]
 ) -> list[Mapping[str, list[str]]]:
     """The docids that negatives are drawn from, one of each pool, by queries; a query may be missing in a pool."""
     pools: list[Mapping[str, list[str]]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,9 @@ from pyserini_compneg.training.encoder_module import EncoderModule
 from pyserini_compneg.training.examples import Example
 from pyserini_compneg.training.masked_lm import base_checkpoint, freeze, load_base
 from pyserini_compneg.training.static_query import StaticQueryModule, idf_weights, saved_weights
+
+_LENGTH = 256
+_logger = logging.getLogger(__name__)
 
 
 def build_modules(
@@ -34,7 +38,11 @@ def build_modules(
     base = load_base(folder, name, head, "document", config.model.dropout)
     freeze(base.model, config.model.frozen_layers, name)
     vocabulary = _vocabulary(base.tokenizer, sources) if config.model.vocabulary == "training" else None
-    lengths = config.model.max_length, vocabulary, config.training.max_length
+    length = config.model.max_length or min(_LENGTH, base.longest)
+    if config.model.max_length is None and length < base.longest:
+        said = "the model reads %d tokens of a text, its base can read %d; model.max_length sets another number"
+        _logger.info(said, length, base.longest)
+    lengths = length, vocabulary, min(config.training.max_length or length, length)
     document = EncoderModule(base, head or base.head or Head(), *lengths)
     checkpoint = base_checkpoint(folder, name)
     if config.model.query_encoder == "static":

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from pyserini_compneg.encode.models import ModelOptions, StaticSide
 from pyserini_compneg.encode.models.tokenizer import index_term
-from pyserini_compneg.encode.sides import StaticEncoder
+from pyserini_compneg.encode.sides import load_side
 
 IDF_SCALE = 1 / 3
 """The factor of idf at the start: with scores of some tens, as of BM25, the loss's softmax would saturate."""
@@ -62,7 +62,7 @@ def saved_weights(side: StaticSide, tokenizer: Any, width: int) -> Tensor:
     Raises:
         EncodingError: They cannot be read.
     """
-    by_term = StaticEncoder(side, ModelOptions()).weights
+    by_term = load_side(side, ModelOptions()).weights
     weights = torch.zeros(width)
     for token, number in tokenizer.get_vocab().items():
         weights[number] = by_term.get(index_term(token), 0.0)

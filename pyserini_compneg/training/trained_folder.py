@@ -4,35 +4,37 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.experiments.datasets import open_dataset
 from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.search import Hit, write_run
-from pyserini_compneg.training.config import SourceConfig, TrainConfig
+from pyserini_compneg.training.config import LOG_FILE, SourceConfig, TrainConfig
 from pyserini_compneg.training.dev import DevEvaluator
 from pyserini_compneg.training.encoder_module import write_layout
+from pyserini_compneg.training.examples import Example
 from pyserini_compneg.training.fine_tuning import Trained
-from pyserini_compneg.training.output_folder import LOG_FILE
 
 _DEPTH = 100
 
 
-def write_trained(folder: Path, config: TrainConfig, trained: Trained) -> None:
+def write_trained(folder: Path, config: TrainConfig, trained: Trained, examples: Sequence[Sequence[Example]]) -> None:
     """Writes a trained model.
 
     Args:
         folder: The folder to make; a folder that exists is deleted first.
         config: The settings of the training.
         trained: Its result.
+        examples: The examples of each source.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     write_layout(folder, trained.query, trained.document)
     log = {"config": config.model_dump(mode="json"), "results": trained.results, "log": trained.log}
     (folder / LOG_FILE).write_text(json.dumps(log, indent=2) + "\n", encoding="utf-8")
-    (folder / "README.md").write_text(_model_card(config, trained.results), encoding="utf-8")
+    (folder / "README.md").write_text(_model_card(config, trained.results, examples), encoding="utf-8")
     if trained.dev:
         _write_dev_run(folder / "dev_run.txt", trained.dev)
     _plot_curve(folder / "learning_curve.png", trained.log, trained.dev.primary_metric if trained.dev else None)
@@ -48,12 +50,12 @@ def _write_dev_run(path: Path, dev: DevEvaluator) -> None:
             write_run(handle, qid, kept)
 
 
-def _model_card(config: TrainConfig, results: dict[str, float]) -> str:
+def _model_card(config: TrainConfig, results: dict[str, float], examples: Sequence[Sequence[Example]]) -> str:
     """The model card: purpose, sources with their licences, results and settings."""
     import yaml
 
-    settings = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
-    sources = "\n".join(f"- {_provenance(source)}" for source in config.data)
+    settings = yaml.safe_dump(config.model_dump(mode="json", exclude_none=True), sort_keys=False, allow_unicode=True)
+    sources = "\n".join(f"- {_provenance(*pair)}" for pair in zip(config.data, examples, strict=True))
     rows = "\n".join(f"| {name} | {value:.4f} |" for name, value in results.items())
     evaluated = ""
     if config.dev:
@@ -85,10 +87,15 @@ tags: [sparse-encoder, splade, pyserini_compneg]
 """
 
 
-def _provenance(source: SourceConfig) -> str:
+def _provenance(source: SourceConfig, examples: Sequence[Example]) -> str:
+    """The source, its examples, their hard negatives, and its licence."""
+    count = sum(bool(one.negatives) for one in examples)
+    kind = "its own" if source.negatives in (None, "judged") else source.negatives
+    negatives = f"{count} of them with hard negatives ({kind})" if count else "without hard negatives"
     if not Path(source.dataset).is_dir():
-        return f"{source.dataset}, a file of pairs, with the licence of its author"
-    return f"{source.dataset}, split {source.split}: {open_dataset(source.dataset).provenance}"
+        return f"{source.dataset}, a file with the licence of its author: {len(examples)} examples, {negatives}"
+    provenance = open_dataset(source.dataset).provenance
+    return f"{source.dataset}, split {source.split}: {provenance}; {len(examples)} examples, {negatives}"
 
 
 def _plot_curve(path: Path, log: list[dict[str, Any]], measure: str | None) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from pyserini_compneg.errors import CompNegError, OutputError, TrainingError
 from pyserini_compneg.files import reason_of
-from pyserini_compneg.training.config import TrainConfig
-from pyserini_compneg.training.examples import read_examples
-from pyserini_compneg.training.output_folder import check_output, prepare_unfinished
+from pyserini_compneg.training.config import LOG_FILE, TrainConfig
+from pyserini_compneg.training.examples import Example, read_examples
 
+_SETTINGS_FILE = "training.json"
 _PACKAGES = ("torch", "transformers", "sentence_transformers", "accelerate", "datasets", "matplotlib")
 
 
@@ -36,9 +39,9 @@ def train(config: TrainConfig, output: str | Path, resume: bool = False, overwri
     unfinished = output.with_name(f"{output.name}.training")
     if missing := [name for name in _PACKAGES if find_spec(name) is None]:
         raise TrainingError(f"training needs {', '.join(missing)}; pip install 'pyserini_compneg[train]'")
-    check_output(output, overwrite)
+    _check_output(output, overwrite)
     examples = [read_examples(source, config.training.seed + number) for number, source in enumerate(config.data)]
-    prepare_unfinished(unfinished, config, examples, resume, overwrite)
+    _prepare_unfinished(unfinished, config, examples, resume, overwrite)
     from safetensors import SafetensorError
 
     from pyserini_compneg.training.fine_tuning import fine_tune
@@ -52,7 +55,7 @@ def train(config: TrainConfig, output: str | Path, resume: bool = False, overwri
             shutil.rmtree(unfinished)
         raise
     try:
-        write_trained(unfinished / "model", config, trained)
+        write_trained(unfinished / "model", config, trained, examples)
         if output.exists():
             shutil.rmtree(output)
         os.replace(unfinished / "model", output)
@@ -62,3 +65,51 @@ def train(config: TrainConfig, output: str | Path, resume: bool = False, overwri
         ) from None
     shutil.rmtree(unfinished)
     return trained.results
+
+
+def _check_output(output: Path, overwrite: bool) -> None:
+    """Makes sure that only a trained model is replaced, and only on request."""
+    if not output.exists():
+        return
+    if not overwrite:
+        raise OutputError(f"{output}: exists already; choose another --output, or replace it with --overwrite")
+    if not (output / LOG_FILE).is_file():
+        raise OutputError(f"{output}: is no model that was trained here (no {LOG_FILE}); choose another --output")
+
+
+def _prepare_unfinished(
+    folder: Path, config: TrainConfig, examples: Sequence[Sequence[Example]], resume: bool, overwrite: bool
+) -> None:
+    """Makes the folder of the unfinished training, or checks that what is there belongs to this training."""
+    settings = config.model_dump(mode="json")
+    settings["texts of data"] = hashlib.sha256(repr(examples).encode()).hexdigest()
+    file = folder / _SETTINGS_FILE
+    if resume and file.is_file():
+        former = _former_settings(file)
+        if changed := [name for name in settings if settings[name] != former.get(name)]:
+            raise TrainingError(
+                f"{folder}: was started with other settings ({', '.join(changed)}); restore them, or start anew with "
+                "--overwrite and without --resume"
+            )
+        return
+    if folder.exists() and not overwrite:
+        raise OutputError(
+            f"{folder}: has an unfinished training; continue it with --resume, or delete it with --overwrite"
+        )
+    try:
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
+        file.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    except OSError as cause:
+        raise OutputError(f"{folder}: cannot be written: {reason_of(cause)}") from None
+
+
+def _former_settings(file: Path) -> dict[str, object]:
+    try:
+        former = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        former = None
+    if not isinstance(former, dict):
+        raise TrainingError(f"{file}: is damaged; start anew with --overwrite and without --resume")
+    return former

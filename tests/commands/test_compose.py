@@ -245,8 +245,8 @@ def test_errors_are_one_line_and_leave_no_file(index, tmp_path, capfd, topic, op
         (["--encoder", "bm25"], "bm25 weighs a query's terms by the statistics of an index; name the --index"),
         (
             ["--encoder", "splade"],
-            "no encoder 'splade'; expected bm25, a model (a folder, or owner/name on the Hugging Face hub), or a JSON "
-            "Lines file of texts encoded with it",
+            "no model 'splade'; expected a folder, or owner/name on the Hugging Face hub (index also takes bm25, "
+            "search also bm25 or a JSON Lines file of encoded texts)",
         ),
         (["--index", "no/index"], "no/index: no such index folder; build one with python -m pyserini_compneg.index"),
     ],

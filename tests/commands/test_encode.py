@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import shutil
 
 import pytest
 
@@ -15,6 +16,7 @@ from checkpoints import SAMPLE  # noqa: E402
 from vector_files import NAME, records  # noqa: E402
 
 from pyserini_compneg.commands.encode import main as encode  # noqa: E402
+from pyserini_compneg.commands.export import main as export  # noqa: E402
 from pyserini_compneg.commands.index import main as build  # noqa: E402
 from pyserini_compneg.commands.search import main as search  # noqa: E402
 from pyserini_compneg.encode.models import ModelOptions  # noqa: E402
@@ -205,3 +207,37 @@ def test_an_index_remembers_its_head_and_where_its_model_is(tmp_path, collection
     assert run_of(topics, tmp_path / "index", tmp_path / "run.txt", **options) == expected != ""
     monkeypatch.chdir(tmp_path)
     assert run_of(topics, tmp_path / "index", tmp_path / "run.txt", backend="torch") == expected
+
+
+def test_a_model_that_was_moved_is_known_by_its_content(tmp_path, collection, topics, checkpoints, capfd):
+    """By ``search``, by ``index`` of its vectors, and by another machine that encodes the next shard."""
+    first, second = (shutil.copytree(checkpoints.bert, tmp_path / name) for name in ("first", "second"))
+    options = {"collection": collection, "backend": "torch", "shard_num": 2}
+    for number, folder in enumerate((first, second)):
+        assert run(encode, **options, encoder=folder, output=tmp_path / "vectors", shard_id=number) == 0
+    assert run(build, collection=collection, index=tmp_path / "one", encoder=first, backend="torch") == 0
+    assert run(build, collection=tmp_path / "vectors", index=tmp_path / "two", encoder=first) == 0
+    shutil.rmtree(first)
+    capfd.readouterr()
+    assert run(search, index=tmp_path / "one", topics=topics) == 1
+    said = f"{tmp_path / 'one'}: there is no model {first}; give its new place as --encoder"
+    assert capfd.readouterr().err == f"error: {said}\n"
+    chosen = {"encoder": second, "backend": "torch"}
+    runs = {run_of(topics, tmp_path / name, tmp_path / "run.txt", **chosen) for name in ("one", "two")}
+    assert len(runs) == 1 and runs != {""}
+    other = checkpoints.distilbert
+    assert run(build, collection=tmp_path / "vectors", index=tmp_path / "three", encoder=other) == 1
+    assert (
+        capfd.readouterr().err
+        == f"error: {tmp_path / 'vectors'}: the vectors are of {str(second)!r}, not of {str(other)!r}\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["encode", "export"])
+def test_bm25_is_no_model(tmp_path, collection, capfd, command):
+    given = {"collection": collection, "output": tmp_path / "out"} if command == "encode" else {}
+    assert run(encode if command == "encode" else export, encoder="bm25", **given) == 1
+    assert capfd.readouterr() == (
+        "",
+        "error: bm25 is no model; index and search take --encoder bm25, other commands take a model\n",
+    )

@@ -73,7 +73,7 @@ def test_encoders_of_one_name_are_told_apart_by_their_folders(films, tmp_path, c
     [
         (["table9", "--dataset", "films"], "error: no protocol 'table9'; expected one of "),
         (["p.yaml", "--dataset", "films", "--split", "test"], "error: films: no split 'test'; there are: train"),
-        (["p.yaml", "--dataset", "films", "--encoder", "no/such/model"], "error: no encoder 'no/such/model'; "),
+        (["p.yaml", "--dataset", "films", "--encoder", "no/such/model"], "error: no model 'no/such/model'; "),
         (["p.yaml", "--dataset", "films", "--index", "nowhere"], "error: "),
     ],
 )

@@ -68,11 +68,24 @@ def test_train_export_index_search_eval(home, base, capsys, queries, head):
     assert measured[0] == pytest.approx(measured[1], abs=0.05)  # impacts are rounded
 
 
-def test_a_file_that_is_no_text_is_not_shown(tmp_path, capsys):
-    path = tmp_path / "latin.yaml"
-    path.write_bytes("about: \xe9".encode("latin-1"))
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("about: \xe9".encode("latin-1"), "cannot be read: not UTF-8 text"),
+        (b"\x1f\x8b\x08", "cannot be read: not UTF-8 text"),
+        (b"about: \x1b[31m\x00", "not valid YAML: unacceptable character #x001b: special characters are not allowed"),
+        (b"PK\x03\x04", "not valid YAML: unacceptable character #x0003: special characters are not allowed"),
+        (b"[" * 100_000, "not valid YAML: "),
+        (b"", "expected keys and values, got None"),
+    ],
+)
+def test_a_file_that_holds_no_settings_is_not_shown(tmp_path, capsys, content, said):
+    path = tmp_path / "bad.yaml"
+    path.write_bytes(content)
     assert main([str(path), "--show"]) == 1
-    assert capsys.readouterr().err == f"error: {path}: cannot be read: not UTF-8 text\n"
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n"), err.rstrip("\n").isprintable()) == ("", 1, True)
+    assert err.startswith(f"error: {path}: {said}")
 
 
 def test_a_recipe_is_shown(capsys):

@@ -4,9 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
-from tiny_training import write_dataset
+from checkpoints import sample_texts
+from tiny_training import write_dataset, write_lines
 
 import pyserini_compneg.training
+from pyserini_compneg.commands.train import main
 from pyserini_compneg.training import read_config
 from pyserini_compneg.training.config import DevConfig, ModelConfig, SourceConfig, TeacherConfig, TrainingConfig
 from pyserini_compneg.training.recipe_file import recipe_names
@@ -15,13 +17,31 @@ PAGE = (Path(pyserini_compneg.training.__file__).parents[2] / "docs" / "training
 
 
 def test_the_configuration_shows_every_key(tmp_path):
-    block = re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1]
+    block = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1]
     (tmp_path / "c.yaml").write_text(block)
     config = read_config(tmp_path / "c.yaml")
     assert config.teacher and config.dev and config.training.patience == 5
     for kind in (ModelConfig, SourceConfig, TeacherConfig, DevConfig, TrainingConfig):
         for key in kind.model_fields:
             assert re.search(rf"\b{key}:", block), key
+
+
+def test_six_lines_are_enough(tmp_path, request, monkeypatch, caplog):
+    """The first YAML of the page trains a tiny model on pairs, and says what it reads of a text."""
+    pytest.importorskip("sentence_transformers", reason="training builds on sentence-transformers")
+    lines = re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1].splitlines()
+    assert len(lines) == 6
+    base = request.getfixturevalue("checkpoints").bert
+    settings = "\n".join(lines).replace("naver/splade-v3", str(base)).replace("1000", "2")
+    (tmp_path / "c.yaml").write_text(settings)
+    pairs = [{"query": text[:20], "positive": text, "negative": f"not {text}"} for text in sample_texts(6)]
+    write_lines(tmp_path / "pairs.jsonl", pairs)
+    monkeypatch.chdir(tmp_path)
+    caplog.set_level("INFO")
+    assert main(["c.yaml", "--output", "model"]) == 0
+    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    assert "licence of its author: 6 examples, 6 of them with hard negatives (its own)\n" in card
+    assert any(message.startswith("training: 2 of 2 steps in ") for message in caplog.messages)
 
 
 def test_every_recipe_is_in_the_table():

@@ -5,7 +5,7 @@ import pytest
 from film_index import build
 
 from pyserini_compneg.compose import WEIGHT_SCALE
-from pyserini_compneg.encode import Bm25DocumentEncoder, Bm25QueryEncoder
+from pyserini_compneg.encode import Bm25DocumentEncoder, Bm25QueryEncoder, query_encoder
 from pyserini_compneg.encode.bm25 import term_counts
 from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.errors import EncodingError
@@ -24,6 +24,58 @@ def test_a_document_by_hand():
     assert weights == {"bird": pytest.approx(2 / 2.81), "fli": pytest.approx(1 / 1.81)}
     weights = Bm25DocumentEncoder(average_length=4.0, k1=2.0, b=0.0).encode_batch(["The bird flies. Birds!"])[0]
     assert weights == {"bird": pytest.approx(2 / 4), "fli": pytest.approx(1 / 3)}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"k1": -1.0}, "k1 must be a finite number, 0 or more, got -1.0"),
+        ({"k1": math.nan}, "k1 must be a finite number, 0 or more, got nan"),
+        ({"b": 1.5}, "b must be a number from 0 to 1, got 1.5"),
+    ],
+)
+def test_parameters_out_of_range(parameters, said):
+    with pytest.raises(EncodingError) as caught:
+        Bm25DocumentEncoder(4.0, **parameters)
+    assert str(caught.value) == said
+
+
+def stock_index(folder, vectors):
+    """An index without a manifest."""
+    folder.mkdir()
+    with ImpactWriter(folder) as writer:
+        lines = [json.dumps({"id": str(number), "vector": vector}) for number, vector in enumerate(vectors)]
+        writer.add_lines("\n".join(lines).encode(), "documents")
+        writer.drain()
+        writer.commit()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("vector", "said"),
+    [
+        ({"time": 80, "bird": 9}, None),
+        (
+            {"time": 80, "##ing": 9},
+            " does not look like an index of bm25: it has the term '##ing', which Lucene's English analysis never "
+            "gives; name the model that made it as --encoder",
+        ),
+        (
+            {"Zeit": 80},
+            " does not look like an index of bm25: it has none of 12 common English terms, such as 'time'; name the "
+            "model that made it as --encoder",
+        ),
+        (
+            {"time": 1},
+            " does not look like an index of bm25: it has term frequencies, not impacts; build an index of the texts "
+            "with python -m pyserini_compneg.index",
+        ),
+    ],
+)
+def test_an_index_that_looks_like_anothers_is_warned_of(tmp_path, caplog, vector, said):
+    with ImpactReader(stock_index(tmp_path / "index", [vector] * 100)) as reader:
+        query_encoder("bm25", reader)
+    assert [record.getMessage() for record in caplog.records] == ([f"{tmp_path / 'index'}{said}"] if said else [])
 
 
 def test_documents_without_terms():

@@ -32,16 +32,12 @@ def test_atoms_are_looked_up_by_text(tmp_path):
     assert str(caught.value) == f"{path} has no vector for 'Fish'; encode it and add a line"
 
 
-def test_a_vector_that_is_changed_stays_as_it_was(tmp_path):
-    encoder = CachedQueryEncoder(write(tmp_path / "atoms.jsonl", {"text": "a", "vector": {"x": 1}}))
-    encoder.encode_batch(["a"])[0].clear()
-    assert encoder.encode_batch(["a"])[0] == {"x": 1.0}
-
-
-def test_gzip_and_the_models_name(tmp_path):
+def test_gzip_the_models_name_and_a_vector_that_is_changed(tmp_path):
     with gzip.open(tmp_path / "atoms.jsonl.gz", "wt") as handle:
         handle.write('{"text": "a", "vector": {"x": 1}, "encoder": "splade"}\n{"text": "b", "vector": {"y": 1}}\n')
-    assert CachedQueryEncoder(tmp_path / "atoms.jsonl.gz").name == "splade"
+    encoder = CachedQueryEncoder(tmp_path / "atoms.jsonl.gz")
+    encoder.encode_batch(["a"])[0].clear()
+    assert (encoder.name, encoder.encode_batch(["a"])[0]) == ("splade", {"x": 1.0})
 
 
 @pytest.mark.parametrize(
@@ -107,12 +103,12 @@ def test_without_a_manifest_the_encoder_must_be_named(reader, tmp_path):
 
 def test_an_encoder_that_is_nothing(reader):
     expected = (
-        "; expected bm25, a model (a folder, or owner/name on the Hugging Face hub), or a JSON Lines file of texts "
-        "encoded with it"
+        "; expected a folder, or owner/name on the Hugging Face hub (index also takes bm25, search also bm25 or a "
+        "JSON Lines file of encoded texts)"
     )
-    assert refused("BM-25", reader) == f"no encoder 'BM-25'{expected}"
+    assert refused("BM-25", reader) == f"no model 'BM-25'{expected}"
     reader.manifest = Manifest("splade")
-    assert refused(None, reader) == f"no encoder 'splade'{expected}"
+    assert refused(None, reader) == f"no model 'splade'{expected}"
 
 
 def test_queries_of_another_encoder(reader, tmp_path, caplog):

@@ -140,10 +140,12 @@ def test_nothing_of_the_collection_is_replaced(tmp_path, collection):
 
 
 def test_a_folder_has_the_vectors_of_one_model(tmp_path, collection):
+    """Which has the same content under whatever name."""
     encode(collection, tmp_path / "out", shard=Shard(0, 2))
     with pytest.raises(OutputError) as caught:
-        encode(collection, tmp_path / "out", "other", shard=Shard(1, 2))
+        encode(collection, tmp_path / "out", settings={"model": "another"}, shard=Shard(1, 2))
     assert str(caught.value) == (f"{tmp_path / 'out'}: holds vectors of 'm' with other settings; give another --output")
+    encode(collection, tmp_path / "out", "/of/another/machine", shard=Shard(1, 2))
 
 
 def test_an_index_asks_for_all_shards_of_one_division(tmp_path, collection):

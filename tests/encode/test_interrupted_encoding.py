@@ -11,7 +11,7 @@ import pytest
 from stand_in_encoder import StandInEncoder
 from vector_files import DOCUMENTS, NAME, encode, leftovers, records, sources
 
-from pyserini_compneg.encode.corpus import write_vectors
+from pyserini_compneg.encode.corpus import encode_collection
 from pyserini_compneg.errors import OutputError
 
 # Runs the encoding with the stand-in, and kills its own process at a step of the work, before or after it is done.
@@ -20,7 +20,7 @@ import os, sys
 from mortal import make_mortal
 from pyserini_compneg import files
 from pyserini_compneg.encode import vector_files
-from pyserini_compneg.encode.corpus import write_vectors
+from pyserini_compneg.encode.corpus import encode_collection
 from stand_in_encoder import StandInEncoder
 
 collection, output, steps = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -28,7 +28,7 @@ files._BLOCK_BYTES = 1 << 10
 
 make_mortal(((os, ("fsync", "replace", "unlink")), (vector_files.ShardFile, ("add", "_open"))), steps)
 from pyserini_compneg.commands.running import run_main
-sys.exit(run_main(lambda _: print(write_vectors(collection, output, StandInEncoder(), "m", resume=True))))
+sys.exit(run_main(lambda _: print(encode_collection(collection, output, "m", model=StandInEncoder(), resume=True))))
 """
 
 
@@ -164,7 +164,7 @@ def test_a_second_writer_is_told(tmp_path, collection):
             told.append(run(MORTAL, collection, tmp_path / "out", 0))
             yield from super().stream(batches)
 
-    write_vectors(collection, tmp_path / "out", Slow(), "m")
+    encode_collection(collection, tmp_path / "out", "m", model=Slow())
     said = f"{place}: another process is writing it; wait for it"
     assert told[0] == said
     assert (told[1].returncode, told[1].stderr) == (1, f"error: {said}\n")

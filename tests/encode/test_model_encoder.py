@@ -87,9 +87,9 @@ def test_a_second_run_encodes_nothing(checkpoints, cache, monkeypatch):
 def test_only_new_queries_are_encoded(checkpoints, cache, monkeypatch):
     queries(checkpoints.bert).encode_batch(QUERIES[:2])
     seen = []
-    encode_tokens = sides.NeuralEncoder.encode_tokens
+    encode_tokens = sides.SideEncoder.encode_tokens
     monkeypatch.setattr(
-        sides.NeuralEncoder, "encode_tokens", lambda self, ids: seen.append(len(ids)) or encode_tokens(self, ids)
+        sides.SideEncoder, "encode_tokens", lambda self, ids: seen.append(len(ids)) or encode_tokens(self, ids)
     )
     encoder = queries(checkpoints.bert)
     encoder.encode_batch([*QUERIES, QUERIES[3], " " + QUERIES[2]])
@@ -160,7 +160,7 @@ def test_ablations(checkpoints, cache):
 
 def test_a_query_without_a_network_loads_none(checkpoints, tmp_path, monkeypatch):
     monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path))
-    monkeypatch.setattr(sides, "NeuralEncoder", None)
+    monkeypatch.setattr(sides, "_network", None)
     assert queries(checkpoints.bert, None, "doc-only").encode_batch(["the film"])[0] == {"the": 1.0, "film": 1.0}
     static = queries(checkpoints.opensearch).encode_batch(["the film"])[0]
     tokens = TextTokenizer(checkpoints.opensearch, 64).terms

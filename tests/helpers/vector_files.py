@@ -7,7 +7,7 @@ from typing import Any
 
 from stand_in_encoder import StandInEncoder
 
-from pyserini_compneg.encode.corpus import write_vectors
+from pyserini_compneg.encode.corpus import encode_collection
 
 DOCUMENTS = 300
 NAME = "vectors-00000-of-00001.jsonl.gz"
@@ -16,7 +16,7 @@ NAME = "vectors-00000-of-00001.jsonl.gz"
 def encode(collection: Path, output: Path, name: str = "m", **options: Any) -> Path:
     """Encodes a collection with the stand-in, whose settings are an option."""
     settings = options.pop("settings", {})
-    return write_vectors(collection, output, StandInEncoder(**settings), name, **options)
+    return encode_collection(collection, output, name, model=StandInEncoder(**settings), **options)
 
 
 def records(path: Path) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from refusals import refusal
 
 from pyserini_compneg.commands.index import main
 from pyserini_compneg.errors import CollectionError, OutputError
-from pyserini_compneg.index import ImpactIndexer, build_index, index_folder
+from pyserini_compneg.index import ImpactIndexer, build, build_index, index_folder
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, ImpactWriter, Manifest
 
 
@@ -47,6 +47,30 @@ def test_an_index_and_its_manifest(tmp_path, collection, options):
     with ImpactReader(index) as reader:
         raw = reader.raw("d2")
     assert raw == ('{"id": "d2", "contents": "bats"}' if "store_raw" in options else None)
+
+
+def test_parameters_of_bm25(tmp_path, collection, capsys, monkeypatch):
+    """They are in the manifest, they are bm25's alone, and a build goes on with its own only."""
+    index = tmp_path / "index"
+    arguments = ["--collection", str(collection), "--index", str(index), "--k1", "1.2"]
+    assert main([*arguments, "--b", "2"]) == main([*arguments, "--encoder", "m"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "error: b must be a number from 0 to 1, got 2.0",
+        "error: m: k1 and b are parameters of bm25, not of this encoder",
+    ]
+
+    def killed(_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(build, "CHECKPOINT_SECONDS", -1)
+        patch.setattr(build._CollectionIndexer, "_check_duplicates", killed)
+        assert main([*arguments, "--b", "0.75"]) == 130
+    capsys.readouterr()
+    assert main([*arguments, "--resume"]) == 1
+    assert "cannot be continued, because settings changed since; " in capsys.readouterr().err
+    assert main([*arguments, "--b", "0.75", "--resume"]) == 0
+    assert Manifest.read(index).settings == {"k1": 1.2, "b": 0.75, "average_length": 5 / 3}
 
 
 def test_vectors_are_indexed_as_they_are(tmp_path):

@@ -94,6 +94,11 @@ def test_files_of_pairs_bring_their_own_negatives(tmp_path):
     assert examples_of(file, None) == [Example("q", "p", ("n",)), Example("r", "s")]
 
 
+OF_DATASETS = (
+    ": a file has no split, and no negatives but its own; leave out split, and set negatives to judged or none"
+)
+
+
 @pytest.mark.parametrize(
     ("lines", "settings", "message"),
     [
@@ -110,13 +115,20 @@ def test_files_of_pairs_bring_their_own_negatives(tmp_path):
             {},
             ":1: the text of `positive` is also in `negative`: 'p'",
         ),
-        ([], {"split": "train"}, ": is not a folder; split and negatives are settings of datasets"),
-        ([], {"negatives": "bm25"}, ": is not a folder; split and negatives are settings of datasets"),
+        ([], {"split": "train"}, OF_DATASETS),
+        ([], {"negatives": "bm25"}, OF_DATASETS),
     ],
 )
 def test_files_that_cannot_be_used(tmp_path, lines, settings, message):
     file = write_lines(tmp_path / "pairs.jsonl", lines)
     assert fault_of(file, **{"split": None, **settings}) == message
+
+
+@pytest.mark.parametrize(("negatives", "expected"), [(None, ("n",)), ("judged", ("n",)), ("none", ())])
+def test_negatives_of_a_file(tmp_path, negatives, expected):
+    file = write_lines(tmp_path / "triples.jsonl", [{"query": "q", "positive": "p", "negative": "n"}])
+    (example,) = read_examples(SourceConfig(dataset=str(file), negatives=negatives), 0)
+    assert example.negatives == expected
 
 
 def test_a_query_without_a_positive(tmp_path):

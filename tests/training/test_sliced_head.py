@@ -1,6 +1,4 @@
-"""The head of training against a plain one, by autograd, and against the equations of Krasakis et al. by hand."""
-
-import math
+"""The head of training against a plain one, by autograd, and against inference's, which is tested by the equations."""
 
 import pytest
 
@@ -88,38 +86,6 @@ def test_padding_does_not_count_for_own_terms():
         alone = own_logits(ids[part], mask[part], hidden[part], weight[ids[part]], logits)
         torch.testing.assert_close(own[row : row + 1], alone)
         assert (alone > -torch.inf).sum() == len(set(ids[part][0].tolist()))
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("relu:max", [math.log(3), math.log(2.5), math.log(1.4)]),
-        ("snrelu:absmax:0.5", [math.log(2.5), -math.log(3.5), 0.0]),
-        ("snrelu:sum:0.5", [math.log(2.5), math.log(2) - math.log(3.5), 0.0]),
-    ],
-    ids=["equation 2", "equations 11 and 12", "equations 11 and 13"],
-)
-def test_equations(name, expected):
-    """ε moves both sides towards 0, as Figure 2 has it."""
-    logits = torch.tensor([[[1.0, -3.0, 0.4], [2.0, 1.5, -0.5]]])
-    (vector,) = sliced_pooled(logits, torch.ones(1, 2), torch.eye(3), torch.zeros(3), Head.parse(name), None)
-    assert vector.tolist() == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("name", HEADS)
-def test_padding_and_order_change_nothing(name):
-    """All logits are negative here, so that a padding of 0 would win every maximum."""
-    head, weight, bias = Head.parse(name), torch.eye(3), torch.zeros(3)
-    texts = [torch.tensor([[-1.0, -2.0, -3.0], [-4.0, -0.6, -2.0]]), torch.tensor([[-0.7, -5.0, -1.0]])]
-    alone = [sliced_pooled(text[None], torch.ones(1, len(text)), weight, bias, head, None)[0] for text in texts]
-    padded = torch.zeros(2, 4, 3)
-    mask = torch.zeros(2, 4)
-    for row, text in enumerate(reversed(texts)):
-        padded[row, : len(text)], mask[row, : len(text)] = text, 1
-    together = sliced_pooled(padded, mask, weight, bias, head, None)
-    torch.testing.assert_close(together, torch.stack(alone[::-1]))
-    if head.signed:
-        assert (together < 0).all()
 
 
 def test_mixed_precision():

@@ -21,7 +21,7 @@ from pyserini_compneg.encode.models.onnx_model import MODEL_FILE, OnnxModel
 from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TextTokenizer
 from pyserini_compneg.errors import EncodingError, OutputError
 from pyserini_compneg.files import reason_of
-from pyserini_compneg.vectors import SparseVector, dot, norm
+from pyserini_compneg.vectors import dot, norm
 
 REPORT_FILE = "export.json"
 
@@ -170,11 +170,7 @@ class Comparison(NamedTuple):
     mean_cosine: float
 
     def check(self, precision: str) -> None:
-        """Refuses what differs too much.
-
-        Raises:
-            EncodingError: It does.
-        """
+        """Raises an EncodingError if they differ too much."""
         if precision == "fp32" and not self.largest_difference <= TOLERANCE:
             raise EncodingError(
                 f"the export's weights differ from torch's by {self.largest_difference:.2g}, more than "
@@ -198,15 +194,9 @@ def compare(original: SparseModel, export: SparseModel, tokenizer: TextTokenizer
     weights = [weight for pair in pairs for vector in pair for weight in vector.values()]
     if not weights or not all(map(math.isfinite, weights)):
         raise EncodingError("its vectors of the sample texts are empty, or not finite; nothing could be compared")
-    return Comparison(max(_difference(*pair) for pair in pairs), sum(_cosine(*pair) for pair in pairs) / len(pairs))
-
-
-def _difference(a: SparseVector, b: SparseVector) -> float:
-    return max(
-        (abs(a.get(term, 0.0) - b.get(term, 0.0)) / max(1.0, abs(a.get(term, 0.0))) for term in {**a, **b}), default=0.0
-    )
-
-
-def _cosine(a: SparseVector, b: SparseVector) -> float:
-    lengths = norm(a) * norm(b)
-    return dot(a, b) / lengths if lengths else float(not a and not b)
+    values = [(a.get(term, 0.0), b.get(term, 0.0)) for a, b in pairs for term in {**a, **b}]
+    lengths = [norm(a) * norm(b) for a, b in pairs]
+    cosines = [
+        dot(a, b) / length if length else float(not a and not b) for (a, b), length in zip(pairs, lengths, strict=True)
+    ]
+    return Comparison(max(abs(a - b) / max(1.0, abs(a)) for a, b in values), sum(cosines) / len(pairs))

@@ -142,7 +142,8 @@ def read_checkpoint(folder: Path, name: str | None = None, head: Head | None = N
     except EncodingError:
         raise
     except (TypeError, AttributeError, ValueError, KeyError, OverflowError) as cause:  # values of any wrong type
-        raise EncodingError(f"{name}: one of its configuration files is damaged: {cause}") from None
+        said = f"no {cause}" if isinstance(cause, KeyError) else cause
+        raise EncodingError(f"{name}: one of its configuration files is damaged: {said}") from None
     if head is None:
         return checkpoint
     document, query = (replace(side, head=head) if isinstance(side, NeuralSide) else side for side in checkpoint[1:])
@@ -159,12 +160,8 @@ def _transformers(folder: Path, name: str) -> Checkpoint:
 
 def _sentence_transformers(folder: Path, name: str) -> Checkpoint:
     modules = required_json(folder / "modules.json", list, name)
-    try:
-        chain = [(str(module["type"]).rsplit(".", 1)[-1], str(module["path"])) for module in modules]
-        routes = _routes(folder, chain, name)
-    except (KeyError, TypeError, AttributeError) as cause:
-        said = f"no {cause}" if isinstance(cause, KeyError) else cause
-        raise EncodingError(f"{name}: modules.json or the router's file is damaged: {said}") from None
+    chain = [(str(module["type"]).rsplit(".", 1)[-1], str(module["path"])) for module in modules]
+    routes = _routes(folder, chain, name)
     document, query = (
         _side([(kind, part_folder(folder, path, name)) for kind, path in parts], prompt_of(folder, side, name), name)
         for side, parts in routes.items()
@@ -247,6 +244,6 @@ def _check_masked_lm(side: NeuralSide, name: str) -> None:
             f"{name}: {said} has no masked-language-model head, so it weighs no terms; name a SPLADE-like model"
         )
     if "auto_map" in config:
-        raise EncodingError(f"{name}: needs code of its own, which this package never runs; name another model")
+        raise EncodingError(f"{name}: needs code of its own (config.json has `auto_map`), which is never run here")
     if not side.weights:
         raise EncodingError(f"{name}: {side.folder} has no weights (model.safetensors or pytorch_model.bin)")

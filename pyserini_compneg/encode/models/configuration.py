@@ -23,6 +23,15 @@ _PADDED_POSITIONS = (
 )
 """Models whose positions begin after that of padding, so that the first positions hold no token."""
 
+_FILES_WITH_CLASSES = (
+    "config.json",
+    "tokenizer_config.json",
+    "processor_config.json",
+    "preprocessor_config.json",
+    "modules.json",
+    "router_config.json",
+)
+
 _NO_LIMIT = 1_000_000
 """More tokens than any model reads. Tokenizers without a limit say 10^30."""
 
@@ -78,6 +87,33 @@ def part_folder(folder: Path, path: str, name: str) -> Path:
     if not part.is_relative_to(folder.resolve()):
         raise EncodingError(f"{name}: its part {path!r} lies outside its folder")
     return part
+
+
+def refuse_foreign_code(folder: Path, name: str) -> None:
+    """Refuses a checkpoint whose configuration, tokenizer or modules are classes of its own.
+
+    Libraries would run their code, ask on standard input whether they may, or load a class of another kind instead.
+
+    Raises:
+        EncodingError: It is one; the message names the file.
+    """
+    for file in sorted(folder.rglob("*.json")):
+        if file.name in _FILES_WITH_CLASSES and (said := _own_class(file, name)):
+            raise EncodingError(f"{name}: needs code of its own ({file.name} has {said}), which is never run here")
+
+
+def _own_class(file: Path, name: str) -> str | None:
+    """What makes a library look for code that is not its own."""
+    try:
+        values = required_json(file, object, name)
+    except EncodingError:  # what needs the file reports it
+        return None
+    if isinstance(values, dict) and "auto_map" in values:
+        return "`auto_map`"
+    types = values.get("types") if isinstance(values, dict) else values
+    modules = types.values() if isinstance(types, dict) else types if isinstance(types, list) else ()
+    kinds = (module.get("type") if isinstance(module, dict) else module for module in modules)
+    return next((f"the class {kind!r}" for kind in kinds if not str(kind).startswith("sentence_transformers.")), None)
 
 
 def optional_json(file: Path, name: str) -> Mapping[str, Any]:

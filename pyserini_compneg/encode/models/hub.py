@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pyserini_compneg.encode.models.cache import cache_home
+from pyserini_compneg.encode.models.configuration import refuse_foreign_code
 from pyserini_compneg.errors import DownloadError, EncodingError
 
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
@@ -26,19 +27,22 @@ def model_folder(name: str) -> Path:
         name: A folder, or a model of the Hugging Face hub, ``owner/name``.
 
     Raises:
-        EncodingError: Neither.
+        EncodingError: Neither, or a model that needs code of its own, which is never run.
         DownloadError: A model that is not in the cache and cannot be downloaded.
     """
     path = Path(os.path.expanduser(name))
-    if name and path.is_dir():
-        return path
+    folder = path if name and path.is_dir() else None
     unknown = EncodingError(
-        f"no encoder {name!r}; expected bm25, a model (a folder, or owner/name on the Hugging Face hub), or a JSON "
-        "Lines file of texts encoded with it"
+        "bm25 is no model; index and search take --encoder bm25, other commands take a model"
+        if name == "bm25"
+        else f"no model {name!r}; expected a folder, or owner/name on the Hugging Face hub (index also takes bm25, "
+        "search also bm25 or a JSON Lines file of encoded texts)"
     )
-    if not _HUB_NAME.fullmatch(name) or path.suffix in _FILES or path.exists():
+    if folder is None and (not _HUB_NAME.fullmatch(name) or path.suffix in _FILES or path.exists()):
         raise unknown
-    return _hub_folder(name, unknown)
+    folder = folder or _hub_folder(name, unknown)
+    refuse_foreign_code(folder, name)
+    return folder
 
 
 def _hub_folder(name: str, unknown: EncodingError) -> Path:
@@ -73,33 +77,30 @@ def _cached(name: str) -> Path | None:
     """The snapshot in the cache, if it is complete. The network is not asked."""
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    for pattern in _WEIGHTS:
-        try:
-            folder = Path(_download(name, pattern, local_files_only=True))
-        except (LocalEntryNotFoundError, OSError):
-            continue
-        has_texts = (folder / "config.json").is_file() or (folder / "modules.json").is_file()
-        if has_texts and any(folder.rglob(pattern)):
-            return folder
-    return None
+    try:
+        folder = _snapshot(name, local_files_only=True)
+    except (LocalEntryNotFoundError, OSError):
+        return None
+    has_texts = (folder / "config.json").is_file() or (folder / "modules.json").is_file()
+    return folder if has_texts and any(any(folder.rglob(pattern)) for pattern in _WEIGHTS) else None
 
 
 def _downloaded(name: str) -> Path:
-    """Downloads configuration, tokenizer and weights, the safe format of the latter where there is one."""
+    """Downloads configuration, tokenizer and weights."""
+    from huggingface_hub.constants import HF_HUB_OFFLINE
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
 
     try:
-        for pattern in _WEIGHTS:
-            folder = Path(_download(name, pattern))
-            if any(folder.rglob(pattern)):
-                break
+        folder = _snapshot(name)
     except GatedRepoError:
         raise DownloadError(f"{name}: its licence must be accepted on the hub first; do so, and set HF_TOKEN") from None
     except RepositoryNotFoundError:
         raise DownloadError(f"{name}: the hub has no such model, or it needs a token (HF_TOKEN)") from None
     except (HfHubHTTPError, OSError, ValueError) as cause:
+        first = (str(cause).strip().splitlines() or [type(cause).__name__])[0][:200]
+        reason = "HF_HUB_OFFLINE is set" if HF_HUB_OFFLINE else f"the hub cannot be reached ({first})"
         raise DownloadError(
-            f"{name}: not in the Hugging Face cache, and {_reason(cause)}; name a folder, or download it where there "
+            f"{name}: not in the Hugging Face cache, and {reason}; name a folder, or download it where there "
             f"is a network (hf download {name}) and copy the cache"
         ) from None
     with suppress(OSError):
@@ -108,21 +109,19 @@ def _downloaded(name: str) -> Path:
     return folder
 
 
-def _download(name: str, weights: str, local_files_only: bool = False) -> str:
+def _snapshot(name: str, local_files_only: bool = False) -> Path:
+    """The folder of a model's files, with weights in the safe format where there are any."""
     from huggingface_hub import snapshot_download
 
-    return snapshot_download(
-        name,
-        allow_patterns=[*_TEXTS, weights],
-        ignore_patterns=list(_OTHER_FORMATS),
-        local_files_only=local_files_only,
-    )
-
-
-def _reason(cause: Exception) -> str:
-    from huggingface_hub.constants import HF_HUB_OFFLINE
-
-    if HF_HUB_OFFLINE:
-        return "HF_HUB_OFFLINE is set"
-    first = str(cause).strip().splitlines()
-    return f"the hub cannot be reached ({first[0][:200] if first else type(cause).__name__})"
+    for pattern in _WEIGHTS:
+        folder = Path(
+            snapshot_download(
+                name,
+                allow_patterns=[*_TEXTS, pattern],
+                ignore_patterns=list(_OTHER_FORMATS),
+                local_files_only=local_files_only,
+            )
+        )
+        if any(folder.rglob(pattern)):
+            break
+    return folder

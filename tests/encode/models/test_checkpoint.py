@@ -191,7 +191,7 @@ SPLADE = (("x.Transformer", ""), ("x.SpladePooling", "1_SpladePooling"))
         ),
         (
             lambda folder: masked_lm(folder, MLM | {"auto_map": {"AutoModel": "x.py"}}),
-            "needs code of its own, which this package never runs; name another model",
+            "needs code of its own (config.json has `auto_map`), which is never run here",
         ),
         (
             lambda folder: masked_lm(folder, weights=None),
@@ -262,16 +262,16 @@ def test_a_damaged_router(tmp_path):
         ({"structure": {"document": 7, "query": []}}, "'int' object is not iterable"),
     ):
         write(folder / "router_config.json", config | change)
-        assert refused(folder) == f"m: modules.json or the router's file is damaged: {said}"
+        assert refused(folder) == f"m: one of its configuration files is damaged: {said}"
     write(folder / "router_config.json", {"types": {}})
-    assert refused(folder) == "m: modules.json or the router's file is damaged: no 'structure'"
+    assert refused(folder) == "m: one of its configuration files is damaged: no 'structure'"
 
 
 def test_damaged_modules(tmp_path):
     for value, said in (
-        ([{"type": "x.Transformer"}], "m: modules.json or the router's file is damaged: no 'path'"),
+        ([{"type": "x.Transformer"}], "m: one of its configuration files is damaged: no 'path'"),
         ({}, "m: modules.json: expected a JSON list, got dict"),
-        ([7], "m: modules.json or the router's file is damaged: 'int' object is not subscriptable"),
+        ([7], "m: one of its configuration files is damaged: 'int' object is not subscriptable"),
     ):
         write(tmp_path / "modules.json", value)
         assert refused(tmp_path) == said

@@ -91,8 +91,8 @@ def test_what_cannot_be_a_name(name):
     with pytest.raises(EncodingError) as caught:
         model_folder(name)
     assert str(caught.value) == (
-        f"no encoder {name!r}; expected bm25, a model (a folder, or owner/name on the Hugging Face hub), or a JSON "
-        "Lines file of texts encoded with it"
+        f"no model {name!r}; expected a folder, or owner/name on the Hugging Face hub (index also takes bm25, "
+        "search also bm25 or a JSON Lines file of encoded texts)"
     )
 
 

@@ -70,17 +70,6 @@ def test_every_head_by_hand(checkpoints, head):
         assert (min(vector.values()) < 0) == head.signed
 
 
-@pytest.mark.slow
-def test_neither_batches_nor_order_nor_padding_matter(checkpoints):
-    texts = TEXTS + sample_texts(20)
-    whole = encode(checkpoints.bert, texts)
-    for size in (1, 3, 100):
-        for found, expected in zip(encode(checkpoints.bert, texts, batch_size=size), whole, strict=True):
-            assert_alike(found, expected, 2e-5)
-    for found, expected in zip(encode(checkpoints.bert, texts[::-1]), whole[::-1], strict=True):
-        assert_alike(found, expected, 2e-5)
-
-
 def test_a_megabyte_is_cut_and_no_text_is_the_special_tokens(checkpoints):
     assert encode(checkpoints.bert, ["the spy " * 131_072]) == encode(checkpoints.bert, ["the spy " * MAX_LENGTH])
     assert encode(checkpoints.bert, ["", " ", "\x00"])[1:] == encode(checkpoints.bert, [""]) * 2
