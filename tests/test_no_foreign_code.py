@@ -74,7 +74,7 @@ def test_no_command_takes_such_a_model(foreign, tmp_path, capsys, checkpoints, c
         write_json(tmp_path / "c.yaml", settings)
         more = [str(tmp_path / "c.yaml")]
     capsys.readouterr()
-    assert main([name, *(str(word) for pair in given.items() for word in pair), *more]) == 1
+    assert main([name, *(str(word) for pair in given.items() for word in pair), *more]) == 2
     said = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("info: ")]
     assert said == [f"error: {foreign}: needs code of its own (config.json has `auto_map`), which is never run here"]
 

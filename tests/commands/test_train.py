@@ -76,7 +76,7 @@ def test_train_export_index_search_eval(home, base, capsys, queries, head):
         (b"about: \x1b[31m\x00", "not valid YAML: unacceptable character #x001b: special characters are not allowed"),
         (b"PK\x03\x04", "not valid YAML: unacceptable character #x0003: special characters are not allowed"),
         (b"[" * 100_000, "not valid YAML: "),
-        (b"", "expected keys and values, got None"),
+        (b"", "expected keys and values, got nothing"),
     ],
 )
 def test_a_file_that_holds_no_settings_is_not_shown(tmp_path, capsys, content, said):

@@ -53,7 +53,7 @@ def test_parameters_of_bm25(tmp_path, collection, capsys, monkeypatch):
     """They are in the manifest, they are bm25's alone, and a build goes on with its own only."""
     index = tmp_path / "index"
     arguments = ["--collection", str(collection), "--index", str(index), "--k1", "1.2"]
-    assert main([*arguments, "--b", "2"]) == main([*arguments, "--encoder", "m"]) == 1
+    assert main([*arguments, "--b", "2"]) == main([*arguments, "--encoder", "m"]) == 2
     assert capsys.readouterr().err.splitlines() == [
         "error: b must be a number from 0 to 1, got 2.0",
         "error: m: k1 and b are parameters of bm25, not of this encoder",
