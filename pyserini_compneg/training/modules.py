@@ -42,7 +42,9 @@ def build_modules(
     if config.model.max_length is None and length < base.longest:
         said = "the model reads %d tokens of a text, its base can read %d; model.max_length sets another number"
         _logger.info(said, length, base.longest)
-    lengths = length, vocabulary, min(config.training.max_length or length, length)
+    if (config.training.max_length or 0) > length:
+        raise TrainingError(f"training.max_length must be at most model.max_length, {length}")
+    lengths = length, vocabulary, config.training.max_length
     document = EncoderModule(base, head or base.head or Head(), *lengths)
     checkpoint = base_checkpoint(folder, name)
     if config.model.query_encoder == "static":

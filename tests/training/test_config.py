@@ -59,7 +59,6 @@ def test_all_that_can_be_said(tmp_path):
         ("teacher", {"model": "t", "scale": 0}, "teacher.scale: expected a number above 0"),
         ("training", {"steps": 1, "warmup": 2}, "training.warmup: expected a number up to 1.0, got 2"),
         ("training", {"steps": 1, "seed": 2**32}, "training.seed: expected a number below 4294967296, got 4294967296"),
-        ("training", {"steps": 1, "max_length": 257}, "training.max_length must be at most model.max_length, 256"),
         ("training", {"steps": 1, "batch_size": 1}, "training.batch_size must be at least 2, because other documents"),
         ("training", {"steps": 1, "patience": 1}, "training.patience needs a dev section"),
     ],
@@ -71,6 +70,13 @@ def test_what_is_wrong(tmp_path, section, settings, message):
         read(tmp_path, {**shortest, section: settings})
     assert str(error.value).startswith(f"{tmp_path}/c.yaml: {message}")
     assert "\n" not in str(error.value)
+
+
+def test_a_training_reads_no_more_than_the_model(tmp_path):
+    with pytest.raises(TrainingError, match="c.yaml: training.max_length must be at most model.max_length, 20$"):
+        read(
+            tmp_path, WHOLE.replace("{base:", "{max_length: 20, base:").replace("steps: 10", "steps: 1, max_length: 21")
+        )
 
 
 def test_a_batch_of_a_teacher_may_be_one_example(tmp_path):
