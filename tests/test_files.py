@@ -161,7 +161,7 @@ with atomic_writer(sys.argv[1]) as handle:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.kill
 def test_what_a_killed_writer_left_is_removed_by_the_next_one_and_nothing_else(tmp_path):
     target = tmp_path / "run.txt"
     kept = [tmp_path / name for name in (".run.txt.notes.tmp", ".run.txt.1234567.tmp", ".other.txt.12345678.tmp")]

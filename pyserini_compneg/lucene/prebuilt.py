@@ -25,7 +25,6 @@ from pyserini_compneg.files import reason_of
 from pyserini_compneg.lucene.download import fetch, unpack
 from pyserini_compneg.lucene.gate import java_class, message_of
 
-_GIGABYTE = 1e9
 _logger = logging.getLogger(__name__)
 
 
@@ -147,7 +146,6 @@ def _acquired(lock: FileLock, name: str) -> AbstractContextManager[object]:
 
 def _install(index: PrebuiltIndex, folder: Path) -> None:
     archive, unpacking = (folder.with_name(f".{folder.name}.{suffix}") for suffix in ("part", "unpacking"))
-    _check_space(index, archive)
     fetch(index.urls, archive, index.size, index.md5, index.name)
     try:
         unpack(archive, unpacking).rename(folder)
@@ -157,16 +155,3 @@ def _install(index: PrebuiltIndex, folder: Path) -> None:
     finally:
         shutil.rmtree(unpacking, ignore_errors=True)
     archive.unlink()
-
-
-def _check_space(index: PrebuiltIndex, archive: Path) -> None:
-    """Refuses a download that cannot fit: the disk must hold the archive and the index, which is at least as large."""
-    if index.size is None:
-        return
-    needed = 2 * index.size - (archive.stat().st_size if archive.exists() else 0)
-    free = shutil.disk_usage(archive.parent).free
-    if free < needed:
-        raise DownloadError(
-            f"{archive.parent} needs {needed / _GIGABYTE:.1f} GB or more for it and has {free / _GIGABYTE:.1f} GB; set "
-            "PYSERINI_CACHE to another folder"
-        )

@@ -37,10 +37,7 @@ class ImpactWriter:
         folder: An empty folder, or one with a commit to continue from.
         threads: Threads that parse and index.
         impact_scale: Impact = round(weight * impact_scale), half to even; with 1 the weights must be whole numbers.
-        signed: Index a negative weight of t as an impact of ``¬t``; otherwise it is a problem.
-        pair_terms: Add the pairs of each document's so many heaviest terms, as ``a∩b`` with impact √(dᵢ·dⱼ).
-        store_raw: Store each document's source.
-        store_docvectors: Store each document's terms and impacts as a term vector.
+        signed, pair_terms, store_raw, store_docvectors: As for ``ImpactIndexer``.
         resume: Continue from the last commit.
         name: The index's name in messages, by default the folder.
 

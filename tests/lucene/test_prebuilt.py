@@ -3,10 +3,8 @@
 import hashlib
 import io
 import json
-import shutil
 import sys
 import tarfile
-from collections import namedtuple
 
 import pytest
 from archive_server import archive_server
@@ -144,14 +142,6 @@ def test_a_size_that_nobody_knows(known, server, archive):
     folder = known.add(server, archive, size=-1)
     known[NAME]["urls"].insert(0, "http://127.0.0.1:1/a")
     assert resolve_index(NAME) == folder
-
-
-def test_too_little_room_is_said_before_the_download(known, server, archive, monkeypatch):
-    known.add(server, archive, size=3 * 10**9)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: namedtuple("Usage", "free")(2 * 10**9))
-    room = f"{known.cache} needs 6.0 GB or more for it and has 2.0 GB; set PYSERINI_CACHE to another folder"
-    assert refused(known) == room
-    assert server.requests == []
 
 
 def test_a_cache_that_cannot_be_written(known, server, archive):
