@@ -28,6 +28,7 @@ SKIPPED_LOG = "skipped-documents.txt"
 """A file in the index, with a line for each document that was left out: where it was, and why."""
 
 _PLAN = "build.json"
+_PLAN_KEYS = {"encoder", "settings", "sources"}
 _LUCENE_FILES = r"(pending_)?segments_[0-9a-z]+|_[0-9a-z]+(_[\w-]+)?\.\w+|write\.lock"
 _INDEX_FILES = re.compile("|".join([_LUCENE_FILES, *map(re.escape, (MANIFEST_NAME, SKIPPED_LOG, _PLAN))]))
 _logger = logging.getLogger(__name__)
@@ -111,7 +112,7 @@ def unfinished_plan(index: str | Path) -> Mapping[str, Any] | None:
         plan = json.loads((_building(target) / _PLAN).read_text("utf-8")) if target.name else None
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
-    return plan if isinstance(plan, dict) else None
+    return plan if isinstance(plan, dict) and plan.keys() >= _PLAN_KEYS else None
 
 
 def keep_unfinished(folder: Path, plan: Mapping[str, Any]) -> None:

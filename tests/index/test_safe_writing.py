@@ -199,11 +199,12 @@ def test_what_a_killed_build_left_is_removed_by_the_next_command(tmp_path, colle
     assert Manifest.read(index).documents == 1
 
 
-@pytest.mark.parametrize("content", ["{", "[]"])
-def test_a_damaged_plan_is_no_plan(collection, unfinished, content):
+@pytest.mark.parametrize("encoder", ["splade", "bm25"])
+@pytest.mark.parametrize("content", ["{", "[]", '{"encoder": "bm25"}'])
+def test_a_damaged_plan_is_no_plan(collection, unfinished, content, encoder):
     plan = unfinished.parent / ".index.building" / "build.json"
     plan.write_text(content)
-    assert build_index(collection, unfinished, "splade", resume=True).documents == DOCUMENTS
+    assert build_index(collection, unfinished, encoder, resume=True).documents == DOCUMENTS
     assert hidden(unfinished.parent) == []
 
 
