@@ -7,6 +7,7 @@ import math
 import re
 import sys
 import textwrap
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
@@ -59,10 +60,16 @@ class _Parser(argparse.ArgumentParser):
     Flags are never abbreviated: an abbreviation of today would be another flag, or none, in the next release.
     """
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuses unknown flags before anything else: one that is written wrongly may be one that is required."""
+        for argument in takewhile(lambda one: one != "--", args):
+            flag = argument.partition("=")[0]
+            if flag.startswith("--") and " " not in flag and flag not in self._option_string_actions:
+                self.error(f"there is no {flag}{suggestion(flag, self._option_string_actions)}")
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
-        kind, _, rest = message.partition("unrecognized arguments: ")
-        if not kind:
-            message += suggestion(rest.partition(" ")[0].partition("=")[0], self._option_string_actions)
+        """Ends the command."""
         self.exit(2, printable_lines(f"error: {message}\nsee {self.prog} -h") + "\n")
 
 

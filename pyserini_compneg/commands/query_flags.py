@@ -151,10 +151,10 @@ def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topi
         topics = read_topics(args.topics, read)
     if qid is not None:
         topics = [_only(topics, qid, args.topics)]
-    for note in notes_on(topics):
-        _logger.warning("%s", note)
     if decompose:
         topics = decompose_topics(topics, decompose)
+    for note in notes_on(topics):
+        _logger.warning("%s", note)
     if _is_damped(args) and any(topic.expression and holds_difference(topic.expression) for topic in topics):
         said = "NOT is %s here, as texts are read by %s; for expressions it is %s; --difference chooses one"
         _logger.info(said, DECOMPOSED_DIFFERENCE, args.read, Operators().difference)

@@ -16,7 +16,7 @@ _WORDS = {"and", "or", "not", "and/or", "or/and"}
 _NOTES = {
     "case": "'and', 'or', 'not' are words: write AND, OR, NOT for operators, or put the phrase in quotes",
     "capitals": "AND, OR, NOT are words, because plain text is not parsed; --read expression makes them operators",
-    "minus": "a '-' before a word excludes nothing; write NOT, and read the text as an expression",
+    "minus": "a '-' before a word is no operator; NOT is one, in expressions",
 }
 
 
@@ -48,13 +48,16 @@ def unread_operators(text: str, parsed: bool) -> list[str]:
 def notes_on(topics: Sequence[Topic]) -> list[str]:
     """A sentence for each kind of such words: what to type instead, how many texts have it, and the first of them.
 
+    Of a text that was taken apart the parts are looked at, because its wording may have been understood.
+
     >>> notes_on([Topic("7", "spy -comedies", composed={}), Topic("8", "spy", composed={})])
     []
     """
     found: dict[str, list[Topic]] = {}
     for topic in topics:
         if topic.plain or topic.parsed:
-            for kind in unread_operators(topic.text, topic.parsed):
+            atoms = [part.text for part in topic.decomposition.parts] if topic.decomposition else [topic.text]
+            for kind in dict.fromkeys(kind for text in atoms for kind in unread_operators(text, topic.parsed)):
                 found.setdefault(kind, []).append(topic)
     return [f"in {_where(having, len(topics))}, {_NOTES[kind]}" for kind, having in found.items()]
 

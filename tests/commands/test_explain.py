@@ -311,7 +311,7 @@ def test_what_there_is_not_is_one_line(explain, folder, topics, capfd):
         (["--query", "a", "--qid", "1"], "--qid needs --topics"),
         (["--query", "a", "--docid"], "argument --docid: expected at least one argument"),
         (["--query", "a", "--terms", "0"], "argument --terms: must be a whole number from 1, got 0"),
-        (["--query", "a", "--batch-size", "2"], "unrecognized arguments: --batch-size 2"),
+        (["--query", "a", "--batch-size", "2"], "there is no --batch-size"),
     ],
 )
 def test_wrong_usage(capsys, wrong, said):

@@ -92,6 +92,7 @@ SPOKEN = {
         (["--read", "cues"], "spy NOT comedies", ["capitals"]),
         (["--read", "cues"], "spy NOT comedies other than westerns", ["capitals", "damped"]),
         (["--read", "cues"], "spy films", []),
+        (["--read", "cues"], "spy films OR war films", []),  # understood
         (["--read", "cues", "--difference", "nrf"], "spy films other than westerns", []),
     ],
 )

@@ -243,6 +243,19 @@ def test_wrong_usage(index, capfd, wrong):
     assert capfd.readouterr().out == ""
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (["--qurey", "a"], "there is no --qurey; did you mean --query?"),
+        (["--query", "a", "--hit=5"], "there is no --hit; did you mean --hits?"),
+        (["--query", "a", "--outp", "x"], "there is no --outp; did you mean --output?"),
+    ],
+)
+def test_flags_are_neither_guessed_nor_abbreviated(index, capfd, wrong, said):
+    assert run(index, *wrong) == 2
+    assert capfd.readouterr().err == f"error: {said}\nsee python -m pyserini_compneg.search -h\n"
+
+
 SLOW_COMMAND = """
 import sys, time
 from pyserini_compneg.search import topic_runs
