@@ -1,9 +1,8 @@
-"""The plots of a report as PNG files: bars, differences by query, and curves; the same bytes for the same results."""
+"""The plots of a report as PNG files, bars and curves; the same bytes for the same results."""
 
 from __future__ import annotations
 
 import io
-import math
 import textwrap
 import warnings
 from collections.abc import Iterator
@@ -24,9 +23,6 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _SIGNS = ("o-", "s--", "D-.", "^:", "v-", "P--", "X-.", "*:")
 _WIDTH = 9.0  # inches
 _LABEL_LENGTH = 28
-_PANELS_IN_A_LINE = 4
-_EQUAL = 1e-9
-"""Values this close are the same: they are sums of the same terms in another order."""
 
 _STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",  # matplotlib brings it along
@@ -86,54 +82,6 @@ def _draw_bar(axis: Axes, height: int, row: Row, measure: str) -> None:
     axis.annotate(shown(value, measure), (max(ends), height), (6, 0), textcoords="offset points", va="center")
 
 
-def differences(section: Section, measure: str) -> dict[str, list[float]]:
-    """Each row's value minus the baseline's for each query, in falling order; nothing without a baseline."""
-    baseline = section.per_query.get(section.baseline, {})
-    by_row = {}
-    for row in section.rows:
-        values = section.per_query.get(row.name, {})
-        changes = [values[qid][measure] - base[measure] for qid, base in baseline.items() if qid in values]
-        if changes and row.name != section.baseline:
-            by_row[row.name] = sorted((0.0 if abs(change) < _EQUAL else change for change in changes), reverse=True)
-    return by_row
-
-
-def draw_differences(section: Section, results: Results) -> bytes | None:
-    """A panel for each row but the baseline, with counts of better and worse queries; None if there is no such row."""
-    measure = results.measures[0]
-    by_row = differences(section, measure)
-    if not by_row:
-        return None
-    columns = min(len(by_row), _PANELS_IN_A_LINE)
-    lines = math.ceil(len(by_row) / columns)
-    with _new_figure(0.75 + 1.7 * lines) as figure:
-        panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
-        for panel in panels.flat[len(by_row) :]:
-            panel.set_visible(False)
-        for panel, (method, changes) in zip(panels.flat, by_row.items(), strict=False):
-            panel.stairs([scaled(change, measure) for change in changes], fill=True, color=_BAR)
-            panel.axhline(0, color=_MUTED, linewidth=0.8)
-            panel.set_title(_wrapped(method), fontsize=9)
-            panel.set_xticks([])
-            panel.grid(axis="y")
-            counts = counted(changes, measure in results.lower_is_better).replace(", ", "\n")
-            panel.text(0.98, 0.97, counts, fontsize=8, transform=panel.transAxes, ha="right", va="top")
-        figure.supylabel(f"difference in {measure}{unit(measure)}", fontsize=9)
-        figure.supxlabel(f"queries, by difference from {section.baseline}", fontsize=9)
-        return _png(figure)
-
-
-def counted(changes: list[float], lower_is_better: bool) -> str:
-    """How many of some differences are for the better and for the worse.
-
-    >>> counted([0.5, 0.1, 0.0, -0.2], lower_is_better=False)
-    '2 better, 1 equal, 1 worse'
-    """
-    above, below = sum(change > 0 for change in changes), sum(change < 0 for change in changes)
-    better, worse = (below, above) if lower_is_better else (above, below)
-    return f"{better} better, {len(changes) - above - below} equal, {worse} worse"
-
-
 def draw_curve(curve: Curve) -> bytes | None:
     """A line for each method, with 95 % intervals; None if there is no point."""
     if not any(curve.series.values()):
@@ -141,26 +89,11 @@ def draw_curve(curve: Curve) -> bytes | None:
     with _new_figure(4.6) as figure:
         axis = figure.add_subplot()
         for (method, points), colour, sign in zip(curve.series.items(), cycle(_COLOURS), cycle(_SIGNS), strict=False):
-            middles, low, high = (
-                [scaled(value, curve.y_label) for value in values]
-                for values in (
-                    [point.y for point in points],
-                    [max(0.0, point.y - point.low) for point in points],
-                    [max(0.0, point.high - point.y) for point in points],
-                )
-            )
-            xs = [point.x for point in points]
-            axis.errorbar(
-                xs,
-                middles,
-                (low, high),
-                fmt=sign,
-                color=colour,
-                capsize=2,
-                ms=5,
-                elinewidth=0.8,
-                label=_wrapped(method),
-            )
+            ys = [scaled(point.y, curve.y_label) for point in points]
+            low = [scaled(max(0.0, point.y - point.low), curve.y_label) for point in points]
+            high = [scaled(max(0.0, point.high - point.y), curve.y_label) for point in points]
+            style: dict[str, Any] = {"color": colour, "capsize": 2, "ms": 5, "elinewidth": 0.8, "label": _wrapped(method)}
+            axis.errorbar([point.x for point in points], ys, (low, high), fmt=sign, **style)
         axis.set_title(curve.title)
         axis.set_xlabel(curve.x_label)
         axis.set_ylabel(f"{curve.y_label}{unit(curve.y_label)}")

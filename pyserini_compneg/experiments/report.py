@@ -12,7 +12,7 @@ from pyserini_compneg.errors import OutputError
 from pyserini_compneg.eval.significance import LEVEL
 from pyserini_compneg.eval.table import row_letters, superscript
 from pyserini_compneg.experiments.datasets.opening import TITLES
-from pyserini_compneg.experiments.plots import counted, differences, draw_bars, draw_curve, draw_differences
+from pyserini_compneg.experiments.plots import draw_bars, draw_curve
 from pyserini_compneg.experiments.results import (
     REMEDY,
     TERM_MEASURES,
@@ -28,6 +28,9 @@ from pyserini_compneg.experiments.results import (
 from pyserini_compneg.files import atomic_writer, reason_of
 
 FIGURES = "figures"
+
+_EQUAL = 1e-9
+"""Values this close are the same: they are sums of the same terms in another order."""
 
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters, and halves of characters, which cannot be written."""
@@ -92,7 +95,6 @@ def escape(text: str) -> str:
 def _plots(results: Results) -> Iterator[tuple[str, bytes | None]]:
     for number, section in enumerate(results.sections, 1):
         yield f"section-{number}-bars", draw_bars(section, results)
-        yield f"section-{number}-differences", draw_differences(section, results)
     for number, curve in enumerate(results.curves, 1):
         yield f"curve-{number}", draw_curve(curve)
 
@@ -112,9 +114,8 @@ def _page(results: Results, plots: Mapping[str, bytes]) -> Iterator[str]:
         measure = escape(results.measures[0])
         if f"section-{number}-bars.png" in plots:
             yield f"![Bars: {measure} of each method]({FIGURES}/section-{number}-bars.png)\n"
-        if f"section-{number}-differences.png" in plots:
-            yield f"![{_counts(section, results)}]({FIGURES}/section-{number}-differences.png)\n"
-            yield f"{measure} of each query minus that of {escape(section.baseline)}, sorted.\n"
+        if counts := _counts(section, results):
+            yield f"{counts}\n"
         yield from _recomputing(section, results.measures)
     for number, curve in enumerate(results.curves, 1):
         if f"curve-{number}.png" in plots:
@@ -198,10 +199,15 @@ def _legend(has_letters: bool, has_paper: bool, results: Results) -> Iterator[st
 
 
 def _counts(section: Section, results: Results) -> str:
-    measure = results.measures[0]
-    lower = measure in results.lower_is_better
-    counts = (f"{row}: {counted(changes, lower)}" for row, changes in differences(section, measure).items())
-    return escape(f"Differences from {section.baseline}, by query. {'; '.join(counts)}")
+    """For how many queries each row is better or worse than the baseline; empty without a baseline."""
+    measure, sign = results.measures[0], -1 if results.measures[0] in results.lower_is_better else 1
+    baseline, counts = section.per_query.get(section.baseline, {}), []
+    for name, values in section.per_query.items():
+        changes = [sign * (values[qid][measure] - base[measure]) for qid, base in baseline.items() if qid in values]
+        better, worse = sum(change > _EQUAL for change in changes), sum(change < -_EQUAL for change in changes)
+        if changes and name != section.baseline:
+            counts.append(f"{name} {better:,} better, {len(changes) - better - worse:,} equal, {worse:,} worse")
+    return escape(f"{measure} of single queries beside {section.baseline}: {'; '.join(counts)}.") if counts else ""
 
 
 def _recomputing(section: Section, measures: Sequence[str]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from pyserini_compneg.commands.eval import main as eval_main
 from pyserini_compneg.errors import OutputError
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.rows import compare_rows, make_rows
-from pyserini_compneg.experiments.plots import differences, draw_bars, draw_curve, draw_differences
+from pyserini_compneg.experiments.plots import draw_bars, draw_curve
 from pyserini_compneg.experiments.report import escape, write_report
 from pyserini_compneg.experiments.results import Cell, Curve, Example, Point, Results, Row, Section
 
@@ -74,7 +74,7 @@ def page_of(tmp_path, monkeypatch):
 
     def page_of(results, plots=False):
         if not plots:
-            for name in ("draw_bars", "draw_differences", "draw_curve"):
+            for name in ("draw_bars", "draw_curve"):
                 monkeypatch.setattr(f"pyserini_compneg.experiments.report.{name}", lambda *_: None)
         write_report(results, tmp_path)
         return (tmp_path / "report.md").read_text()
@@ -112,7 +112,10 @@ def test_the_page(page_of):
     assert "> **FilmSets is not QUEST, which the paper used.** Compare the order of figures alone.\n" in page
     assert "| documents | 33,825 |\n" in page and "| encoder | bm25 |\n" in page
     assert "```sh\npython -m pyserini_compneg.reproduce table1\n```\n" in page
-    assert "vanilla, by query. NRF: 1 better, 0 equal, 1 worse; it's: 1 better, 1 equal, 0 worse](figures/sec" in page
+    counts = "beside vanilla: NRF 1 better, 0 equal, 1 worse; it's 1 better, 1 equal, 0 worse.\n"
+    assert f"nDCG@10 of single queries {counts}" in page
+    near = replace(SECTION, per_query=per_query(vanilla=[0.1 + 0.2], NRF=[0.3]))  # sums in another order
+    assert "NRF 0 better, 1 equal, 0 worse." in page_of(replace(RESULTS, sections=(near,)))
     assert "| similarity | 0.1 |\n| --- | ---: |\n| NRF | 0.500 |\n| ignore |  |\n| queries | 7 |\n" in page
     assert "2 of 3 runs were made for this report, in 12.3 s.\n" in page
     assert "which the paper used" not in page_of(replace(RESULTS, is_papers=True))
@@ -200,12 +203,6 @@ def test_the_command_computes_the_figures_and_letters_of_the_table(page_of, tmp_
     assert "**0.954**<sup>a</sup>" in page
 
 
-def test_differences_are_sorted_and_sums_in_another_order_are_equal():
-    section = replace(SECTION, per_query=per_query(vanilla=[0.5, 0.1 + 0.2, 0.5], NRF=[0.25, 0.3, 1.0]))
-    assert differences(section, "nDCG@10") == {"NRF": [0.5, 0.0, -0.25]}
-    assert differences(replace(section, baseline="fusion"), "nDCG@10") == {}
-
-
 @pytest.mark.parametrize(
     "cells",
     [
@@ -222,7 +219,7 @@ def test_bars_are_drawn_of_all_that_has_a_figure(cells):
 
 def test_nothing_is_drawn_of_nothing():
     empty = replace(SECTION, rows=(Row("a", "", {"nDCG@10": Cell()}),), per_query={})
-    assert draw_bars(empty, RESULTS) is draw_differences(empty, RESULTS) is None
+    assert draw_bars(empty, RESULTS) is None
     assert draw_curve(replace(CURVE, series={"a": ()})) is draw_curve(replace(CURVE, series={})) is None
 
 
@@ -240,7 +237,7 @@ def test_the_same_results_make_the_same_bytes_whatever_the_user_s_settings_of_pl
         assert matplotlib.rcParams["font.size"] == 20
     made = files(tmp_path / "b")
     assert made == files(tmp_path / "new" / "a")
-    plots = {f"figures/{name}.png" for name in ("section-1-bars", "section-1-differences", "curve-1")}
+    plots = {f"figures/{name}.png" for name in ("section-1-bars", "curve-1")}
     assert made.keys() == {"report.md"} | plots
 
 
