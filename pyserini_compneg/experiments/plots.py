@@ -92,7 +92,13 @@ def draw_curve(curve: Curve) -> bytes | None:
             ys = [scaled(point.y, curve.y_label) for point in points]
             low = [scaled(max(0.0, point.y - point.low), curve.y_label) for point in points]
             high = [scaled(max(0.0, point.high - point.y), curve.y_label) for point in points]
-            style: dict[str, Any] = {"color": colour, "capsize": 2, "ms": 5, "elinewidth": 0.8, "label": _wrapped(method)}
+            style: dict[str, Any] = {
+                "color": colour,
+                "capsize": 2,
+                "ms": 5,
+                "elinewidth": 0.8,
+                "label": _wrapped(method),
+            }
             axis.errorbar([point.x for point in points], ys, (low, high), fmt=sign, **style)
         axis.set_title(curve.title)
         axis.set_xlabel(curve.x_label)
