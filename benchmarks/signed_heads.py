@@ -41,8 +41,7 @@ from pyserini_compneg.experiments.datasets import Dataset, open_dataset
 from pyserini_compneg.files import atomic_writer, iter_jsonl, reason_of
 from pyserini_compneg.search import Hit, write_run
 from pyserini_compneg.training import train
-from pyserini_compneg.training.config import TrainConfig
-from pyserini_compneg.training.output_folder import LOG_FILE
+from pyserini_compneg.training.config import LOG_FILE, TrainConfig
 from pyserini_compneg.training.recipe_file import located, read_config
 
 HEADS = ("unsigned", "absmax", "sum")

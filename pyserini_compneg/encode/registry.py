@@ -89,7 +89,7 @@ def _model(name: str, reader: ImpactReader | None, options: ModelOptions | None,
     model = manifest.settings.get("model") if manifest else None
     if reader is not None and model is None:
         _check(name, manifest, reader.folder)
-    if reader is not None and os.path.isabs(name) and not os.path.isdir(name):
+    if reader and manifest and name == manifest.encoder and os.path.isabs(name) and not os.path.isdir(name):
         raise IndexFormatError(f"{reader.folder}: there is no model {name}; give its new place as --encoder")
     if manifest is not None and "head" in manifest.settings and (options is None or options.head is None):
         options = replace(options or ModelOptions(), head=Head.parse(str(manifest.settings["head"])))

@@ -18,12 +18,23 @@ from pyserini_compneg.lucene import ImpactReader, ImpactWriter, java_class
 from pyserini_compneg.search import SignedImpactSearcher
 
 
-def test_a_document_by_hand():
-    """bird twice, fly once, average length 4: tf / (tf + 0.9 (1 − 0.4 + 0.4 · 3/4)) = tf / (tf + 0.81)."""
-    weights = Bm25DocumentEncoder(average_length=4.0).encode_batch(["The bird flies. Birds!"])[0]
-    assert weights == {"bird": pytest.approx(2 / 2.81), "fli": pytest.approx(1 / 1.81)}
-    weights = Bm25DocumentEncoder(average_length=4.0, k1=2.0, b=0.0).encode_batch(["The bird flies. Birds!"])[0]
-    assert weights == {"bird": pytest.approx(2 / 4), "fli": pytest.approx(1 / 3)}
+@pytest.mark.parametrize(
+    ("text", "parameters", "expected"),
+    [
+        ("The bird flies. Birds!", {}, {"bird": 2 / 2.81, "fli": 1 / 1.81}),  # 0.9 (1 − 0.4 + 0.4 · 3/4) = 0.81
+        ("The bird flies. Birds!", {"k1": 2.0, "b": 0.0}, {"bird": 2 / 4, "fli": 1 / 3}),
+        ("a bird", {}, {"bird": 1 / 1.63}),
+        ("", {}, {}),
+        ("the", {}, {}),
+    ],
+)
+def test_a_document_by_hand(text, parameters, expected):
+    """The average length is 4."""
+    assert Bm25DocumentEncoder(4.0, **parameters).encode_batch([text]) == [pytest.approx(expected)]
+
+
+def test_terms_are_counted_after_analysis():
+    assert term_counts(["", "the", "birds, birds and bats"]) == [0, 0, 3]
 
 
 @pytest.mark.parametrize(
@@ -76,12 +87,6 @@ def test_an_index_that_looks_like_anothers_is_warned_of(tmp_path, caplog, vector
     with ImpactReader(stock_index(tmp_path / "index", [vector] * 100)) as reader:
         query_encoder("bm25", reader)
     assert [record.getMessage() for record in caplog.records] == ([f"{tmp_path / 'index'}{said}"] if said else [])
-
-
-def test_documents_without_terms():
-    assert Bm25DocumentEncoder(4.0).encode_batch(["", "the", "a bird"]) == [{}, {}, {"bird": pytest.approx(1 / 1.63)}]
-    assert Bm25DocumentEncoder(4.0).encode_batch([]) == []
-    assert term_counts(["", "the", "birds, birds and bats"]) == [0, 0, 3]
 
 
 def test_a_query_by_hand(tmp_path):

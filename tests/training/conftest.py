@@ -1,7 +1,5 @@
 """What tests of training share; tiny models train faster by one thread than by several that wait for each other."""
 
-import json
-
 import pytest
 from tiny_training import write_dataset
 
@@ -33,19 +31,3 @@ def trunk(checkpoints, tmp_path_factory):
     BertModel.from_pretrained(checkpoints.bert, add_pooling_layer=False).save_pretrained(folder)
     AutoTokenizer.from_pretrained(checkpoints.bert).save_pretrained(folder)
     return folder
-
-
-@pytest.fixture
-def remote_code(tmp_path_factory, monkeypatch):
-    """Makes a folder of a model with Python code of its own, and checks that the code never runs."""
-    mark = tmp_path_factory.mktemp("mark") / "executed"
-    monkeypatch.setattr("builtins.input", lambda *_: "y")
-
-    def write(folder, architecture):
-        names = {"AutoConfig": "custom.Custom", "AutoModelForMaskedLM": "custom.Custom", "AutoModel": "custom.Custom"}
-        config = {"model_type": "custom", "architectures": [architecture], "auto_map": names}
-        (folder / "config.json").write_text(json.dumps(config))
-        (folder / "custom.py").write_text(f"open({str(mark)!r}, 'w')\n")
-
-    yield write
-    assert not mark.exists()

@@ -95,13 +95,6 @@ def test_other_architectures_are_refused(tmp_path):
     assert load_error(tmp_path).startswith("owner/m: cannot be loaded as a masked language model: ")
 
 
-def test_a_base_never_runs_code_of_its_own(tmp_path, remote_code):
-    remote_code(tmp_path, "CustomForMaskedLM")
-    message = load_error(tmp_path)
-    assert message.startswith("owner/m: cannot be loaded as a masked language model: ")
-    assert "custom code" in message
-
-
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [

@@ -82,13 +82,6 @@ def test_what_is_no_teacher(tmp_path, checkpoints):
     assert teacher_error(tmp_path) == "it has 3 scores for a pair of texts, not one"
 
 
-@pytest.mark.parametrize("kind", ["bi", "cross"])
-def test_a_teacher_never_runs_code_of_its_own(tmp_path, remote_code, kind):
-    architecture = "CustomForSequenceClassification" if kind == "cross" else "CustomModel"
-    remote_code(tmp_path, architecture)
-    assert "custom code" in teacher_error(tmp_path)
-
-
 @pytest.mark.slow
 def test_margins_are_learned(tmp_path, checkpoints, bi_encoder):
     texts = sample_texts(16)

@@ -157,11 +157,10 @@ def test_an_export_that_differs_too_much_is_refused(checkpoints, cache, quick, m
     assert names(cache) == []
 
 
-def test_vectors_of_no_number_are_refused():
+@pytest.mark.parametrize(("values", "precision"), [((float("nan"), 1.0), "fp32"), ((0.0, float("nan")), "int8")])
+def test_vectors_of_no_number_are_refused(values, precision):
     with pytest.raises(EncodingError):
-        exporting.Comparison(float("nan"), 1.0).check("fp32")
-    with pytest.raises(EncodingError):
-        exporting.Comparison(0.0, float("nan")).check("int8")
+        exporting.Comparison(*values).check(precision)
 
 
 def test_an_export_is_made_once(checkpoints, cache, quick, caplog):
