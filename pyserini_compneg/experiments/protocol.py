@@ -180,10 +180,14 @@ class Protocol(Settings):
     @field_validator("measures")
     @classmethod
     def _checked_measures(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        usual = []
         for name in names:
-            if name not in TERM_MEASURES and len(parse_measures([name])) > 1:
+            found = [name] if name in TERM_MEASURES else [measure.name for measure in parse_measures([name])]
+            if len(found) > 1:
                 raise ValueError(f"measure {name!r} is several; name them one by one")
-        return names
+            usual += found
+        _check_distinct("measure", usual)
+        return tuple(usual)
 
     @model_validator(mode="after")
     def _checked(self) -> Protocol:

@@ -56,10 +56,11 @@ def test_figures_of_the_paper():
 
 def test_the_least_protocol(tmp_path):
     path = tmp_path / "p.yaml"
-    path.write_text(LEAST)
+    path.write_text(LEAST.replace("[nDCG@10]", "[ndcg@10, r@5]"))
     protocol = read_protocol(str(path))
     assert (protocol.name, protocol.hits, protocol.examples, protocol.interference) == ("p", 1000, 0, None)
     assert [row.title for row in protocol.sections[0].rows] == ["a"]
+    assert protocol.measures == ("nDCG@10", "R@5")
 
 
 def test_a_sweep_is_a_row_for_each_value():
@@ -80,6 +81,7 @@ def test_a_sweep_is_a_row_for_each_value():
         (("splits: [dev]", f"splits: [dev]\nhits: {10**30}"), ": hits: expected a number up to 1000000000, got "),
         (("splits: [dev]", "splits: [dev]\ntitle: Two"), ":6: not valid YAML: title is given twice"),
         (("[nDCG@10]", "[]"), ": measures: expected a list of at least 1, got []"),
+        (("[nDCG@10]", "[R@5, r@5]"), ": measures: the measure 'R@5' is there twice"),
         (("[nDCG@10]", "[nDGC@10]"), ": measures: unknown measure 'nDGC@10'"),
         (("[nDCG@10]", '["P.5,10"]'), ": measures: measure 'P.5,10' is several; name them one by one"),
         (("[filmsets]", "[filmset]"), ": datasets: no kind of dataset 'filmset'; there are: quest, filmsets, "),
