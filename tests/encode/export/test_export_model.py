@@ -315,7 +315,7 @@ def test_the_command(checkpoints, cache, quick, capfd):
 
 
 def test_the_commands_errors(checkpoints, cache, tmp_path, capfd):
-    assert main(["--encoder", str(tmp_path)]) == 1
+    assert main(["--encoder", str(tmp_path)]) == 2
     assert capfd.readouterr() == (
         "",
         f"error: {tmp_path}: no model: neither config.json nor modules.json in {tmp_path}\n",
