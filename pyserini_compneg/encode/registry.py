@@ -130,7 +130,8 @@ def _warn_of_looks(reader: ImpactReader) -> None:
         for terms in (_FOREIGN, _ENGLISH)
     )
     remedy = "name the model that made it as --encoder"
-    if foreign:
+    # A few documents may have one: the stem of "ands" is a stop word.
+    if foreign := [pair for pair in foreign if pair[1] > reader.field_document_count / 20]:
         said = f"it has the term {foreign[0][0]!r}, which Lucene's English analysis never gives; {remedy}"
     elif not english:
         said = f"it has none of {len(_ENGLISH)} common English terms, such as {_ENGLISH[0]!r}; {remedy}"
