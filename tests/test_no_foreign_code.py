@@ -47,6 +47,7 @@ def foreign(request, tmp_path, monkeypatch):
     assert not (tmp_path / "executed").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", ["index", "encode", "export", "search", "compose", "train base", "train teacher", "train separate"]
 )
