@@ -24,6 +24,8 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from pyserini_compneg.index import build_index, verify_index
 
     if args.verify is not None:
+        if args.collection is not None or args.index is not None:
+            parser.error("--verify builds nothing; leave out --collection and --index")
         documents = verify_index(args.verify, args.threads)
         say(f"{args.verify}: whole: the files, the ids and the manifest of {documents} documents")
         return

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
-from pyserini_compneg.errors import CollectionError, EncodingError
+from pyserini_compneg.errors import ArgumentError, CollectionError, EncodingError
 from pyserini_compneg.index.index_folder import SKIPPED_LOG, keep_unfinished, new_index_folder
 from pyserini_compneg.lucene import LARGEST_IMPACT, ImpactWriter, Manifest, java_class
 
@@ -92,9 +92,9 @@ class ImpactIndexer:
         if not (pair_terms == 0 or 2 <= pair_terms <= MOST_PAIR_TERMS):
             raise EncodingError(f"pair terms must be 0, or from 2 to {MOST_PAIR_TERMS}, got {pair_terms}")
         if threads is not None and threads < 1:
-            raise ValueError(f"threads must be 1 or more, got {threads}")
+            raise ArgumentError(f"threads must be 1 or more, got {threads}")
         if on_error not in get_args(OnError):
-            raise ValueError(f"on_error must be one of {', '.join(get_args(OnError))}, got {on_error!r}")
+            raise ArgumentError(f"on_error must be one of {', '.join(get_args(OnError))}, got {on_error!r}")
         java_class("io.compneg.ImpactIndexer")  # if there is no Java, say so before anything is made
         self._target = Path(os.path.realpath(index))
         self._manifest = Manifest(encoder, dict(settings or {}), impact_scale, signed, pair_terms)

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
-from pyserini_compneg.errors import OutputError
+from pyserini_compneg.errors import ArgumentError, OutputError
 
 OUTPUT_FORMATS = ("trec", "msmarco", "json")
 
@@ -140,4 +140,5 @@ def _json_line(qid: str, hits: Sequence[Hit], extra: Mapping[str, Any]) -> str:
 
 def _check_column(what: str, text: str) -> None:
     if text.split() != [text]:
-        raise OutputError(f"the {what} {text!r} cannot stand in a run, whose columns end at white space; use json")
+        error = ArgumentError if what == "tag" else OutputError
+        raise error(f"the {what} {text!r} cannot stand in a run, whose columns end at white space; use json")
