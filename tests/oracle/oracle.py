@@ -1,0 +1,424 @@
+"""What a query should find, in plain Python: every document is scored by the definitions, and all are sorted.
+
+It shares no code with the package and reads none of its objects. An expression is nested tuples, ``("and", A, B)``,
+``("or", A, B)`` or ``("not", A, B)`` around names of atoms. A document is its impacts by term, below 0 for complements.
+
+Sources: Krasakis, Yates, Kanoulas (equation numbers in parentheses), Widdows 2003, docs/operators.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+STRENGTHS = {
+    "ignore": 0,
+    "disentangled": 1,
+    "subtraction": 1,
+    "nrf": 0.25,
+    "constant": 0.75,
+    "orthogonal": 1,
+    "damped": 0.5,
+}
+MOST_WAYS = 16  # beyond them NOT inside NOT is approximated
+DUST = 1e-9  # what is left of weights that cancel
+
+
+class UndeterminedError(Exception):
+    """The definitions leave the ranking open, because a weight is rounded from the middle or in unclear company."""
+
+
+@dataclass
+class Leaf:
+    """Σ w·d."""
+
+    weights: dict
+
+
+@dataclass
+class Joint:
+    """weight · (Π over the operands of Σ (w·d)^power)^(1/root): the factored form of (6) to (8)."""
+
+    operands: list
+    power: float
+    root: int
+    weight: float = 1.0
+
+
+@dataclass
+class Best:
+    """The maximum over the children that match."""
+
+    children: list
+
+
+@dataclass
+class Total:
+    """The sum of the children."""
+
+    children: list
+
+
+@dataclass
+class Damped:
+    """s · Π (1 - strength · (b / best b)⁴) for s above 0; each b is the score of one of the penalties."""
+
+    kept: object
+    penalties: list
+    strength: float
+
+
+class Oracle:
+    """Composes and ranks the queries of one collection.
+
+    Args:
+        documents: The impacts of each document.
+        atoms: The vector of each atom.
+        union, intersection, difference: The operators.
+        difference_weight, cpt_terms, maxpool_weight: Their settings.
+        weight_scale: Query weights are round(w · scale).
+    """
+
+    def __init__(
+        self,
+        documents,
+        atoms,
+        union,
+        intersection,
+        difference,
+        difference_weight=None,
+        cpt_terms=5,
+        maxpool_weight=1.0,
+        weight_scale=1.0,
+    ):
+        self.documents, self.atoms, self.scale = documents, atoms, weight_scale
+        self.union, self.intersection, self.difference = union, intersection, difference
+        self.strength = STRENGTHS[difference]
+        if difference_weight is not None and difference != "ignore":
+            self.strength = difference_weight
+        self.top, self.maxpool_weight = cpt_terms, maxpool_weight
+
+    def ranking(self, expression):
+        """All documents that match, as ``(docid, score, magnitude)``, best first, ties by docid."""
+        node = self.whole(self.compose(expression))
+        scored = {docid: self.score(node, impacts) for docid, impacts in self.documents.items()}
+        found = [(docid, *value) for docid, value in scored.items() if value]
+        return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+
+    # From expressions to nodes
+
+    def compose(self, expression, joint_only=False):
+        """The node of an expression; ``joint_only`` leaves max-pool out of a conjunction."""
+        if isinstance(expression, str):
+            return Leaf(dict(self.atoms[expression]))
+        if expression[0] == "or":
+            return self.united(alternatives(expression))
+        kept, excluded = gathered(expression)
+        if not self.strength:
+            excluded = []
+        ways = without_nested(kept, excluded)
+        if len(ways) > 1:
+            return self.united([rebuilt(*way) for way in ways], "dismax")
+        kept, excluded = ways[0]
+        wanted = self.compose(kept[0]) if len(kept) == 1 else self.joined([*map(self.compose, kept)], joint_only)
+        return self.reduced(wanted, kept, excluded) if excluded and has_terms(wanted) else wanted
+
+    def united(self, ways, operator=None):
+        """(9), (10), or the best score."""
+        operator = operator or self.union
+        lowered = self.strength and any(gathered(way)[1] for way in ways)
+        nodes = [self.compose(way, joint_only=lowered and operator != "addition") for way in ways]
+        if operator != "dismax" and all(isinstance(node, Leaf) for node in nodes):
+            return Leaf((total if operator == "addition" else pooled)([node.weights for node in nodes]))
+        nodes = [node for node in nodes if has_terms(node)]
+        if len(nodes) < 2:
+            return nodes[0] if nodes else Leaf({})
+        return Total(nodes) if operator == "addition" else Best(nodes)
+
+    def joined(self, nodes, joint_only):
+        """(6) to (8) and the other intersections."""
+        vectors = [node.weights if isinstance(node, Leaf) else positive(node) for node in nodes]
+        if self.intersection in ("addition", "maxpool"):
+            return Leaf((total if self.intersection == "addition" else pooled)(vectors))
+        joint = self.joint(vectors)
+        if self.intersection != "cpt+maxpool" or joint_only:
+            return joint or Leaf({})
+        either = Leaf(scaled(pooled(vectors), self.maxpool_weight))
+        return Total([joint, either]) if joint else either
+
+    def joint(self, vectors, weight=1.0):
+        """The joint occurrence of the heaviest positive terms; None if an operand has none."""
+        operands = [heaviest(vector, self.top) for vector in vectors]
+        norm, root = (2, 2) if self.intersection == "cpt-l2" else (1, 1)
+        return Joint(operands, norm / len(operands), root, weight) if all(operands) else None
+
+    def reduced(self, wanted, kept, excluded):
+        """(5) and the other differences; ``wanted`` is the node of the parts that are kept."""
+        mentioned = terms_of(kept, self.atoms)
+        vectors, joints = [], []
+        for part in excluded:
+            operands = [self.vector(operand) for operand in gathered(part)[0]]
+            if len(operands) == 1:
+                vectors += operands
+            elif self.intersection in ("addition", "maxpool"):
+                vectors.append((total if self.intersection == "addition" else pooled)(operands))
+            elif not all(map(above_zero, operands)):
+                continue  # no document is about an unknown text, so none is excluded
+            elif self.difference == "orthogonal":
+                vectors.append(pooled(map(above_zero, operands)))
+            else:
+                if self.difference in ("disentangled", "damped"):
+                    operands = [without(operand, mentioned) for operand in operands]
+                operands = [*filter(None, map(above_zero, operands))]
+                (joints if len(operands) > 1 else vectors).extend([operands] if len(operands) > 1 else operands)
+        vectors = [vector for vector in vectors if vector]
+        if self.difference == "damped":
+            linear = Leaf(without(pooled(map(above_zero, vectors)), mentioned))
+            penalties = [part for part in [linear, *map(self.joint, joints)] if self.best(self.whole(part)) > 0]
+            return Damped(wanted, penalties, self.strength) if penalties else wanted
+        known = len(vectors) + len(joints)
+        factor = self.strength / known if self.difference == "nrf" and known else self.strength
+        if self.difference == "disentangled":
+            own = wanted.weights if isinstance(wanted, Leaf) else mentioned
+            change = scaled(without(pooled(vectors), own), -factor)
+        elif self.difference == "orthogonal":
+            change = scaled(projection(positive(wanted), vectors), -factor)
+            if isinstance(wanted, Leaf):
+                change = scaled(projection(wanted.weights, vectors), -factor)
+        else:
+            change = scaled(total(vectors), -factor)
+        if isinstance(wanted, Leaf) and not joints:
+            return Leaf(total([wanted.weights, change]))
+        if isinstance(wanted, Leaf):
+            wanted, change = Leaf(total([wanted.weights, change])), {}
+        lowering = [self.joint(operands, -factor) for operands in joints]
+        return Total([wanted, Leaf(change), *lowering])
+
+    def vector(self, expression):
+        """The one vector of a part that is excluded."""
+        node = self.compose(expression)
+        return node.weights if isinstance(node, Leaf) else positive(node)
+
+    # From nodes to scores
+
+    def whole(self, node):
+        """The node with whole weights; the leaves of a sum may be rounded as one."""
+        if isinstance(node, Leaf):
+            return Leaf(self.rounded(node.weights))
+        if isinstance(node, Joint):
+            return Joint([self.rounded(operand) for operand in node.operands], node.power, node.root, node.weight)
+        if isinstance(node, Damped):
+            kept, *penalties = [self.whole(part) for part in (node.kept, *node.penalties)]
+            return Damped(kept, penalties, node.strength)
+        if isinstance(node, Total):
+            leaves = [leaf for leaf in flat_leaves(node) if leaf.weights]
+            if len(leaves) > 1 and any(w * self.scale % 1 for leaf in leaves for w in leaf.weights.values()):
+                raise UndeterminedError
+            return Total([self.whole(child) for child in node.children])
+        return Best([self.whole(child) for child in node.children])
+
+    def rounded(self, weights):
+        """Half to even; a vector keeps its heaviest positive terms, with 1."""
+        for weight in weights.values():
+            product = weight * self.scale
+            if 0 < abs(product % 1 - 0.5) < 1e-6:
+                raise UndeterminedError
+        result = {term: round(weight * self.scale) for term, weight in weights.items()}
+        most = max(weights.values(), default=0)
+        if most > 0 and not any(weight > 0 for weight in result.values()):
+            heaviest = {term: 1 for term, weight in weights.items() if weight == most}
+            if len(heaviest) < sum(weight > most * (1 - DUST) for weight in weights.values()) or most % 1:
+                raise UndeterminedError
+            result |= heaviest
+        return {term: weight for term, weight in result.items() if weight}
+
+    def score(self, node, impacts):
+        """``(score, magnitude)``, or None if the document does not match."""
+        value, size = self.value(node, impacts)
+        return (value, size) if self.matches(node, impacts) else None
+
+    def value(self, node, impacts):
+        """The score that a document would have, and the sum of its parts' magnitudes."""
+        if isinstance(node, Leaf):
+            parts = [weight * impacts.get(term, 0) for term, weight in node.weights.items()]
+            return sum(parts), sum(map(abs, parts))
+        if isinstance(node, Joint):
+            sums = [
+                sum((weight * max(impacts.get(term, 0), 0)) ** node.power for term, weight in operand.items())
+                for operand in node.operands
+            ]
+            result = node.weight * prod(sums) ** (1 / node.root)
+            return result, abs(result)
+        if isinstance(node, Best):
+            found = [self.value(child, impacts) for child in node.children if self.matches(child, impacts)]
+            return max(found, default=(0.0, 0.0))[0], max((size for _, size in found), default=0.0)
+        if isinstance(node, Damped):
+            value, size = self.value(node.kept, impacts)
+            for penalty in node.penalties:
+                score = self.value(penalty, above_zero(impacts))[0]
+                if value > 0:
+                    value *= 1 - self.strength * min(1, score / self.best(penalty)) ** 4
+            return value, size
+        parts = [self.value(child, impacts) for child in node.children]
+        return sum(value for value, _ in parts), sum(size for _, size in parts)
+
+    def best(self, penalty):
+        """The best score in the collection over positive impacts."""
+        return max(self.value(penalty, above_zero(impacts))[0] for impacts in self.documents.values())
+
+    def matches(self, node, impacts):
+        """Whether a document is found: by a positive contribution, or by all operands of a product."""
+        if isinstance(node, Leaf):
+            return any(weight * impacts.get(term, 0) > 0 for term, weight in node.weights.items())
+        if isinstance(node, Joint):
+            return node.weight > 0 and all(
+                any(impacts.get(term, 0) > 0 for term in operand) for operand in node.operands
+            )
+        if isinstance(node, Damped):
+            return self.matches(node.kept, impacts)
+        return any(self.matches(child, impacts) for child in node.children)
+
+
+# Expressions
+
+
+def alternatives(expression):
+    """The operands of a union, and of the unions directly in it."""
+    if isinstance(expression, str) or expression[0] != "or":
+        return [expression]
+    return [part for operand in expression[1:] for part in alternatives(operand)]
+
+
+def gathered(expression):
+    """The parts that a tree of ∩ and \\ keeps, and those that it excludes."""
+    if isinstance(expression, str) or expression[0] == "or":
+        return [expression], []
+    if expression[0] == "not":
+        kept, excluded = gathered(expression[1])
+        return kept, excluded + alternatives(expression[2])
+    sides = [gathered(operand) for operand in expression[1:]]
+    return [part for kept, _ in sides for part in kept], [part for _, excluded in sides for part in excluded]
+
+
+def rebuilt(kept, excluded):
+    """The expression of gathered parts."""
+    expression = kept[0] if len(kept) == 1 else ("and", *kept)
+    for part in excluded:
+        expression = ("not", expression, part)
+    return expression
+
+
+def without_nested(kept, excluded):
+    """Its alternatives by A \\ (C \\ E) = (A \\ C) ∪ (A ∩ E): gathered parts whose exclusions exclude nothing."""
+    for part in excluded:
+        inner, exceptions = gathered(part)
+        if exceptions:
+            others = [other for other in excluded if other != part]
+            ways = [(kept, others + alternatives(rebuilt(inner, [])))]
+            for exception in exceptions:
+                more, less = gathered(exception)
+                ways.append((kept + more, others + less))
+            ways = [simple for way in ways for simple in without_nested(*way)]
+            if len(ways) > MOST_WAYS:
+                raise UndeterminedError
+            return ways
+    return [(kept, excluded)]
+
+
+def terms_of(parts, atoms):
+    """The terms of the atoms outside exclusions."""
+    terms = set()
+    for part in parts:
+        if isinstance(part, str):
+            terms |= set(atoms[part])
+        else:
+            terms |= terms_of(part[1:2] if part[0] == "not" else part[1:], atoms)
+    return terms
+
+
+# Vectors
+
+
+def total(vectors):
+    """Their sum."""
+    terms = [term for vector in vectors for term in vector]
+    result = {term: sum(vector.get(term, 0) for vector in vectors) for term in terms}
+    return {term: weight for term, weight in result.items() if abs(weight) > DUST}
+
+
+def pooled(vectors):
+    """Their elementwise maximum; a term that a vector lacks counts as 0."""
+    vectors = [*vectors]
+    terms = [term for vector in vectors for term in vector]
+    result = {term: max(vector.get(term, 0) for vector in vectors) for term in terms}
+    return {term: weight for term, weight in result.items() if weight}
+
+
+def scaled(vector, factor):
+    """factor · vector."""
+    return {term: factor * weight for term, weight in vector.items() if factor}
+
+
+def above_zero(vector):
+    """Its positive part."""
+    return {term: weight for term, weight in vector.items() if weight > 0}
+
+
+def without(vector, terms):
+    """It on all other terms."""
+    return {term: weight for term, weight in vector.items() if term not in terms}
+
+
+def heaviest(vector, count):
+    """Its heaviest positive terms; of equal ones those first in code-point order."""
+    ranked = sorted(above_zero(vector).items(), key=lambda item: (-item[1], item[0]))
+    close = {weight for _, weight in ranked if ranked[count:] and abs(weight - ranked[count - 1][1]) < DUST * weight}
+    if len(close) > 1:
+        raise UndeterminedError
+    return dict(ranked[:count])
+
+
+def positive(node):
+    """One positive vector for a whole tree: the largest weight that a part gives to a term."""
+    if isinstance(node, Leaf):
+        return above_zero(node.weights)
+    if isinstance(node, Joint):
+        return pooled(node.operands) if node.weight > 0 else {}
+    children = [node.kept] if isinstance(node, Damped) else node.children
+    return pooled([positive(child) for child in children])
+
+
+def has_terms(node):
+    """Whether it is an alternative at all."""
+    if isinstance(node, Leaf):
+        return bool(node.weights)
+    if isinstance(node, (Joint, Damped)):
+        return isinstance(node, Joint) or has_terms(node.kept)
+    return any(map(has_terms, node.children))
+
+
+def flat_leaves(node):
+    """The leaves of a sum, and of sums in it."""
+    for child in node.children:
+        if isinstance(child, Leaf):
+            yield child
+        elif isinstance(child, Total):
+            yield from flat_leaves(child)
+
+
+def projection(vector, others):
+    """Its projection on the span of others (Widdows, Eq. 1 and 2), by Gram-Schmidt."""
+
+    def dot(a, b):
+        return sum(weight * b.get(term, 0) for term, weight in a.items())
+
+    basis = []
+    for other in others:
+        rest = other
+        for _ in range(2):
+            for axis in basis:
+                rest = total([rest, scaled(axis, -dot(rest, axis))])
+        length = dot(rest, rest) ** 0.5
+        if length > DUST * dot(other, other) ** 0.5:
+            basis.append(scaled(rest, 1 / length))
+    return total([scaled(axis, dot(vector, axis)) for axis in basis])

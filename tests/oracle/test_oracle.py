@@ -1,0 +1,15 @@
+"""A budget of what ``run.py`` does for as long as one likes."""
+
+from collections import Counter
+
+import pytest
+from cases import draw_cases, failures, report, shrunk, warnings_off
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_engine_ranks_as_the_oracle(seed):
+    warnings_off()
+    counts = Counter()
+    for case, *_ in failures(draw_cases(seed), counts):
+        pytest.fail(report(*next(failures([shrunk(case)]))))
+    assert counts["compared"] > 950 and counts["with hits"] > 700
