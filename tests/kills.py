@@ -131,11 +131,13 @@ def main() -> int:
             expected, beside = work.now(), sorted(work.result.parent.iterdir())
             wanted, killed, ended = max(1, round(options.kills * work.share / 100)), 0, 0
             while killed < wanted:
-                process = work.start()
-                time.sleep(choice.uniform(0.1, 1.1 * seconds))
-                process.send_signal(signal.SIGKILL)
-                killed += process.wait() == -signal.SIGKILL
-                ended += process.returncode == 0
+                process, start = work.start(), time.monotonic()
+                try:
+                    ended += process.wait(timeout=choice.uniform(0.1, 1.1 * seconds)) == 0
+                    seconds = time.monotonic() - start
+                except subprocess.TimeoutExpired:
+                    process.send_signal(signal.SIGKILL)
+                    killed += process.wait() == -signal.SIGKILL
                 faults += work.now() != expected
             work.run()
             left = sorted(set(work.result.parent.iterdir()) - set(beside))
