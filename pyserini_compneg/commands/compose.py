@@ -36,6 +36,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     topics = query_flags.chosen_topics(args)
     keep_inputs(args.output, *filter(None, (args.index, args.encoder)))
     options = {name: getattr(args, name) for name in ("batch_size", "output_format", "explain")}
+    options["skip"] = args.on_error == "skip"
     if args.index is not None:
         with query_flags.open_searcher(args) as searcher:
             compose_topics(topics, searcher.compose, args.output, **options)

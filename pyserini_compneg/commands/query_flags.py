@@ -90,6 +90,13 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
     )
     if batches:
         add("--batch-size", type=flags.count, default=64, metavar="N", help="queries encoded together (default 64)")
+        add(
+            "--on-error",
+            choices=("stop", "skip"),
+            default="stop",
+            help="a query that cannot be encoded or composed ends the command (default), or is left out and is listed "
+            "at the end",
+        )
     flags.add_model_options(group, "queries")
     add(
         "--ablation",

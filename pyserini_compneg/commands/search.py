@@ -66,14 +66,6 @@ def _parser() -> argparse.ArgumentParser:
     group = flags.advanced(parser)
     text = "format of the run (default trec; --query prints a readable list without it)"
     group.add_argument("--output-format", choices=OUTPUT_FORMATS, help=text)
-    group.add_argument(
-        "--on-error",
-        choices=("stop", "skip"),
-        type=lambda text: "stop" if text == "fail" else text,
-        default="stop",
-        help="a query that cannot be encoded or composed ends the search (default), or is left out of the run and is "
-        "listed at the end",
-    )
     group.add_argument("--tag", default="compneg", help="name of the run, its last column (default compneg)")
     group.add_argument(
         "--explain",

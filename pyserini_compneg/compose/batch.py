@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from pyserini_compneg.compose.json_form import composed_line, from_json
 from pyserini_compneg.compose.queries import Query, query_text
 from pyserini_compneg.compose.scoring import ScoringNode, is_empty
 from pyserini_compneg.compose.token_form import token_line
+from pyserini_compneg.errors import CompositionError, EncodingError
 from pyserini_compneg.expression import Expression
 from pyserini_compneg.expression.decomposition import to_object
 from pyserini_compneg.expression.topics import Topic
@@ -19,6 +20,8 @@ from pyserini_compneg.progress import progress
 
 Compose: TypeAlias = Callable[[Sequence[Query]], list[ScoringNode]]
 """Composes queries, as ``SignedImpactSearcher.compose`` does; a query that is composed already stays as it is."""
+
+Answer = TypeVar("Answer")
 
 OUTPUT_FORMATS = ("jsonl", "tsv")
 
@@ -33,6 +36,7 @@ def compose_topics(
     batch_size: int = 64,
     output_format: str = "jsonl",
     explain: bool = False,
+    skip: bool = False,
 ) -> None:
     """Writes the composed query of each topic to a file, which appears complete or not at all.
 
@@ -46,18 +50,22 @@ def compose_topics(
         batch_size: Queries encoded together.
         output_format: ``jsonl`` or ``tsv``.
         explain: Add to each line of ``jsonl`` how a plain text was decomposed.
+        skip: Leave out queries that cannot be encoded or composed, and list them in a warning at the end.
 
     Raises:
-        CompNegError: A topic that cannot be composed or that the format cannot hold, or an unwritable output.
+        CompNegError: As ``search_topics``, or a query that the format cannot hold.
     """
-    queries = {topic.qid: topic_query(topic) for topic in topics}
     contents = {topic.qid: query_text(topic.expression) if topic.expression else topic.text for topic in topics}
     read = {t.qid: {"decomposition": to_object(t.decomposition)} for t in topics if explain and t.decomposition}
-    qids = list(queries)
-    with atomic_writer(output) as handle, progress(None, len(qids), " queries", "composing") as bar:
-        for start in range(0, len(qids), batch_size):
-            batch = qids[start : start + batch_size]
-            for qid, node in zip(batch, compose([queries[qid] for qid in batch]), strict=True):
+    skipped: dict[str, str] = {}
+
+    def composed(batch: Sequence[Topic]) -> dict[str, ScoringNode]:
+        return dict(zip([topic.qid for topic in batch], compose([topic_query(topic) for topic in batch]), strict=True))
+
+    with atomic_writer(output) as handle, progress(None, len(topics), " queries", "composing") as bar:
+        for start in range(0, len(topics), batch_size):
+            batch = topics[start : start + batch_size]
+            for qid, node in answers(batch, composed, skipped if skip else None).items():
                 if is_empty(node):
                     _logger.warning("query %s finds nothing: no positive term is left that the encoder knows", qid)
                 if output_format == "jsonl":
@@ -65,6 +73,47 @@ def compose_topics(
                 elif not is_empty(node):
                     handle.write(token_line(qid, node) + "\n")
             bar.update(len(batch))
+        report_skipped(skipped, len(topics))
+
+
+def answers(
+    batch: Sequence[Topic], answer: Callable[[Sequence[Topic]], dict[str, Answer]], skipped: dict[str, str] | None
+) -> dict[str, Answer]:
+    """The answers to topics, by their ids; if one topic cannot be composed, all are answered one by one to find it.
+
+    Args:
+        batch: The topics.
+        answer: Answers topics.
+        skipped: Takes the reasons why topics are left out, by their ids; None if an error ends the work.
+
+    Raises:
+        CompNegError: A query that cannot be encoded or composed, with its id, if none is left out.
+    """
+    try:
+        return answer(batch)
+    except (EncodingError, CompositionError) as error:
+        if len(batch) > 1:
+            return {qid: found for topic in batch for qid, found in answers([topic], answer, skipped).items()}
+        (topic,) = batch
+        reason = str(error).removeprefix(f"{topic.source}: ")
+        if skipped is None:
+            raise type(error)(f"{f'{topic.source}: ' if topic.source else ''}query {topic.qid}: {reason}") from None
+        skipped[topic.qid] = reason
+        return {}
+
+
+def report_skipped(skipped: Mapping[str, str], count: int) -> None:
+    """Lists the queries that were left out of ``count``, in a warning.
+
+    Raises:
+        EncodingError: All of them were.
+    """
+    if not skipped:
+        return
+    listed = "".join(f"\n  {qid}: {reason}" for qid, reason in skipped.items())
+    if len(skipped) == count:
+        raise EncodingError(f"none of the {count} queries can be composed:{listed}")
+    _logger.warning("%d of %d queries are left out:%s", len(skipped), count, listed)
 
 
 def topic_query(topic: Topic) -> Expression | ScoringNode:

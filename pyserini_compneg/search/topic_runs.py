@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
 
-from pyserini_compneg.compose.batch import topic_query
-from pyserini_compneg.errors import CompositionError, EncodingError
+from pyserini_compneg.compose.batch import answers, report_skipped, topic_query
 from pyserini_compneg.expression.decomposition import to_object
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.files import atomic_writer, keep_inputs
@@ -16,10 +13,6 @@ from pyserini_compneg.progress import progress
 from pyserini_compneg.search.guard import search_guarded
 from pyserini_compneg.search.run_writer import Hit, write_run
 from pyserini_compneg.search.searcher import SignedImpactSearcher
-
-Rankings: TypeAlias = dict[str, list[Hit]]
-
-_logger = logging.getLogger(__name__)
 
 
 def search_topics(
@@ -59,7 +52,7 @@ def search_topics(
     keep_inputs(output, searcher.reader.folder)
     skipped: dict[str, str] = {}
 
-    def search(batch: Sequence[Topic]) -> Rankings:
+    def search(batch: Sequence[Topic]) -> dict[str, list[Hit]]:
         if guard:
             return search_guarded(searcher, batch, hits, threads)
         queries = [topic_query(topic) for topic in batch]
@@ -68,35 +61,7 @@ def search_topics(
     with atomic_writer(output) as handle, progress(None, len(topics), " queries", "searching") as bar:
         for start in range(0, len(topics), batch_size):
             batch = topics[start : start + batch_size]
-            results = _searched(batch, search, skipped if skip else None)
-            for qid, ranked in results.items():
+            for qid, ranked in answers(batch, search, skipped if skip else None).items():
                 write_run(handle, qid, ranked, output_format, tag, notes.get(qid))
             bar.update(len(batch))
-        if skipped:
-            listed = "".join(f"\n  {qid}: {reason}" for qid, reason in skipped.items())
-            if len(skipped) == len(topics):
-                raise EncodingError(f"none of the {len(topics)} queries can be searched:{listed}")
-            _logger.warning("%d of %d queries are left out of the run:%s", len(skipped), len(topics), listed)
-
-
-def _searched(
-    batch: Sequence[Topic], search: Callable[[Sequence[Topic]], Rankings], skipped: dict[str, str] | None
-) -> Rankings:
-    """The rankings of topics; if one of them cannot be composed, all are searched one by one to find it.
-
-    Args:
-        batch: The topics.
-        search: Searches topics.
-        skipped: Takes the reasons why topics are left out, by their ids; None if an error ends the search.
-    """
-    try:
-        return search(batch)
-    except (EncodingError, CompositionError) as error:
-        if len(batch) > 1:
-            return {qid: hits for topic in batch for qid, hits in _searched([topic], search, skipped).items()}
-        (topic,) = batch
-        reason = str(error).removeprefix(f"{topic.source}: ")
-        if skipped is None:
-            raise type(error)(f"{f'{topic.source}: ' if topic.source else ''}query {topic.qid}: {reason}") from None
-        skipped[topic.qid] = reason
-        return {}
+        report_skipped(skipped, len(topics))

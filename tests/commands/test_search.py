@@ -4,6 +4,7 @@ import signal
 import pytest
 from film_index import build, start
 
+from pyserini_compneg.commands.compose import main as compose
 from pyserini_compneg.commands.search import main
 from pyserini_compneg.search import SignedImpactSearcher
 
@@ -176,17 +177,21 @@ def test_a_query_that_cannot_be_searched_is_named_or_skipped(index, with_gaps, c
     assert run(index, *with_gaps, *options, "--on-error", "skip") == 0
     assert {line.split()[0] for line in capfd.readouterr().out.splitlines()} == {"a", "c"}
     assert caplog.messages == [
-        "3 of 5 queries are left out of the run:"
+        "3 of 5 queries are left out:"
         f"\n  b: {atoms} has no vector for 'zebra'; encode it and add a line"
         f"\n  d: {atoms} has no vector for 'western'; encode it and add a line"
         "\n  e: $.vector: the weight of 'spy' must be a finite number, got '2'"
     ]
+    if "--guard" not in options:
+        assert compose([*map(str, with_gaps), *options, "--on-error", "skip"]) == 0
+        assert [json.loads(line)["id"] for line in capfd.readouterr().out.splitlines()] == ["a", "c"]
+        assert caplog.messages[0] == caplog.messages[1]
 
 
 def test_a_run_of_skipped_queries_alone_is_none(index, with_gaps, tmp_path, capfd):
     with_gaps[1].write_text('{"id": "x", "expression": "zebra"}\n')
     assert run(index, *with_gaps, "--on-error", "skip", "--output", tmp_path / "run.txt") == 2
-    assert capfd.readouterr().err.startswith("error: none of the 1 queries can be searched:\n  x: ")
+    assert capfd.readouterr().err.startswith("error: none of the 1 queries can be composed:\n  x: ")
     assert not (tmp_path / "run.txt").exists()
 
 
@@ -259,6 +264,7 @@ def test_flags_are_neither_guessed_nor_abbreviated(index, capfd, wrong, said):
 SLOW_COMMAND = """
 import sys, time
 from pyserini_compneg.search import topic_runs
+from pyserini_compneg.commands.compose import main as compose
 from pyserini_compneg.commands.search import main
 original = topic_runs.write_run
 def write_run(*arguments):
