@@ -95,7 +95,8 @@ def answers(
         if len(batch) > 1:
             return {qid: found for topic in batch for qid, found in answers([topic], answer, skipped).items()}
         (topic,) = batch
-        reason = str(error).removeprefix(f"{topic.source}: ")
+        text = query_text(topic.expression) if topic.expression else topic.text
+        reason = str(error).removeprefix(f"{topic.source}: ").removeprefix(f"query {text!r}: ")
         if skipped is None:
             raise type(error)(f"{f'{topic.source}: ' if topic.source else ''}query {topic.qid}: {reason}") from None
         skipped[topic.qid] = reason

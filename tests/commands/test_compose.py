@@ -219,7 +219,7 @@ OURS = "--output-format jsonl, for python -m pyserini_compneg.search"
         (
             "spy",
             ["--weight-scale", "1e10"],
-            "query 'spy': the weight of 'spy' becomes 6.93147e+09 at weight scale 1e+10, the limit is 2147483647; "
+            "{topics}:2: query 2: the weight of 'spy' becomes 6.93147e+09 at weight scale 1e+10, the limit is 2147483647; "
             "lower the weight scale",
         ),
         (
@@ -235,7 +235,7 @@ def test_errors_are_one_line_and_leave_no_file(index, tmp_path, capfd, topic, op
     output = tmp_path / "composed"
     arguments = ["--index", index, "--topics", tmp_path / "topics.tsv", "--output", output, "--batch-size", "1"]
     assert run(main, *arguments, *options) in (1, 2)
-    assert capfd.readouterr() == ("", f"error: {said.format(index=index)}\n")
+    assert capfd.readouterr() == ("", f"error: {said.format(index=index, topics=tmp_path / 'topics.tsv')}\n")
     assert [path.name for path in tmp_path.iterdir()] == ["topics.tsv"]
 
 
