@@ -219,8 +219,8 @@ OURS = "--output-format jsonl, for python -m pyserini_compneg.search"
         (
             "spy",
             ["--weight-scale", "1e10"],
-            "{topics}:2: query 2: the weight of 'spy' becomes 6.93147e+09 at weight scale 1e+10, the limit is 2147483647; "
-            "lower the weight scale",
+            "{topics}:2: query 2: the weight of 'spy' becomes 6.93147e+09 at weight scale 1e+10, the limit is "
+            "2147483647; lower the weight scale",
         ),
         (
             "spy",

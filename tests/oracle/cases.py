@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import tempfile
 from collections import Counter
 from contextlib import ExitStack
@@ -218,8 +217,3 @@ def shrunk(case):
 def report(case, hits, wrong):
     """A failing case for people, with the command that repeats it."""
     return f"{wrong}\n  found {hits}\n  python tests/oracle/run.py --case '{json.dumps(case)}'"
-
-
-def warnings_off():
-    """Queries without a result warn, and thousands have none."""
-    logging.getLogger("pyserini_compneg").setLevel(logging.ERROR)

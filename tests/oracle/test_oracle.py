@@ -1,14 +1,15 @@
 """A budget of what ``run.py`` does for as long as one likes."""
 
+import logging
 from collections import Counter
 
 import pytest
-from cases import draw_cases, failures, report, shrunk, warnings_off
+from cases import draw_cases, failures, report, shrunk
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_the_engine_ranks_as_the_oracle(seed):
-    warnings_off()
+def test_the_engine_ranks_as_the_oracle(seed, caplog):
+    caplog.set_level(logging.ERROR, "pyserini_compneg")
     counts = Counter()
     for case, *_ in failures(draw_cases(seed), counts):
         pytest.fail(report(*next(failures([shrunk(case)]))))
