@@ -106,8 +106,6 @@ def test_single_queries_as_csv_beside_the_table(folder, capsys):
         "run,query,map,RR\ngood/run.txt,1,1.0,1.0\ngood/run.txt,2,1.0,1.0\n"
         "half/run.txt,1,1.0,1.0\nhalf/run.txt,2,0.0,0.0\n"
     )
-    assert main([*given, "--per-query", runs[0]]) == 1
-    assert "would overwrite" in capsys.readouterr().err
 
 
 def test_two_runs_have_their_p_values(folder, capsys):
@@ -129,37 +127,3 @@ def test_no_name_steers_the_terminal(folder, capsys, caplog):
     for by in ([], ["--by", "template"]):
         assert main(["--qrels", str(folder / "dev.jsonl"), "--run", str(path), *by]) == 0
         assert all(line.isprintable() for line in capsys.readouterr().out.splitlines())
-
-
-def test_errors_are_one_line(folder, capsys):
-    run = str(folder / "good" / "run.txt")
-    assert main(["--qrels", str(folder / "none"), "--run", run]) == 2
-    assert capsys.readouterr() == ("", f"error: {folder / 'none'}: no such file\n")
-    assert main(["--qrels", str(folder / "qrels"), "--run", run, "--by", "template"]) == 2
-    said = "no JSON, so no `metadata.template` to group by; name one with --groups"
-    assert capsys.readouterr() == ("", f"error: {folder / 'qrels'}:1: {said}\n")
-    (folder / "qrels").write_text("7 0 a 1\n")
-    groups = ["--by", "template", "--groups", str(folder / "dev.jsonl")]
-    assert main(["--qrels", str(folder / "qrels"), "--run", run, *groups]) == 2
-    assert capsys.readouterr().err == f"error: {folder / 'dev.jsonl'}: no template for query '7' of the qrels\n"
-
-
-@pytest.mark.parametrize("name", ["qrels", "dev.jsonl", "good/run.txt"])
-def test_an_output_never_replaces_what_is_read(folder, capsys, name):
-    output = folder / name
-    before = output.read_text()
-    arguments = ["--qrels", str(folder / "qrels"), "--run", str(folder / "good" / "run.txt")]
-    arguments += ["--by", "template", "--groups", str(folder / "dev.jsonl"), "--output", str(output)]
-    assert main(arguments) == 1
-    said = f"error: {output}: would overwrite {output}; choose another place with --output\n"
-    assert capsys.readouterr() == ("", said)
-    assert output.read_text() == before
-
-
-def test_usage(capsys):
-    assert main([]) == 2
-    assert "--qrels" in capsys.readouterr().err
-    assert main(["--qrels", "a", "--run", "b", "--groups", "c"]) == 2
-    assert capsys.readouterr().err.startswith("error: --groups needs --by\n")
-    assert main(["--help"]) == 0
-    assert "--by template" in capsys.readouterr().out

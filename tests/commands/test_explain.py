@@ -276,49 +276,6 @@ def test_an_output_appears_whole_or_not_at_all(explain, folder, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["why.txt"]
 
 
-def test_an_output_never_replaces_what_is_read(explain, folder, topics):
-    for output, source in ((folder / "index" / "x", folder / "index"), (topics, topics)):
-        said = explain("--topics", topics, "--qid", "1", "--output", output, code=1)
-        assert said == f"error: {output}: would overwrite {source}; choose another place with --output\n"
-    assert topics.read_text() == TOPICS
-
-
-def test_what_there_is_not_is_one_line(explain, folder, topics, capfd):
-    for arguments, said in (
-        (["--query", "spy films", "--docid", "d9"], f"{folder / 'index'} has no document 'd9'"),
-        (["--topics", topics, "--qid", "9"], f"{topics}: no query '9' among its 4: 1, 2, 3, ..."),
-        (["--topics", "no.tsv", "--qid", "9"], "no.tsv: no such file"),
-        (
-            ["--query", "unknown AND unknown"],
-            "query 'unknown AND unknown': no positive term is left that the encoder knows, so it finds nothing",
-        ),
-        (
-            ["--query", "western films"],
-            f"{folder / 'atoms.jsonl'} has no vector for 'western films'; encode it and add a line",
-        ),
-    ):
-        assert explain(*arguments, code=2) == f"error: {said}\n"
-    assert main(["--index", "no/index", "--query", "spy films"]) == 1
-    said = "error: no/index: no such index folder; build one with python -m pyserini_compneg.index\n"
-    assert capfd.readouterr() == ("", said)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ([], "one of the arguments --topics --query is required"),
-        (["--topics", "a"], "--topics needs --qid, the topic to explain"),
-        (["--query", "a", "--qid", "1"], "--qid needs --topics"),
-        (["--query", "a", "--docid"], "argument --docid: expected at least one argument"),
-        (["--query", "a", "--terms", "0"], "argument --terms: must be a whole number from 1, got 0"),
-        (["--query", "a", "--batch-size", "2"], "there is no --batch-size"),
-    ],
-)
-def test_wrong_usage(capsys, wrong, said):
-    assert main(["--index", "x", *wrong]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {said}\n")
-
-
 @pytest.fixture
 def on_a_terminal(folder, monkeypatch):
     """Runs the command on a terminal of so many columns, and gives what it writes there."""

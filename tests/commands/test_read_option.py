@@ -209,17 +209,6 @@ def test_what_asks_for_nothing(run, tmp_path, caplog):
     assert run(explain, *other).out.startswith("spy\n")
 
 
-@pytest.mark.parametrize(
-    ("command", "options", "message"),
-    [
-        (search, ["--topics", "t"], "--explain needs --query or --output-format json"),
-        (compose, ["--query", "a", "--output-format", "tsv"], "--explain needs --output-format jsonl"),
-    ],
-)
-def test_explanations_need_a_place(run, command, options, message):
-    assert run(command, *options, "--explain", code=2).err.startswith(f"error: {message}\n")
-
-
 @pytest.fixture
 def environment(monkeypatch, tmp_path):
     def point_to(server):

@@ -71,7 +71,6 @@ def test_encoders_of_one_name_are_told_apart_by_their_folders(films, tmp_path, c
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["table9", "--dataset", "films"], "error: no protocol 'table9'; expected one of "),
         (["p.yaml", "--dataset", "films", "--split", "test"], "error: films: no split 'test'; there are: train"),
         (["p.yaml", "--dataset", "films", "--encoder", "no/such/model"], "error: no model 'no/such/model'; "),
         (["p.yaml", "--dataset", "films", "--index", "nowhere"], "error: "),
@@ -84,19 +83,6 @@ def test_one_line_for_what_is_wrong(films, tmp_path, capsys, monkeypatch, argume
     lines = capsys.readouterr().err.splitlines()
     assert lines[-1].startswith(message)
     assert not (tmp_path / "out" / "report.md").exists() and not (tmp_path / "out" / "results.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["a", "b", "--index", "i"], "--index must name one index for each --encoder, got 1 for 2"),
-        (["bm25", "bm25"], "--encoder has 'bm25' twice for the same index"),
-        (["a", "b", "a", "--index", "i", "i", "i"], "--encoder has 'a' twice for the same index"),
-    ],
-)
-def test_an_index_for_each_encoder(films, capsys, arguments, message):
-    assert main(["p.yaml", "--dataset", "x", "--report", "r", "--encoder", *arguments]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {message}\n")
 
 
 def test_some_rows(films, tmp_path, capsys, monkeypatch):

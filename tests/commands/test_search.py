@@ -100,32 +100,9 @@ def test_plain_text_is_never_parsed(index, tmp_path, capfd):
     assert lines[0] == f'"{text}"'
     assert lines[1].endswith("[d5]")
     assert lines[2].split()[::2] == ["+", "0.724,", "0.309"]
-    assert run(index, "--query", text) == 2
-    assert capfd.readouterr().err.startswith("error: ")
     (tmp_path / "topics.tsv").write_text(f"1\t{text}\n2\tAND\n3\t\\)OR\n")
     assert run(index, "--topics", tmp_path / "topics.tsv", "--plain", "--hits", "1") == 0
     assert [line.split()[2] for line in capfd.readouterr().out.splitlines() if line.startswith("1 ")] == ["d5"]
-
-
-@pytest.mark.parametrize("query", [[""], [" "], ["spy AND"], ["NOT spy"], ["", "--plain"], [" ", "--plain"]])
-def test_queries_that_are_none(index, capfd, query):
-    assert run(index, "--query", *query) == 2
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert err.startswith("error: ")
-    assert "Traceback" not in err
-
-
-def test_an_output_never_replaces_what_is_read(index, topics, tmp_path, capfd):
-    before = (index / "compneg.json").read_bytes()
-    atoms = tmp_path / "atoms.jsonl"
-    atoms.write_text('{"text": "spy", "vector": {"spy": 1}, "encoder": "bm25"}\n')
-    for output, source in ((index / "compneg.json", index), (topics, topics), (atoms, atoms)):
-        assert run(index, "--topics", topics, "--encoder", atoms, "--output", output) == 1
-        said = f"error: {output}: would overwrite {source}; choose another place with --output\n"
-        assert capfd.readouterr() == ("", said)
-    assert (index / "compneg.json").read_bytes() == before
-    assert topics.read_text() == TOPICS
 
 
 def test_an_argument_that_is_no_text(index, topics, capfd):
@@ -201,64 +178,6 @@ def test_one_query_as_a_run(index, tmp_path, capfd):
     assert (record["id"], len(record["hits"])) == ("1", 2)
     assert run(index, "--query", "spy", "--output-format", "trec", "--k", "1", "--output", tmp_path / "run.txt") == 0
     assert len((tmp_path / "run.txt").read_text().splitlines()) == 1
-    assert run(index, "--query", "spy", "--output", tmp_path / "list.txt") == 2
-    assert "--output-format" in capfd.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (
-            ["--index", "no/index", "--query", "a"],
-            "no/index: no such index folder; build one with python -m pyserini_compneg.index",
-        ),
-        (["--index", "{index}", "--topics", "none.tsv"], "none.tsv: no such file"),
-        (
-            ["--index", "{index}", "--query", "a", "--encoder", "splade"],
-            "{index} was encoded with 'bm25', the queries with 'splade'; use the index's encoder",
-        ),
-        (
-            ["--index", "{index}", "--query", "a", "--encoder", "{atoms}"],
-            "{index} was encoded with 'bm25', the queries with 'splade'; use the index's encoder",
-        ),
-    ],
-)
-def test_errors_are_one_line(index, tmp_path, capfd, arguments, said):
-    atoms = tmp_path / "atoms.jsonl"
-    atoms.write_text('{"text": "a", "vector": {"x": 1}, "encoder": "splade"}\n')
-    assert main([argument.format(index=index, atoms=atoms) for argument in arguments]) in (1, 2)
-    assert capfd.readouterr() == ("", f"error: {said.format(index=index)}\n")
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        [],
-        ["--query", "a", "--topics", "b"],
-        ["--query", "a", "--hits", "0"],
-        ["--query", "a", "--threads", "-1"],
-        ["--query", "a", "--batch-size", "x"],
-        *(["--query", "a", "--weight-scale", scale] for scale in ("0", "-1", "nan", "inf", "x")),
-        ["--query", "a", "--union", "xor"],
-        ["--query", "a", "--output-format", "xml"],
-    ],
-)
-def test_wrong_usage(index, capfd, wrong):
-    assert run(index, *wrong) == 2
-    assert capfd.readouterr().out == ""
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        (["--qurey", "a"], "there is no --qurey; did you mean --query?"),
-        (["--query", "a", "--hit=5"], "there is no --hit; did you mean --hits?"),
-        (["--query", "a", "--outp", "x"], "there is no --outp; did you mean --output?"),
-    ],
-)
-def test_flags_are_neither_guessed_nor_abbreviated(index, capfd, wrong, said):
-    assert run(index, *wrong) == 2
-    assert capfd.readouterr().err == f"error: {said}\nsee python -m pyserini_compneg.search -h\n"
 
 
 SLOW_COMMAND = """

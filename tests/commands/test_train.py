@@ -11,7 +11,6 @@ from pyserini_compneg.commands.search import main as search
 from pyserini_compneg.commands.train import main
 from pyserini_compneg.lucene import Manifest
 from pyserini_compneg.training import training
-from pyserini_compneg.training.recipe_file import recipe_names
 
 SIGNED = "snrelu:sum:0.1"
 CONFIG = """
@@ -68,37 +67,11 @@ def test_train_export_index_search_eval(home, base, capsys, queries, head):
     assert measured[0] == pytest.approx(measured[1], abs=0.05)  # impacts are rounded
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("about: \xe9".encode("latin-1"), "cannot be read: not UTF-8 text"),
-        (b"\x1f\x8b\x08", "cannot be read: not UTF-8 text"),
-        (b"about: \x1b[31m\x00", "not valid YAML: unacceptable character #x001b: special characters are not allowed"),
-        (b"PK\x03\x04", "not valid YAML: unacceptable character #x0003: special characters are not allowed"),
-        (b"[" * 100_000, "not valid YAML: "),
-        (b"", "expected keys and values, got nothing"),
-    ],
-)
-def test_a_file_that_holds_no_settings_is_not_shown(tmp_path, capsys, content, said):
-    path = tmp_path / "bad.yaml"
-    path.write_bytes(content)
-    assert main([str(path), "--show"]) == 1
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n"), err.rstrip("\n").isprintable()) == ("", 1, True)
-    assert err.startswith(f"error: {path}: {said}")
-
-
 def test_a_recipe_is_shown(capsys):
     assert main(["table5-sum", "--show"]) == 0
     shown = capsys.readouterr().out
     assert "a pairwise accuracy of 42.73 %" in shown
     assert "head: snrelu:sum:0.1" in shown
-
-
-def test_what_is_neither_a_file_nor_a_recipe(capsys):
-    assert main(["table9", "--show"]) == 1
-    message = capsys.readouterr().err
-    assert message == f"error: table9: neither a file nor a recipe; the recipes are: {', '.join(recipe_names())}\n"
 
 
 def test_packages_that_are_missing(home, monkeypatch, capsys):

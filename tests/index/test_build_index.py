@@ -50,14 +50,9 @@ def test_an_index_and_its_manifest(tmp_path, collection, options):
 
 
 def test_parameters_of_bm25(tmp_path, collection, capsys, monkeypatch):
-    """They are in the manifest, they are bm25's alone, and a build goes on with its own only."""
+    """They are in the manifest, and a build goes on with its own only."""
     index = tmp_path / "index"
     arguments = ["--collection", str(collection), "--index", str(index), "--k1", "1.2"]
-    assert main([*arguments, "--b", "2"]) == main([*arguments, "--encoder", "m"]) == 2
-    assert capsys.readouterr().err.splitlines() == [
-        "error: b must be a number from 0 to 1, got 2.0",
-        "error: m: k1 and b are parameters of bm25, not of this encoder",
-    ]
 
     def killed(_):
         raise KeyboardInterrupt
@@ -256,26 +251,6 @@ def test_the_check_of_an_index(index, capfd):
     postings.write_bytes(postings.read_bytes()[:-1] + b"?")
     assert main(["--verify", str(index)]) == 1
     assert capfd.readouterr().err.startswith(f"error: {index}: ")
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    ["--threads 0", "--threads x", "--impact-scale 0", "--impact-scale nan", "--colour x"],
-)
-def test_wrong_usage(tmp_path, collection, capsys, wrong):
-    arguments = ["--collection", str(collection), "--index", str(tmp_path / "index"), *wrong.split()]
-    assert main(arguments) == 2
-    assert wrong.split()[0] in capsys.readouterr().err
-    assert not (tmp_path / "index").exists()
-
-
-def test_missing_arguments_help_and_a_missing_file(tmp_path, capsys):
-    assert main([]) == 2
-    assert "error: --collection and --index are needed, or --verify" in capsys.readouterr().err
-    assert main(["-h"]) == 0
-    assert "\nexamples:\n  python -m pyserini_compneg.index --collection " in capsys.readouterr().out
-    assert main(["--collection", str(tmp_path / "none"), "--index", str(tmp_path / "index")]) == 2
-    assert capsys.readouterr() == ("", f"error: {tmp_path / 'none'}: no such file\n")
 
 
 def test_an_index_that_appeared_meanwhile_is_kept(tmp_path, index):

@@ -11,7 +11,7 @@ from index_folders import impacts
 from pair_index import document_pairs
 from refusals import refusal
 
-from pyserini_compneg.errors import CollectionError, EncodingError
+from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.index import ImpactIndexer, build_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.index.indexer import MOST_PAIR_TERMS
@@ -61,20 +61,6 @@ def test_pairs_of_many_terms(tmp_path):
         "t044∩t299": round((45 * 300) ** 0.5),
         "t298∩t299": round((299 * 300) ** 0.5),
     }
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"encoder": " "}, "the encoder must have a name, bm25 or that of the vectors' model, got ' '"),
-        ({"pair_terms": 1}, "pair terms must be 0, or from 2 to 256, got 1"),
-        ({"pair_terms": 257}, "pair terms must be 0, or from 2 to 256, got 257"),
-        ({"impact_scale": 0}, "the impact scale must be above 0 and at most 1048576, got 0"),
-        ({"impact_scale": float("nan")}, "the impact scale must be above 0 and at most 1048576, got nan"),
-    ],
-)
-def test_options_out_of_range(tmp_path, options, said):
-    assert refusal(ImpactIndexer, tmp_path / "index", **{"encoder": "m", **options}, error=EncodingError) == said
 
 
 def test_bad_documents_are_skipped_counted_and_listed(tmp_path, caplog):
