@@ -12,12 +12,10 @@ from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Ranking, java_cl
 Documents = Mapping[str, Mapping[str, int]]
 
 
-def write_index(
-    folder: Path, *segments: Documents, deleted: Iterable[str] = (), raw: bool = False, **options: int
-) -> Path:
+def write_index(folder: Path, *segments: Documents, deleted: Iterable[str] = (), raw: bool = False) -> Path:
     """An index with a segment for each group of documents; the deleted ones stay in theirs, marked."""
     folder.mkdir(parents=True, exist_ok=True)
-    with ImpactWriter(folder, store_raw=raw, **options) as writer:
+    with ImpactWriter(folder, store_raw=raw) as writer:
         for documents in segments:
             titles = [{"id": docid, "title": f"title of {docid}"} for docid in documents]
             add_documents(writer, documents, json_lines(titles))

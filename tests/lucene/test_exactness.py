@@ -6,7 +6,6 @@ from random_searches import Collection, collections, trees
 from score_oracle import check_ranking
 
 from pyserini_compneg.compose import Linear, Max, Product, Sum
-from pyserini_compneg.compose.intersection import cpt_operands, cpt_pairs
 from pyserini_compneg.lucene import ImpactReader
 
 few = settings(
@@ -88,25 +87,3 @@ def test_ties_are_in_the_order_of_utf8_bytes_at_every_cut(tmp_path):
     with ImpactReader(index) as reader:
         for hits in range(1, len(docids) + 2):  # at first ids are looked up; after some comparisons all are ranked
             assert search(reader, [Linear({"a": 1.5})], hits)[0].docids == expected[:hits]
-
-
-SQUARES = st.integers(1, 30).map(lambda root: root * root)  # so that the impacts of pairs are whole
-VECTORS = st.dictionaries(st.sampled_from("abcdef"), SQUARES, min_size=1, max_size=6)
-OPERANDS = st.tuples(
-    st.dictionaries(st.sampled_from("abcd"), st.integers(1, 9).map(float), min_size=1),
-    st.dictionaries(st.sampled_from("cdef"), st.integers(1, 9).map(float), min_size=1),
-)
-
-
-@settings(few, max_examples=settings.default.max_examples // 5)
-@given(st.lists(VECTORS, min_size=1, max_size=15), st.lists(OPERANDS, min_size=1, max_size=5))
-def test_factored_conjunctions_score_as_materialised_pairs(folders, vectors, queries):
-    documents = {f"d{i:02}": vector for i, vector in enumerate(vectors)}
-    with ImpactReader(write_index(folders(), documents, pair_terms=6)) as reader:
-        factored = search(reader, [Product(tuple(cpt_operands(query))) for query in queries], 100)
-        materialised = search(reader, [Linear(cpt_pairs(query)) for query in queries], 100)
-    for ranking, oracle in zip(factored, materialised, strict=True):
-        scores = dict(pairs(oracle))
-        assert scores.keys() == set(ranking.docids)
-        for docid, value in pairs(ranking):
-            assert value == pytest.approx(scores[docid], rel=1e-6)
