@@ -15,22 +15,19 @@ class CompNegError(Exception):
     """Root of the tree. The command line prints one line for it and exits with ``exit_code``.
 
     Attributes:
-        exit_code: 1 where the same command may succeed later; 2 where its arguments or its input are wrong.
+        exit_code: 2 where a flag, a name or an input is wrong, so that the same command fails again; 1 where the disk,
+            the network or Java fails.
     """
 
-    exit_code = 1
+    exit_code = 2
 
 
 class ArgumentError(CompNegError, TypeError, ValueError):
     """An argument of a wrong type, or out of its range."""
 
-    exit_code = 2
-
 
 class QuerySyntaxError(CompNegError, ValueError):
     """An expression that cannot be parsed; the message ends with the text and a caret under the fault."""
-
-    exit_code = 2
 
 
 class DecompositionError(CompNegError, ValueError):
@@ -40,19 +37,13 @@ class DecompositionError(CompNegError, ValueError):
 class CompositionError(CompNegError, ValueError):
     """An expression that cannot become a query, for example one without a positive part."""
 
-    exit_code = 2
-
 
 class EncodingError(CompNegError, ValueError):
     """A text that cannot be encoded, or a vector with a weight that is no finite number."""
 
-    exit_code = 2
-
 
 class CollectionError(CompNegError, ValueError):
     """A document or a topic file that cannot be read: missing, empty, a broken line, an id given twice."""
-
-    exit_code = 2
 
 
 class IndexFormatError(CompNegError, ValueError):
@@ -62,8 +53,6 @@ class IndexFormatError(CompNegError, ValueError):
 class RunFormatError(CompNegError, ValueError):
     """A run or a qrels file that cannot be read."""
 
-    exit_code = 2
-
 
 class TrainingError(CompNegError, ValueError):
     """A configuration that cannot be trained, or a training that cannot go on."""
@@ -72,25 +61,27 @@ class TrainingError(CompNegError, ValueError):
 class MeasureError(CompNegError, ValueError):
     """An unknown measure, or one that is no mean over queries."""
 
-    exit_code = 2
-
 
 class ProtocolError(CompNegError, ValueError):
     """A wrong description of an experiment, or an experiment that does not fit the dataset."""
-
-    exit_code = 2
 
 
 class OutputError(CompNegError, OSError):
     """A result that cannot be written."""
 
+    exit_code = 1
+
 
 class DownloadError(CompNegError, OSError):
     """A file that cannot be downloaded, or whose content is not the expected one."""
 
+    exit_code = 1
+
 
 class JvmError(CompNegError, RuntimeError):
     """No usable Java, or a running Java machine without the classes that the package needs."""
+
+    exit_code = 1
 
 
 @contextmanager

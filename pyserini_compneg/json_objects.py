@@ -7,6 +7,16 @@ from typing import Any
 
 from pyserini_compneg.errors import CollectionError, CompNegError
 
+_KINDS = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "nothing",
+}
+
 
 class _RepeatedKey(ValueError):
     """A key that an object has twice."""
@@ -35,7 +45,7 @@ def parse_json_object(
     """
     value = _parse(text, source, error, repeated_keys)
     if not isinstance(value, dict):
-        raise error(f"{source}: expected a JSON object, got a {type(value).__name__}")
+        raise error(f"{source}: expected a JSON object, got {json_kind(value)}")
     return value
 
 
@@ -55,8 +65,17 @@ def parse_json_list(text: str, source: str, error: type[CompNegError] = Collecti
     """
     value = _parse(text, source, error, many_lines=True)
     if not isinstance(value, list):
-        raise error(f"{source}: expected a JSON list, got a {type(value).__name__}")
+        raise error(f"{source}: expected a JSON list, got {json_kind(value)}")
     return value
+
+
+def json_kind(value: object) -> str:
+    """What a value of JSON is called in a message.
+
+    >>> json_kind(7), json_kind(None), json_kind({})
+    ('a whole number', 'nothing', 'an object')
+    """
+    return _KINDS.get(type(value), type(value).__name__)
 
 
 def _parse(
@@ -66,7 +85,9 @@ def _parse(
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=None if repeated_keys else _unique)
     except json.JSONDecodeError as cause:
         line = f":{cause.lineno}" if many_lines else ""
-        raise error(f"{source}{line}: not valid JSON: {cause.msg} at column {cause.colno}") from None
+        raise error(
+            f"{source}{line}: not valid JSON: {cause.msg.removesuffix(' at')} at column {cause.colno}"
+        ) from None
     except RecursionError:
         raise error(f"{source}: not valid JSON: too many brackets within brackets") from None
     except _RepeatedKey as cause:

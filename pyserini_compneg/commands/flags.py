@@ -36,7 +36,7 @@ def command_parser(name: str, usage: str, description: str, epilog: str) -> argp
     program = program_name(name)
     parser = _Parser(
         prog=program,
-        usage=f"%(prog)s {usage} [options]",
+        usage=f"%(prog)s {f'{usage} [options]'.lstrip()}",
         description=textwrap.fill(description, 100),
         epilog=_STARTED.sub("compneg ", epilog) if program.startswith("compneg") else epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -156,8 +156,13 @@ def add_model_options(flags: Flags, texts: str) -> None:
     add("--device", choices=DEVICES, help="cpu (default) or cuda")
     text = "tokens read of a text (default: as many as the model takes, at most 512)"
     add("--max-length", type=count, metavar="N", help=text)
-    add("--top-terms", type=count, metavar="N", help=f"keep the N heaviest terms of the {texts}' vectors")
-    add("--threshold", type=positive, metavar="X", help=f"keep the weights of the {texts}' vectors that are X or more")
+    add("--top-terms", type=count, metavar="N", help=f"keep the N heaviest terms of the vectors of {texts}")
+    add(
+        "--threshold",
+        type=positive,
+        metavar="X",
+        help=f"keep the weights that are X or more, in the vectors of {texts}",
+    )
     add_head(flags)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
 from pyserini_compneg.experiments.dense import ALL_MINILM
-from pyserini_compneg.experiments.protocol import protocol_names, read_protocol
+from pyserini_compneg.experiments.protocol import protocol_names, protocol_title, read_protocol
 
 _EPILOG = """\
 protocols:
@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
 def _listed() -> str:
     names = protocol_names()
     width = max(map(len, names)) + 2
-    return "\n".join(f"  {name:<{width}}{read_protocol(name).title}" for name in names)
+    return "\n".join(f"  {name:<{width}}{protocol_title(name)}" for name in names)
 
 
 main = command(_parser, _run)

@@ -1,7 +1,7 @@
 """How every command runs: errors in one line, exit codes, interruptions and closed pipes.
 
 docs/commands.md lists the exit codes: 0 done, also when the reader of the output went away; 1 failed (disk, network,
-Java, an index that cannot be used); 2 wrong usage or input; 130 interrupted; 143 terminated.
+Java); 2 wrong usage or input; 130 interrupted; 143 terminated.
 """
 
 from __future__ import annotations

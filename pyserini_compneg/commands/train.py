@@ -6,6 +6,7 @@ import argparse
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
+from pyserini_compneg.terminal import printable
 
 _EPILOG = """\
 CONFIG is a YAML file, or the name of a recipe that comes with the package. Checkpoints are kept in OUTPUT.training
@@ -23,7 +24,7 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
 
     config = read_config(args.config)
     if args.show:
-        print(recipe_text(args.config), end="")
+        print("\n".join(map(printable, recipe_text(args.config).split("\n"))), end="")
         return
     config = located(config, args.data, args.base)
     results = train(config, args.output, resume=args.resume, overwrite=args.overwrite)

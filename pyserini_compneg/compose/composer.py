@@ -51,6 +51,7 @@ from pyserini_compneg.compose.scoring import (
 from pyserini_compneg.compose.union import VECTOR_UNIONS
 from pyserini_compneg.errors import CompositionError, EncodingError
 from pyserini_compneg.expression import Atom, Expression, Union, atoms, format_expression
+from pyserini_compneg.terminal import shown
 from pyserini_compneg.vectors import (
     SparseVector,
     add,
@@ -108,6 +109,8 @@ def atom_vectors(texts: Sequence[str], encoder: QueryEncoder) -> dict[str, dict[
         EncodingError: As for :func:`scoring_trees`.
     """
     vectors = encoder.encode_batch(list(texts)) if texts else []
+    if not isinstance(vectors, Sequence) or not all(isinstance(vector, Mapping) for vector in vectors):
+        raise EncodingError(f"the encoder must give a list of mappings of terms to weights, got {shown(vectors)}")
     if len(vectors) != len(texts):
         raise EncodingError(f"the encoder must give a vector for each text, got {len(vectors)} for {len(texts)} texts")
     for text, vector in zip(texts, vectors, strict=True):

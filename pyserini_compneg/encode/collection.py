@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pyserini_compneg.encode.vector_files import SHARD_NAME, VECTORS_FILE
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.files import decoded_line, iter_blocks, reason_of
-from pyserini_compneg.json_objects import parse_json_object
+from pyserini_compneg.json_objects import json_kind, parse_json_object
 from pyserini_compneg.lucene import LONGEST_TERM_BYTES, is_index
 from pyserini_compneg.records import checked_id, docid_from_title
 
@@ -218,7 +218,7 @@ def source_document(line: str, source: str, fields: Sequence[str] | None = None)
     record = parse_json_object(line, source, repeated_keys=True)  # as documents with vectors are read
     vector = record.get("vector")
     if vector is not None and not isinstance(vector, dict):
-        raise CollectionError(f"{source}: `vector` must be a JSON object, got {type(vector).__name__}")
+        raise CollectionError(f"{source}: `vector` must be a JSON object, got {json_kind(vector)}")
     text = _text(record, source, fields)
     if text is None and vector is None:
         named = ", ".join(f"`{field}`" for field in fields or ())
@@ -241,7 +241,8 @@ def _docid(record: Mapping[str, Any], source: str) -> str:
 
 def _text(record: Mapping[str, Any], source: str, fields: Sequence[str] | None) -> str | None:
     fields = fields or (("contents",) if "contents" in record else ("title", "text"))
-    parts = [record[field] for field in fields if record.get(field) is not None]
-    if wrong := next((part for part in parts if not isinstance(part, str)), None):
-        raise CollectionError(f"{source}: the text must be a string, got {type(wrong).__name__}")
-    return "\n".join(parts) if parts else None
+    parts = {field: record[field] for field in fields if record.get(field) is not None}
+    for field, part in parts.items():
+        if not isinstance(part, str):
+            raise CollectionError(f"{source}: `{field}` must be a text, got {json_kind(part)}")
+    return "\n".join(parts.values()) if parts else None

@@ -258,6 +258,16 @@ def protocol_names() -> list[str]:
     return sorted(entry.name.removesuffix(".yaml") for entry in _FOLDER.iterdir() if entry.name.endswith(".yaml"))
 
 
+def protocol_title(name: str) -> str:
+    """The title of a protocol that comes with the package, without reading the rest of it.
+
+    >>> protocol_title("table1")
+    'Table 1: set-compositional queries, zero-shot'
+    """
+    lines = _FOLDER.joinpath(f"{name}.yaml").read_text(encoding="utf-8").splitlines()
+    return next(line for line in lines if line.startswith("title: ")).removeprefix("title: ").strip('"')
+
+
 def read_protocol(name: str) -> Protocol:
     """Reads a protocol.
 

@@ -13,7 +13,7 @@ from pyserini_compneg.errors import CollectionError, DecompositionError, QuerySy
 from pyserini_compneg.expression import Atom, Expression, format_expression, from_json, from_marks, parse
 from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.files import iter_lines, source_name
-from pyserini_compneg.json_objects import parse_json_object
+from pyserini_compneg.json_objects import json_kind, parse_json_object
 from pyserini_compneg.records import checked_id, query_id
 from pyserini_compneg.terminal import shown
 
@@ -194,14 +194,14 @@ def _composed(record: Mapping[str, Any], source: str) -> dict[str, Any] | None:
         if field in record:
             value = record[field]
             if not isinstance(value, dict):
-                raise CollectionError(f"{source}: `{field}` must be a JSON object, got {type(value).__name__}")
+                raise CollectionError(f"{source}: `{field}` must be a JSON object, got {json_kind(value)}")
             return {"vector": value} if field == "vector" else value
     return None
 
 
 def _text(value: object, field: str, source: str) -> str:
     if not isinstance(value, str):
-        raise CollectionError(f"{source}: `{field}` must be a text, got {type(value).__name__}")
+        raise CollectionError(f"{source}: `{field}` must be a text, got {json_kind(value)}")
     if not value.strip():
         raise CollectionError(f"{source}: the {field} is blank")
     return value.strip()

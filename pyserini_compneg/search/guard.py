@@ -70,7 +70,7 @@ def search_guarded(
     scores = searcher.batch_score(parts, kept, threads)
     for (topic, _), docids, values in zip(excluding, kept, scores, strict=True):
         hits[topic.qid] = guarded(hits[topic.qid], _best_top_docids(docids, values))
-    warn_of_no_result(qids, list(hits.values()), nodes)
+    warn_of_no_result(searcher.reader, qids, list(hits.values()), nodes)
     return {qid: ranked[:k] for qid, ranked in hits.items()}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from numbers import Integral
 
 from pyserini_compneg.compose import ScoringNode, is_empty, query_line
+from pyserini_compneg.compose.scoring import leaf_vectors
 from pyserini_compneg.errors import ArgumentError, IndexFormatError
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.lucene.reader import QueryFailure
@@ -53,14 +54,26 @@ def checked_count(name: str, value: int) -> int:
     return int(value)
 
 
-def warn_of_no_result(names: Sequence[str], rankings: Sequence[Sequence[Hit]], nodes: Sequence[ScoringNode]) -> None:
-    """Warns of queries that found nothing, and says why.
+def warn_of_no_result(
+    reader: ImpactReader, names: Sequence[str], rankings: Sequence[Sequence[Hit]], nodes: Sequence[ScoringNode]
+) -> None:
+    """Warns of queries that found nothing, and says why; once for all if the index has no term of any of them.
 
     Args:
+        reader: The index.
         names: What the queries are called.
         rankings: Their hits.
         nodes: Their composed forms.
     """
+    if len(names) > 1 and not any(rankings):
+        terms = [term for node in nodes for vector in leaf_vectors(node) for term in vector]
+        if terms and not any(reader.document_frequencies(terms)):
+            said = (
+                "no result for any of %d queries: the index has none of their terms, such as %s; it was probably made "
+            )
+            said += "with another encoder, so name that one as --encoder"
+            _logger.warning(said, len(names), shown(terms[0]))
+            return
     for name, ranked, node in zip(names, rankings, nodes, strict=True):
         if not ranked:
             known = "no positive term is left that the encoder knows" if is_empty(node) else "no document matches"

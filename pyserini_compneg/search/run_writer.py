@@ -139,6 +139,8 @@ def _json_line(qid: str, hits: Sequence[Hit], extra: Mapping[str, Any]) -> str:
 
 
 def _check_column(what: str, text: str) -> None:
+    error = ArgumentError if what == "tag" else OutputError
     if text.split() != [text]:
-        error = ArgumentError if what == "tag" else OutputError
         raise error(f"the {what} {text!r} cannot stand in a run, whose columns end at white space; use json")
+    if what == "tag" and not text.isprintable():
+        raise error(f"the tag {text!r} has control characters; use printable ones")

@@ -172,7 +172,7 @@ class SignedImpactSearcher:
 
     def _ranked(self, composed: Sequence[ScoringNode], names: Sequence[str], k: int, threads: int) -> list[list[Hit]]:
         rankings = ranked_hits(self.reader, composed, names, k, threads)
-        warn_of_no_result(names, rankings, composed)
+        warn_of_no_result(self.reader, names, rankings, composed)
         return rankings
 
     def score(self, query: Query, docids: Sequence[str], *, operators: Operators | None = None) -> list[float | None]:

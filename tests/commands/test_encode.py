@@ -135,17 +135,17 @@ def test_queries_of_another_model(tmp_path, collection, topics, model, checkpoin
     assert run(build, collection=collection, index=index, encoder=model) == 0
     hashes = [checkpoint_hash(load_checkpoint(str(folder))) for folder in (model, checkpoints.distilbert)]
     capfd.readouterr()
-    assert run(search, index=index, topics=topics, encoder=checkpoints.distilbert) == 1
+    assert run(search, index=index, topics=topics, encoder=checkpoints.distilbert) == 2
     assert capfd.readouterr() == (
         "",
         f"error: {index} was encoded with {str(model)!r} ({hashes[0]}), and {str(checkpoints.distilbert)!r} is another "
         f"model ({hashes[1]}), or has changed since; use the index's encoder\n",
     )
-    assert run(search, index=index, topics=topics, encoder="bm25") == 1
+    assert run(search, index=index, topics=topics, encoder="bm25") == 2
     assert capfd.readouterr().err == (
         f"error: {index} was encoded with {str(model)!r}, the queries with 'bm25'; use the index's encoder\n"
     )
-    assert run(search, index=index, topics=topics, head="relu:sum") == 1
+    assert run(search, index=index, topics=topics, head="relu:sum") == 2
     assert capfd.readouterr().err.startswith(f"error: {index} was encoded with {str(model)!r} ({hashes[0]}), and ")
     expected = run_of(topics, index, tmp_path / "run.txt")
     assert run_of(topics, index, tmp_path / "run.txt", encoder=checkpoints.sparse_encoder) == expected
@@ -194,7 +194,7 @@ def test_a_model_that_was_moved_is_known_by_its_content(tmp_path, collection, to
     assert run(build, collection=tmp_path / "vectors", index=tmp_path / "two", encoder=first) == 0
     shutil.rmtree(first)
     capfd.readouterr()
-    assert run(search, index=tmp_path / "one", topics=topics) == 1
+    assert run(search, index=tmp_path / "one", topics=topics) == 2
     said = f"{tmp_path / 'one'}: there is no model {first}; give its new place as --encoder"
     assert capfd.readouterr().err == f"error: {said}\n"
     chosen = {"encoder": second, "backend": "torch"}

@@ -26,7 +26,7 @@ def failing(error):
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
-        (IndexFormatError("no index in x"), 1, "error: no index in x\n"),
+        (IndexFormatError("no index in x"), 2, "error: no index in x\n"),
         (CollectionError("bad input"), 2, "error: bad input\n"),
         (OutputError("give overwrite=True or resume=True"), 1, "error: give --overwrite or --resume\n"),
         (KeyboardInterrupt(), 130, "interrupted\n"),
@@ -73,16 +73,16 @@ def test_a_closed_pipe_is_quiet(lines):
 @pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize(
-    ("end", "said"),
-    [("pass", "error: standard output: no space left on device"), ("raise CompNegError('bad')", "error: bad")],
+    ("end", "code", "said"),
+    [("pass", 1, "error: standard output: no space left on device"), ("raise CompNegError('bad')", 2, "error: bad")],
 )
-def test_a_full_standard_output_is_one_line(end, said):
+def test_a_full_standard_output_is_one_line(end, code, said):
     script = f"from pyserini_compneg.errors import CompNegError\ndef main(argv):\n    print('x')\n    {end}"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     environment["PYTHONPATH"] = os.pathsep.join(sys.path)
     with open("/dev/full", "w") as full, run_script(script, stdout=full, env=environment) as process:
         assert process.communicate()[1].decode() == f"{said}{os.linesep}"
-    assert process.returncode == 1
+    assert process.returncode == code
 
 
 @pytest.mark.slow
@@ -96,7 +96,7 @@ def test_warnings_of_the_package_and_utf8_in_any_locale():
 
 
 def test_no_message_steers_the_terminal_and_none_is_endless(capsys):
-    assert run_main(failing(IndexFormatError(f"doc\x1b[31m\r'\u202e\n  {'x' * 100_000}^")), []) == 1
+    assert run_main(failing(IndexFormatError(f"doc\x1b[31m\r'\u202e\n  {'x' * 100_000}^")), []) == 2
     first, second = capsys.readouterr().err.splitlines()
     assert first == "error: doc [31m ' "
     assert len(second) < 600 and second.endswith("x^")

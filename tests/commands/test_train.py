@@ -77,7 +77,7 @@ def test_a_recipe_is_shown(capsys):
 def test_packages_that_are_missing(home, monkeypatch, capsys):
     monkeypatch.setattr(training, "find_spec", lambda name: None if name in ("accelerate", "datasets") else name)
     (home / "c.yaml").write_text(CONFIG.format(base="m", queries="shared", head=SIGNED))
-    assert main([str(home / "c.yaml"), "--output", str(home / "model")]) == 1
+    assert main([str(home / "c.yaml"), "--output", str(home / "model")]) == 2
     message = "error: training needs accelerate, datasets; pip install 'pyserini_compneg[train]'\n"
     assert capsys.readouterr().err == message
 

@@ -127,8 +127,8 @@ def test_precedence_of_fields(topics_of):
         ([{"id": 1.5, "query": "a"}], ":1: the query id must be a text or a whole number, got 1.5"),
         ([{"query": "a"}], ":1: no query id; expected one of the fields id, qid, _id"),
         ([{"id": 1, "query": " "}], ":1: the query is blank"),
-        ([{"id": 1, "query": 7}], ":1: `query` must be a text, got int"),
-        ([{"id": 1, "vector": [1]}], ":1: `vector` must be a JSON object, got list"),
+        ([{"id": 1, "query": 7}], ":1: `query` must be a text, got a whole number"),
+        ([{"id": 1, "vector": [1]}], ":1: `vector` must be a JSON object, got a list"),
         (['{"id": 1, "score": {"vector": {"a": 1, "a": 1}}}'], ":1: the key 'a' is given twice"),
         (
             [{"id": 1, "title": "a"}],

@@ -32,9 +32,9 @@ TEXT_FAULTS = [
     ([{"id": "a\0b", "contents": "birds"}], ":1: the document id 'a\\x00b' has a NUL character"),
     ([{"id": "d1"}], f":1: {NO_TEXT}"),
     ([{"id": "d1", "contents": None}], f":1: {NO_TEXT}"),
-    ([{"id": "d1", "contents": ["x"]}], ":1: the text must be a string, got list"),
-    ([{"id": "d1", "title": 7, "text": "x"}], ":1: the text must be a string, got int"),
-    ([{"id": "d1", "vector": []}], ":1: `vector` must be a JSON object, got list"),
+    ([{"id": "d1", "contents": ["x"]}], ":1: `contents` must be a text, got a list"),
+    ([{"id": "d1", "title": 7, "text": "x"}], ":1: `title` must be a text, got a whole number"),
+    ([{"id": "d1", "vector": []}], ":1: `vector` must be a JSON object, got a list"),
     (
         [GOOD, {"id": "d2", "vector": {"a": 1}}],
         ":2: only a `vector`, where texts are encoded; give the model that made it as --encoder",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.json_objects import json_kind
 
 _LONGEST_INPUT = 512
 """Tokens of a text, where a checkpoint has no smaller limit; the rest of the text is cut off."""
@@ -138,5 +139,5 @@ def required_json(file: Path, kind: type, name: str) -> Any:
     except (OSError, ValueError, RecursionError) as cause:
         raise EncodingError(f"{name}: {file.name} cannot be read: {cause}") from None
     if not isinstance(value, kind):
-        raise EncodingError(f"{name}: {file.name}: expected a JSON {kind.__name__}, got {type(value).__name__}")
+        raise EncodingError(f"{name}: {file.name}: expected {json_kind(kind())}, got {json_kind(value)}")
     return value

@@ -95,7 +95,7 @@ def _downloaded(name: str) -> Path:
     except GatedRepoError:
         raise DownloadError(f"{name}: its licence must be accepted on the hub first; do so, and set HF_TOKEN") from None
     except RepositoryNotFoundError:
-        raise DownloadError(f"{name}: the hub has no such model, or it needs a token (HF_TOKEN)") from None
+        raise EncodingError(f"{name}: the hub has no such model, or it needs a token (HF_TOKEN)") from None
     except (HfHubHTTPError, OSError, ValueError) as cause:
         first = (str(cause).strip().splitlines() or [type(cause).__name__])[0][:200]
         reason = "HF_HUB_OFFLINE is set" if HF_HUB_OFFLINE else f"the hub cannot be reached ({first})"

@@ -28,7 +28,7 @@ from pyserini_compneg.experiments.datasets.dataset import (
 )
 from pyserini_compneg.expression.topics import Topic, read_topics
 from pyserini_compneg.files import iter_jsonl
-from pyserini_compneg.json_objects import parse_json_list
+from pyserini_compneg.json_objects import json_kind, parse_json_list
 from pyserini_compneg.records import checked_id, query_id
 
 _CORPUS, _QUERIES = "corpus.json", "test_manual_final.json"
@@ -97,7 +97,7 @@ def _documents(path: Path) -> Iterator[SourceDocument]:
     for number, text in enumerate(_read_list(path)):
         source = f"{path}: document {number}"
         if not isinstance(text, str):
-            raise CollectionError(f"{source}: expected a text, got {type(text).__name__}")
+            raise CollectionError(f"{source}: expected a text, got {json_kind(text)}")
         yield SourceDocument(str(number), text, None, source)
 
 
@@ -133,7 +133,7 @@ def _queries(path: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
     for number, record in enumerate(records):
         source = f"{path}: query {number}"
         if not isinstance(record, dict):
-            raise CollectionError(f"{source}: expected a JSON object, got {type(record).__name__}")
+            raise CollectionError(f"{source}: expected a JSON object, got {json_kind(record)}")
         yield f"excluir_{number}", record, source
 
 

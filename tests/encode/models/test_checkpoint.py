@@ -229,7 +229,7 @@ def test_folders_that_are_no_model_of_terms(tmp_path, make, said):
     ("content", "said"),
     [
         ("{", "cannot be read: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
-        ("[]", ": expected a JSON dict, got list"),
+        ("[]", ": expected an object, got a list"),
         ("[" * 100_000, "cannot be read: maximum recursion depth exceeded while decoding a JSON array from a unicode"),
         ("\udcff", "cannot be read: 'utf-8' codec can't decode byte 0xff"),
     ],
@@ -270,7 +270,7 @@ def test_a_damaged_router(tmp_path):
 def test_damaged_modules(tmp_path):
     for value, said in (
         ([{"type": "x.Transformer"}], "m: one of its configuration files is damaged: no 'path'"),
-        ({}, "m: modules.json: expected a JSON list, got dict"),
+        ({}, "m: modules.json: expected a list, got an object"),
         ([7], "m: one of its configuration files is damaged: 'int' object is not subscriptable"),
     ):
         write(tmp_path / "modules.json", value)

@@ -162,7 +162,8 @@ def test_a_download_that_breaks_is_continued(ask, hub):
 )
 def test_what_the_hub_refuses(ask, hub, status, code, said):
     hub.refused["owner/m"] = (status, code)
-    assert ask("owner/m") == f"DownloadError owner/m: {said}"
+    error = "DownloadError" if code == "GatedRepo" else "EncodingError"
+    assert ask("owner/m") == f"{error} owner/m: {said}"
 
 
 def test_no_hub(ask, tmp_path):

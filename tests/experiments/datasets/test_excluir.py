@@ -49,7 +49,7 @@ POSITIONS = "expected [negative, positive], two positions in corpus.json from 0,
 @pytest.mark.parametrize(
     ("part", "records", "message"),
     [
-        ("qrels", [7], "query 0: expected a JSON object, got int"),
+        ("qrels", [7], "query 0: expected a JSON object, got a whole number"),
         ("qrels", [{"index": [0, 0]}], "query 0: document '0' is both the positive and the negative one"),
         ("qrels", [{"index": [0, True]}], f"query 0: {POSITIONS}, got [0, True]"),
         ("qrels", [{"index": [0, -1]}], f"query 0: {POSITIONS}, got [0, -1]"),
@@ -67,9 +67,9 @@ def test_bad_queries(tmp_path, part, records, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('["a", 1]', ": document 1: expected a text, got int"),
+        ('["a", 1]', ": document 1: expected a text, got a whole number"),
         ('[\n"a",\nb]', ":3: not valid JSON: Expecting value at column 1"),
-        ("{}", ": expected a JSON list, got a dict"),
+        ("{}", ": expected a JSON list, got an object"),
     ],
 )
 def test_bad_documents(tmp_path, content, message):

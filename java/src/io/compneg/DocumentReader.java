@@ -102,7 +102,7 @@ final class DocumentReader {
       if (!lines.blankFrom((int) end)) throw new BadDocument("not valid JSON: more than one object on the line");
       good = true;
     } catch (JsonProcessingException e) {
-      throw new BadDocument("not valid JSON: " + oneLine(e.getOriginalMessage()).replaceFirst(": enable `.*", ""));
+      throw new BadDocument("not valid JSON: " + said(e));
     } catch (IOException e) {
       throw new BadDocument("not valid JSON text: " + oneLine(e.getMessage()));
     } finally {
@@ -264,6 +264,17 @@ final class DocumentReader {
   /** Without what would move the cursor of a terminal. */
   private static String oneLine(String text) {
     return text.replaceAll("\\s+", " ").replaceAll("[\\p{Cntrl}\\p{Cf}]", "?");
+  }
+
+  /** What is wrong with JSON, without the names of the parser's own settings and tokens. */
+  private static String said(JsonProcessingException e) {
+    return oneLine(e.getOriginalMessage())
+        .replaceFirst("(: enable `| \\(start marker).*", "")
+        .replaceFirst("Unexpected end-of-input.*", "it ends within an object, a list or a text")
+        .replaceFirst(
+            "Illegal unquoted character \\(\\(CTRL-CHAR, code 10\\)\\).*", "a text goes on after the end of the line")
+        .replaceFirst("Illegal unquoted character \\(\\(CTRL-CHAR, code (\\d+)\\)\\).*",
+            "the control character of code $1 is not written as an escape sequence");
   }
 
   private static String described(JsonParser parser) throws IOException {
