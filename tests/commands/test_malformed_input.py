@@ -209,8 +209,8 @@ search --index films  # one of the arguments --topics --query is required
 search --index films --query spy --topics topics.tsv  # argument --topics: not allowed with argument --query
 search --index missing --query spy
 search --index no/index --query spy  # no/index: no such index folder; build one with python -m pyserini_compneg.index
-search --index nothing --query spy
-search --index topics.tsv --query spy
+search --index nothing --query spy  # nothing: not a Lucene index (it has no segments file)
+search --index topics.tsv --query spy  # topics.tsv: no such index folder; build one with python -m
 search --index pipe --query spy
 search --index no-manifest --query spy
 search --index films --topics missing.tsv  # missing.tsv: no such file

@@ -110,17 +110,6 @@ def test_an_argument_that_is_no_text(index, topics, capfd):
     assert capfd.readouterr() == ("", "error: the argument 'x?' is no UTF-8 text\n")
 
 
-@pytest.mark.slow
-def test_a_warning_is_on_standard_error(index, tmp_path):
-    (tmp_path / "topics.tsv").write_text("1\tzebra\n")
-    with start("--index", index, "--topics", tmp_path / "topics.tsv") as process:
-        assert process.communicate(timeout=60) == (
-            "",
-            "warning: no result for query 1: no positive term is left that the encoder knows\n",
-        )
-    assert process.returncode == 0
-
-
 def test_the_folder_of_a_run_is_made(index, topics, tmp_path):
     path = tmp_path / "runs" / "today" / "run.txt"
     assert run(index, "--topics", topics, "--output", path) == 0

@@ -1,8 +1,10 @@
 import copy
 import dataclasses
 import pickle
+from functools import partial
 
 import pytest
+from refusals import refusal
 
 from pyserini_compneg.errors import QuerySyntaxError
 from pyserini_compneg.expression import MAX_DEPTH, Atom, Difference, Intersection, Union
@@ -21,39 +23,32 @@ def test_atoms_drop_the_blanks_around_them_and_keep_those_inside():
     assert Atom(" two  words\n").text == "two  words"
 
 
-@pytest.mark.parametrize("text", ["", "  ", "\t\n", None, 3])
-def test_blank_atoms_are_refused(text):
-    with pytest.raises(QuerySyntaxError) as error:
-        Atom(text)
-    assert str(error.value) == f"the text of an atom must not be blank, got {text!r}"
+BLANK = "the text of an atom must not be blank, got {!r}"
+SHORT = [(), (A,), [A, B]]
+FEW = "{} needs a tuple of two or more operands, got {!r}"
 
 
-@pytest.mark.parametrize("node", [Union, Intersection])
-@pytest.mark.parametrize("operands", [(), (A,), [A, B]])
-def test_too_few_operands_are_refused(node, operands):
-    with pytest.raises(QuerySyntaxError) as error:
-        node(operands)
-    assert str(error.value) == f"{node.__name__} needs a tuple of two or more operands, got {operands!r}"
-
-
-def test_operands_must_be_expressions():
-    with pytest.raises(QuerySyntaxError) as error:
-        Union((A, "b"))
-    assert str(error.value) == "an operand of Union must be an expression, got 'b'"
-    with pytest.raises(QuerySyntaxError) as error:
-        Difference(A, "b" * 100)
-    assert str(error.value) == f"an operand of Difference must be an expression, got '{'b' * 56}..."
-
-
-def test_depth_is_limited():
-    assert chain(MAX_DEPTH).depth == MAX_DEPTH
-    with pytest.raises(QuerySyntaxError) as error:
-        chain(MAX_DEPTH + 1)
-    assert str(error.value) == "an expression may be 100 levels deep, this one is deeper; flatten it"
+@pytest.mark.parametrize(
+    ("make", "value", "said"),
+    [
+        *((Atom, text, BLANK.format(text)) for text in ("", "  ", "\t\n", None, 3)),
+        *(
+            (node, some, FEW.format(node.__name__, some))
+            for node in (Union, Intersection)
+            for some in ((), (A,), [A, B])
+        ),
+        (Union, (A, "b"), "an operand of Union must be an expression, got 'b'"),
+        (partial(Difference, A), "b" * 100, f"an operand of Difference must be an expression, got '{'b' * 56}..."),
+        (chain, MAX_DEPTH + 1, "an expression may be 100 levels deep, this one is deeper; flatten it"),
+    ],
+)
+def test_what_is_no_expression_is_refused(make, value, said):
+    assert refusal(make, value, error=QuerySyntaxError) == said
 
 
 def test_the_deepest_tree_can_be_compared_hashed_shown_copied_and_pickled():
     deepest = chain(MAX_DEPTH)
+    assert deepest.depth == MAX_DEPTH
     assert deepest == chain(MAX_DEPTH)
     assert hash(deepest) == hash(chain(MAX_DEPTH))
     assert repr(deepest).count("Difference") == MAX_DEPTH - 1

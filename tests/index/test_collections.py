@@ -117,16 +117,6 @@ def test_a_whole_number_beyond_all_floats(tmp_path, scale):
     assert text.startswith(f"{collection}:1: the weight of 'a' must be at most ")
 
 
-def test_no_file(tmp_path):
-    missing, folder = tmp_path / "none.jsonl", tmp_path / "collection"
-    assert refused(missing, tmp_path / "index", "bm25") == f"{missing}: no such file"
-    folder.mkdir()
-    write_jsonl(folder / "notes.txt", "x")
-    assert refused(folder, tmp_path / "index", "bm25") == (
-        f"{folder}: the folder holds no .jsonl, .json, .jsonl.gz, .json.gz file"
-    )
-
-
 @pytest.mark.parametrize(("encoder", "threads"), [("bm25", 1), ("splade", 3)])
 def test_an_id_given_twice(tmp_path, encoder, threads):
     folder = tmp_path / "collection"

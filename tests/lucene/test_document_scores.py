@@ -1,15 +1,16 @@
 """Scores of given documents: those of the ranking bit by bit, whatever is asked for and in which order."""
 
 import math
+from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from impact_indexes import add_documents, pairs, search, write_index
 from lookup_encoder import LookupEncoder
 from random_searches import collections, trees
 from refusals import refusal
-from test_exactness import SHAPES, few
+from test_exactness import PINNED, SHAPES, few
 
 from pyserini_compneg.compose import Linear, Product, Sum
 from pyserini_compneg.errors import IndexFormatError
@@ -18,6 +19,7 @@ from pyserini_compneg.search import SignedImpactSearcher
 
 
 @few
+@example(PINNED, SHAPES, Random(1), 2)
 @given(collections(), st.lists(trees(), min_size=1, max_size=8), st.randoms(use_true_random=False), st.integers(1, 3))
 def test_scores_are_those_of_the_ranking(tmp_path_factory, collection, nodes, random, threads):
     index = write_index(tmp_path_factory.mktemp("scored"), *collection.segments, deleted=collection.deleted)
@@ -30,20 +32,6 @@ def test_scores_are_those_of_the_ranking(tmp_path_factory, collection, nodes, ra
         ]
 
 
-def test_pinned_shapes(tmp_path):
-    segments = (
-        {"d1": {"a": 3}, "d2": {"a": 3, "b": 3}, "é": {"b": 9}, "none": {}},
-        {"d9": {"a": 1, "b": 1, "c": 1 << 20}},
-    )
-    docids = ["d9", "none", "é", "d1", "d2", "d9"]
-    with SignedImpactSearcher(write_index(tmp_path / "index", *segments), LookupEncoder({})) as searcher:
-        for node, ranking in zip(SHAPES, search(searcher.reader, SHAPES, 10), strict=True):
-            expected = dict(pairs(ranking))
-            assert searcher.score(node, docids) == [expected.get(docid) for docid in docids]
-        (cancelled,) = searcher.score(Sum((Linear({"a": 1.0}), Linear({"a": -1.0}))), ["d1"])
-        assert math.copysign(1, cancelled) == 1
-
-
 def test_more_documents_than_a_window_has(tmp_path):
     documents = {f"d{i}": {"a": i % 7 + 1, f"t{i % 3}": 2} for i in range(10_000)}
     node = Sum((Product(({"a": 1.0}, {"t1": 2.0})), Linear({"t2": 1.0, "a": -1.0})))
@@ -54,9 +42,11 @@ def test_more_documents_than_a_window_has(tmp_path):
         assert 0 < len(ranking) < len(documents)
 
 
-def test_no_documents_and_no_queries(tmp_path):
+def test_no_documents_no_queries_and_no_negative_zero(tmp_path):
     with SignedImpactSearcher(write_index(tmp_path / "index", {"d": {"a": 1}}), LookupEncoder({})) as searcher:
         assert searcher.score(Linear({"a": 1.0}), []) == []
+        (cancelled,) = searcher.score(Sum((Linear({"a": 1.0}), Linear({"a": -1.0}))), ["d"])
+        assert math.copysign(1, cancelled) == 1
         assert searcher.batch_score([], []) == []
         assert searcher.batch_score([Linear({"a": 1.0}), Linear({"b": 1.0})], [["d"], ["d", "d"]]) == [
             [1.0],

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from impact_indexes import pairs, search, write_index
 from random_searches import Collection, collections, trees
@@ -34,12 +34,6 @@ def check(folder, collection: Collection, nodes):
             check_ranking(node, live, whole, len(live) + 10)
 
 
-@few
-@given(collections(), st.lists(trees(), min_size=1, max_size=12))
-def test_rankings_are_those_of_an_exhaustive_scan(folders, collection, nodes):
-    check(folders(), collection, nodes)
-
-
 SHAPES = [
     Linear({}),
     Linear({"a": -1.0}),
@@ -65,12 +59,20 @@ SHAPES = [
     Sum((Linear({"a": 2.0, "b": 1.0}), Product(({"a": 1e18}, {"b": 1e18}) * 8, 1.0, weight=-1e-288))),
     Product(({"a": 1e-18},) * 16, 1.0, weight=1e-288),
 ]
+PINNED = Collection(
+    [
+        {"d1": {"a": 3}, "d2": {"a": 3, "b": 3}, "d3": {"b": 9}, "empty": {}},
+        {"d0": {"a": 3}, "d9": {"a": 1, "b": 1, "c": 1 << 20}, "d5": {"c": 2}, "gone": {"a": 9, "b": 9, "c": 9}},
+    ],
+    ["gone"],
+)
 
 
-def test_pinned_shapes_of_queries_and_documents(tmp_path):
-    first = {"d1": {"a": 3}, "d2": {"a": 3, "b": 3}, "d3": {"b": 9}, "empty": {}}
-    second = {"d0": {"a": 3}, "d9": {"a": 1, "b": 1, "c": 1 << 20}, "d5": {"c": 2}, "gone": {"a": 9, "b": 9, "c": 9}}
-    check(tmp_path / "index", Collection([first, second], ["gone"]), SHAPES)
+@few
+@example(PINNED, SHAPES)
+@given(collections(), st.lists(trees(), min_size=1, max_size=12))
+def test_rankings_are_those_of_an_exhaustive_scan(folders, collection, nodes):
+    check(folders(), collection, nodes)
 
 
 def test_an_index_without_documents_that_are_left(tmp_path):

@@ -2,13 +2,13 @@ import json
 import math
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from impact_indexes import pairs, search, write_index
 from lookup_encoder import LookupEncoder
 from random_searches import collections, trees
 from score_oracle import score
-from test_exactness import SHAPES, few
+from test_exactness import PINNED, SHAPES, few
 
 from pyserini_compneg.compose import Linear, Max, Product, Sum, to_json
 from pyserini_compneg.search import SignedImpactSearcher
@@ -38,21 +38,11 @@ def check_sum(node, amounts, score):
 
 
 @few
+@example(PINNED, SHAPES)
 @given(collections(), st.lists(trees(), min_size=1, max_size=6))
 def test_contributions_add_up_to_the_score_of_the_ranking(tmp_path_factory, collection, nodes):
     index = write_index(tmp_path_factory.mktemp("explained"), *collection.segments, deleted=collection.deleted)
     check(index, nodes, collection.live)
-
-
-def test_pinned_explanations(tmp_path):
-    documents = {
-        "d1": {"a": 3},
-        "d2": {"a": 3, "b": 3},
-        "d3": {"b": 9},
-        "d4": {"a": 1, "b": 1, "c": 1 << 20},
-        "none": {},
-    }
-    check(write_index(tmp_path / "index", documents), SHAPES, documents)
 
 
 def test_a_sum_of_a_conjunction_and_an_exclusion(tmp_path):

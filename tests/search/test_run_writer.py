@@ -36,14 +36,9 @@ def test_a_query_without_hits():
 
 def test_ties_and_near_ties_decrease():
     hits = [Hit("a", 1.0), Hit("b", 1.0), Hit("c", 0.9999995), Hit("d", 0.9999989), Hit("e", -1.0), Hit("f", -1.0)]
-    assert [line.split()[4] for line in written(hits).splitlines()] == [
-        "1.000000",
-        "0.999999",
-        "0.999998",
-        "0.999997",
-        "-1.000000",
-        "-1.000001",
-    ]
+    assert [line.split()[4] for line in written(hits).splitlines()] == (
+        ["1.000000", "0.999999", "0.999998", "0.999997", "-1.000000", "-1.000001"]
+    )
 
 
 # Scores of few values, so that many tie: small and large, where 32-bit floats lie more than 0.000001 apart, and powers
