@@ -6,6 +6,7 @@ import os
 import shutil
 
 import pytest
+from refusals import refusal
 
 pytest.importorskip("torch", reason="models are exported by torch")
 pytest.importorskip("transformers", reason="checkpoints are loaded by transformers")
@@ -127,9 +128,8 @@ def test_cut_queries_are_warned_of(checkpoints, cache, caplog):
 
 
 def test_lengths_that_the_model_does_not_have(checkpoints):
-    with pytest.raises(EncodingError) as caught:
-        documents(checkpoints.bert, ModelOptions("torch", max_length=65))
-    assert str(caught.value) == f"{checkpoints.bert}: can read 64 tokens of a text, not --max-length 65"
+    refused = refusal(documents, checkpoints.bert, ModelOptions("torch", max_length=65), error=EncodingError)
+    assert refused == f"{checkpoints.bert}: can read 64 tokens of a text, not --max-length 65"
 
 
 def own_terms(folder, text):
@@ -220,9 +220,7 @@ def test_pruning_by_hand():
     ],
 )
 def test_options_that_do_not_fit(values, said):
-    with pytest.raises(EncodingError) as caught:
-        ModelOptions(**values)
-    assert str(caught.value) == said
+    assert refusal(ModelOptions, **values, error=EncodingError) == said
 
 
 def test_what_an_index_keeps_of_a_model(checkpoints):
@@ -239,9 +237,8 @@ def test_a_model_of_queries_alone_encodes_no_documents(checkpoints, tmp_path):
     folder = shutil.copytree(checkpoints.router, tmp_path / "m")
     structure = json.loads((folder / "router_config.json").read_text())["structure"]
     edit_json(folder / "router_config.json", structure=structure | {"document": structure["query"]})
-    with pytest.raises(EncodingError) as caught:
-        documents(folder)
-    assert str(caught.value) == f"{folder}: has no network for documents, so it cannot index them"
+    refused = refusal(documents, folder, error=EncodingError)
+    assert refused == f"{folder}: has no network for documents, so it cannot index them"
 
 
 NO_WEIGHTS = "expected JSON of tokens and their weights: "
@@ -262,9 +259,7 @@ NO_WEIGHT = "the weight of 'spy' must be a finite number, 0 or more, got "
 def test_damaged_weights_of_tokens(checkpoints, tmp_path, content, said):
     folder = shutil.copytree(checkpoints.opensearch, tmp_path / "m")
     (folder / "idf.json").write_text(content)
-    with pytest.raises(EncodingError) as caught:
-        queries(folder)
-    assert str(caught.value) == f"{folder / 'idf.json'}: {said}"
+    assert refusal(queries, folder, error=EncodingError) == f"{folder / 'idf.json'}: {said}"
 
 
 def test_too_few_weights_of_tokens(checkpoints, tmp_path):
@@ -276,9 +271,7 @@ def test_too_few_weights_of_tokens(checkpoints, tmp_path):
     place = folder / "query_0_SparseStaticEmbedding" / "model.safetensors"
     save_file({"weight": torch.ones(10)}, place)
     size = len(token_weights())
-    with pytest.raises(EncodingError) as caught:
-        queries(folder)
-    assert str(caught.value) == f"{place}: expected a weight for each of {size:,} tokens"
+    assert refusal(queries, folder, error=EncodingError) == f"{place}: expected a weight for each of {size:,} tokens"
     place.write_bytes(b"no weights")
     with pytest.raises(EncodingError, match=f"^{place}: cannot be read: "):
         queries(folder)
@@ -290,12 +283,9 @@ def test_encoders_without_an_index(checkpoints, cache, tmp_path):
     atoms.write_text('{"text": "a", "vector": {"x": 1}}\n')
     assert isinstance(query_encoder(str(atoms), None), CachedQueryEncoder)
     for name in (str(atoms), "bm25"):
-        with pytest.raises(EncodingError) as caught:
-            query_encoder(name, None, TORCH)
-        assert str(caught.value) == f"{name}: not a model, so options such as --precision do not apply"
-    with pytest.raises(EncodingError) as caught:
-        query_encoder(str(atoms), None, ablation="doc-only")
-    assert str(caught.value) == (
+        refused = refusal(query_encoder, name, None, TORCH, error=EncodingError)
+        assert refused == f"{name}: not a model, so options such as --precision do not apply"
+    assert refusal(query_encoder, str(atoms), None, ablation="doc-only", error=EncodingError) == (
         f"{atoms}: vectors that were encoded elsewhere are taken as they are; leave out --ablation"
     )
     assert os.environ["HF_HUB_OFFLINE"] == "1"

@@ -10,6 +10,7 @@ import pytest
 from archive_server import archive_server
 from film_index import start
 from impact_indexes import pairs, search, write_index
+from refusals import refusal
 
 from pyserini_compneg.compose import Linear
 from pyserini_compneg.errors import DownloadError, IndexFormatError
@@ -211,9 +212,7 @@ print(resolve_index({NAME!r}))
 
 
 def test_an_unknown_name_says_what_is_near(known):
-    with pytest.raises(IndexFormatError) as raised:
-        resolve_index("scifact.splade-v3")
-    assert str(raised.value) == (
+    assert refusal(resolve_index, "scifact.splade-v3", error=IndexFormatError) == (
         "scifact.splade-v3: no such index folder, and no prebuilt impact index of that name (nearest: "
         "beir-v1.0.0-scifact.splade-v3, msmarco-v1-passage.splade-v3); build one with python -m pyserini_compneg.index"
     )
@@ -232,9 +231,7 @@ def test_a_list_that_cannot_be_had(known, server, archive, monkeypatch):
         raise OSError("name resolution failed")
 
     monkeypatch.setattr(prebuilt, "registry", offline)
-    with pytest.raises(IndexFormatError) as raised:
-        resolve_index(NAME)
-    assert str(raised.value) == (
+    assert refusal(resolve_index, NAME, error=IndexFormatError) == (
         f"{NAME}: no such index folder, and Pyserini's list of prebuilt indexes needs a network: name resolution "
         "failed; give the folder of an index"
     )

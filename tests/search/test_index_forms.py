@@ -5,6 +5,7 @@ from itertools import product
 
 import pytest
 from pair_index import with_pairs, write, write_atoms
+from refusals import refusal
 
 from pyserini_compneg.compose import Linear, Operators, evaluate
 from pyserini_compneg.errors import CompositionError, IndexFormatError
@@ -109,9 +110,10 @@ def test_an_index_without_pairs_is_refused_before_any_search(folder, tmp_path):
         if path.name not in ("compneg.json", "write.lock"):
             (tmp_path / "stock" / path.name).write_bytes(path.read_bytes())
     for index in (folder / "plain", tmp_path / "stock"):
-        with pytest.raises(IndexFormatError) as error:
-            SignedImpactSearcher(index, folder / "atoms.jsonl", cpt="materialised")
-        assert str(error.value) == f"{index} holds no pairs of terms; {NO_PAIRS}"
+        message = refusal(
+            SignedImpactSearcher, index, folder / "atoms.jsonl", cpt="materialised", error=IndexFormatError
+        )
+        assert message == f"{index} holds no pairs of terms; {NO_PAIRS}"
 
 
 @pytest.mark.parametrize(
@@ -122,9 +124,7 @@ def test_an_index_without_pairs_is_refused_before_any_search(folder, tmp_path):
     ],
 )
 def test_wrong_settings_are_known_before_the_index_is_opened(settings, said):
-    with pytest.raises(CompositionError) as error:
-        SignedImpactSearcher("none", **settings)
-    assert str(error.value) == said
+    assert refusal(SignedImpactSearcher, "none", **settings, error=CompositionError) == said
 
 
 def test_composed_queries_ask_a_signed_index_for_just_what_they_say(tmp_path):

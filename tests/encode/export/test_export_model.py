@@ -9,6 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from refusals import refusal
 
 pytest.importorskip("torch", reason="models are exported by torch")
 pytest.importorskip("transformers", reason="checkpoints are loaded by transformers")
@@ -207,9 +208,8 @@ def test_a_cache_that_cannot_be_written(checkpoints, cache, quick, tmp_path, mon
         raise OSError(28, "No space left on device")
 
     def refused(home, reason):
-        with pytest.raises(OutputError) as caught:
-            export_model(side(checkpoints.bert))
-        assert str(caught.value) == f"{home}: cannot be written: {reason}; name another place in COMPNEG_CACHE"
+        message = refusal(export_model, side(checkpoints.bert), error=OutputError)
+        assert message == f"{home}: cannot be written: {reason}; name another place in COMPNEG_CACHE"
 
     monkeypatch.setattr(TextTokenizer, "save", full)
     refused(cache, "no space left on device")
@@ -222,9 +222,8 @@ def test_a_cache_that_cannot_be_written(checkpoints, cache, quick, tmp_path, mon
 @pytest.mark.parametrize("package", ["onnx", "onnxscript"])
 def test_packages_that_are_missing(checkpoints, cache, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(EncodingError) as caught:
-        export_model(side(checkpoints.bert))
-    assert str(caught.value) == f"export needs the package {package}; pip install 'pyserini_compneg[export]'"
+    message = refusal(export_model, side(checkpoints.bert), error=EncodingError)
+    assert message == f"export needs the package {package}; pip install 'pyserini_compneg[export]'"
     assert names(cache) == []
 
 
@@ -233,9 +232,8 @@ def test_a_model_that_torch_cannot_export(checkpoints, cache, monkeypatch):
         raise RuntimeError("\nno such operator\nand much more")
 
     monkeypatch.setattr(graph.torch.onnx, "export", fails)
-    with pytest.raises(EncodingError) as caught:
-        export_model(side(checkpoints.bert))
-    assert str(caught.value) == "the model cannot be exported: no such operator; choose --backend torch"
+    message = refusal(export_model, side(checkpoints.bert), error=EncodingError)
+    assert message == "the model cannot be exported: no such operator; choose --backend torch"
     assert names(cache) == []
 
 
@@ -285,9 +283,8 @@ def test_damaged_reports(tmp_path, content):
     (tmp_path / "model.onnx").write_text("")
     if content is not None:
         (tmp_path / "export.json").write_text(content)
-    with pytest.raises(EncodingError) as caught:
-        read_report(tmp_path)
-    assert str(caught.value) == f"{tmp_path}: the export is damaged; delete the folder, and it is made again"
+    message = refusal(read_report, tmp_path, error=EncodingError)
+    assert message == f"{tmp_path}: the export is damaged; delete the folder, and it is made again"
 
 
 def test_without_cuda_the_processor_is_used(exported, caplog):

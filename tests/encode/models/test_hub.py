@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hub_server import COMMIT, hub_server
+from refusals import refusal
 
 from pyserini_compneg.encode.models import model_folder, read_checkpoint
 from pyserini_compneg.errors import DownloadError, EncodingError
@@ -88,18 +89,14 @@ def test_a_folder_is_a_folder(tmp_path, monkeypatch):
     + ["owner/a--b", "a..b", "-m", "m.", "owner/m.git", "x" * 200, "é/m"],  # the hub allows no such names
 )
 def test_what_cannot_be_a_name(name):
-    with pytest.raises(EncodingError) as caught:
-        model_folder(name)
-    assert str(caught.value) == (
+    assert refusal(model_folder, name, error=EncodingError) == (
         f"no model {name!r}; expected a folder, or owner/name on the Hugging Face hub (index also takes bm25, "
         "search also bm25 or a JSON Lines file of encoded texts)"
     )
 
 
 def test_offline_an_unknown_model_is_one_line():
-    with pytest.raises(DownloadError) as caught:
-        model_folder("owner/unheard-of")
-    assert str(caught.value) == (
+    assert refusal(model_folder, "owner/unheard-of", error=DownloadError) == (
         "owner/unheard-of: not in the Hugging Face cache, and HF_HUB_OFFLINE is set; name a folder, or "
         "download it where there is a network (hf download owner/unheard-of) and copy the cache"
     )
@@ -107,9 +104,8 @@ def test_offline_an_unknown_model_is_one_line():
 
 def test_without_the_hubs_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(DownloadError) as caught:
-        model_folder("owner/m")
-    assert str(caught.value) == "owner/m: models come from the hub by huggingface_hub; pip install it, or name a folder"
+    message = refusal(model_folder, "owner/m", error=DownloadError)
+    assert message == "owner/m: models come from the hub by huggingface_hub; pip install it, or name a folder"
 
 
 def test_a_download_takes_what_is_needed_and_is_not_repeated(ask, hub, tmp_path):
