@@ -10,8 +10,8 @@ a tree, with these approximations:
 - \: an excluded conjunction of ``cpt`` is subtracted as a product, so documents about one operand alone keep their
   score. ``orthogonal`` takes it by its positive weights.
 - A \ (B \ C) is (A \ B) ∪ (A ∩ C), by the maximum of the scores, up to ``MOST_DISJUNCTS``: see ``disjuncts``.
-- A maximum of scores over a negation takes conjunctions of ``cpt+maxpool`` by ``cpt`` alone. The maxpool part scores
-  documents about one operand, and would lift those that the negation lowers.
+- A conjunction of ``cpt+maxpool`` is one of ``cpt`` beside an alternative that lowers documents about one of its
+  operands: see ``_Composer._narrowed``.
 
 An atom whose terms are all unknown to the encoder is an empty vector. It empties a conjunction of ``cpt``. Of a
 conjunction of ``cpt+maxpool`` it leaves the maxpool part, so documents about the other operands are still found.
@@ -22,7 +22,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 from pyserini_compneg.compose.difference import VECTOR_DIFFERENCES
@@ -99,7 +99,15 @@ def scoring_trees(
     rewritten = [verbalised(expression, operators) for expression in expressions]
     texts = list(dict.fromkeys(text for expression in rewritten for text in atoms(expression)))
     composer = _Composer(operators, atom_vectors(texts, encoder), best_score)
-    return [composer.compose(expression) for expression in rewritten]
+    trees = [composer.compose(expression) for expression in rewritten]
+    for expression, tree in zip(rewritten, trees, strict=True):
+        if is_empty(tree) and not is_empty(composer.compose(without_differences(expression))):
+            _logger.warning(
+                "query %r: NOT (%s) takes away all its positive terms; choose another --difference",
+                format_expression(expression),
+                operators.difference,
+            )
+    return trees
 
 
 def atom_vectors(texts: Sequence[str], encoder: QueryEncoder) -> dict[str, dict[str, float]]:
@@ -134,47 +142,39 @@ class _Composer:
     vectors: Mapping[str, SparseVector]
     best_score: BestScore | None
 
-    def compose(self, expression: Expression, strict: bool = False) -> ScoringNode:
-        """The scoring tree.
-
-        Args:
-            expression: What is asked.
-            strict: Whether a conjunction of ``cpt+maxpool`` is one of ``cpt``.
-        """
+    def compose(self, expression: Expression) -> ScoringNode:
+        """The scoring tree."""
+        name = self.operators.intersection
         match expression:
             case Atom(text):
                 return Linear(self.vectors[text])
             case Union():
-                members = alternatives(expression)
-                strict = self._lowers and any(conjunction(member).excluded for member in members)
-                strict = strict and self.operators.union != "addition"
-                return self._union([self.compose(member, strict) for member in members], self.operators.union)
-        whole = conjunction(expression)
-        parts = disjuncts(whole) if self._lowers else (Conjunction(whole.kept),)
-        if len(parts) == 1:
-            return self._conjunction(parts[0], strict)
-        return self._union([self._conjunction(part, strict=True) for part in parts], "dismax")
+                members = [conjunction(member) for member in alternatives(expression)]
+                narrowed = "cpt" if name == "cpt+maxpool" and self.operators.union != "addition" else name
+                children = [self._set(member, self._narrowed(member, members, name, narrowed)) for member in members]
+                return self._union(children, self.operators.union)
+        return self._set(conjunction(expression), name)
 
-    @property
-    def _lowers(self) -> bool:
-        """Whether an excluded part lowers any score."""
-        return self.operators.strength > 0
+    def _narrowed(self, member: Conjunction, members: Sequence[Conjunction], name: str, narrowed: str) -> str:
+        """The intersection for an alternative, another one where it would lift what another alternative lowers.
 
-    def _conjunction(self, parts: Conjunction, strict: bool) -> ScoringNode:
+        The maxpool part of ``cpt+maxpool`` scores documents about one operand, also where they are to be lowered.
+        """
+        return narrowed if self.operators.strength and any(map(member.may_undo, members)) else name
+
+    def _set(self, whole: Conjunction, name: str) -> ScoringNode:
+        """A conjunction under the intersection of that name; what is wanted again meets it by joint occurrence."""
+        parts = disjuncts(whole) if self.operators.strength else (Conjunction(whole.kept),)
+        children = [self._conjunction(part, self._narrowed(part, parts, name, "cpt")) for part in parts]
+        return self._union(children, "dismax") if len(children) > 1 else children[0]
+
+    def _conjunction(self, parts: Conjunction, name: str) -> ScoringNode:
+        """The parts that are kept, under the intersection of that name, without those that are excluded."""
         kept = [self.compose(member) for member in parts.kept]
-        name = self.operators.intersection
-        name = "cpt" if strict and name == "cpt+maxpool" else name
         positive = self._intersection(kept, name) if len(kept) > 1 else kept[0]
         if not parts.excluded or not any(leaf_vectors(positive)):  # nothing to take away, or nothing to take it from
             return positive
-        result = self._difference(positive, parts)
-        if is_empty(result) and not is_empty(positive):
-            _logger.warning(
-                "NOT (%s) leaves no positive term of %s; choose another --difference",
-                self.operators.difference,
-                " AND ".join(repr(format_expression(member)) for member in parts.kept),
-            )
-        return result
+        return self._difference(positive, parts)
 
     def _union(self, children: list[ScoringNode], name: str) -> ScoringNode:
         """Eq. 9 or 10 if all children are vectors, otherwise the sum or the maximum of their scores.
@@ -211,50 +211,51 @@ class _Composer:
         kept = (self.vectors[text] for member in parts.kept for text in atoms(without_differences(member)))
         a = {term for vector in kept for term in vector}
         negatives = [self._negative(member, a) for member in parts.excluded]
-        vectors = [negative[0] for negative in negatives if len(negative) == 1]
-        conjunctions = [negative for negative in negatives if len(negative) > 1]
         if name == "damped":
-            return self._damped(left, without_terms(positive_part(max_pool(vectors)), a), conjunctions)
-        if name == "nrf" and conjunctions:  # the mean is that of all negatives
-            weight /= sum(map(bool, vectors)) + len(conjunctions)
+            return self._damped(left, negatives, a)
+        vectors = [negative.weights for negative in negatives if isinstance(negative, Linear)]
+        products = [negative for negative in negatives if isinstance(negative, Product)]
+        if name == "nrf" and products:  # the mean is that of all negatives
+            weight /= sum(map(bool, vectors)) + len(products)
             name = "constant"
         left = self._subtracted(left, a, name, vectors, weight)
-        products = (self._product(operands, -weight) for operands in conjunctions)
-        return Sum((*summands(left), *products)) if conjunctions else left
+        return Sum((*summands(left), *(replace(product, weight=-weight) for product in products))) if products else left
 
-    def _damped(
-        self, left: ScoringNode, b: SparseVector, conjunctions: Sequence[tuple[SparseVector, ...]]
-    ) -> ScoringNode:
-        """A, damped by each part B*: by the vector, and by each conjunction."""
+    def _damped(self, left: ScoringNode, negatives: Sequence[Linear | Product], a: AbstractSet[str]) -> ScoringNode:
+        """A, damped by that part B* which a document is most about."""
         if self.best_score is None:
             raise CompositionError("damped needs an index, for the best score of the excluded part; name one (--index)")
-        parts: list[Linear | Product] = [Linear(b)] if b else []
-        parts += [self._product(operands) for operands in conjunctions]
-        for part in parts:
-            if (best := self.best_score(part)) > 0:
-                left = Damped(left, part, best, self.operators.strength)
-        return left
+        parts = [
+            Linear(without_terms(positive_part(negative.weights), a)) if isinstance(negative, Linear) else negative
+            for negative in negatives
+        ]
+        asked = [(part, self.best_score(part)) for part in parts if not is_empty(part)]
+        found = [(part, score) for part, score in asked if score > 0]
+        if not found:
+            return left
+        lowering, best = zip(*found, strict=True)
+        return Damped(left, lowering, best, self.operators.strength)
 
-    def _negative(self, expression: Expression, a: AbstractSet[str]) -> tuple[SparseVector, ...]:
-        """What is taken away for an excluded part: one vector, or the operands of a product.
+    def _negative(self, expression: Expression, a: AbstractSet[str]) -> Linear | Product:
+        """What is taken away for an excluded part: a vector, or a product for a conjunction of ``cpt``.
 
         ``disentangled`` and ``damped`` leave the terms of A out of a product's operands, as Eq. 5 does for a vector. An
-        operand that has no other term drops out: documents about A have it anyway.
+        operand of which A has all terms is taken as given and drops out.
         """
         name = self.operators.intersection
         if isinstance(expression, Atom):
-            return (self.vectors[expression.text],)
+            return Linear(self.vectors[expression.text])
         operands = [_vector(self.compose(member)) for member in conjunction(expression).kept]
         if name in VECTOR_INTERSECTIONS:
-            return (VECTOR_INTERSECTIONS[name](operands),)
+            return Linear(VECTOR_INTERSECTIONS[name](operands))
         operands = [positive_part(operand) for operand in operands]
         if not all(operands):
-            return ()
+            return Linear({})
         if self.operators.difference == "orthogonal":
-            return (max_pool(operands),)
+            return Linear(max_pool(operands))
         if self.operators.difference in ("disentangled", "damped"):
             operands = [operand for operand in (without_terms(operand, a) for operand in operands) if operand]
-        return tuple(operands)
+        return self._product(operands) if len(operands) > 1 else Linear(dict(*operands))
 
     def _subtracted(
         self, left: ScoringNode, a: AbstractSet[str], name: str, negatives: Sequence[SparseVector], weight: float

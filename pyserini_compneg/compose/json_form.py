@@ -1,7 +1,7 @@
 """Composed queries as JSON: ``{"vector": …}`` for one linear leaf, else ``{"score": tree}``.
 
 A product of n operands gives its ``power`` unless it is 1/n, and its ``root`` and ``weight`` unless they are 1. A
-damped score is ``{"damped": tree, "excluded": vector or product, "best": …, "weight": λ}``.
+damped score is ``{"damped": tree, "excluded": [vector or product, …], "best": [score, …], "weight": λ}``.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def _tree(node: ScoringNode) -> dict[str, Any]:
         case Sum(children):
             return {"sum": [_tree(child) for child in children]}
         case Damped(child, excluded, best, weight):
-            numbers = {"best": _number(best), "weight": _number(weight)}
-            return {"damped": _tree(child), "excluded": _tree(excluded), **numbers}
+            parts = {"excluded": [_tree(part) for part in excluded], "best": [_number(score) for score in best]}
+            return {"damped": _tree(child), **parts, "weight": _number(weight)}
 
 
 def _settings(product: Product) -> dict[str, float]:
@@ -110,7 +110,7 @@ def _read(value: object, path: str, level: int) -> ScoringNode:
         return _read_product(value, path)
     if isinstance(value, Mapping) and "damped" in value:
         return _read_damped(value, path, level)
-    kind, body = _only_item(value, ("vector", "product", "max", "sum", "damped"), path)
+    kind, body = _only_item(value, ("vector", "max", "sum"), path)
     if kind == "vector":
         return _node(Linear, path, _weights(body, f"{path}.vector"))
     members = _members(body, f"{path}.{kind}", least=1)
@@ -134,12 +134,14 @@ def _read_damped(value: Mapping[str, Any], path: str, level: int) -> ScoringNode
     if wrong := sorted(fields ^ value.keys()):
         what = "has no" if wrong[0] in value else "needs"
         raise CompositionError(f"{path}: a damped score {what} {wrong[0]!r}, only damped, excluded, best, weight")
-    child, excluded = (_read(value[key], f"{path}.{key}", level + 1) for key in ("damped", "excluded"))
-    return _node(Damped, path, child, excluded, value["best"], value["weight"])
+    child = _read(value["damped"], f"{path}.damped", level + 1)
+    excluded, best = (_members(value[key], f"{path}.{key}", least=1) for key in ("excluded", "best"))
+    parts = tuple(_read(part, f"{path}.excluded[{i}]", level + 1) for i, part in enumerate(excluded))
+    return _node(Damped, path, child, parts, tuple(best), value["weight"])
 
 
 def _node(kind: type[Linear | Product | Damped], path: str, *arguments: Any, **settings: Any) -> ScoringNode:
-    """A leaf or a product, whose own message goes on with the path inside it."""
+    """A leaf, a product or a damped score, whose own message goes on with the path inside it."""
     try:
         return kind(*arguments, **settings)
     except CompositionError as error:

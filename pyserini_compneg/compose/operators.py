@@ -55,11 +55,16 @@ class Operators:
             if not is_number(weight) or not 0 <= weight < math.inf:
                 raise CompositionError(f"{setting} must be a finite number from 0, got {weight!r}")
 
+        if self.difference_weight is not None and self.difference not in DIFFERENCE_WEIGHTS:
+            raise CompositionError(f"difference_weight: {self.difference} has no strength; leave it out")
+        if self.difference == "damped" and self.strength > 1:
+            raise CompositionError(f"difference_weight of damped must be at most 1, a share, got {self.strength!r}")
+
     @property
     def strength(self) -> float:
         """λ, as it was chosen or by default; 0 for ``ignore``."""
         default = DIFFERENCE_WEIGHTS.get(self.difference, 0.0)
-        return default if self.difference_weight is None or not default else self.difference_weight
+        return default if self.difference_weight is None else self.difference_weight
 
 
 DEFAULT_OPERATORS = Operators()

@@ -53,9 +53,9 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
         case Max(children) | Sum(children):
             return type(node)(tuple(quantised(child, weight_scale) for child in children))
         case Damped(child, excluded, best, weight):
-            rounded = quantised(excluded, weight_scale)
-            assert isinstance(rounded, (Linear, Product))
-            return Damped(quantised(child, weight_scale), rounded, best * weight_scale, weight)
+            rounded = [quantised(part, weight_scale) for part in excluded]
+            parts = tuple(part for part in rounded if isinstance(part, (Linear, Product)))
+            return Damped(quantised(child, weight_scale), parts, tuple(each * weight_scale for each in best), weight)
 
 
 def checked_scale(weight_scale: float) -> float:

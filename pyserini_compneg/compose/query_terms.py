@@ -65,7 +65,7 @@ def _weights(node: ScoringNode) -> SparseVector:
         case Max(children):
             return reduce(_larger, map(_weights, children))
         case Damped(child, excluded, _, weight):
-            return add(_weights(child), _weights(excluded), -weight)
+            return add(_weights(child), reduce(_larger, map(_weights, excluded)), -weight)
 
 
 def _larger(a: SparseVector, b: SparseVector) -> dict[str, float]:

@@ -13,6 +13,7 @@ All functions are pure, and these three keep the set that an expression means:
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from functools import reduce
 from typing import Protocol
@@ -38,18 +39,24 @@ class OperatorNames(Protocol):
 
 MOST_DISJUNCTS = 16
 
+_logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Conjunction:
     r"""The set ⋂ kept \ ⋃ excluded.
 
     Attributes:
-        kept: One or more atoms or unions.
+        kept: Atoms and unions; none only while a set is put together.
         excluded: The expressions that are taken away, no unions among them; empty for a pure intersection.
     """
 
     kept: tuple[Expression, ...]
     excluded: tuple[Expression, ...] = ()
+
+    def may_undo(self, other: Conjunction) -> bool:
+        """Whether this set asks for a part of the other, but does not exclude all that the other does."""
+        return not set(self.kept).isdisjoint(other.kept) and not set(other.excluded) <= set(self.excluded)
 
     def restricted(self, other: Conjunction) -> Conjunction:
         """The intersection of both sets."""
@@ -129,6 +136,7 @@ def disjuncts(whole: Conjunction) -> tuple[Conjunction, ...]:
         given_back = [others.restricted(conjunction(member)) for member in inner.excluded]
         pending = [others.restricted(Conjunction((), alternatives(taken))), *given_back, *pending]
         if len(done) + len(pending) > MOST_DISJUNCTS:
+            _logger.warning("more than %d alternatives of NOT inside NOT; the inner ones are left out", MOST_DISJUNCTS)
             taken_whole = (without_differences(member) for member in whole.excluded)
             return (Conjunction(whole.kept, tuple(part for member in taken_whole for part in alternatives(member))),)
     return tuple(done)

@@ -149,41 +149,39 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Damped:
-    """s · (1 − weight · min(1, b / best)⁴), where s and b are the scores under the child and under the excluded part.
+    """s · (1 − weight · min(1, r)⁴) with r = maxᵢ bᵢ / bestᵢ; s and bᵢ are scores of the child and of an excluded part.
 
     A document matches when it matches the child. A score s of 0 or less stays as it is: damping only lowers.
 
     Attributes:
         child: What is wanted.
-        excluded: A vector of positive weights, or a product of positive weight. It counts positive impacts only.
-        best: The best score of the excluded part in the index, above 0.
-        weight: λ, the largest share of its score that a document loses; above 0.
+        excluded: Vectors of positive weights, and products of positive weight. They count positive impacts only.
+        best: The best score of each excluded part in the index, above 0.
+        weight: λ, the largest share of its score that a document loses; above 0, at most 1.
 
     Raises:
         CompositionError: An excluded part of another kind or without terms, or a number out of its range.
     """
 
     child: ScoringNode
-    excluded: Linear | Product
-    best: float
+    excluded: tuple[Linear | Product, ...]
+    best: tuple[float, ...]
     weight: float
 
     def __post_init__(self) -> None:
         """Checks everything."""
         _checked_children((self.child,), "a damped score")
-        match self.excluded:
-            case Linear(weights):
-                _checked_operand(weights, "excluded.vector")
-            case Product(weight=weight) if weight > 0:
-                pass
-            case _:
-                raise CompositionError("excluded: expected a vector or a product of positive weight")
-        for name in ("best", "weight"):
-            number = getattr(self, name)
-            if not is_number(number) or not 0 < number < math.inf:
-                raise CompositionError(
-                    f"{name}: the {name} of a damped score must be a finite number above 0, got {number!r}"
-                )
+        if not self.excluded or len(self.best) != len(self.excluded):
+            counts = f"got {len(self.excluded)} and {len(self.best)}"
+            raise CompositionError(f"a damped score needs excluded parts and a best score for each, {counts}")
+        for part in self.excluded:
+            kind, weights = type(part), part.weights.values() if isinstance(part, Linear) else [part.weight]
+            if kind not in (Linear, Product) or not weights or min(weights) < 0:
+                raise CompositionError("excluded: each part must be a vector or a product, of positive weights")
+        for name, number, most in [*(("best", best, math.inf) for best in self.best), ("weight", self.weight, 1)]:
+            if not is_number(number) or not 0 < number <= most or number == math.inf:
+                limit = "above 0 and at most 1" if name == "weight" else "a finite number above 0"
+                raise CompositionError(f"{name}: the {name} of a damped score must be {limit}, got {number!r}")
 
 
 ScoringNode: TypeAlias = Linear | Product | Max | Sum | Damped
@@ -228,10 +226,10 @@ def _value(node: ScoringNode, impacts: SparseVector) -> float:
             return max((_value(child, impacts) for child in children if matches(child, impacts)), default=0.0)
         case Sum(children):
             return math.fsum(_value(child, impacts) for child in children)
-        case Damped(child, excluded, best, weight):
+        case Damped(child, excluded, bests, weight):
             value = _value(child, impacts)
-            share = min(1.0, _value(excluded, impacts) / best)
-            return value * (1 - weight * share**DAMPING_POWER) if value > 0 else value
+            ratios = (_value(part, impacts) / best for part, best in zip(excluded, bests, strict=True))
+            return value * (1 - weight * min(1.0, max(ratios)) ** DAMPING_POWER) if value > 0 else value
 
 
 def _sum_of_powers(weights: SparseVector, impacts: SparseVector, power: float) -> float:
@@ -244,7 +242,7 @@ def nodes(node: ScoringNode) -> Iterator[ScoringNode]:
     if isinstance(node, (Max, Sum)):
         below: tuple[ScoringNode, ...] = node.children
     else:
-        below = (node.child, node.excluded) if isinstance(node, Damped) else ()
+        below = (node.child, *node.excluded) if isinstance(node, Damped) else ()
     for child in below:
         yield from nodes(child)
 

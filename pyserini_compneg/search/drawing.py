@@ -152,9 +152,13 @@ def _composed_lines(node: ScoringNode, scale: float, most: int, indent: str) -> 
                 yield f"{indent}alternative {number}{' (the best alternative counts)' * (number == 1)}", []
                 yield from _composed_lines(child, scale, most, f"{indent}  ")
         elif isinstance(part, Damped):
-            yield from _composed_lines(part.child, scale, most, indent)
-            yield f"{indent}loses up to {part.weight:.0%} to documents about", []
-            yield from _composed_lines(part.excluded, scale, most, f"{indent}  ")
+            yield f"{indent}lowered by up to {part.weight:.0%}", []
+            yield from _composed_lines(part.child, scale, most, f"{indent}  ")
+            for excluded in part.excluded:
+                linear = _weighted(_terms(excluded, scale), most) if isinstance(excluded, Linear) else []
+                yield f"{indent}by what is about", linear
+                if not linear:
+                    yield from _composed_lines(excluded, scale, most, f"{indent}  ")
     vectors = [part.weights for part in parts if isinstance(part, Linear)]
     terms = _terms(Linear(reduce(add, vectors, {})), scale)
     for label, sign in (("positive", 1), ("negative", -1)):

@@ -91,7 +91,8 @@ def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:
     if isinstance(node, Product):
         return _explain_product(node, [next(accumulators) for _ in node.factors])
     if isinstance(node, Damped):
-        return _explain_damped(node, _explain(node.child, accumulators), _explain(node.excluded, accumulators))
+        child = _explain(node.child, accumulators)
+        return _explain_damped(node, child, [_explain(part, accumulators) for part in node.excluded])
     children = [_explain(child, accumulators) for child in node.children]
     matched = [child for child in children if child.matched]
     if isinstance(node, Max):
@@ -99,13 +100,14 @@ def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:
     return _Node(bool(matched), [part for child in children for part in child.parts])
 
 
-def _explain_damped(node: Damped, child: _Node, excluded: _Node) -> _Node:
-    """The child's parts, and what the excluded part takes from their sum, shared out in proportion to its own parts."""
-    share = min(1.0, excluded.value / node.best)
-    if child.value <= 0 or share <= 0:
+def _explain_damped(node: Damped, child: _Node, excluded: Sequence[_Node]) -> _Node:
+    """The child's parts, and what the excluded part of the largest ratio takes, in proportion to its own parts."""
+    ratios = [part.value / best for part, best in zip(excluded, node.best, strict=True)]
+    worst = excluded[ratios.index(max(ratios))]
+    if child.value <= 0 or worst.value <= 0:
         return child
-    loss = child.value * node.weight * share**DAMPING_POWER / excluded.value
-    return _Node(child.matched, [*child.parts, *(part._replace(amount=-loss * part.amount) for part in excluded.parts)])
+    loss = child.value * node.weight * min(1.0, max(ratios)) ** DAMPING_POWER / worst.value
+    return _Node(child.matched, [*child.parts, *(part._replace(amount=-loss * part.amount) for part in worst.parts)])
 
 
 def _explain_product(node: Product, factors: Sequence[Sequence[Any]]) -> _Node:

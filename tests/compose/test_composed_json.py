@@ -41,7 +41,7 @@ def test_powers_and_roots_are_written_where_they_are_not_those_of_pseudo_terms()
     assert from_json({**written, "weight": -1e-40}, "here") == Product(operands, weight=-1e-40)
 
 
-KEYS = "an object with one key, vector or product or max or sum or damped"
+KEYS = "an object with one key, vector or max or sum"
 EXACT = "between 1e-18 and 1e+18 in magnitude, the limits of exact arithmetic"
 A = {"vector": {"a": 1}}
 POWER = "$.power: the power of 2 operands must be above 0 and at most 1"

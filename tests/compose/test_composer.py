@@ -182,6 +182,15 @@ def test_an_excluded_conjunction_lowers_documents_about_all_of_it_only():
 def test_a_conjunction_beside_a_negation_does_not_lift_what_the_negation_lowers():
     assert scores("a AND c OR a NOT b") == {"both": 0, "all": 1, "much": 5, "other": None}
     assert scores("a AND c OR a NOT b", difference="ignore")["other"] == 9
+    unrelated = scores("b AND c OR a NOT d"), scores("b AND c")
+    assert unrelated[0]["other"] == unrelated[1]["other"] == 9
+    assert scores("a AND c NOT b OR a AND d NOT b")["much"] == 5
+
+
+@pytest.mark.parametrize("intersection", ["addition", "maxpool", "vanilla", "cpt-l2", "cpt"])
+def test_what_is_wanted_again_has_to_meet_the_set_by_joint_occurrence(intersection):
+    nested = scores("a NOT (b NOT c)", intersection=intersection)
+    assert nested == {"both": 0, "all": 1, "much": 5, "other": None}
 
 
 def test_each_difference_has_a_strength():
@@ -211,7 +220,11 @@ def test_negative_weights_of_atoms():
 
 def test_a_negation_that_takes_everything_away_says_so(caplog):
     assert is_empty(composed("colombia NOT colombia", difference="orthogonal"))
-    assert caplog.messages == ["NOT (orthogonal) leaves no positive term of 'colombia'; choose another --difference"]
+    assert not is_empty(composed("colombia NOT (colombia NOT parrots)", difference="subtraction"))
+    assert is_empty(composed("moon NOT parrots"))
+    assert caplog.messages == [
+        "query 'colombia NOT colombia': NOT (orthogonal) takes away all its positive terms; choose another --difference"
+    ]
 
 
 def test_vanilla_encodes_the_wording():

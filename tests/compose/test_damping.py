@@ -32,7 +32,7 @@ PRODUCTS = st.lists(POSITIVE, min_size=2, max_size=3).map(lambda operands: Produ
 
 @given(nodes(), POSITIVE.map(Linear) | PRODUCTS, DOCUMENTS)
 def test_any_query_keeps_its_documents_and_loses_a_share_of_what_is_above_0(child, excluded, document):
-    node = Damped(child, excluded, BEST, WEIGHT)
+    node = Damped(child, (excluded,), (BEST,), WEIGHT)
     assert matches(node, document) == matches(child, document)
     if (score := evaluate(child, document)) is None:
         return
@@ -43,7 +43,7 @@ def test_any_query_keeps_its_documents_and_loses_a_share_of_what_is_above_0(chil
 
 def test_a_vector_is_damped_by_the_terms_that_it_lacks():
     questions = []
-    expected = Damped(Linear(whole(bird=3, fly=1)), Linear(whole(parrot=2)), BEST, WEIGHT)
+    expected = Damped(Linear(whole(bird=3, fly=1)), (Linear(whole(parrot=2)),), (BEST,), WEIGHT)
     assert composed("birds NOT parrots", questions) == expected
     assert questions == [Linear(whole(parrot=2))]
     assert composed("birds NOT birds") == Linear(whole(bird=3, fly=1))
@@ -61,14 +61,15 @@ def test_a_tree_is_damped_as_a_whole():
     node = composed("(birds AND bats) NOT parrots")
     assert isinstance(node, Damped)
     assert node.child == composed("birds AND bats")
-    assert node.excluded == Linear(whole(parrot=2))
+    assert node.excluded == (Linear(whole(parrot=2)),)
 
 
-def test_each_excluded_conjunction_damps_by_its_own_score():
+def test_each_excluded_part_damps_by_its_own_best_score_and_the_largest_counts():
     vectors = {name: {name: 1.0} for name in "abcd"}
     node = composed("a NOT b NOT (c AND d)", encoder=LookupEncoder(vectors))
-    conjunction, vector = Product((whole(c=1), whole(d=1))), Linear(whole(b=1))
-    assert node == Damped(Damped(Linear(whole(a=1)), vector, BEST, WEIGHT), conjunction, BEST, WEIGHT)
+    parts = Linear(whole(b=1)), Product((whole(c=1), whole(d=1)))
+    assert node == Damped(Linear(whole(a=1)), parts, (BEST, BEST), WEIGHT)
+    assert evaluate(node, {"a": 1.0, "b": 10.0}) == evaluate(node, {"a": 1.0, "b": 10.0, "c": 10.0, "d": 10.0}) == 50.0
 
 
 def test_what_no_document_has_damps_nothing():
@@ -82,24 +83,21 @@ def test_without_an_index():
     assert str(error.value) == ("damped needs an index, for the best score of the excluded part; name one (--index)")
 
 
+A = Linear({"a": 1.0})
+PARTS = "excluded: each part must be a vector or a product, of positive weights"
+
+
 @pytest.mark.parametrize(
     ("excluded", "best", "weight", "message"),
     [
-        (Linear({}), 1.0, 0.5, "excluded.vector: an operand of a product needs a term"),
-        (Linear({"a": -1.0}), 1.0, 0.5, "excluded.vector: the weight of 'a' in a product must be positive, got -1.0"),
-        (
-            Product(({"a": 1.0}, {"b": 1.0}), weight=-1.0),
-            1.0,
-            0.5,
-            "excluded: expected a vector or a product of positive weight",
-        ),
-        (Linear({"a": 1.0}), 0.0, 0.5, "best: the best of a damped score must be a finite number above 0, got 0.0"),
-        (
-            Linear({"a": 1.0}),
-            1.0,
-            True,
-            "weight: the weight of a damped score must be a finite number above 0, got True",
-        ),
+        ((), (), 0.5, "a damped score needs excluded parts and a best score for each, got 0 and 0"),
+        ((A,), (1.0, 2.0), 0.5, "a damped score needs excluded parts and a best score for each, got 1 and 2"),
+        ((Linear({}),), (1.0,), 0.5, PARTS),
+        ((Linear({"a": -1.0}),), (1.0,), 0.5, PARTS),
+        ((Product(({"a": 1.0}, {"b": 1.0}), weight=-1.0),), (1.0,), 0.5, PARTS),
+        ((A,), (0.0,), 0.5, "best: the best of a damped score must be a finite number above 0, got 0.0"),
+        ((A,), (1,), True, "weight: the weight of a damped score must be above 0 and at most 1, got True"),
+        ((A,), (1,), 1.5, "weight: the weight of a damped score must be above 0 and at most 1, got 1.5"),
     ],
 )
 def test_refusals(excluded, best, weight, message):

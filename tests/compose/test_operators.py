@@ -29,6 +29,11 @@ def test_defaults():
         ({"maxpool_weight": -0.1}, "maxpool_weight must be a finite number from 0, got -0.1"),
         ({"difference_weight": math.nan}, "difference_weight must be a finite number from 0, got nan"),
         ({"difference_weight": math.inf}, "difference_weight must be a finite number from 0, got inf"),
+        ({"difference": "ignore", "difference_weight": 1}, "difference_weight: ignore has no strength; leave it out"),
+        (
+            {"difference": "damped", "difference_weight": 1.5},
+            "difference_weight of damped must be at most 1, a share, got 1.5",
+        ),
         ({"difference_weight": -1}, "difference_weight must be a finite number from 0, got -1"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hypothesis import strategies as st
-from scoring_strategies import POWERS, PRODUCT_WEIGHTS, ROOTS
+from scoring_strategies import DAMPED_WEIGHTS, POWERS, PRODUCT_WEIGHTS, ROOTS, damped, excluded_parts
 
 from pyserini_compneg.compose import Linear, Max, Product, ScoringNode, Sum
 
@@ -45,14 +45,15 @@ def collections(draw: st.DrawFn) -> Collection:
 
 
 def trees() -> st.SearchStrategy[ScoringNode]:
-    """Signed vectors, products of two to four operands, maxima and sums, nested; a term may be in several leaves."""
+    """Trees of every kind of node, products of two to four operands; a term may be in several leaves."""
 
     def above(children: st.SearchStrategy[ScoringNode]) -> st.SearchStrategy[ScoringNode]:
         several = st.lists(children, min_size=1, max_size=4).map(tuple)
-        return several.map(Max) | several.map(Sum)
+        return several.map(Max) | several.map(Sum) | st.builds(damped, children, excluded, DAMPED_WEIGHTS)
 
     linear = st.dictionaries(TERM, SIGNED_WEIGHT, max_size=6).map(Linear)
     operand = st.dictionaries(TERM, WEIGHT, min_size=1, max_size=4)
     operands = st.lists(operand, min_size=2, max_size=4).map(tuple)
+    excluded = excluded_parts(operand, operands)
     products = operands.map(Product) | st.builds(Product, operands, POWERS, ROOTS, PRODUCT_WEIGHTS)
     return st.recursive(linear | products, above, max_leaves=8)

@@ -30,10 +30,11 @@ def score(node: ScoringNode, impacts: Mapping[str, int]) -> Score:
     if isinstance(node, Product):
         return _product(node, impacts)
     if isinstance(node, Damped):
-        child, excluded = score(node.child, impacts), score(node.excluded, impacts)
-        share = min(excluded.value / node.best, 1)
+        child = score(node.child, impacts)
+        parts = [(score(part, impacts), best) for part, best in zip(node.excluded, node.best, strict=True)]
+        share = min(max(part.value / best for part, best in parts), 1)
         factor = 1 - node.weight * share**4 if child.value > 0 else 1
-        error = 8 * node.weight * min(excluded.magnitude / node.best, 1) * abs(child.value)
+        error = 8 * node.weight * min(max(part.magnitude / best for part, best in parts), 1) * abs(child.value)
         return Score(child.matched, child.value * factor, (1 + node.weight) * child.magnitude + error)
     children = [score(child, impacts) for child in node.children]
     matched = [child for child in children if child.matched]

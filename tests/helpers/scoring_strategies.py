@@ -15,7 +15,7 @@ DOCUMENTS = st.dictionaries(TERMS, st.integers(1, 50).map(float))
 POWERS = st.sampled_from([None, 0.5, 2 / 3, 0.7, 1.0])
 ROOTS = st.sampled_from([1, 2, 2, 3])
 BEST_SCORES = st.sampled_from([1.0, 50.0, 400.0])
-DAMPED_WEIGHTS = st.sampled_from([0.1, 0.5, 1.0, 3.0])
+DAMPED_WEIGHTS = st.sampled_from([0.1, 0.5, 1.0])
 PRODUCT_WEIGHTS = st.sampled_from([1.0, 1.0, 0.3, -0.5, -1.0, -4.0])
 
 
@@ -24,12 +24,23 @@ def nodes() -> st.SearchStrategy[ScoringNode]:
 
     def above(children: st.SearchStrategy[ScoringNode]) -> st.SearchStrategy[ScoringNode]:
         several = st.lists(children, min_size=1, max_size=3).map(tuple)
-        return several.map(Max) | several.map(Sum) | st.builds(Damped, children, excluded, BEST_SCORES, DAMPED_WEIGHTS)
+        return several.map(Max) | several.map(Sum) | st.builds(damped, children, excluded, DAMPED_WEIGHTS)
 
     operands = st.lists(POSITIVE, min_size=2, max_size=3).map(tuple)
-    excluded = POSITIVE.map(Linear) | operands.map(Product)
+    excluded = excluded_parts(POSITIVE, operands)
     products = operands.map(Product) | st.builds(Product, operands, POWERS, ROOTS, PRODUCT_WEIGHTS)
     return st.recursive(SIGNED.map(Linear) | products, above, max_leaves=8)
+
+
+def excluded_parts(vectors: st.SearchStrategy, operands: st.SearchStrategy) -> st.SearchStrategy:
+    """What damps a score: vectors and products, each with its best score."""
+    products = st.builds(Product, operands, POWERS, ROOTS, st.sampled_from([1.0, 0.3]))
+    return st.lists(st.tuples(vectors.map(Linear) | products, BEST_SCORES), min_size=1, max_size=3)
+
+
+def damped(child: ScoringNode, excluded: list[tuple[Linear | Product, float]], weight: float) -> Damped:
+    parts, best = zip(*excluded, strict=True)
+    return Damped(child, parts, best, weight)
 
 
 def defined_score(node: ScoringNode, document: dict[str, float]) -> tuple[bool, float]:
@@ -47,10 +58,10 @@ def defined_score(node: ScoringNode, document: dict[str, float]) -> tuple[bool, 
         case Max(children):
             matching = [value for matches, value in (defined_score(child, document) for child in children) if matches]
             return bool(matching), max(matching, default=0.0)
-        case Damped(child, excluded, best, weight):
+        case Damped(child, excluded, bests, weight):
             matches, value = defined_score(child, document)
             present = {term: impact for term, impact in document.items() if impact > 0}
-            share = min(defined_score(excluded, present)[1] / best, 1)
+            share = min(max(defined_score(b, present)[1] / best for b, best in zip(excluded, bests, strict=True)), 1)
             return matches, value * (1 - weight * share**4) if value > 0 else value
         case Sum(children):
             scores = [defined_score(child, document) for child in children]

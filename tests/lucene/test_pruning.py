@@ -5,7 +5,7 @@ import pytest
 from impact_indexes import delete_documents, pairs, search, write_index
 from score_oracle import check_ranking
 
-from pyserini_compneg.compose import Linear, Max, Product, Sum
+from pyserini_compneg.compose import Damped, Linear, Max, Product, Sum
 from pyserini_compneg.lucene import ImpactReader
 
 pytestmark = pytest.mark.slow
@@ -70,7 +70,7 @@ def random_vector(rng, least, most, negative=0.0, whole=False):
 
 
 def random_node(rng, depth=0):
-    kind = rng.choice(["linear", "product", "max", "sum"] if depth < 2 else ["linear", "product"])
+    kind = rng.choice(["linear", "product", "max", "sum", "damped"] if depth < 2 else ["linear", "product"])
     whole = bool(rng.random() < 0.5)
     if kind == "linear":
         return Linear(random_vector(rng, 1, 15, rng.choice([0.0, 0.4]), whole))
@@ -79,6 +79,9 @@ def random_node(rng, depth=0):
         power, root = [(None, 1), (1.0, 1), (2 / len(operands), 2), (0.7, 3)][rng.choice(4, p=[0.4, 0.2, 0.2, 0.2])]
         weight = rng.choice([1.0, 0.3, -0.2, -1.0], p=[0.6, 0.1, 0.2, 0.1]) if depth else 1.0
         return Product(operands, power, root, float(weight))
+    if kind == "damped":
+        excluded = (Linear(random_vector(rng, 1, 4)), Product((random_vector(rng, 1, 3), random_vector(rng, 1, 3))))
+        return Damped(random_node(rng, depth + 1), excluded, (40.0, 60.0), 0.75)
     children = tuple(random_node(rng, depth + 1) for _ in range(rng.integers(1, 4)))
     return Max(children) if kind == "max" else Sum(children)
 

@@ -55,6 +55,10 @@ def draw_case(random, documents, atoms, signed):
         "cpt_terms": random.choice([5, 5, 1, 2, 50]),
         "maxpool_weight": random.choice([1.0, 1.0, 0.0, 0.25, 2.0]),
     }
+    if settings["difference"] == "ignore" or (
+        settings["difference"] == "damped" and settings["difference_weight"] == 2
+    ):
+        settings["difference_weight"] = None
     expression = draw_expression(random, sorted(atoms), random.randint(0, 4))
     scale = random.choice([WHOLE] * 4 + [COARSE])
     k = random.choice([1, 3, 10, 1000])

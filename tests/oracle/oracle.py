@@ -61,7 +61,7 @@ class Total:
 
 @dataclass
 class Damped:
-    """s · Π (1 - strength · (b / best b)⁴) for s above 0; each b is the score of one of the penalties."""
+    """s · (1 - strength · (b / best b)⁴) for s above 0; b is the score of the penalty with the largest ratio."""
 
     kept: object
     penalties: list
@@ -107,8 +107,8 @@ class Oracle:
 
     # From expressions to nodes
 
-    def compose(self, expression, joint_only=False):
-        """The node of an expression; ``joint_only`` leaves max-pool out of a conjunction."""
+    def compose(self, expression, intersection=None):
+        """The node of an expression; ``intersection`` is that of its conjunction, if it is not the chosen one."""
         if isinstance(expression, str):
             return Leaf(dict(self.atoms[expression]))
         if expression[0] == "or":
@@ -118,16 +118,24 @@ class Oracle:
             excluded = []
         ways = without_nested(kept, excluded)
         if len(ways) > 1:
-            return self.united([rebuilt(*way) for way in ways], "dismax")
+            return self.united([rebuilt(*way) for way in ways], "dismax", intersection, narrowed="cpt")
         kept, excluded = ways[0]
-        wanted = self.compose(kept[0]) if len(kept) == 1 else self.joined([*map(self.compose, kept)], joint_only)
+        wanted = self.compose(kept[0]) if len(kept) == 1 else self.joined([*map(self.compose, kept)], intersection)
         return self.reduced(wanted, kept, excluded) if excluded and has_terms(wanted) else wanted
 
-    def united(self, ways, operator=None):
-        """(9), (10), or the best score."""
+    def united(self, ways, operator=None, intersection=None, narrowed=None):
+        """(9), (10), or the best score; a conjunction that would undo another way's exclusion is narrowed."""
         operator = operator or self.union
-        lowered = self.strength and any(gathered(way)[1] for way in ways)
-        nodes = [self.compose(way, joint_only=lowered and operator != "addition") for way in ways]
+        if narrowed is None and self.intersection == "cpt+maxpool" and operator != "addition":
+            narrowed = "cpt"
+        parts = [gathered(way) for way in ways]
+        nodes = []
+        for way, (kept, excluded) in zip(ways, parts, strict=True):
+            undoes = any(
+                any(part in others for part in kept) and any(part not in excluded for part in less)
+                for others, less in parts
+            )
+            nodes.append(self.compose(way, narrowed if undoes and self.strength and narrowed else intersection))
         if operator != "dismax" and all(isinstance(node, Leaf) for node in nodes):
             return Leaf((total if operator == "addition" else pooled)([node.weights for node in nodes]))
         nodes = [node for node in nodes if has_terms(node)]
@@ -135,13 +143,14 @@ class Oracle:
             return nodes[0] if nodes else Leaf({})
         return Total(nodes) if operator == "addition" else Best(nodes)
 
-    def joined(self, nodes, joint_only):
+    def joined(self, nodes, intersection):
         """(6) to (8) and the other intersections."""
+        intersection = intersection or self.intersection
         vectors = [node.weights if isinstance(node, Leaf) else positive(node) for node in nodes]
-        if self.intersection in ("addition", "maxpool"):
-            return Leaf((total if self.intersection == "addition" else pooled)(vectors))
+        if intersection in ("addition", "maxpool"):
+            return Leaf((total if intersection == "addition" else pooled)(vectors))
         joint = self.joint(vectors)
-        if self.intersection != "cpt+maxpool" or joint_only:
+        if intersection != "cpt+maxpool":
             return joint or Leaf({})
         either = Leaf(scaled(pooled(vectors), self.maxpool_weight))
         return Total([joint, either]) if joint else either
@@ -173,8 +182,8 @@ class Oracle:
                 (joints if len(operands) > 1 else vectors).extend([operands] if len(operands) > 1 else operands)
         vectors = [vector for vector in vectors if vector]
         if self.difference == "damped":
-            linear = Leaf(without(pooled(map(above_zero, vectors)), mentioned))
-            penalties = [part for part in [linear, *map(self.joint, joints)] if self.best(self.whole(part)) > 0]
+            linear = [Leaf(without(above_zero(vector), mentioned)) for vector in vectors]
+            penalties = [part for part in [*linear, *map(self.joint, joints)] if self.best(self.whole(part)) > 0]
             return Damped(wanted, penalties, self.strength) if penalties else wanted
         known = len(vectors) + len(joints)
         factor = self.strength / known if self.difference == "nrf" and known else self.strength
@@ -254,11 +263,8 @@ class Oracle:
             return max(found, default=(0.0, 0.0))[0], max((size for _, size in found), default=0.0)
         if isinstance(node, Damped):
             value, size = self.value(node.kept, impacts)
-            for penalty in node.penalties:
-                score = self.value(penalty, above_zero(impacts))[0]
-                if value > 0:
-                    value *= 1 - self.strength * min(1, score / self.best(penalty)) ** 4
-            return value, size
+            scores = [self.value(penalty, above_zero(impacts))[0] / self.best(penalty) for penalty in node.penalties]
+            return value * (1 - self.strength * min(1, max(scores)) ** 4 if value > 0 else 1), size
         parts = [self.value(child, impacts) for child in node.children]
         return sum(value for value, _ in parts), sum(size for _, size in parts)
 

@@ -1,14 +1,15 @@
 package io.compneg;
 
 import java.util.Arrays;
+import java.util.List;
 
 /**
  * A node of the scoring tree, which scores many documents at once from their accumulators.
  *
- * <p>Every node has two columns. {@link #upperBounds} holds the score without any negative term; a document matches the
- * node exactly when this is above 0. {@link #scores} holds the score. Every node is monotone in its positive
- * accumulators and negative terms only lower it. So the upper bound of a document, taken with all that its accumulators
- * may still grow by ({@code remaining}), bounds its score from above.
+ * <p>Every node has two columns. {@link #upperBounds} holds the score without negative and excluded terms; a document
+ * matches the node exactly when this is above 0. {@link #scores} holds the score. Every node is monotone in its
+ * positive accumulators and negative terms only lower it. So the upper bound of a document, taken with all that its
+ * accumulators may still grow by ({@code remaining}), bounds its score from above.
  *
  * <p>A document that does not match has the score 0, but for the negative part of a linear leaf and for a {@link
  * NegativeProduct}: these count inside a {@link Sum} whatever else the document matches.
@@ -61,7 +62,7 @@ abstract class NodeScorer {
         "a score is beyond 3.4e38: the query has too large weights or too many conjuncts");
   }
 
-  /** Whether negative terms can make a score differ from its upper bound. */
+  /** Whether negative or excluded terms can make a score differ from its upper bound. */
   final boolean signed() {
     return scores != upperBounds;
   }
@@ -199,20 +200,22 @@ abstract class NodeScorer {
     }
   }
 
-  /** A score that shrinks with the score of what is excluded. Its upper bound is that of the child. */
+  /** A score that shrinks with the scores of what is excluded. Its upper bound is that of the child. */
   static final class Damped extends NodeScorer {
     private final NodeScorer child;
-    private final NodeScorer excluded;
-    private final double best;
+    private final NodeScorer[] excluded;
+    private final List<Double> best;
     private final double weight;
+    private final double[] ratios;
 
-    Damped(NodeScorer child, NodeScorer excluded, double best, double weight) {
+    Damped(NodeScorer child, NodeScorer[] excluded, List<Double> best, double weight) {
       super(child.upperBounds);
       this.child = child;
       this.excluded = excluded;
       this.best = best;
       this.weight = weight;
       scores = new double[WindowScorer.WINDOW];
+      ratios = new double[WindowScorer.WINDOW];
     }
 
     @Override
@@ -228,10 +231,15 @@ abstract class NodeScorer {
     @Override
     void subtractNegatives(double[][] accumulators, int[] candidates, int count) {
       child.subtractNegatives(accumulators, candidates, count);
-      excluded.score(accumulators, candidates, count);
+      Arrays.fill(ratios, 0, count, 0);
+      for (int n = 0; n < excluded.length; n++) {
+        excluded[n].score(accumulators, candidates, count);
+        double largest = best.get(n);
+        for (int i = 0; i < count; i++) ratios[i] = Math.max(ratios[i], excluded[n].scores[i] / largest);
+      }
       for (int i = 0; i < count; i++) {
         double score = child.scores[i];
-        double ratio = Math.min(1, excluded.scores[i] / best);
+        double ratio = Math.min(1, ratios[i]);
         double square = ratio * ratio;
         scores[i] = score > 0 ? score * (1 - weight * (square * square)) : score;
       }

@@ -95,15 +95,15 @@ final class QueryPlan {
   private NodeScorer plan(ScoringTree tree, boolean raises) {
     if (tree instanceof ScoringTree.Linear linear) return planLinear(linear.weights(), raises);
     if (tree instanceof ScoringTree.Product product) return planProduct(product, raises);
-    if (tree instanceof ScoringTree.Max max) return new NodeScorer.Max(planAll(max.children()));
-    if (tree instanceof ScoringTree.Sum sum) return new NodeScorer.Sum(planAll(sum.children()));
+    if (tree instanceof ScoringTree.Max max) return new NodeScorer.Max(planAll(max.children(), true));
+    if (tree instanceof ScoringTree.Sum sum) return new NodeScorer.Sum(planAll(sum.children(), true));
     ScoringTree.Damped damped = (ScoringTree.Damped) tree;
-    return new NodeScorer.Damped(
-        plan(damped.child(), true), plan(damped.excluded(), false), damped.best(), damped.weight());
+    NodeScorer child = plan(damped.child(), true);
+    return new NodeScorer.Damped(child, planAll(damped.excluded(), false), damped.best(), damped.weight());
   }
 
-  private NodeScorer[] planAll(List<ScoringTree> children) {
-    return children.stream().map(child -> plan(child, true)).toList().toArray(new NodeScorer[0]);
+  private NodeScorer[] planAll(List<ScoringTree> children, boolean raises) {
+    return children.stream().map(child -> plan(child, raises)).toList().toArray(new NodeScorer[0]);
   }
 
   private NodeScorer planLinear(Map<String, Double> weights, boolean raises) {

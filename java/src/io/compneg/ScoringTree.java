@@ -35,13 +35,14 @@ sealed interface ScoringTree {
   record Sum(List<ScoringTree> children) implements ScoringTree {}
 
   /**
-   * child · (1 − weight · (excluded / best)⁴), where the ratio is at most 1. A score of the child that is 0 or less
-   * stays as it is. A document matches when it matches the child.
+   * child · (1 − weight · r⁴), where r is the largest ratio of the score under an excluded part to its best score, at
+   * most 1. A score of the child that is 0 or less stays as it is. A document matches when it matches the child.
    *
-   * @param excluded a vector of positive weights, or a product of positive weight
-   * @param best the best score of the excluded part in the index
+   * @param excluded vectors of positive weights, and products of positive weight
+   * @param best the best score of each excluded part in the index
    */
-  record Damped(ScoringTree child, ScoringTree excluded, double best, double weight) implements ScoringTree {}
+  record Damped(ScoringTree child, List<ScoringTree> excluded, List<Double> best, double weight)
+      implements ScoringTree {}
 
   /**
    * Reads queries and documents, with texts and names of any length. Names are not interned: a vocabulary may
@@ -103,21 +104,26 @@ sealed interface ScoringTree {
 
   private static Damped damped(JsonNode node) {
     checkFields(node, DAMPED_FIELDS, "a damped score has no '%s', only damped, excluded, best, weight");
-    JsonNode excluded = node.path("excluded");
-    ScoringTree lowering =
-        excluded.has("product") ? product(excluded) : new Linear(vector(excluded.path("vector"), true));
-    if (lowering instanceof Product product && product.weight() < 0) {
-      throw new IllegalArgumentException("an excluded product must have a weight above 0, got " + product.weight());
+    List<ScoringTree> excluded = children(node.path("excluded"), "list of excluded parts");
+    for (ScoringTree part : excluded) {
+      boolean lowers = part instanceof Linear linear
+          ? !linear.weights().isEmpty() && linear.weights().values().stream().allMatch(weight -> weight > 0)
+          : part instanceof Product product && product.weight() > 0;
+      if (!lowers) throw new IllegalArgumentException("an excluded part must be a vector or a product above 0");
     }
-    return new Damped(tree(node.get("damped")), lowering, positive(node.path("best"), "best"),
-        positive(node.path("weight"), "weight"));
+    List<Double> best = new ArrayList<>();
+    for (JsonNode score : node.path("best")) best.add(between(score, Double.MAX_VALUE, "best score"));
+    if (best.size() != excluded.size()) {
+      throw new IllegalArgumentException("a damped score needs a best score for each excluded part");
+    }
+    return new Damped(tree(node.get("damped")), excluded, best, between(node.path("weight"), 1, "weight"));
   }
 
-  private static double positive(JsonNode number, String name) {
+  private static double between(JsonNode number, double most, String name) {
     double value = number.isNumber() ? number.doubleValue() : Double.NaN;
-    if (value > 0 && Double.isFinite(value)) return value;
+    if (value > 0 && value <= most) return value;
     throw new IllegalArgumentException(
-        "the " + name + " of a damped score must be a finite number above 0, got " + abbreviate(number));
+        "the " + name + " of a damped score must be above 0 and at most " + most + ", got " + abbreviate(number));
   }
 
   private static void checkFields(JsonNode node, Set<String> known, String message) {
