@@ -4,7 +4,8 @@
   An operand of a product and what damps a score do not: they count positive impacts only, because the root of a
   negative one is undefined.
 - In the ``materialised`` form a product becomes a linear leaf over pairs, which the index must hold, unless it damps a
-  score. A sum of linear leaves becomes one leaf. A query that is one leaf without negative weights also runs on stock Anserini.
+  score. A sum of linear leaves becomes one leaf. A query that is one leaf without negative weights also runs on stock
+  Anserini.
 
 An index holds the pairs of a document's heaviest terms. A document that a conjunction finds by lighter terms in the
 ``factored`` form is missed in the ``materialised`` form.
