@@ -9,6 +9,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from pyserini_compneg.commands.main import COMMANDS
+
 PACKAGE = "pyserini_compneg"
 ROOT = Path(__file__).parents[1] / PACKAGE
 
@@ -145,6 +147,14 @@ def test_importing_starts_no_machine_and_loads_nothing_heavy():
     heavy = {"rich", "jnius", "jnius_config", "sklearn", "scipy", "pyserini", "matplotlib", "openai", *MODEL_PACKAGES}
     assert PACKAGE in found
     assert found & heavy == set()
+
+
+def test_no_help_loads_what_only_the_work_needs():
+    helps = "; ".join(f"main([{name!r}, '-h'])" for name in COMMANDS)
+    script = f"import contextlib, io\nfrom {PACKAGE}.commands.main import main\n"
+    heavy = {"ir_measures", "jnius", "pyserini", "matplotlib", "rich", "pydantic", *MODEL_PACKAGES}
+    helps = f"with contextlib.redirect_stdout(io.StringIO()): {helps}; main(['--version'])"
+    assert loaded(script + helps) & heavy == set()
 
 
 def test_the_engine_reads_no_settings_files():

@@ -53,9 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--resume", action="store_true", help="continue a run that was killed")
     parser.add_argument("--overwrite", action="store_true", help="replace a file that is there already")
     group = flags.advanced(parser)
-    text = "fields of a text (default contents, or title and text)"
+    text = "fields that make up the text (default contents, or title and text)"
     group.add_argument("--fields", nargs="+", metavar="NAME", help=text)
-    group.add_argument("--batch-size", type=flags.count, metavar="N", help="texts a batch, fewer if long (default 32)")
+    group.add_argument("--batch-size", type=flags.count, metavar="N", help="texts encoded at once (default 32)")
     flags.add_log_format(group)
     flags.add_model_options(group, "documents")
     return parser

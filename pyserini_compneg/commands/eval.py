@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     group = flags.advanced(parser)
     group.add_argument("--groups", metavar="FILE", help="jsonl with the metadata for --by (default: the qrels)")
     flags.add_output(group, "where to write the table")
-    group.add_argument("--output-format", choices=TABLE_FORMATS, default="text", help="default: %(default)s")
+    group.add_argument("--output-format", choices=TABLE_FORMATS, default="text", help="its format (default text)")
     return parser
 
 

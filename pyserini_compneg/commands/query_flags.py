@@ -27,9 +27,9 @@ of ExcluIR and NegConstraint. It needs an index. Without one it is that of expre
 
 SYNTAX = """\
 Expressions have AND, OR, NOT in capitals, parentheses, and "quotes" around phrases that contain these words. AND and
-NOT bind alike, from left to right, and tighter than OR. NOT lowers documents; it removes none. Topics are TSV (id, tab,
-text) or JSON Lines with an `expression`, QUEST's `original_query`, a plain `query` or `text`, or a composed `vector` or
-`score`. With --read, all texts are read alike.
+NOT bind alike, from left to right, and tighter than OR. NOT lowers the scores of documents; it removes no document.
+Topics are TSV (id, tab, text) or JSON Lines with an `expression`, QUEST's `original_query`, a plain `query` or `text`,
+or a composed `vector` or `score`. With --read, all texts are read in the same way.
 """
 
 _STRENGTHS = ("difference_weight", "cpt_terms", "maxpool_weight")
@@ -66,13 +66,14 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
         "--fallback",
         choices=("none", "vanilla"),
         default="none",
-        help="with --read cues or llm, what becomes of a text that only excludes: an error (default), or one atom",
+        help="what is done with a text that says only what it excludes, with --read cues or llm: none ends with an "
+        "error (default), vanilla searches the whole text as one atom",
     )
     add(
         "--cpt",
         choices=CPT_FORMS,
         default=CPT_FORMS[0],
-        help=f"form of conjunctions: for any index (factored), or for one with pairs (default {CPT_FORMS[0]})",
+        help="form of conjunctions: factored suits any index (default), materialised needs index --pair-terms",
     )
     weights = ", ".join(f"{name} {weight:g}" for name, weight in DIFFERENCE_WEIGHTS.items())
     text = f"strength of NOT: what is taken away is multiplied by X (defaults: {weights})"
@@ -101,7 +102,8 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
     add(
         "--ablation",
         choices=ABLATIONS,
-        help="leave out of query vectors: terms that are no tokens of the query, weights, or both (no network)",
+        help="what is left out of query vectors: terms that are no tokens of the query (no-expansion), weights "
+        "(no-weighting), or both, so that no network runs (doc-only)",
     )
 
 

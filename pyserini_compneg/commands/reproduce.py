@@ -10,8 +10,7 @@ from pathlib import Path
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.experiments.dense import ALL_MINILM
-from pyserini_compneg.experiments.protocol import protocol_names, protocol_title, read_protocol
+from pyserini_compneg.experiments.provided import ALL_MINILM, protocol_names, protocol_title
 
 _EPILOG = """\
 protocols:
@@ -41,6 +40,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from pyserini_compneg.eval.table import run_labels
     from pyserini_compneg.experiments.datasets import open_dataset
     from pyserini_compneg.experiments.experiment import reproduce
+    from pyserini_compneg.experiments.protocol import read_protocol
     from pyserini_compneg.experiments.report import check_packages, write_report
     from pyserini_compneg.experiments.results import write_results
     from pyserini_compneg.experiments.workplace import Engine
@@ -79,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     text = "bm25 (default), or models, folders or names on the Hugging Face hub; each row is run with each of them"
     add("--encoder", nargs="+", default=["bm25"], metavar="NAME", help=text)
     add("--report", required=True, type=Path, metavar="DIR", help="folder for everything that is made")
-    text = "run these rows only, and sections that have one of them; * stands for any letters (default: all rows)"
+    text = "run these rows only, in the sections that have them; * stands for any letters (default: all rows)"
     add("--rows", nargs="+", metavar="ROW", help=text)
     flags.add_threads(parser, os.cpu_count() or 1)
     group = flags.advanced(parser)

@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     flags.add_index(parser)
     query_flags.add_query_options(parser)
     flags.add_output(parser, "run file")
-    parser.add_argument("--hits", type=flags.count, metavar="N", help="hits a query (default 1000, with --query 10)")
+    parser.add_argument("--hits", type=flags.count, metavar="N", help="hits of a query (default 1000, for --query 10)")
     parser.add_argument("--k", dest="hits", type=flags.count, help=argparse.SUPPRESS)  # its name in Python
     flags.add_threads(parser, 1)
     group = flags.advanced(parser)
@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument(
         "--explain",
         action="store_true",
-        help="show how --read cues or llm takes each text apart; for topics in the json format",
+        help="show how --read cues or llm takes each text apart; for --topics it needs --output-format json",
     )
     group.add_argument(
         "--guard",

@@ -41,9 +41,6 @@ from pyserini_compneg.search import Hit
 Vectors: TypeAlias = NDArray[np.float64]
 """Rows, (count, dimensions)."""
 
-ALL_MINILM = "sentence-transformers/all-MiniLM-L6-v2"
-"""The encoder by which Krasakis et al. compare texts."""
-
 _DEPENDENT = 1e-5
 """Relative length below which a direction is the rounding of encoders, whose numbers have 32 bits."""
 

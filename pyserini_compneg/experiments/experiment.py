@@ -21,12 +21,13 @@ from pyserini_compneg.errors import DownloadError, EncodingError, ProtocolError
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.experiments.datasets.dataset import Dataset
 from pyserini_compneg.experiments.datasets.opening import TITLES
-from pyserini_compneg.experiments.dense import ALL_MINILM, DenseEncoder, DenseMethod, check_dense_model, similarities
+from pyserini_compneg.experiments.dense import DenseEncoder, DenseMethod, check_dense_model, similarities
 from pyserini_compneg.experiments.evaluation import Evaluator, RowRun
 from pyserini_compneg.experiments.kept_runs import kept_run
 from pyserini_compneg.experiments.methods import DENSE, ComposingMethod, Context, make_method
 from pyserini_compneg.experiments.per_query import check_interference, examples, interference_curve, sweep_curve
 from pyserini_compneg.experiments.protocol import Protocol, Reading, RowPlan, SectionPlan
+from pyserini_compneg.experiments.provided import ALL_MINILM
 from pyserini_compneg.experiments.results import LOWER_IS_BETTER, Curve, Results, Section
 from pyserini_compneg.experiments.workplace import Engine, Workplace
 from pyserini_compneg.expression import Atom

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -15,6 +14,7 @@ from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.eval import parse_measures
 from pyserini_compneg.experiments.datasets.opening import KINDS
 from pyserini_compneg.experiments.methods import make_method
+from pyserini_compneg.experiments.provided import FOLDER, protocol_names
 from pyserini_compneg.experiments.results import TERM_MEASURES
 from pyserini_compneg.files import slug
 from pyserini_compneg.settings_files import Settings, parse_settings, read_settings
@@ -23,8 +23,6 @@ from pyserini_compneg.terminal import shown
 Reading: TypeAlias = Literal["expression", "plain", "cues", "llm"]
 Line = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
 """A text that YAML may break over several lines."""
-
-_FOLDER = files(__package__).joinpath("protocols")
 
 
 class Sweep(Settings):
@@ -249,25 +247,6 @@ class Protocol(Settings):
         return self.model_copy(update={"sections": kept, "interference": curve})
 
 
-def protocol_names() -> list[str]:
-    """The protocols that come with the package.
-
-    >>> {"table1", "table3", "table5", "figure3"} <= {*protocol_names()}
-    True
-    """
-    return sorted(entry.name.removesuffix(".yaml") for entry in _FOLDER.iterdir() if entry.name.endswith(".yaml"))
-
-
-def protocol_title(name: str) -> str:
-    """The title of a protocol that comes with the package, without reading the rest of it.
-
-    >>> protocol_title("table1")
-    'Table 1: set-compositional queries, zero-shot'
-    """
-    lines = _FOLDER.joinpath(f"{name}.yaml").read_text(encoding="utf-8").splitlines()
-    return next(line for line in lines if line.startswith("title: ")).removeprefix("title: ").strip('"')
-
-
 def read_protocol(name: str) -> Protocol:
     """Reads a protocol.
 
@@ -278,7 +257,7 @@ def read_protocol(name: str) -> Protocol:
         ProtocolError: No such protocol, or a file that is none; the message names file and key.
     """
     if name in protocol_names():
-        text = _FOLDER.joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+        text = FOLDER.joinpath(f"{name}.yaml").read_text(encoding="utf-8")
         protocol = parse_settings(text, name, Protocol, ProtocolError)
     elif Path(name).suffix in (".yaml", ".yml"):
         protocol = read_settings(name, Protocol, ProtocolError)

@@ -67,6 +67,13 @@ def test_train_export_index_search_eval(home, base, capsys, queries, head):
     assert measured[0] == pytest.approx(measured[1], abs=0.05)  # impacts are rounded
 
 
+def test_no_comment_of_settings_steers_the_terminal(tmp_path, capsys):
+    path = tmp_path / "c.yaml"
+    path.write_text("# a\u202eb\n" + CONFIG.format(base="m", queries="shared", head=SIGNED))
+    assert main([str(path), "--show"]) == 0
+    assert capsys.readouterr().out == path.read_text().replace("\u202e", " ")
+
+
 def test_a_recipe_is_shown(capsys):
     assert main(["table5-sum", "--show"]) == 0
     shown = capsys.readouterr().out

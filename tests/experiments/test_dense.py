@@ -20,9 +20,10 @@ from pyserini_compneg.errors import DownloadError, EncodingError, ProtocolError
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.experiments import dense
 from pyserini_compneg.experiments.datasets import open_dataset
-from pyserini_compneg.experiments.dense import ALL_MINILM, DENSE_OPERATORS, DenseEncoder, DenseIndex, DenseMethod
+from pyserini_compneg.experiments.dense import DENSE_OPERATORS, DenseEncoder, DenseIndex, DenseMethod
 from pyserini_compneg.experiments.experiment import reproduce
 from pyserini_compneg.experiments.protocol import read_protocol
+from pyserini_compneg.experiments.provided import ALL_MINILM
 from pyserini_compneg.experiments.workplace import Engine
 from pyserini_compneg.expression import parse
 from pyserini_compneg.expression.topics import Topic

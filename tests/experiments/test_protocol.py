@@ -2,7 +2,8 @@ import pytest
 from refusals import refusal
 
 from pyserini_compneg.errors import ProtocolError
-from pyserini_compneg.experiments.protocol import protocol_names, read_protocol
+from pyserini_compneg.experiments.protocol import read_protocol
+from pyserini_compneg.experiments.provided import protocol_names
 from pyserini_compneg.expression.marks import TEMPLATES
 
 LEAST = """

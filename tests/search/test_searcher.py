@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from film_index import FILMS, build
+from lookup_encoder import LookupEncoder
 from refusals import refusal
 
 from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum
@@ -121,6 +122,16 @@ def test_unknown_terms_find_nothing_and_are_worth_a_warning(searcher, caplog, qu
     assert searcher.batch_search([query, "spy"], ["7", "8"])["7"] == []
     assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
         (logging.WARNING, "no result for query 7: no positive term is left that the encoder knows")
+    ]
+
+
+def test_an_index_of_another_encoder_is_one_warning(index, caplog):
+    encoder = LookupEncoder({"spies": {"##sp": 2.0, "##ies": 1.0}, "fun": {"fun": 2.0}})
+    with SignedImpactSearcher(index, encoder) as searcher:
+        assert searcher.batch_search(["spies AND fun", "fun NOT spies"], ["1", "2"]) == {"1": [], "2": []}
+    assert caplog.messages == [
+        "no result for any of 2 queries: the index has none of their terms, such as '##sp'; it was probably made with "
+        "another encoder, so name that one as --encoder"
     ]
 
 
