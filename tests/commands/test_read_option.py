@@ -198,10 +198,10 @@ def test_what_asks_for_nothing(run, tmp_path, caplog):
         "'not comedies' says only what it does not ask for, after 'not'; say what is wanted too, or search the text as "
         "it is\n"
     )
-    assert run(search, "--query", "not comedies", "--read", "cues", code=1).err == f"error: {message}"
+    assert run(search, "--query", "not comedies", "--read", "cues", code=2).err == f"error: {message}"
     path = tmp_path / "topics.jsonl"
     path.write_text('{"id": "1", "query": "spy"}\n{"id": "2", "query": "not comedies"}\n')
-    assert run(search, "--topics", path, "--read", "cues", code=1).err == f"error: {path}:2: {message}"
+    assert run(search, "--topics", path, "--read", "cues", code=2).err == f"error: {path}:2: {message}"
     kept = run(compose, "--topics", path, "--read", "cues", "--fallback", "vanilla")
     assert [json.loads(line)["contents"] for line in kept.out.splitlines()] == ["spy", "not comedies"]
     assert caplog.messages == ["'not comedies' says only what it does not ask for, after 'not'; searched as it is"]
@@ -244,6 +244,6 @@ def test_without_an_answer_the_cues_decide(run, topics, environment, caplog):
 def test_a_language_model_has_to_be_named(run, topics, monkeypatch):
     for name in ("OPENAI_BASE_URL", "COMPNEG_LLM_MODEL"):
         monkeypatch.delenv(name, raising=False)
-    assert run(compose, "--topics", topics, "--read", "llm", code=1).err.startswith(
+    assert run(compose, "--topics", topics, "--read", "llm", code=2).err.startswith(
         "error: a language model needs OPENAI_BASE_URL and COMPNEG_LLM_MODEL in the environment"
     )
