@@ -50,6 +50,12 @@ class IndexFormatError(CompNegError, ValueError):
     """A folder that is no impact index, or an index that does not fit the encoder or the operation."""
 
 
+class IndexReadError(IndexFormatError):
+    """An index whose files cannot be read, or contradict each other: rebuild it."""
+
+    exit_code = 1
+
+
 class RunFormatError(CompNegError, ValueError):
     """A run or a qrels file that cannot be read."""
 

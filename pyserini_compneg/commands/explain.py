@@ -19,6 +19,7 @@ are in the unit of the encoder; json has scores as runs have them.
 examples:
   python -m pyserini_compneg.explain --index indexes/sample --query 'spy films NOT comedies'
   python -m pyserini_compneg.explain --index indexes/sample --query 'spy films NOT comedies' --docid Spy_Chasers
+  python -m pyserini_compneg.explain --index indexes/sample --topics topics.tsv --qid 7
 """
 
 

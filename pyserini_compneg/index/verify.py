@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pyserini_compneg.errors import IndexFormatError
+from pyserini_compneg.errors import IndexReadError
 from pyserini_compneg.lucene import CONTENTS, ImpactReader, java_class
 from pyserini_compneg.lucene.gate import java_errors
 
@@ -23,14 +23,14 @@ def verify_index(index: str | Path, threads: int | None = None) -> int:
         The number of documents.
 
     Raises:
-        IndexFormatError: The first damage that was found, or there is no index.
+        IndexReadError: The first damage that was found, or there is no index.
     """
     with ImpactReader(index) as reader:
         folder, manifest = reader.folder, reader.manifest
     check = java_class("io.compneg.IndexCheck").check
-    with java_errors(IndexFormatError, f"{folder}: is damaged, rebuild it"):
+    with java_errors(IndexReadError, f"{folder}: is damaged, rebuild it"):
         documents, with_terms = check(os.path.abspath(folder), CONTENTS, threads or os.cpu_count() or 1)
     if manifest and manifest.empty_documents != (empty := documents - with_terms):
         counted = f"{empty} documents have no term, and the manifest counts {manifest.empty_documents}"
-        raise IndexFormatError(f"{folder}: is damaged, rebuild it: {counted}")
+        raise IndexReadError(f"{folder}: is damaged, rebuild it: {counted}")
     return int(documents)

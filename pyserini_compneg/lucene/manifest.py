@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.errors import IndexFormatError
+from pyserini_compneg.errors import IndexReadError
 from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.json_objects import parse_json_object
 
@@ -57,7 +57,7 @@ class Manifest:
         """Reads the manifest of an index folder; None if it has none, as with an index of stock Anserini.
 
         Raises:
-            IndexFormatError: The manifest cannot be read, is of a later version, or has unknown keys or values.
+            IndexReadError: The manifest cannot be read, is of a later version, or has unknown keys or values.
         """
         path = index / MANIFEST_NAME
         try:
@@ -65,20 +65,20 @@ class Manifest:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as cause:
-            raise IndexFormatError(f"{path}: cannot be read: {cause}; rebuild the index") from None
-        values = parse_json_object(text, str(path), IndexFormatError)
+            raise IndexReadError(f"{path}: cannot be read: {cause}; rebuild the index") from None
+        values = parse_json_object(text, str(path), IndexReadError)
         version = values.get("format_version")
         if version != FORMAT_VERSION or isinstance(version, bool):
-            raise IndexFormatError(f"{path}: format version {version!r}, but this release reads {FORMAT_VERSION}")
+            raise IndexReadError(f"{path}: format version {version!r}, but this release reads {FORMAT_VERSION}")
         known = [entry.name for entry in fields(cls)]
         if unknown := sorted(values.keys() - set(known)):
-            raise IndexFormatError(f"{path}: unknown key {unknown[0]!r}; it was written by another release")
+            raise IndexReadError(f"{path}: unknown key {unknown[0]!r}; it was written by another release")
         if missing := sorted(set(known) - values.keys()):
-            raise IndexFormatError(f"{path}: the key {missing[0]!r} is missing; rebuild the index")
+            raise IndexReadError(f"{path}: the key {missing[0]!r} is missing; rebuild the index")
         for name, is_valid in _VALID.items():
             if not is_valid(values[name]) or (name == "empty_documents" and values[name] > values["documents"]):
                 value = reprlib.repr(values[name])
-                raise IndexFormatError(f"{path}: bad value for {name!r}: {value}; rebuild the index")
+                raise IndexReadError(f"{path}: bad value for {name!r}: {value}; rebuild the index")
         return cls(**values)
 
 

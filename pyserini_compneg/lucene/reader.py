@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from pyserini_compneg.errors import CollectionError, IndexFormatError
+from pyserini_compneg.errors import CollectionError, IndexFormatError, IndexReadError
 from pyserini_compneg.lucene.gate import java_class, java_errors
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME, Manifest
 
@@ -94,7 +94,7 @@ class ImpactReader:
         if not opened:
             raise IndexFormatError(f"{self.folder}: not a Lucene index (it has no segments file)")
         java = java_class("io.compneg.SignedSearcher")
-        with java_errors(IndexFormatError, f"{self.folder}: cannot be opened"):
+        with java_errors(IndexReadError, f"{self.folder}: cannot be opened"):
             searcher = java(os.path.abspath(self.folder), CONTENTS)
         documents = int(searcher.documentCount())
         fault = None
@@ -105,7 +105,7 @@ class ImpactReader:
             fault = f"{counts}; rebuild the index"
         if fault:
             searcher.close()
-            raise IndexFormatError(f"{self.folder}: {fault}")
+            raise IndexReadError(f"{self.folder}: {fault}")
         self._searcher, self.manifest, self._opened = searcher, manifest, opened
 
     def __enter__(self) -> Self:
@@ -121,7 +121,7 @@ class ImpactReader:
         self._call(self._searcher.close)
 
     def _call(self, function: Callable[..., Any], *arguments: object) -> Any:
-        with java_errors(IndexFormatError, f"{self.folder}: cannot be searched"):
+        with java_errors(IndexReadError, f"{self.folder}: cannot be searched"):
             return function(*arguments)
 
     @property
@@ -220,8 +220,8 @@ class ImpactReader:
         except UnicodeDecodeError:
             raise self._damaged("sources") from None
 
-    def _damaged(self, what: str) -> IndexFormatError:
-        return IndexFormatError(
+    def _damaged(self, what: str) -> IndexReadError:
+        return IndexReadError(
             f"{self.folder}: the documents' {what} are damaged: rebuild the index; index --verify finds all damage"
         )
 

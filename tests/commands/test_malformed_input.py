@@ -212,7 +212,7 @@ search --index no/index --query spy  # no/index: no such index folder; build one
 search --index nothing --query spy  # nothing: not a Lucene index (it has no segments file)
 search --index topics.tsv --query spy  # topics.tsv: no such index folder; build one with python -m
 search --index pipe --query spy
-search --index no-manifest --query spy
+! search --index no-manifest --query spy
 search --index films --topics missing.tsv  # missing.tsv: no such file
 search --index films --topics nothing
 search --index films --query ' '
