@@ -37,19 +37,21 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     from pyserini_compneg.commands.eval import main as evaluate
     from pyserini_compneg.compose import Operators
     from pyserini_compneg.expression.topics import read_topics
+    from pyserini_compneg.files import keep_inputs
     from pyserini_compneg.index import build_index
     from pyserini_compneg.search import SignedImpactSearcher
     from pyserini_compneg.search.topic_runs import search_topics
 
+    vanilla = args.output.with_name("vanilla.txt")
+    for output in (args.output, vanilla):
+        keep_inputs(output, args.index)
     if not args.index.exists():
         manifest = build_index(DOCUMENTS, args.index, threads=2, store_raw=True)
         print(f"Indexed {manifest.documents} film leads as BM25 impacts in {args.index}.\n")
-    vanilla = args.output.with_name("vanilla.txt")
     with SignedImpactSearcher(args.index) as searcher:
         print("With each hit, the terms that add most to its score, or take most from it (a∩b: both terms together).\n")
         for text in _EXAMPLES:
             _show(searcher, text)
-        args.output.parent.mkdir(parents=True, exist_ok=True)
         search_topics(searcher, read_topics(QUERIES), args.output, threads=2)
     with SignedImpactSearcher(args.index, operators=Operators("vanilla", "vanilla", "vanilla")) as searcher:
         search_topics(searcher, read_topics(QUERIES), vanilla, threads=2)

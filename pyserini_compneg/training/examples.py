@@ -43,6 +43,8 @@ def read_examples(source: SourceConfig, seed: int) -> list[Example]:
         CompNegError: A file that is empty or broken, a query without a relevant document, or a judged document that is
             not in the collection.
     """
+    if not Path(source.dataset).exists():
+        raise TrainingError(f"{source.dataset}: no such folder or file of training data")
     if not Path(source.dataset).is_dir():
         if source.split is not None or source.negatives not in (None, "judged", "none"):
             raise TrainingError(
