@@ -33,27 +33,27 @@ example:
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if args.groups and not args.by:
         parser.error("--groups needs --by")
-    rows_per_query = args.per_query is True
-    if rows_per_query and args.by:
-        parser.error("--by and --per-query exclude each other, but for --per-query FILE")
-    for output in (args.output, None if rows_per_query else args.per_query):
-        keep_inputs(output, *filter(None, (args.qrels, args.groups, *args.run)))
+    as_csv = args.output_format == "csv"
+    if args.by and (args.per_query or as_csv):
+        other = "--output-format csv" if as_csv else "--per-query"
+        parser.error(f"--by has a row for each class, and {other} one for each query; choose one of them")
+    keep_inputs(args.output, *filter(None, (args.qrels, args.groups, *args.run)))
     measures = parse_measures(args.measures or DEFAULT_MEASURES)
     qrels = read_qrels(args.qrels)
-    groups = {qid: qid for qid in qrels} if rows_per_query else {}
+    groups = {qid: qid for qid in qrels} if args.per_query else {}
     if args.by:
         groups = _groups(args.groups or args.qrels, args.by, qrels)
     labels = run_labels(args.run)
     with atomic_writer(args.output) as handle:
         results = {label: _evaluate_run(path, qrels, measures) for label, path in zip(labels, args.run, strict=True)}
+        if as_csv:
+            handle.write(per_query_csv(results, measures))
+            return
         rows = make_rows(results, measures, groups)
         as_json = args.output_format == "json"
         if as_json or len(results) > 1:
             rows = compare_rows(rows, results, measures, qrels, randomise=as_json)
-        handle.write(render(rows, "query" if rows_per_query else args.by, args.output_format))
-        if args.per_query and not rows_per_query:
-            with atomic_writer(args.per_query, remedy="choose another FILE") as values:
-                values.write(per_query_csv(results, measures))
+        handle.write(render(rows, "query" if args.per_query else args.by, args.output_format))
 
 
 def _groups(path: str, key: str, qrels: Qrels) -> dict[str, str]:
@@ -93,12 +93,12 @@ def _parser() -> argparse.ArgumentParser:
     measures += "delta_recall@N, delta_mrr@N; repeatable (default: ndcg_cut.10 and recall.100)"
     parser.add_argument("-m", "--measure", dest="measures", action="append", metavar="MEASURE", help=measures)
     parser.add_argument("--by", metavar="KEY", help="a row for each value of metadata.KEY, for example template")
-    text = "a row for each query; with a FILE, the values of each run and query are written there as CSV"
-    parser.add_argument("--per-query", nargs="?", const=True, metavar="FILE", help=text)
+    parser.add_argument("--per-query", action="store_true", help="a row for each query")
     group = flags.advanced(parser)
     group.add_argument("--groups", metavar="FILE", help="jsonl with the metadata for --by (default: the qrels)")
     flags.add_output(group, "where to write the table")
-    group.add_argument("--output-format", choices=TABLE_FORMATS, default="text", help="its format (default text)")
+    text = "its format (default text); csv has the unrounded values of each run and query"
+    group.add_argument("--output-format", choices=(*TABLE_FORMATS, "csv"), default="text", help=text)
     return parser
 
 

@@ -96,13 +96,12 @@ def test_per_query(folder, capsys):
     )
 
 
-def test_single_queries_as_csv_beside_the_table(folder, capsys):
+def test_single_queries_as_csv(folder, capsys):
     runs = [str(folder / "good" / "run.txt"), str(folder / "half" / "run.txt")]
-    values = folder / "new" / "values.csv"
-    given = ["--qrels", str(folder / "dev.jsonl"), "--run", *runs, "-m", "map", "-m", "RR"]
-    assert main([*given, "--per-query", str(values), "--by", "template"]) == 0
-    assert capsys.readouterr().out.splitlines()[1].startswith("template ")
-    assert values.read_text() == (
+    given = ["--qrels", str(folder / "dev.jsonl"), "--run", *runs, "-m", "map", "-m", "RR", "--output-format", "csv"]
+    assert main(given) == main([*given, "--output", str(folder / "values.csv")]) == 0
+    assert capsys.readouterr().out == (folder / "values.csv").read_text()
+    assert (folder / "values.csv").read_text() == (
         "run,query,map,RR\ngood/run.txt,1,1.0,1.0\ngood/run.txt,2,1.0,1.0\n"
         "half/run.txt,1,1.0,1.0\nhalf/run.txt,2,0.0,0.0\n"
     )

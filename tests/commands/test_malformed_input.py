@@ -330,7 +330,8 @@ eval --qrels qrels.txt --run run.txt --groups judged.jsonl  # --groups needs --b
 ! eval --qrels qrels.txt --run run.txt --output qrels.txt  # qrels.txt: would overwrite qrels.txt;
 ! eval --qrels qrels.txt --run run.txt --output run.txt  # run.txt: would overwrite run.txt;
 ! eval --qrels qrels.txt --run run.txt --by template --groups judged.jsonl --output judged.jsonl  # judged.jsonl: would
-! eval --qrels qrels.txt --run run.txt --per-query run.txt  # run.txt: would overwrite run.txt;
+eval --qrels qrels.txt --run run.txt --per-query run.txt  # unrecognized arguments: run.txt
+eval --qrels qrels.txt --run run.txt --by template --output-format csv  # --by has a row for each class
 explain
 explain --index films  # one of the arguments --topics --query is required
 explain --index films --query spy --docid missing  # films has no document 'missing'
