@@ -9,6 +9,7 @@ from typing import Any
 from pyserini_compneg.errors import CompNegError
 
 ID_FIELDS = ("id", "qid", "_id")
+DOCUMENT_ID_FIELDS = ("id", "_id", "docid")
 
 
 def query_id(record: Mapping[str, Any], line: int, source: str, error: type[CompNegError]) -> str:

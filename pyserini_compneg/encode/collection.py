@@ -10,15 +10,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pyserini_compneg.encode.unread_fields import unread_fields
 from pyserini_compneg.encode.vector_files import SHARD_NAME, VECTORS_FILE
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.files import decoded_line, iter_blocks, reason_of
 from pyserini_compneg.json_objects import json_kind, parse_json_object
 from pyserini_compneg.lucene import LONGEST_TERM_BYTES, is_index
-from pyserini_compneg.records import checked_id, docid_from_title
+from pyserini_compneg.records import DOCUMENT_ID_FIELDS, checked_id, docid_from_title
 
 _logger = logging.getLogger(__name__)
-_ID_FIELDS = ("id", "_id", "docid")
 _EXPECTED = "`contents`, `title` and `text`, or `vector`"
 _SUFFIXES = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
 
@@ -63,12 +63,14 @@ class SourceDocument(NamedTuple):
         text: ``contents``, or ``title`` and ``text``; None if there is none of these fields.
         vector: The vector that came with it, unchecked.
         source: ``path:line``, for messages.
+        unread: Other fields with words that are not in ``text``.
     """
 
     docid: str
     text: str | None
     vector: Mapping[str, Any] | None
     source: str
+    unread: tuple[str, ...] = ()
 
 
 def iter_collection_blocks(
@@ -223,17 +225,18 @@ def source_document(line: str, source: str, fields: Sequence[str] | None = None)
     if text is None and vector is None:
         named = ", ".join(f"`{field}`" for field in fields or ())
         raise CollectionError(f"{source}: no text; expected {named or _EXPECTED}")
-    return SourceDocument(_docid(record, source), text, vector, source)
+    unread = unread_fields(record, text) if text is not None and not fields else ()
+    return SourceDocument(_docid(record, source), text, vector, source, unread)
 
 
 def _docid(record: Mapping[str, Any], source: str) -> str:
-    field = next((field for field in _ID_FIELDS if field in record), None)
+    field = next((field for field in DOCUMENT_ID_FIELDS if field in record), None)
     if field is not None:
         docid = checked_id(record[field], "document id", source, CollectionError)
     elif isinstance(record.get("title"), str) and record["title"].strip():
         docid = docid_from_title(record["title"])
     else:
-        raise CollectionError(f"{source}: no document id; expected one of the fields {', '.join(_ID_FIELDS)}")
+        raise CollectionError(f"{source}: no document id; expected one of the fields {', '.join(DOCUMENT_ID_FIELDS)}")
     if len(docid.encode()) > LONGEST_TERM_BYTES:
         raise CollectionError(f"{source}: the document id has more than {LONGEST_TERM_BYTES} bytes")
     return docid

@@ -19,6 +19,7 @@ from pyserini_compneg.encode.collection import (
 )
 from pyserini_compneg.encode.encoder import DocumentEncoder
 from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.encode.unread_fields import UnreadFields
 from pyserini_compneg.encode.vector_files import VECTORS_FILE, Shard, ShardFile, check_output, read_about
 from pyserini_compneg.errors import CollectionError, OutputError
 from pyserini_compneg.files import atomic_writer, keep_inputs
@@ -77,7 +78,7 @@ def encode_collection(
     _check_other_shards(path, about, overwrite)
     plan = {"model": dict(model.settings), "encoder": encoder, "fields": fields, "sources": fingerprint(files)}
     # A bad document is reported now, not after hours of encoding the documents before it.
-    total = sum(len(_documents(block, shard, fields)) for block in iter_collection_blocks(files))
+    total = _count_documents(files, shard, fields)
     if not total:
         where = f" in shard {shard.number} of {shard.count}" if shard.count > 1 else ""
         raise CollectionError(f"{collection}: no documents{where}")
@@ -89,6 +90,18 @@ def encode_collection(
         with atomic_writer(path.with_name(VECTORS_FILE), "make room, or give another --output") as handle:
             handle.write(json.dumps(about, indent=2) + "\n")
     return path
+
+
+def _count_documents(files: Sequence[Path], shard: Shard, fields: Sequence[str] | None) -> int:
+    unread = UnreadFields("name all fields of the text with --fields, or rename them")
+    total = 0
+    for block in iter_collection_blocks(files):
+        documents = _documents(block, shard, fields)
+        for document in documents:
+            unread.add(document.docid, document.unread)
+        total += len(documents)
+    unread.warn()
+    return total
 
 
 def _check_other_shards(path: Path, about: Mapping[str, Any], overwrite: bool) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from pyserini_compneg.encode import DocumentEncoder
 from pyserini_compneg.encode.collection import Block, SourceDocument, text_documents
 from pyserini_compneg.encode.registry import made_by
+from pyserini_compneg.encode.unread_fields import UnreadFields
 from pyserini_compneg.encode.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.errors import CollectionError
 
@@ -68,16 +69,20 @@ class TextSource:
     def encoded(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, bytes, list[str]]]:
         """See :class:`VectorSource`. An encoder may ask for a block's texts while it works on the block before."""
         read: deque[tuple[Block, dict[int, SourceDocument], list[str]]] = deque()
+        unread = UnreadFields("join them in `contents`, or rename them to `title` and `text`")
 
         def texts() -> Iterator[list[str]]:
             for block in blocks:
                 documents, problems = text_documents(block)
                 read.append((block, documents, problems))
+                for document in documents.values():
+                    unread.add(document.docid, document.unread)
                 yield [document.text or "" for document in documents.values()]
 
         for vectors in self._encoder.stream(texts()):
             block, documents, problems = read.popleft()
             yield block, _lines(block, documents, vectors), problems
+        unread.warn()
 
     def identified(self, block: Block) -> bytes:
         """See :class:`VectorSource`."""

@@ -55,6 +55,16 @@ def test_fields(tmp_path, collection):
     assert message == f"{collection / 'part0.jsonl'}:1: no text; expected `body`, `abstract`"
 
 
+def test_fields_that_are_not_encoded_are_said_unless_they_were_chosen(tmp_path, caplog):
+    path = write(tmp_path / "c.jsonl", {"id": "a", "title": "On soup", "body": "broth"}, {"id": "b", "text": "spy"})
+    encode(path, tmp_path / "out")
+    encode(path, tmp_path / "chosen", fields=["title", "text"])
+    assert caplog.messages == [
+        "1 document has text in fields that are not indexed (body), for example a; "
+        "name all fields of the text with --fields, or rename them"
+    ]
+
+
 def test_documents_without_a_text_have_no_terms(tmp_path):
     path = write(
         tmp_path / "c.jsonl", {"id": "a", "contents": ""}, {"id": "b", "contents": "spy"}, {"id": "c", "contents": " "}

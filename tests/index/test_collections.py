@@ -264,3 +264,18 @@ def test_an_index_never_replaces_its_collection(tmp_path):
     message = refusal(build_index, inside, index, overwrite=True)
     assert message == f"{inside}: is in the folder of the index, {index}; give another folder"
     assert inside.exists()
+
+
+def test_texts_in_fields_that_are_not_indexed_are_said_once(tmp_path, caplog):
+    documents = [
+        {"id": "d1", "title": "On soup", "body": "broth", "url": "soup.org"},
+        {"id": "d2", "contents": "apple", "title": "pear"},
+        {"id": "d3", "contents": "", "text": "fish"},
+        {"id": "d4", "contents": "On pies\npie", "title": "On pies", "text": "pie", "metadata": {"a": "b c"}},
+    ]
+    write_jsonl(tmp_path / "c.jsonl", *documents)
+    build_index(tmp_path / "c.jsonl", tmp_path / "index", threads=1)
+    assert caplog.messages == [
+        "3 documents have text in fields that are not indexed (body, title, text), for example d1; "
+        "join them in `contents`, or rename them to `title` and `text`"
+    ]
