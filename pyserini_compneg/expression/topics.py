@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,9 +15,10 @@ from pyserini_compneg.expression import Atom, Expression, format_expression, fro
 from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.files import iter_lines, source_name
 from pyserini_compneg.json_objects import json_kind, parse_json_object
-from pyserini_compneg.records import checked_id, query_id
+from pyserini_compneg.records import ID_FIELDS, checked_id, query_id
 from pyserini_compneg.terminal import shown
 
+_logger = logging.getLogger(__name__)
 _MARK = re.compile(r"</?mark>")
 _FIELDS = "vector, score, expression, original_query with <mark>, query, text"
 _PLAIN_FIELDS = ("query", "text", "expression")
@@ -152,6 +154,8 @@ def _from_tsv(content: str, source: str, read: str) -> Topic:
     if len(columns) != 2:
         raise CollectionError(f"{source}: expected qid<TAB>expression, found {len(columns) - 1 or 'no'} tabs")
     qid = checked_id(columns[0], "query id", source, CollectionError)
+    if qid.lower() in ID_FIELDS and columns[1].strip().lower() in _PLAIN_FIELDS:
+        _logger.warning("%s: looks like a header, and is searched as a query; remove the line if it is one", source)
     return read_text(qid, _text(columns[1], "expression", source), read, source=source)
 
 

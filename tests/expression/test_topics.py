@@ -29,6 +29,13 @@ def test_tsv(topics_of):
     assert topics_of("1\tbirds NOT bats") == [Topic("1", "birds NOT bats", Difference(BIRDS, BATS))]
 
 
+@pytest.mark.parametrize("header", ["id\texpression", "qid\tquery", "QID\tText"])
+def test_a_line_that_looks_like_a_header_is_said_once(topics_of, caplog, header):
+    assert len(topics_of(header, "1\tbirds", "2\tquery")) == 3
+    said = "looks like a header, and is searched as a query; remove the line if it is one"
+    assert caplog.messages == [f"{topics_of.path}:1: {said}"]
+
+
 @pytest.mark.parametrize("field", ["id", "qid", "_id"])
 def test_json_expression_as_text_and_as_tree(topics_of, field):
     assert topics_of(
