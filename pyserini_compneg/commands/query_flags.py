@@ -78,9 +78,9 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
     weights = ", ".join(f"{name} {weight:g}" for name, weight in DIFFERENCE_WEIGHTS.items())
     text = f"strength of NOT: what is taken away is multiplied by X (defaults: {weights})"
     add("--difference-weight", type=flags.positive, metavar="X", help=text)
-    text = f"terms of each operand that cpt combines (default {CPT_TERMS})"
+    text = f"terms of each operand that cpt, cpt-l2 and cpt+maxpool combine (default {CPT_TERMS}); others use all"
     add("--cpt-terms", type=flags.count, metavar="N", help=text)
-    text = "weight of maxpool in cpt+maxpool (default 1)"
+    text = "weight of maxpool in --intersection cpt+maxpool (default 1); no other operator has one"
     add("--maxpool-weight", type=flags.positive, metavar="X", help=text)
     add(
         "--weight-scale",

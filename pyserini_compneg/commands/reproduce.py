@@ -79,7 +79,10 @@ def _parser() -> argparse.ArgumentParser:
     text = "bm25 (default), or models, folders or names on the Hugging Face hub; each row is run with each of them"
     add("--encoder", nargs="+", default=["bm25"], metavar="NAME", help=text)
     add("--report", required=True, type=Path, metavar="DIR", help="folder for everything that is made")
-    text = "run these rows only, in the sections that have them; * stands for any letters (default: all rows)"
+    text = (
+        "run these rows only, in the sections that have them; * stands for any letters, so '*disentangled' is also "
+        "'cpt, disentangled' (default: all rows)"
+    )
     add("--rows", nargs="+", metavar="ROW", help=text)
     flags.add_threads(parser, os.cpu_count() or 1)
     group = flags.advanced(parser)

@@ -18,7 +18,7 @@ from pyserini_compneg.experiments.provided import FOLDER, protocol_names
 from pyserini_compneg.experiments.results import TERM_MEASURES
 from pyserini_compneg.files import slug
 from pyserini_compneg.settings_files import Settings, parse_settings, read_settings
-from pyserini_compneg.terminal import shown
+from pyserini_compneg.terminal import shown, suggestion
 
 Reading: TypeAlias = Literal["expression", "plain", "cues", "llm"]
 Line = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
@@ -229,7 +229,10 @@ class Protocol(Settings):
         there = {row.title: row for section in self.sections for row in section.rows if row.method}
         for name in names:
             if not any(is_one(row, name) for row in there.values()):
-                raise ProtocolError(f"protocol {self.name}: no row {name!r}; there are: {', '.join(there)}")
+                close = suggestion(name, there)
+                known = f"{close} There are" if close else "; there are"
+                listed = ", ".join(map(repr, there))
+                raise ProtocolError(f"protocol {self.name}: no row {name!r}{known}: {listed}")
         return self._with_rows(
             [[row for row in section.rows if any(is_one(row, name) for name in names)] for section in self.sections]
         )

@@ -149,8 +149,9 @@ def test_some_rows():
     section = protocol.only(["damped, λ = 0.5", "ign*"]).sections[0]
     assert [row.title for row in section.rows] == ["ignore", "damped, λ = 0.5"]
     assert read_protocol("figure3").only(["ignore"]).interference
-    message = refusal(protocol.only, ["CPT", "cpt"], error=ProtocolError)
-    assert message.startswith("protocol settings: no row 'cpt'; there are: ignore, filtering, ")
+    message = refusal(protocol.only, ["CPT", "filtring"], error=ProtocolError)
+    start = "protocol settings: no row 'filtring'; did you mean filtering? There are: 'ignore', 'filtering', "
+    assert message.startswith(start)
 
 
 def test_no_such_protocol(tmp_path):
