@@ -100,6 +100,7 @@ def scoring_trees(
     texts = list(dict.fromkeys(text for expression in rewritten for text in atoms(expression)))
     composer = _Composer(operators, atom_vectors(texts, encoder), best_score)
     trees = [composer.compose(expression) for expression in rewritten]
+    _warn_of_unknown_atoms(rewritten, trees, composer.vectors)
     for expression, tree in zip(rewritten, trees, strict=True):
         if is_empty(tree) and not is_empty(composer.compose(without_differences(expression))):
             _logger.warning(
@@ -108,6 +109,18 @@ def scoring_trees(
                 operators.difference,
             )
     return trees
+
+
+def _warn_of_unknown_atoms(
+    expressions: Sequence[Expression], trees: Sequence[ScoringNode], vectors: Mapping[str, SparseVector]
+) -> None:
+    """Warns once of atoms without a known term; a query that finds nothing at all is the caller's to report."""
+    found = [expression for expression, tree in zip(expressions, trees, strict=True) if not is_empty(tree)]
+    unknown = [(text, expression) for expression in found for text in atoms(expression) if not vectors[text]]
+    if unknown:
+        text, expression = unknown[0]
+        said = "%d of %d atoms have no term that the encoder knows, for example %s (query %s); they match no document"
+        _logger.warning(said, len(dict(unknown)), len(vectors), shown(text), shown(format_expression(expression)))
 
 
 def atom_vectors(texts: Sequence[str], encoder: QueryEncoder) -> dict[str, dict[str, float]]:

@@ -53,18 +53,19 @@ def search_guarded(
         CompNegError: As ``batch_search``.
     """
     operators = operators or searcher.operators
-    nodes = searcher.compose([topic_query(topic) for topic in topics], operators)
-    qids = [topic.qid for topic in topics]
-    enough = max(checked_count("k", k), PAGE)
-    hits = dict(zip(qids, ranked_hits(searcher.reader, nodes, qids, enough, threads), strict=True))
     excluding = [
         (topic, topic.expression)
         for topic in topics
         if topic.expression is not None and holds_difference(topic.expression)
     ]
+    without = [without_differences(query) for _, query in excluding]
+    composed = searcher.compose([*map(topic_query, topics), *without], operators)  # in one call: it warns once
+    nodes, parts = composed[: len(topics)], composed[len(topics) :]
+    qids = [topic.qid for topic in topics]
+    enough = max(checked_count("k", k), PAGE)
+    hits = dict(zip(qids, ranked_hits(searcher.reader, nodes, qids, enough, threads), strict=True))
     wordings = [Atom(topic.text) if topic.decomposition else query for topic, query in excluding]
     whole = _top_docids(searcher, searcher.compose(wordings, _WHOLE), threads)
-    parts = searcher.compose([without_differences(query) for _, query in excluding], operators)
     wanted = _top_docids(searcher, parts, threads)
     kept = [list(dict.fromkeys([*by_wording, *by_part])) for by_wording, by_part in zip(whole, wanted, strict=True)]
     scores = searcher.batch_score(parts, kept, threads)

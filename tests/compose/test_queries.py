@@ -20,6 +20,15 @@ def test_text_tree_and_composed_query():
     assert compose_queries([], None) == []
 
 
+def test_unknown_atoms_are_one_warning_unless_their_query_finds_nothing(caplog):
+    queries = ["a AND suop", "zebra NOT a", "suop", "a NOT fisch", "a OR (b NOT suop)", "c"]
+    compose_queries(queries, LookupEncoder({"a": {"p": 4.0}, "b": {"q": 1.0}, "c": {"r": 1.0}}))
+    assert caplog.messages == [
+        "2 of 6 atoms have no term that the encoder knows, for example 'suop' (query 'a AND suop'); "
+        "they match no document"
+    ]
+
+
 def test_lowering_comes_before_rounding():
     assert compose_query("a AND b", ENCODER, CPT) == Product(({"p": 400.0, "s": 50.0}, {"q": 100.0}))
     assert compose_query("a AND b", ENCODER, CPT, cpt="materialised") == Linear({"p∩q": 200.0, "q∩s": 71.0})
