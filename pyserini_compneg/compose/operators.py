@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.compose.intersection import CPT_TERMS, VECTOR_INTERSECTIONS
 from pyserini_compneg.compose.union import VECTOR_UNIONS
-from pyserini_compneg.errors import CompositionError
+from pyserini_compneg.errors import ArgumentError, CompositionError
+from pyserini_compneg.terminal import shown
 from pyserini_compneg.vectors import is_number
 
 UNIONS = (*VECTOR_UNIONS, "dismax", "vanilla")
@@ -65,6 +66,17 @@ class Operators:
         """λ, as it was chosen or by default; 0 for ``ignore``."""
         default = DIFFERENCE_WEIGHTS.get(self.difference, 0.0)
         return default if self.difference_weight is None else self.difference_weight
+
+
+def checked_operators(operators: Operators | None) -> Operators | None:
+    """The operators as given.
+
+    Raises:
+        ArgumentError: They are something else, such as the name of one operator.
+    """
+    if operators is not None and not isinstance(operators, Operators):
+        raise ArgumentError(f'operators must be Operators, such as Operators(difference="nrf"), got {shown(operators)}')
+    return operators
 
 
 DEFAULT_OPERATORS = Operators()

@@ -43,13 +43,14 @@ class Measure:
         return 0.0 if cutoff is not None and value * (cutoff + 0.5) < 1 else value
 
 
-def parse_measures(names: Iterable[str]) -> list[Measure]:
+def parse_measures(names: str | Iterable[str]) -> list[Measure]:
     """Parses names of measures; a name that is given twice counts once.
 
     Args:
-        names: Names as trec_eval has them (``ndcg_cut.10``, ``P.5,10``), as ir_measures has them (``nDCG@10``), or of
-            measures of contrast (``right_rank``, see :func:`~pyserini_compneg.eval.contrast.contrast_values`). Small
-            letters may stand for capitals and the reverse; the measure then has its usual name.
+        names: One name or more, as trec_eval has them (``ndcg_cut.10``, ``P.5,10``), as ir_measures has them
+            (``nDCG@10``), or of measures of contrast (``right_rank``, see
+            :func:`~pyserini_compneg.eval.contrast.contrast_values`). Small letters may stand for capitals and the
+            reverse; the measure then has its usual name.
 
     Raises:
         MeasureError: An unknown name, or a measure that trec_eval's code cannot compute.
@@ -58,7 +59,7 @@ def parse_measures(names: Iterable[str]) -> list[Measure]:
     ['ndcg_cut.10', 'R@100', 'P@5', 'P@10', 'nDCG@3']
     """
     measures: dict[str, Measure] = {}
-    for given in names:
+    for given in [names] if isinstance(names, str) else names:
         name = _spelled(given)
         if contrast := parse_contrast(name):
             _check_cutoff(name, contrast.cutoff)
@@ -74,7 +75,7 @@ def parse_measures(names: Iterable[str]) -> list[Measure]:
 def evaluate(
     qrels: Mapping[str, Mapping[str, int]],
     run: Mapping[str, Mapping[str, float]],
-    measures: Sequence[Measure],
+    measures: str | Sequence[Measure | str],
 ) -> dict[str, dict[str, float]]:
     """The value of each measure for each query of the judgements, as ``trec_eval -c`` has them.
 
@@ -84,23 +85,25 @@ def evaluate(
     Args:
         qrels: ``{qid: {docid: relevance}}``.
         run: ``{qid: {docid: score}}``.
-        measures: What to compute.
+        measures: What to compute: measures, or names as :func:`parse_measures` takes them.
 
     Returns:
         ``{qid: {measure name: value}}``, in the order of ``qrels`` and ``measures``.
 
     Raises:
-        MeasureError: Judgements that a measure of contrast cannot use.
+        MeasureError: An unknown name, or judgements that a measure of contrast cannot use.
 
-    >>> evaluate({"1": {"a": 1}, "2": {"b": 1}}, {"1": {"c": 2.0, "a": 1.0}}, parse_measures(["recip_rank"]))
+    >>> evaluate({"1": {"a": 1}, "2": {"b": 1}}, {"1": {"c": 2.0, "a": 1.0}}, ["recip_rank"])
     {'1': {'recip_rank': 0.5}, '2': {'recip_rank': 0.0}}
     """
-    values = _trec_values(qrels, run, [measure for measure in measures if not isinstance(measure.definition, Contrast)])
-    for measure in measures:
+    given = [measures] if isinstance(measures, str) else measures
+    chosen = [one for each in given for one in (parse_measures(each) if isinstance(each, str) else [each])]
+    values = _trec_values(qrels, run, [measure for measure in chosen if not isinstance(measure.definition, Contrast)])
+    for measure in chosen:
         if isinstance(measure.definition, Contrast):
             values[measure.definition] = contrast_values(measure.definition, qrels, run)
     return {
-        qid: {measure.name: measure.adjusted(values[measure.definition][qid]) for measure in measures} for qid in qrels
+        qid: {measure.name: measure.adjusted(values[measure.definition][qid]) for measure in chosen} for qid in qrels
     }
 
 

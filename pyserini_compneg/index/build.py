@@ -20,7 +20,7 @@ from pyserini_compneg.encode.collection import (
     text_documents,
 )
 from pyserini_compneg.encode.models import ModelOptions
-from pyserini_compneg.errors import CollectionError, EncodingError
+from pyserini_compneg.errors import ArgumentError, CollectionError, EncodingError
 from pyserini_compneg.index.index_folder import check_target, clear_stale, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer, OnError
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
@@ -75,11 +75,14 @@ def build_index(
         The manifest of the index.
 
     Raises:
+        ArgumentError: ``k1`` or ``b`` outside of ``bm25``.
         CollectionError: A bad document, an id given twice, or no document with a term at all.
         EncodingError: An option out of range, or a model that cannot be used.
         DownloadError: A model that cannot be downloaded from the hub.
         OutputError: The folder exists and ``overwrite`` is not set, or cannot be written.
     """
+    for name in sorted({"k1", "b"} & options.keys()):
+        raise ArgumentError(f'{name} is no argument of its own; give both as bm25={{"k1": 0.9, "b": 0.4}}')
     files = collection_files(collection)
     target = Path(os.path.realpath(index))
     if inside := next((file for file in files if file.resolve().is_relative_to(target)), None):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from pyserini_compneg.errors import CollectionError, IndexFormatError, IndexReadError
+from pyserini_compneg.errors import ArgumentError, CollectionError, IndexFormatError, IndexReadError
 from pyserini_compneg.lucene.gate import java_class, java_errors
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME, Manifest
 
@@ -79,9 +79,10 @@ class ImpactReader:
         """
         if self._commit() == self._opened:
             return False
-        before = self._searcher
+        before = None if self._closed else self._searcher
         self._open()
-        self._call(before.close)
+        if before is not None:
+            self._call(before.close)
         return True
 
     def _commit(self) -> list[tuple[str, int, int]]:
@@ -106,7 +107,7 @@ class ImpactReader:
         if fault:
             searcher.close()
             raise IndexReadError(f"{self.folder}: {fault}")
-        self._searcher, self.manifest, self._opened = searcher, manifest, opened
+        self._searcher, self.manifest, self._opened, self._closed = searcher, manifest, opened, False
 
     def __enter__(self) -> Self:
         """Returns the reader itself."""
@@ -118,9 +119,13 @@ class ImpactReader:
 
     def close(self) -> None:
         """Closes the index; may be called twice."""
-        self._call(self._searcher.close)
+        if not self._closed:
+            self._call(self._searcher.close)
+        self._closed = True
 
     def _call(self, function: Callable[..., Any], *arguments: object) -> Any:
+        if self._closed:
+            raise ArgumentError(f"{self.folder}: the searcher is closed; open another one")
         with java_errors(IndexReadError, f"{self.folder}: cannot be searched"):
             return function(*arguments)
 

@@ -17,6 +17,7 @@ from pyserini_compneg.compose import (
     query_text,
 )
 from pyserini_compneg.compose.lowering import FACTORED, MATERIALISED, checked_cpt
+from pyserini_compneg.compose.operators import checked_operators
 from pyserini_compneg.compose.quantisation import checked_scale
 from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.encode.models import ModelOptions
@@ -53,6 +54,7 @@ class SignedImpactSearcher:
     Raises:
         IndexFormatError: There is no index, it has another encoder, or it lacks the pairs of ``materialised``.
         DownloadError: A prebuilt index cannot be downloaded.
+        ArgumentError: Operators that are none.
         CompositionError: An unknown form, or a scale that is no finite number above 0.
 
     Example:
@@ -70,7 +72,7 @@ class SignedImpactSearcher:
         model_options: ModelOptions | None = None,
         ablation: str | None = None,
     ) -> None:
-        self.operators = operators or Operators()
+        self.operators = checked_operators(operators) or Operators()
         self._cpt = checked_cpt(cpt)
         self.weight_scale = checked_scale(weight_scale)
         self._encoder = self._given_encoder = encoder
@@ -222,7 +224,7 @@ class SignedImpactSearcher:
         return compose_queries(
             queries,
             None if composed else self.encoder,
-            operators or self.operators,
+            checked_operators(operators) or self.operators,
             cpt=self._cpt,
             signed=self.reader.manifest is not None and self.reader.manifest.signed,
             weight_scale=self.weight_scale,
@@ -251,8 +253,11 @@ class SignedImpactSearcher:
             operators: As for :meth:`search`.
 
         Raises:
+            ArgumentError: A docid that is no text.
             CollectionError: The index has no such document.
         """
+        if not isinstance(docid, str):
+            raise ArgumentError(f"explain takes the id of one document, got {shown(docid)}")
         (node,) = self.compose([query], operators)
         parts = self.reader.explain(query_line(node), docid)
         if parts is None:

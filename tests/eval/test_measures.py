@@ -40,6 +40,12 @@ def test_a_typing_mistake_gets_a_suggestion(given, name):
     assert said == f"unknown measure {given!r}; did you mean {name}?"
 
 
+def test_names_may_stand_for_measures():
+    assert parse_measures("nDCG@10") == parse_measures(["nDCG@10"])
+    qrels, run = {"1": {"a": 1}}, {"1": {"b": 2.0, "a": 1.0}}
+    assert evaluate(qrels, run, "RR") == evaluate(qrels, run, ["RR"]) == evaluate(qrels, run, parse_measures("RR"))
+
+
 def test_several_cutoffs_and_repeated_names():
     names = [measure.name for measure in parse_measures(["recall.10,100", "map", "map", "P(rel=2)@5"])]
     assert names == ["R@10", "R@100", "map", "P(rel=2)@5"]

@@ -10,7 +10,7 @@ from index_folders import contents, hidden, postings, write_jsonl
 from refusals import refusal
 
 from pyserini_compneg.commands.index import main
-from pyserini_compneg.errors import CollectionError, OutputError
+from pyserini_compneg.errors import ArgumentError, CollectionError, OutputError
 from pyserini_compneg.index import ImpactIndexer, build, build_index, index_folder
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, ImpactWriter, Manifest
 
@@ -108,6 +108,12 @@ def test_folders_made_for_a_build_that_fails_are_removed(tmp_path):
     with pytest.raises(CollectionError, match="nothing to index"), ImpactIndexer(tmp_path / "a/b/index", "m"):
         (tmp_path / "a" / "used").mkdir()
     assert {path.name for path in tmp_path.rglob("*")} == {"c.jsonl", "mine", "a", "used"}
+
+
+def test_k1_and_b_stand_together(tmp_path):
+    for name in ("k1", "b"):
+        said = f'{name} is no argument of its own; give both as bm25={{"k1": 0.9, "b": 0.4}}'
+        assert refusal(build_index, tmp_path, tmp_path / "index", error=ArgumentError, **{name: 0.5}) == said
 
 
 def test_an_existing_index_is_refused_before_the_collection_is_read(tmp_path, index):

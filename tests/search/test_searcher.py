@@ -64,6 +64,7 @@ def test_a_batch_is_its_queries(searcher, threads):
     assert searcher.search("spy AND western", k=2**31 - 1)[:3] == hits
 
 
+OPERATORS = 'operators must be Operators, such as Operators(difference="nrf"), got {!r}'
 COUNT = "{} must be a whole number from 1, got {!r}"
 
 
@@ -74,6 +75,10 @@ COUNT = "{} must be a whole number from 1, got {!r}"
         (lambda s: s.batch_search(["spy", "bat"], ["1", "1"]), "2 queries need as many distinct qids, got 1"),
         (lambda s: s.batch_score(["spy"], []), "1 queries need as many lists of docids, got 0"),
         (lambda s: s.explain(7, "d1"), "a query must be a text, an expression or a composed query, got 7"),
+        (lambda s: s.explain("spy", ["d1"]), "explain takes the id of one document, got ['d1']"),
+        (lambda s: s.search("spy", operators="nrf"), OPERATORS.format("nrf")),
+        (lambda s: s.search("spy", operators={}), OPERATORS.format({})),
+        (lambda s: SignedImpactSearcher(s.reader.folder, operators="nrf"), OPERATORS.format("nrf")),
         (lambda s: s.search("spy", "5"), COUNT.format("k", "5")),
         (lambda s: s.batch_search(["spy"], ["1"], 1, 2.0), COUNT.format("threads", 2.0)),
         (lambda s: s.batch_score(["spy"], [["d1"]], 0), COUNT.format("threads", 0)),
@@ -84,6 +89,15 @@ def test_wrong_calls(searcher, call, said):
         call(searcher)
     assert str(caught.value) == said
     assert isinstance(caught.value, TypeError) and isinstance(caught.value, ValueError)
+
+
+def test_a_closed_searcher_says_so(index):
+    searcher = SignedImpactSearcher(index)
+    searcher.close()
+    searcher.close()
+    for call in (searcher.search, lambda query: searcher.explain(query, "d1"), lambda _: searcher.num_docs):
+        said = refusal(call, "spy", error=ArgumentError)
+        assert said == f"{searcher.reader.folder}: the searcher is closed; open another one"
 
 
 def test_operators_of_one_call(index, searcher):
