@@ -14,12 +14,18 @@ from typing import Any, NoReturn, TypeAlias
 from pyserini_compneg.commands.versions import ShowVersions
 from pyserini_compneg.encode.models import BACKENDS, DEVICES, PRECISIONS, Head, ModelOptions
 from pyserini_compneg.reading.readers import READINGS
-from pyserini_compneg.terminal import printable_lines, suggestion
+from pyserini_compneg.terminal import printable_lines, shown, suggestion
 
 Flags: TypeAlias = argparse._ActionsContainer
 """A parser, or a group of its flags."""
 
 MODEL = "a folder, or a name on the Hugging Face hub"
+_FLAGS_ELSEWHERE = {
+    ("index", "--input"): "the documents are --collection",
+    ("search", "--k1"): "k1 and b belong to index, which keeps them",
+    ("search", "--b"): "k1 and b belong to index, which keeps them",
+}
+"""What to say of flags that people bring from other tools, by the command."""
 _STARTED = re.compile(r"python -m pyserini_compneg[. ]")
 _MODEL_OPTIONS = ("backend", "precision", "device", "max_length", "head", "top_terms", "threshold", "batch_size")
 
@@ -64,8 +70,12 @@ class _Parser(argparse.ArgumentParser):
         """Refuses unknown flags before anything else: one that is written wrongly may be one that is required."""
         for argument in takewhile(lambda one: one != "--", args):
             flag = argument.partition("=")[0]
+            if f"-{flag}" in self._option_string_actions and flag not in self._option_string_actions:
+                self.error(f"there is no {shown(flag)}; flags have two dashes: -{flag}")
             if flag.startswith("--") and " " not in flag and flag not in self._option_string_actions:
-                self.error(f"there is no {flag}{suggestion(flag, self._option_string_actions)}")
+                known = _FLAGS_ELSEWHERE.get((self.prog.replace(".", " ").split()[-1], flag))
+                close = f"; {known}" if known else suggestion(flag, self._option_string_actions)
+                self.error(f"there is no {flag}{close}")
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:

@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from pyserini_compneg.errors import MeasureError
@@ -20,6 +21,7 @@ _NO_DOCUMENT = "\n"
 
 _TREC_NAMES = ("ndcg_cut", "recall", "map", "recip_rank", "ndcg", "map_cut", "success")
 _EXAMPLES = "ndcg_cut.10, recall.100, map, recip_rank, P.10, nDCG@10, R@100, AP, RR"
+_WITH_CUTOFF = {name.lower(): name for name in ("nDCG@10", "nDCG@100", "R@10", "R@100", "R@1000", "P@10", "RR@10")}
 _CONTRAST_EXAMPLES = ", ".join(CONTRASTS)
 
 
@@ -178,7 +180,10 @@ def _spelled(name: str) -> str:
         if _definitions(spelled):
             return spelled
     known = [*registry, *_TREC_NAMES, *(contrast.partition("@")[0] for contrast in CONTRASTS)]
-    close = "" if head in known or head.lower() in usual else suggestion(head, known)
+    close = ""
+    if head not in known and head.lower() not in usual:
+        near = get_close_matches(name.lower(), _WITH_CUTOFF, 1, 0.75)
+        close = f"; did you mean {_WITH_CUTOFF[near[0]]}?" if near else suggestion(head, known)
     examples = f"expected for example one of {_EXAMPLES}, {_CONTRAST_EXAMPLES}"
     raise MeasureError(f"unknown measure {shown(name)}{close or f'; {examples}'}")
 

@@ -345,6 +345,10 @@ explain --index films --query spy --qid 1  # --qid needs --topics
 ! explain --index films --query spy --output /dev/full
 explain --index films --query a --docid  # argument --docid: expected at least one argument
 explain --index films --query a --batch-size 2  # there is no --batch-size
+search -index films -topics topics.tsv  # there is no '-index'; flags have two dashes: --index
+search --index films --query spy -hits 5  # there is no '-hits'; flags have two dashes: --hits
+search --index films --query spy --k1 1.2  # there is no --k1; k1 and b belong to index, which keeps them
+index --input documents.jsonl --index new  # there is no --input; the documents are --collection
 explain --index films --topics missing.tsv --qid 9  # missing.tsv: no such file
 explain --index films --query 'zebra AND zebra'  # query 'zebra AND zebra': no positive term is left…so it finds nothing
 explain --index vectors --encoder atoms.jsonl --query c  # atoms.jsonl has no vector for 'c'; encode it and add a line

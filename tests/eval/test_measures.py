@@ -33,7 +33,11 @@ def test_capitals_do_not_matter(given, name):
 
 
 @pytest.mark.parametrize(
-    ("given", "name"), [("ndgc@10", "ndcg"), ("recal.100", "recall"), ("right_ranks", "right_rank")]
+    ("given", "name"),
+    [
+        *(("ndgc@10", "nDCG@10"), ("recal.100", "recall"), ("right_ranks", "right_rank")),
+        *(("ndcg10", "nDCG@10"), ("ncdg@10", "nDCG@10"), ("R100", "R@100"), ("ndgc@7", "ndcg")),
+    ],
 )
 def test_a_typing_mistake_gets_a_suggestion(given, name):
     said = refusal(parse_measures, [given], error=MeasureError)
