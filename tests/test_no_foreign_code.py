@@ -51,7 +51,7 @@ def foreign(request, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "command", ["index", "encode", "export", "search", "compose", "train base", "train teacher", "train separate"]
 )
-def test_no_command_takes_such_a_model(foreign, tmp_path, capsys, checkpoints, command):
+def test_no_command_takes_such_a_model(foreign, request, tmp_path, capsys, command):
     documents, triples = tmp_path / "d.jsonl", tmp_path / "t.jsonl"
     documents.write_text("".join(json.dumps({"id": str(i), "text": t}) + "\n" for i, t in enumerate(sample_texts(3))))
     triples.write_text(json.dumps({"query": "q", "positive": "p", "negative": "n"}) + "\n")
@@ -68,7 +68,7 @@ def test_no_command_takes_such_a_model(foreign, tmp_path, capsys, checkpoints, c
         edit_json(manifest, encoder=str(foreign), settings={"model": "0" * 16})
         more = ["--query", "film"]
     elif name == "train":
-        model = {"base": str(foreign if part != "teacher" else checkpoints.bert)}
+        model = {"base": str(foreign if part != "teacher" else request.getfixturevalue("checkpoints").bert)}
         settings = {"model": model, "data": [{"dataset": str(triples)}], "training": {"steps": 1}}
         settings |= {"teacher": {"model": str(foreign)}} if part == "teacher" else {}
         model |= {"query_encoder": "separate"} if part == "separate" else {}

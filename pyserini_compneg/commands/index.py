@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command, say
@@ -22,12 +23,18 @@ examples:
 
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from pyserini_compneg.index import build_index, verify_index
+    from pyserini_compneg.lucene.manifest import MANIFEST_NAME
 
     if args.verify is not None:
         if args.collection is not None or args.index is not None:
             parser.error("--verify builds nothing; leave out --collection and --index")
         documents = verify_index(args.verify, args.threads)
-        say(f"{args.verify}: whole: the files, the ids and the manifest of {documents} documents")
+        known = (
+            "the ids and the manifest"
+            if (Path(args.verify) / MANIFEST_NAME).exists()
+            else "the ids, without a manifest,"
+        )
+        say(f"{args.verify}: whole: the files, {known} of {documents} documents")
         return
     if args.collection is None or args.index is None:
         parser.error("--collection and --index are needed, or --verify")

@@ -173,10 +173,10 @@ class Damped:
         _checked_children((self.child,), "a damped score")
         if not self.excluded or len(self.best) != len(self.excluded):
             counts = f"got {len(self.excluded)} and {len(self.best)}"
-            raise CompositionError(f"a damped score needs excluded parts and a best score for each, {counts}")
+            raise CompositionError(f"best: a damped score needs excluded parts and a best score for each, {counts}")
         for part in self.excluded:
-            kind, weights = type(part), part.weights.values() if isinstance(part, Linear) else [part.weight]
-            if kind not in (Linear, Product) or not weights or min(weights) < 0:
+            weights = part.weights.values() if isinstance(part, Linear) else [getattr(part, "weight", -1.0)]
+            if not isinstance(part, (Linear, Product)) or not weights or min(weights) < 0:
                 raise CompositionError("excluded: each part must be a vector or a product, of positive weights")
         for name, number, most in [*(("best", best, math.inf) for best in self.best), ("weight", self.weight, 1)]:
             if not is_number(number) or not 0 < number <= most or number == math.inf:

@@ -360,7 +360,6 @@ train missing.yaml --output new
 train nothing --output new
 train table5-sum
 train table5-sum --output new --data missing
-! train table5-sum --output films --data nothing
 train 'x\x1b[31m' --output new
 train latin-1.yaml --show  # latin-1.yaml: cannot be read: not UTF-8 text
 train 'escape sequences.yaml' --show  # escape sequences.yaml: not valid YAML: unacceptable character #x001b:…

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from lookup_encoder import LookupEncoder
 from scoring_strategies import DOCUMENTS, POSITIVE, nodes
 
-from pyserini_compneg.compose import Damped, Linear, Operators, Product, compose_query, evaluate
+from pyserini_compneg.compose import Damped, Linear, Max, Operators, Product, compose_query, evaluate
 from pyserini_compneg.compose.scoring import matches
 from pyserini_compneg.errors import CompositionError
 
@@ -90,9 +90,10 @@ PARTS = "excluded: each part must be a vector or a product, of positive weights"
 @pytest.mark.parametrize(
     ("excluded", "best", "weight", "message"),
     [
-        ((), (), 0.5, "a damped score needs excluded parts and a best score for each, got 0 and 0"),
-        ((A,), (1.0, 2.0), 0.5, "a damped score needs excluded parts and a best score for each, got 1 and 2"),
+        ((), (), 0.5, "best: a damped score needs excluded parts and a best score for each, got 0 and 0"),
+        ((A,), (1.0, 2.0), 0.5, "best: a damped score needs excluded parts and a best score for each, got 1 and 2"),
         ((Linear({}),), (1.0,), 0.5, PARTS),
+        ((Max((A,)),), (1.0,), 0.5, PARTS),
         ((Linear({"a": -1.0}),), (1.0,), 0.5, PARTS),
         ((Product(({"a": 1.0}, {"b": 1.0}), weight=-1.0),), (1.0,), 0.5, PARTS),
         ((A,), (0.0,), 0.5, "best: the best of a damped score must be a finite number above 0, got 0.0"),

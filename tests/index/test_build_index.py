@@ -253,6 +253,11 @@ def test_the_check_of_an_index(index, capfd):
     assert main(["--verify", str(index)]) == 0
     said = f"{index}: whole: the files, the ids and the manifest of 1 documents\n"
     assert capfd.readouterr() == ("", said)
+    (index / "compneg.json").rename(index.parent / "manifest")
+    assert main(["--verify", str(index)]) == 0
+    said = f"{index}: whole: the files, the ids, without a manifest, of 1 documents\n"
+    assert capfd.readouterr() == ("", said)
+    (index.parent / "manifest").rename(index / "compneg.json")
     (postings,) = index.glob("*.doc")
     postings.write_bytes(postings.read_bytes()[:-1] + b"?")
     assert main(["--verify", str(index)]) == 1

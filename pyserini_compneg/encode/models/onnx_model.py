@@ -38,6 +38,7 @@ class OnnxModel:
 
     def __init__(self, folder: Path, device: str = "cpu") -> None:
         path = folder / MODEL_FILE
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else its import writes a file of ids beside others' files
         try:
             import onnxruntime as runtime
         except ImportError:
