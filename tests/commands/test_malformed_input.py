@@ -13,6 +13,8 @@ from pair_index import write, write_atoms
 import pyserini_compneg
 from pyserini_compneg.commands.main import main
 
+pytestmark = pytest.mark.slow  # hundreds of commands
+
 DOCUMENT, VECTOR = '{"id": "d1", "contents": "spies"}', '{"id": "d1", "vector": {"a": 1}}'
 DEEP, HUGE = 10**5, "9" * 5000
 
