@@ -95,8 +95,8 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
             "--on-error",
             choices=("stop", "skip"),
             default="stop",
-            help="a query that cannot be encoded or composed ends the command (default), or is left out and is listed "
-            "at the end",
+            help="a query that cannot be parsed, encoded or composed ends the command (default), or is left out with a "
+            "warning",
         )
     flags.add_model_options(group, "queries")
     add(
@@ -153,15 +153,16 @@ def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topi
     from pyserini_compneg.expression.unread import notes_on
 
     decompose = _decomposer(args)
+    skip = getattr(args, "on_error", "stop") == "skip" and args.query is None
     read = "plain" if decompose else (None if args.read == "off" else args.read)
     if args.query is not None:
         topics = [read_text("1", args.query, read or "expression")]
     else:
-        topics = read_topics(args.topics, read)
+        topics = read_topics(args.topics, read, skip=skip)
     if qid is not None:
         topics = [_only(topics, qid, args.topics)]
     if decompose:
-        topics = decompose_topics(topics, decompose)
+        topics = decompose_topics(topics, decompose, skip=skip)
     for note in notes_on(topics):
         _logger.warning("%s", note)
     if _is_damped(args) and any(topic.expression and holds_difference(topic.expression) for topic in topics):

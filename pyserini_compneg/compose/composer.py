@@ -211,12 +211,12 @@ class _Composer:
         operands = [positive_part(vector) for vector in vectors]
         return _sum(self._product(operands), pooled) if all(operands) else pooled
 
-    def _product(self, operands: Sequence[SparseVector], weight: float = 1.0) -> Product:
+    def _product(self, operands: Sequence[SparseVector]) -> Product:
         """The joint occurrence of the operands' heaviest terms."""
         heaviest = tuple(cpt_operands(operands, self.operators.cpt_terms))
         if self.operators.intersection == "cpt-l2":
-            return Product(heaviest, 2 / len(operands), root=2, weight=weight)
-        return Product(heaviest, weight=weight)
+            return Product(heaviest, 2 / len(operands), root=2)
+        return Product(heaviest)
 
     def _difference(self, left: ScoringNode, parts: Conjunction) -> ScoringNode:
         r"""A \ B₁ \ … \ Bₙ, Eq. 5 and the other operators; ``left`` is A, composed of the parts that are kept."""

@@ -80,7 +80,7 @@ def read_text(qid: str, text: str, read: str, **details: Any) -> Topic:
     return Topic(qid, text, expression, plain=not parsed, parsed=parsed, **details)
 
 
-def read_topics(path: str | Path, read: str | None = None) -> list[Topic]:
+def read_topics(path: str | Path, read: str | None = None, *, skip: bool = False) -> list[Topic]:
     """Reads a file of topics, whose format is recognised by its content.
 
     A TSV line is ``qid<TAB>expression``. A JSON line has an id (``id``, ``qid`` or ``_id``; QUEST's lines have none)
@@ -93,14 +93,16 @@ def read_topics(path: str | Path, read: str | None = None) -> list[Topic]:
         read: How all texts are read that are not composed. ``expression``: ``query`` and ``text`` are parsed, too.
             ``plain``: nothing is parsed, and the text is the first of ``query``, ``text`` and ``expression``. None:
             each as its line says.
+        skip: Leave out the lines that are no topics, and expressions that cannot be parsed, with a warning for each.
 
     Raises:
-        CollectionError: A file without topics, or a line that is no topic; the message starts with ``path:line``.
+        CollectionError: A file without topics, an id that is given twice, or a line that is no topic; the message
+            starts with ``path:line``.
         QuerySyntaxError: An expression that cannot be parsed; the message starts with ``path:line``.
     """
     topics: list[Topic] = []
     first_line: dict[str, int] = {}
-    for line, topic in _iter_topics(path, read):
+    for line, topic in _iter_topics(path, read, skip):
         if topic.qid in first_line:
             first = first_line[topic.qid]
             raise CollectionError(
@@ -113,28 +115,36 @@ def read_topics(path: str | Path, read: str | None = None) -> list[Topic]:
     return topics
 
 
-def decompose_topics(topics: Sequence[Topic], decompose: Callable[[str], Decomposition]) -> list[Topic]:
+def decompose_topics(
+    topics: Sequence[Topic], decompose: Callable[[str], Decomposition], *, skip: bool = False
+) -> list[Topic]:
     """Replaces the atom of every plain topic by what its text means; expressions stay as they are.
 
     Args:
         topics: The topics.
         decompose: Reads a text, as ``pyserini_compneg.reading.decompose`` does.
+        skip: Leave out the texts that cannot be read, with a warning for each.
 
     Raises:
         DecompositionError: A text that says only what it does not ask for; the message starts with ``path:line``.
     """
-
-    def read(topic: Topic) -> Topic:
+    read: list[Topic] = []
+    for topic in topics:
         try:
-            decomposition = decompose(topic.text)
+            decomposition = decompose(topic.text) if topic.plain else None
         except DecompositionError as error:
-            raise DecompositionError(f"{topic.source}: {error}" if topic.source else str(error)) from None
-        return replace(topic, expression=decomposition.expression, decomposition=decomposition)
+            said = f"{topic.source}: {error}" if topic.source else str(error)
+            if not skip:
+                raise DecompositionError(said) from None
+            _logger.warning("%s; left out", said)
+            continue
+        if decomposition:
+            topic = replace(topic, expression=decomposition.expression, decomposition=decomposition)
+        read.append(topic)
+    return read
 
-    return [read(topic) if topic.plain else topic for topic in topics]
 
-
-def _iter_topics(path: str | Path, read: str | None) -> Iterator[tuple[int, Topic]]:
+def _iter_topics(path: str | Path, read: str | None, skip: bool) -> Iterator[tuple[int, Topic]]:
     is_json: bool | None = None
     for line, content in iter_lines(path):
         source = f"{source_name(path)}:{line}"
@@ -145,8 +155,11 @@ def _iter_topics(path: str | Path, read: str | None) -> Iterator[tuple[int, Topi
                 yield line, _from_record(parse_json_object(content, source), line, source, read)
             else:
                 yield line, _from_tsv(content, source, read or "expression")
-        except QuerySyntaxError as error:
-            raise QuerySyntaxError(f"{source}: {error}") from None
+        except (CollectionError, QuerySyntaxError) as error:
+            said = str(error) if isinstance(error, CollectionError) else f"{source}: {error}"
+            if not skip:
+                raise type(error)(said) from None
+            _logger.warning("%s; left out", said.partition("\n")[0])
 
 
 def _from_tsv(content: str, source: str, read: str) -> Topic:

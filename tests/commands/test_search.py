@@ -154,6 +154,25 @@ def test_a_query_that_cannot_be_searched_is_named_or_skipped(index, with_gaps, c
         assert caplog.messages[0] == caplog.messages[1]
 
 
+def test_lines_that_are_no_topics_are_skipped_too(index, tmp_path, capfd, caplog):
+    topics = tmp_path / "topics.tsv"
+    topics.write_text("1\tspy\n2\t(spy OR\n3 no tab\n4\t \n5\tNOT comedy\n6\tcomedy\n")
+    assert run(index, "--topics", topics) == 2
+    capfd.readouterr()
+    assert run(index, "--topics", topics, "--on-error", "skip") == 0
+    assert {line.split()[0] for line in capfd.readouterr().out.splitlines()} == {"1", "6"}
+    starts = [f"{topics}:{line}: " for line in (2, 3, 4, 5)]
+    assert [said.startswith(start) for said, start in zip(caplog.messages, starts, strict=True)] == [True] * 4
+    assert all(said.endswith("; left out") and "\n" not in said for said in caplog.messages)
+    assert run(index, "--topics", topics, "--on-error", "skip", "--read", "cues") == 0
+    topics.write_text("1\tnot dogs\n2\tspies\n")
+    assert run(index, "--topics", topics, "--on-error", "skip", "--read", "cues") == 0
+    assert {line.split()[0] for line in capfd.readouterr().out.splitlines()} >= {"2"}
+    topics.write_text("1\t(spy\n")
+    assert run(index, "--topics", topics, "--on-error", "skip", "--output", tmp_path / "run.txt") == 2
+    assert not (tmp_path / "run.txt").exists()
+
+
 def test_a_run_of_skipped_queries_alone_is_none(index, with_gaps, tmp_path, capfd):
     with_gaps[1].write_text('{"id": "x", "expression": "zebra"}\n')
     assert run(index, *with_gaps, "--on-error", "skip", "--output", tmp_path / "run.txt") == 2
