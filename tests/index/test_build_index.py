@@ -257,7 +257,11 @@ def test_the_check_of_an_index(index, capfd):
     assert main(["--verify", str(index)]) == 0
     said = f"{index}: whole: the files, the ids, without a manifest, of 1 documents\n"
     assert capfd.readouterr() == ("", said)
-    (index.parent / "manifest").rename(index / "compneg.json")
+    text = (index.parent / "manifest").read_text()
+    (index / "compneg.json").write_text(text.replace('"empty_documents": 0', '"empty_documents": 1'))
+    assert main(["--verify", str(index)]) == 1
+    assert "0 documents have no term, and the manifest counts 1" in capfd.readouterr().err
+    (index / "compneg.json").write_text(text)
     (postings,) = index.glob("*.doc")
     postings.write_bytes(postings.read_bytes()[:-1] + b"?")
     assert main(["--verify", str(index)]) == 1
