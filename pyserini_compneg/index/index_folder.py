@@ -20,9 +20,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from pyserini_compneg.errors import OutputError
+from pyserini_compneg.errors import IndexReadError, OutputError
 from pyserini_compneg.files import atomic_writer, reason_of
-from pyserini_compneg.lucene import MANIFEST_NAME, is_index
+from pyserini_compneg.lucene import MANIFEST_NAME, Manifest, is_index
 
 SKIPPED_LOG = "skipped-documents.txt"
 """A file in the index, with a line for each document that was left out: where it was, and why."""
@@ -89,7 +89,7 @@ def check_target(target: Path, overwrite: bool) -> None:
         raise OutputError(f"{target}: is a mount point, which no folder can replace; give a folder in it")
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
-    if not is_index(target):
+    if not is_index(target) and not _has_manifest(target):
         raise OutputError(f"{target}: exists and is no index; give another folder")
     foreign = [path.name for path in target.iterdir() if not (_INDEX_FILES.fullmatch(path.name) and path.is_file())]
     if foreign:
@@ -103,6 +103,14 @@ def check_target(target: Path, overwrite: bool) -> None:
         )
     if not overwrite:
         raise OutputError(f"{target}: exists already; give overwrite=True to replace it, or another folder")
+
+
+def _has_manifest(folder: Path) -> bool:
+    """Whether a folder was an index of ours; damage may have taken the file by which Lucene knows one."""
+    try:
+        return Manifest.read(folder) is not None
+    except IndexReadError:
+        return False
 
 
 def unfinished_plan(index: str | Path) -> Mapping[str, Any] | None:

@@ -138,6 +138,13 @@ def test_an_empty_folder_is_filled_and_an_index_replaced(tmp_path, collection):
     assert hidden(tmp_path) == []
 
 
+def test_an_index_that_lost_its_segments_file_can_be_replaced(collection, index):
+    (segments,) = index.glob("segments_*")
+    segments.unlink()
+    build_index(collection, index, replace=True)
+    assert with_birds(index) == ["d3", "d1"]
+
+
 def test_a_link_to_an_index_is_followed(tmp_path, collection, index):
     link = tmp_path / "link"
     link.symlink_to(index)
