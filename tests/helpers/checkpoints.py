@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -76,16 +77,21 @@ def write_tokenizer(folder: Path, kind: str = "tokenizer.json") -> int:
 
 @cache
 def _vocabulary() -> tuple[str, ...]:
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+    """Characters, their continuations, and the most frequent words and endings; a trainer breaks ties by chance."""
+    from tokenizers import normalizers, pre_tokenizers
 
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=1000, limit_alphabet=80, show_progress=False)
-    tokenizer.train_from_iterator(sample_texts(300), trainer)
-    learnt = tokenizer.get_vocab()
-    assert sum(token.startswith("##") for token in learnt) > 20
-    return (*_SPECIAL, *sorted(learnt, key=lambda token: learnt[token]), *ODD_TOKENS)
+    normalizer, splitter = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    texts = map(normalizer.normalize_str, sample_texts(300))
+    words = Counter(word for text in texts for word, _ in splitter.pre_tokenize_str(text))
+    characters = Counter(character for word in words for character in word)
+    endings = Counter(f"##{word[-2:]}" for word in words if len(word) > 4 and word.isalpha())
+    learnt = [*_frequent(characters, 80), *(f"##{one}" for one in _frequent(characters, 80)), *_frequent(endings, 150)]
+    learnt += [word for word in _frequent(words, 800) if word not in learnt][: 1000 - len(_SPECIAL) - len(learnt)]
+    return (*_SPECIAL, *learnt, *ODD_TOKENS)
+
+
+def _frequent(counts: Counter[str], most: int) -> list[str]:
+    return sorted(counts, key=lambda token: (-counts[token], token))[:most]
 
 
 def write_masked_lm(folder: Path, kind: str = "bert", seed: int = 0, tokenizer: str = "tokenizer.json") -> Path:
