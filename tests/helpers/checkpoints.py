@@ -86,7 +86,7 @@ def _vocabulary() -> tuple[str, ...]:
     characters = Counter(character for word in words for character in word)
     endings = Counter(f"##{word[-2:]}" for word in words if len(word) > 4 and word.isalpha())
     learnt = [*_frequent(characters, 80), *(f"##{one}" for one in _frequent(characters, 80)), *_frequent(endings, 150)]
-    learnt += [word for word in _frequent(words, 800) if word not in learnt][: 1000 - len(_SPECIAL) - len(learnt)]
+    learnt += [word for word in _frequent(words, 800) if word not in learnt][: 1000 - len(learnt)]
     return (*_SPECIAL, *learnt, *ODD_TOKENS)
 
 
