@@ -15,11 +15,13 @@ from pyserini_compneg.training.encoder_module import EncoderModule  # noqa: E402
 from pyserini_compneg.training.masked_lm import load_base  # noqa: E402
 
 
+IDS = torch.tensor([[2, *range(20, 60, 4), 3], [2, 50, 3, *[0] * 9]])
+
+
 def vectors(side):
     """Of some ids by the network that inference runs."""
-    ids = torch.tensor([[2, 30, 40, 3], [2, 50, 3, 0]])
     with torch.no_grad():
-        return TorchModel(side).module(ids, torch.zeros_like(ids), (ids > 0).long())
+        return TorchModel(side).module(IDS, torch.zeros_like(IDS), (IDS > 0).long())
 
 
 @pytest.mark.parametrize(
@@ -42,8 +44,7 @@ def test_the_folder_is_what_was_trained(tmp_path, checkpoints, trunk, dataset, s
     ours = vectors(side)
     again = load_base(tmp_path / "m", "m", side.head)
     module = EncoderModule(again, side.head, 32, None).eval()
-    ids = torch.tensor([[2, 30, 40, 3], [2, 50, 3, 0]])
-    features = {"input_ids": ids, "attention_mask": (ids > 0).long()}
+    features = {"input_ids": IDS, "attention_mask": (IDS > 0).long()}
     with torch.no_grad():
         torch.testing.assert_close(module(features)["sentence_embedding"], ours, atol=1e-5, rtol=1e-5)
     assert (ours != 0).any()
@@ -71,10 +72,9 @@ def test_training_goes_on_from_what_was_trained(tmp_path, checkpoints, dataset):
 def test_sentence_transformers_loads_what_has_no_sign(tmp_path, checkpoints, dataset, model):
     train(tiny_config(checkpoints.bert, dataset, dev=False, steps=2, model=model), tmp_path / "m")
     loaded = SparseEncoder(str(tmp_path / "m"))
-    ids = torch.tensor([[2, 30, 40, 3], [2, 50, 3, 0]])
     checkpoint = read_checkpoint(tmp_path / "m")
     for task, side in (("query", checkpoint.query), ("document", checkpoint.document)):
-        features = {"input_ids": ids, "attention_mask": (ids > 0).long()}
+        features = {"input_ids": IDS, "attention_mask": (IDS > 0).long()}
         with torch.no_grad():
             theirs = loaded(features, task=task)["sentence_embedding"]
         torch.testing.assert_close(vectors(side), theirs, atol=1e-5, rtol=1e-5)
