@@ -14,7 +14,6 @@ from pyserini_compneg.training import train  # noqa: E402
 from pyserini_compneg.training.encoder_module import EncoderModule  # noqa: E402
 from pyserini_compneg.training.masked_lm import load_base  # noqa: E402
 
-
 IDS = torch.tensor([[2, *range(20, 60, 4), 3], [2, 50, 3, *[0] * 9]])
 
 
