@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 
+from pyserini_compneg.encode import BM25
 from pyserini_compneg.errors import IndexReadError
-from pyserini_compneg.lucene import CONTENTS, ImpactReader, java_class
+from pyserini_compneg.lucene import CONTENTS, ImpactReader, Manifest, java_class
 from pyserini_compneg.lucene.gate import java_errors
 
 
 def verify_index(index: str | Path, threads: int | None = None) -> int:
-    """Reads all of an index: its checksums, its structure, each document's id, and what the manifest counts.
+    """Reads all of an index: its checksums, its structure, each document's id, and whether the manifest fits.
+
+    Of the manifest it compares the documents without a term, ``signed`` and ``pair_terms``, and for BM25 the impact
+    scale with the largest impact, which it cannot be below, because BM25's weights are below 1.
 
     Nothing is written, and the index may be searched meanwhile.
 
@@ -29,8 +34,23 @@ def verify_index(index: str | Path, threads: int | None = None) -> int:
         folder, manifest = reader.folder, reader.manifest
     check = java_class("io.compneg.IndexCheck").check
     with java_errors(IndexReadError, f"{folder}: is damaged, rebuild it"):
-        documents, with_terms = check(os.path.abspath(folder), CONTENTS, threads or os.cpu_count() or 1)
-    if manifest and manifest.empty_documents != (empty := documents - with_terms):
-        counted = f"{empty} documents have no term, and the manifest counts {manifest.empty_documents}"
-        raise IndexReadError(f"{folder}: is damaged, rebuild it: {counted}")
+        documents, *found = check(os.path.abspath(folder), CONTENTS, threads or os.cpu_count() or 1)
+    if manifest and (fault := _contradiction(manifest, documents, *found)):
+        raise IndexReadError(f"{folder}: is damaged, rebuild it: {fault}")
     return int(documents)
+
+
+def _contradiction(
+    manifest: Manifest, documents: int, with_terms: int, complements: int, terms: int, pairs: int, impact: int
+) -> str:
+    """How an index contradicts its manifest, by the numbers of ``IndexCheck``; empty if it does not."""
+    if manifest.empty_documents != (empty := documents - with_terms):
+        return f"{empty} documents have no term, and the manifest counts {manifest.empty_documents}"
+    if complements and not manifest.signed:
+        return "it has negative weights, and the manifest says signed: false"
+    if pairs != (expected := math.comb(min(manifest.pair_terms, terms), 2)):
+        said = f"{expected} by the manifest's pair_terms: {manifest.pair_terms}"
+        return f"a document has {pairs} pairs, and it should have {said}"
+    if manifest.encoder == BM25 and impact > (largest := round(manifest.impact_scale)):
+        return f"it has an impact of {impact}, and bm25's are at most {largest}, the manifest's impact_scale"
+    return ""

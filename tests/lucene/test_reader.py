@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from impact_indexes import add_documents, pairs, search, write_index
 from refusals import refusal
@@ -63,6 +65,26 @@ def test_an_index_that_is_not_what_its_manifest_says(tmp_path, segments, fault):
     assert ImpactReader(index).document_count == len(segments)  # without a manifest
     Manifest("m", documents=2 if "two" in fault else 1).write(index)
     assert refusal(verify_index, index, error=IndexFormatError) == f"{index}: {fault}"
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({"signed": False}, "it has negative weights, and the manifest says signed: false"),
+        ({"pair_terms": 0}, "a document has 3 pairs, and it should have 0 by the manifest's pair_terms: 0"),
+        ({"pair_terms": 2}, "a document has 3 pairs, and it should have 1 by the manifest's pair_terms: 2"),
+        ({"pair_terms": 4}, "a document has 3 pairs, and it should have 6 by the manifest's pair_terms: 4"),
+        ({"impact_scale": 2}, "it has an impact of 3, and bm25's are at most 2, the manifest's impact_scale"),
+    ],
+)
+def test_an_index_of_other_settings_than_its_manifest_says(tmp_path, changed, fault):
+    index = tmp_path / "index"
+    with ImpactIndexer(index, "bm25", impact_scale=4, signed=True, pair_terms=3) as indexer:
+        indexer.add("d", {"a": 0.75, "b": 0.5, "c": 0.5, "e": 0.25, "f": -0.25})
+        indexer.add("other", {"a": 0.5, "b": 0.5})
+    assert verify_index(index) == 2
+    replace(Manifest.read(index), **changed).write(index)
+    assert refusal(verify_index, index, error=IndexFormatError) == f"{index}: is damaged, rebuild it: {fault}"
 
 
 def test_statistics_and_stored_documents(tmp_path):

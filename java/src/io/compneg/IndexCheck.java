@@ -8,7 +8,12 @@ import java.util.Arrays;
 import org.apache.lucene.index.CheckIndex;
 import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.IndexWriter;
+import org.apache.lucene.index.LeafReader;
 import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.index.PostingsEnum;
+import org.apache.lucene.index.Terms;
+import org.apache.lucene.index.TermsEnum;
+import org.apache.lucene.search.DocIdSetIterator;
 import org.apache.lucene.store.FSDirectory;
 import org.apache.lucene.store.NoLockFactory;
 import org.apache.lucene.util.Bits;
@@ -21,9 +26,9 @@ public final class IndexCheck {
   private IndexCheck() {}
 
   /**
-   * Runs Lucene's own check of all files, then looks each document up by its id.
+   * Runs Lucene's own check of all files, looks each document up by its id, and reads all impacts.
    *
-   * @return the number of documents, and of those that have a term
+   * @return the number of documents, and of those that have a term; then what {@link #readImpacts} found
    * @throws IOException or a RuntimeException: the first damage
    */
   public static long[] check(String folder, String field, int threads) throws IOException {
@@ -36,9 +41,35 @@ public final class IndexCheck {
       }
       try (DirectoryReader reader = DirectoryReader.open(files)) {
         checkIds(reader);
-        return new long[] {reader.numDocs(), reader.getDocCount(field)};
+        long[] found = {reader.numDocs(), reader.getDocCount(field), 0, 0, 0, 0};
+        for (LeafReaderContext leaf : reader.leaves()) readImpacts(leaf.reader(), field, found);
+        return found;
       }
     }
+  }
+
+  /**
+   * Raises to what a segment holds: 1 where there is a complement (at 2), the most terms of a document that are neither
+   * complements nor pairs (at 3), its most pairs (at 4), and its largest impact (at 5).
+   */
+  private static void readImpacts(LeafReader segment, String field, long[] found) throws IOException {
+    Terms terms = segment.terms(field);
+    if (terms == null) return;
+    int[][] counts = new int[2][segment.maxDoc()]; // of terms, and of pairs
+    TermsEnum each = terms.iterator();
+    PostingsEnum postings = null;
+    for (BytesRef term = each.next(); term != null; term = each.next()) {
+      String text = term.utf8ToString();
+      boolean isComplement = text.startsWith("¬") && text.length() > 1;
+      if (isComplement) found[2] = 1;
+      int[] counted = counts[ImpactVector.isPseudoTerm(text) ? 1 : 0];
+      postings = each.postings(postings, PostingsEnum.FREQS);
+      while (postings.nextDoc() != DocIdSetIterator.NO_MORE_DOCS) {
+        if (!isComplement) counted[postings.docID()]++;
+        found[5] = Math.max(found[5], postings.freq());
+      }
+    }
+    for (int i = 0; i < 2; i++) found[3 + i] = Math.max(found[3 + i], Arrays.stream(counts[i]).max().orElse(0));
   }
 
   private static void checkIds(DirectoryReader reader) throws IOException {
