@@ -35,7 +35,9 @@ _COMPRESSED = re.compile(
 _BLOCK_BYTES = 1 << 20
 _REMEDY = "choose another place with --output"
 _TEMPORARY = re.compile(r"[0-9a-f]{8}\.tmp")
-_DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""The errors of a file that cannot grow. What is raised for them does not name the file."""
 
 
 def source_name(path: str | Path) -> str:
@@ -163,7 +165,7 @@ def atomic_writer(path: str | Path | None, remedy: str = _REMEDY) -> Iterator[Te
         if not direct:
             written.unlink(missing_ok=True)
             _remove_empty(made)
-        if isinstance(cause, OSError) and cause.errno in _DISK_FULL:
+        if isinstance(cause, OSError) and cause.errno in DISK_FULL:
             raise OutputError(f"{path}: cannot be written: {reason_of(cause)}; {remedy}") from None
         raise
 
@@ -209,9 +211,14 @@ def _standard_output() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except OSError as cause:
-        if cause.errno in _DISK_FULL:
-            raise OutputError(f"standard output: {reason_of(cause)}") from None
+        if cause.errno in DISK_FULL | {errno.EBADF, errno.EIO}:
+            raise OutputError(of_standard_output(cause)) from None
         raise
+
+
+def of_standard_output(error: OSError) -> str:
+    """Why standard output cannot be written."""
+    return f"standard output: {'it is closed' if error.errno == errno.EBADF else reason_of(error)}"
 
 
 def keep_inputs(output: str | Path | None, *inputs: str | Path, remedy: str = _REMEDY) -> None:

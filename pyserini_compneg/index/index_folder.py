@@ -21,7 +21,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from pyserini_compneg.errors import IndexReadError, OutputError
-from pyserini_compneg.files import atomic_writer, reason_of
+from pyserini_compneg.files import DISK_FULL, atomic_writer, reason_of
 from pyserini_compneg.lucene import MANIFEST_NAME, Manifest, is_index
 
 SKIPPED_LOG = "skipped-documents.txt"
@@ -67,11 +67,13 @@ def new_index_folder(
             check_target(target, overwrite)
             with _one_line_errors(target):
                 _replace(target, folder)
-        except BaseException:
+        except BaseException as error:
             if (folder / _PLAN).exists():
                 _logger.warning("%s: the unfinished build is kept; add resume=True to continue it", target)
             else:
                 shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, OSError) and error.errno in DISK_FULL and error.filename is None:
+                raise OutputError(f"{target}: the index cannot be written: {reason_of(error)}") from None
             raise
 
 

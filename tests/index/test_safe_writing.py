@@ -246,11 +246,13 @@ def test_a_second_writer_is_refused(tmp_path, collection):
     assert hidden(tmp_path) == []
 
 
-def test_a_full_disk_is_reported(tmp_path, collection, old):
+@pytest.mark.parametrize("bad_lines", [0, 500])  # their list does not fit, either
+def test_a_full_disk_is_reported(tmp_path, collection, old, bad_lines):
     index = tmp_path / "index"
     build_index(old, index, "splade")
     before = contents(index)
-    arguments = "--collection", collection, "--index", index, "--encoder", "splade", "--overwrite"
+    (collection / "bad.jsonl").write_text("bad\n" * bad_lines)
+    arguments = "--collection", collection, "--index", index, "--encoder", "splade", "--overwrite", "--on-error", "skip"
     no_file_may_grow_further = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))  # noqa: E731
     code, said = run(*arguments, preexec_fn=no_file_may_grow_further)
     assert code == 1
