@@ -56,7 +56,8 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     with SignedImpactSearcher(args.index, operators=Operators("vanilla", "vanilla", "vanilla")) as searcher:
         search_topics(searcher, read_topics(QUERIES), vanilla, threads=2)
     print("The default operators, and vanilla, which encodes the wording of the whole query as one text:\n")
-    evaluate(["--qrels", str(QUERIES), "--run", str(args.output), str(vanilla), "--by", "template"])
+    if evaluate(["--qrels", str(QUERIES), "--run", str(args.output), str(vanilla), "--by", "template"]):
+        raise SystemExit(1)
     print(f"\nBoth runs are in {args.output.parent}. Search for yourself, explain a ranking, or list all commands:")
     query = ["--index", args.index, "--query", "1940s war films NOT spy films"]
     for words in (["search", *query], ["explain", *query, "--docid", "Sky_Murder"], [""]):

@@ -78,6 +78,10 @@ class _Parser(argparse.ArgumentParser):
                 self.error(f"there is no {flag}{close}")
         return super().parse_known_args(args, namespace)
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Prints a help text; the method of argparse is silent about a disk that is full."""
+        print(message, end="", file=file)
+
     def error(self, message: str) -> NoReturn:
         """Ends the command."""
         self.exit(2, printable_lines(f"error: {message}\nsee {self.prog} -h") + "\n")

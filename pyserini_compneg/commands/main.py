@@ -34,22 +34,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         if verb in COMMANDS:
             code: int = import_module(f"pyserini_compneg.commands.{verb}").main(arguments)
             return code
-        if verb == "--version":
-            from pyserini_compneg.commands.versions import versions
+        from pyserini_compneg.commands.running import run_main
 
-            print(versions(), end="")
-            return 0
+        return run_main(_without_command, [verb])
     except KeyboardInterrupt:  # before the command could catch it
         print("interrupted", file=sys.stderr)
         return 130
+
+
+def _without_command(argv: Sequence[str] | None) -> int:
+    """Prints what ``-h`` and ``--version`` ask for; anything else is no command."""
+    (verb,) = argv or ("-h",)
     program = "compneg" if Path(sys.argv[0]).stem == "compneg" else "python -m pyserini_compneg"
-    if verb in ("-h", "--help"):
-        print(
-            _USAGE.format(program=program) + "".join(f"  {name:<11}{what}\n" for name, what in COMMANDS.items()), end=""
-        )
-        return 0
-    print(
-        printable_lines(f"error: there is no command {shown(verb)}{suggestion(verb, COMMANDS)}\nsee {program} -h"),
-        file=sys.stderr,
-    )
-    return 2
+    if verb == "--version":
+        from pyserini_compneg.commands.versions import versions
+
+        print(versions(), end="")
+    elif verb in ("-h", "--help"):
+        listed = "".join(f"  {name:<11}{what}\n" for name, what in COMMANDS.items())
+        print(_USAGE.format(program=program) + listed, end="")
+    else:
+        said = f"error: there is no command {shown(verb)}{suggestion(verb, COMMANDS)}\nsee {program} -h"
+        print(printable_lines(said), file=sys.stderr)
+        return 2
+    return 0

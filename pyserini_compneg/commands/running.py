@@ -1,7 +1,7 @@
 """How every command runs: errors in one line, exit codes, interruptions and closed pipes.
 
 docs/commands.md lists the exit codes: 0 done, also when the reader of the output went away; 1 failed (disk, network,
-Java); 2 wrong usage or input; 130 interrupted; 143 terminated.
+Java, a closed standard output); 2 wrong usage or input; 130 interrupted; 143 terminated.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from functools import partial
 
 from pyserini_compneg import end_quietly
 from pyserini_compneg.errors import ArgumentError, CompNegError
-from pyserini_compneg.files import atomic_writer, reason_of
+from pyserini_compneg.files import of_standard_output, reason_of
 from pyserini_compneg.terminal import printable_lines
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
@@ -47,8 +47,10 @@ def run_main(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[
     code = _ended(main, argv)
     try:
         sys.stdout.flush()
-    except OSError:  # the error was reported above
+    except OSError as error:
         _discard_output()
+        if code == DONE and not isinstance(error, BrokenPipeError):
+            return _say(of_standard_output(error), FAILED, "error")
     return code
 
 
@@ -83,10 +85,7 @@ def _ended(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[st
     """The exit code of whatever ended the command."""
     try:
         _check_text(sys.argv[1:] if argv is None else argv)
-        code = main(argv)
-        with atomic_writer(None):  # flushes what was printed
-            pass
-        return code or DONE
+        return main(argv) or DONE
     except SystemExit as stop:  # argparse: --help, --version and wrong usage
         if stop.code == TERMINATED:
             return _say("terminated", TERMINATED)
@@ -132,7 +131,8 @@ def _prepare_streams() -> None:
     """Sets UTF-8 whatever the locale, and prints the package's warnings as ``warning: ...`` on standard error."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # the parent process closed it
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+            writable = os.O_WRONLY if name == "stderr" else os.O_RDONLY  # a result that cannot be printed is an error
+            setattr(sys, name, open(os.open(os.devnull, writable), "w", encoding="utf-8"))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     handler = logging.StreamHandler()

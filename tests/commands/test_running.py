@@ -74,10 +74,14 @@ def test_a_closed_pipe_is_quiet(lines):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize(
     ("end", "code", "said"),
-    [("pass", 1, "error: standard output: no space left on device"), ("raise CompNegError('bad')", 2, "error: bad")],
+    [
+        ("print('x')", 1, "error: standard output: no space left on device"),
+        ("print('x'); sys.exit()", 1, "error: standard output: no space left on device"),
+        ("print('x'); raise CompNegError('bad')", 2, "error: bad"),
+    ],
 )
 def test_a_full_standard_output_is_one_line(end, code, said):
-    script = f"from pyserini_compneg.errors import CompNegError\ndef main(argv):\n    print('x')\n    {end}"
+    script = f"from pyserini_compneg.errors import CompNegError\ndef main(argv):\n    {end}"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     environment["PYTHONPATH"] = os.pathsep.join(sys.path)
     with open("/dev/full", "w") as full, run_script(script, stdout=full, env=environment) as process:
