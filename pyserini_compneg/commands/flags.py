@@ -13,8 +13,9 @@ from typing import Any, NoReturn, TypeAlias
 
 from pyserini_compneg.commands.versions import ShowVersions
 from pyserini_compneg.encode.models import BACKENDS, DEVICES, PRECISIONS, Head, ModelOptions
+from pyserini_compneg.errors import ArgumentError
 from pyserini_compneg.reading.readers import READINGS
-from pyserini_compneg.terminal import printable_lines, shown, suggestion
+from pyserini_compneg.terminal import shown, suggestion
 
 Flags: TypeAlias = argparse._ActionsContainer
 """A parser, or a group of its flags."""
@@ -84,7 +85,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Ends the command."""
-        self.exit(2, printable_lines(f"error: {message}\nsee {self.prog} -h") + "\n")
+        raise ArgumentError(f"{message}\nsee {self.prog} -h")
 
 
 def advanced(parser: argparse.ArgumentParser) -> Flags:

@@ -98,6 +98,7 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
             help="a query that cannot be parsed, encoded or composed ends the command (default), or is left out with a "
             "warning",
         )
+    flags.add_log_format(group)
     flags.add_model_options(group, "queries")
     add(
         "--ablation",

@@ -41,7 +41,8 @@ def run_main(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[
     Returns:
         The exit code. After an error, one line was printed.
     """
-    _lines.json = False
+    given = list(sys.argv[1:] if argv is None else argv)
+    _lines.json = "--log-format=json" in given or ("--log-format", "json") in itertools.pairwise(given)
     _prepare_streams()
     _take_signals()
     code = _ended(main, argv)
@@ -69,9 +70,7 @@ def command(
     def main(argv: Sequence[str] | None) -> None:
         arguments = list(sys.argv[1:] if argv is None else argv)
         parser = make_parser()
-        args = parser.parse_args(arguments, argparse.Namespace(arguments=arguments))
-        _lines.json = getattr(args, "log_format", "text") == "json"
-        work(args, parser)
+        work(parser.parse_args(arguments, argparse.Namespace(arguments=arguments)), parser)
 
     return partial(run_main, main)
 

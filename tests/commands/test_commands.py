@@ -1,5 +1,6 @@
 """What all commands have in common: the list of them, their help, and its examples."""
 
+import json
 import os
 import re
 import shlex
@@ -34,6 +35,23 @@ def test_a_typing_mistake_is_one_line_and_a_pointer(name, capsys):
     first, second = err.splitlines()
     assert (out, second) == ("", f"see python -m pyserini_compneg.{name} -h")
     assert first.startswith("error: ") and first.isprintable() and len(first) < 600
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["index", "--log-format", "json"],
+        ["index", "--log-format=json", "--colection", "x"],
+        ["index", "--collection", "", "--log-format", "json"],
+        ["search", "--index", "x", "--query", "spy AND", "--log-format", "json"],
+        ["compose", "--index", "x", "--query", "spy", "--hits", "5", "--log-format", "json"],
+    ],
+)
+def test_an_error_is_one_line_of_json_where_the_log_is_json(arguments, capsys):
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert json.loads(err)["level"] == "error"
 
 
 @pytest.mark.parametrize(
