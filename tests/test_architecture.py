@@ -15,7 +15,7 @@ PACKAGE = "pyserini_compneg"
 ROOT = Path(__file__).parents[1] / PACKAGE
 
 FLOORS = (
-    ("errors", "vectors", "files", "json_objects", "records", "settings_files", "progress", "terminal"),
+    ("errors", "vectors", "files", "json_objects", "records", "settings_files", "progress", "gathered", "terminal"),
     ("expression",),
     ("compose", "reading"),
     ("lucene",),

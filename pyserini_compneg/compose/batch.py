@@ -16,6 +16,7 @@ from pyserini_compneg.expression import Expression
 from pyserini_compneg.expression.decomposition import to_object
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.files import atomic_writer
+from pyserini_compneg.gathered import gathered_warnings
 from pyserini_compneg.progress import progress
 
 Compose: TypeAlias = Callable[[Sequence[Query]], list[ScoringNode]]
@@ -62,7 +63,8 @@ def compose_topics(
     def composed(batch: Sequence[Topic]) -> dict[str, ScoringNode]:
         return dict(zip([topic.qid for topic in batch], compose([topic_query(topic) for topic in batch]), strict=True))
 
-    with atomic_writer(output) as handle, progress(None, len(topics), " queries", "composing") as bar:
+    all_topics = progress(None, len(topics), " queries", "composing")
+    with atomic_writer(output) as handle, gathered_warnings(), all_topics as bar:
         for start in range(0, len(topics), batch_size):
             batch = topics[start : start + batch_size]
             for qid, node in answers(batch, composed, skipped if skip else None).items():

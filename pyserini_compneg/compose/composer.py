@@ -19,7 +19,6 @@ conjunction of ``cpt+maxpool`` it leaves the maxpool part, so documents about th
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -51,6 +50,7 @@ from pyserini_compneg.compose.scoring import (
 from pyserini_compneg.compose.union import VECTOR_UNIONS
 from pyserini_compneg.errors import CompositionError, EncodingError
 from pyserini_compneg.expression import Atom, Expression, Union, atoms, format_expression
+from pyserini_compneg.gathered import gathered_warnings, warn_of
 from pyserini_compneg.terminal import shown
 from pyserini_compneg.vectors import (
     SparseVector,
@@ -65,8 +65,6 @@ from pyserini_compneg.vectors import (
 
 BestScore: TypeAlias = Callable[[ScoringNode], float]
 """The best score that a query has in an index, 0 where no document matches."""
-
-_logger = logging.getLogger(__name__)
 
 
 class QueryEncoder(Protocol):
@@ -100,27 +98,29 @@ def scoring_trees(
     texts = list(dict.fromkeys(text for expression in rewritten for text in atoms(expression)))
     composer = _Composer(operators, atom_vectors(texts, encoder), best_score)
     trees = [composer.compose(expression) for expression in rewritten]
-    _warn_of_unknown_atoms(rewritten, trees, composer.vectors)
-    for expression, tree in zip(rewritten, trees, strict=True):
-        if is_empty(tree) and not is_empty(composer.compose(without_differences(expression))):
-            _logger.warning(
-                "query %r: NOT (%s) takes away all its positive terms; choose another --difference",
-                format_expression(expression),
-                operators.difference,
-            )
+    with gathered_warnings():
+        _warn_of_unknown_atoms(rewritten, trees, composer.vectors)
+        said = f"NOT ({operators.difference}) takes away all its positive terms; choose another --difference"
+        names = [shown(format_expression(expression)) for expression in rewritten]
+        emptied = {
+            name: name
+            for name, expression, tree in zip(names, rewritten, trees, strict=True)
+            if is_empty(tree) and not is_empty(composer.compose(without_differences(expression)))
+        }
+        warn_of("query", "queries", said, emptied, names)
     return trees
 
 
 def _warn_of_unknown_atoms(
     expressions: Sequence[Expression], trees: Sequence[ScoringNode], vectors: Mapping[str, SparseVector]
 ) -> None:
-    """Warns once of atoms without a known term; a query that finds nothing at all is the caller's to report."""
-    found = [expression for expression, tree in zip(expressions, trees, strict=True) if not is_empty(tree)]
-    unknown = [(text, expression) for expression in found for text in atoms(expression) if not vectors[text]]
-    if unknown:
-        text, expression = unknown[0]
-        said = "%d of %d atoms have no term that the encoder knows, for example %s (query %s); they match no document"
-        _logger.warning(said, len(dict(unknown)), len(vectors), shown(text), shown(format_expression(expression)))
+    """Warns of atoms without a known term; a query that finds nothing at all is the caller's to report."""
+    unknown: dict[str, str] = {}
+    for expression, tree in zip(expressions, trees, strict=True):
+        for text in () if is_empty(tree) else atoms(expression):
+            if not vectors[text]:
+                unknown.setdefault(text, f"{shown(text)} (query {shown(format_expression(expression))})")
+    warn_of("atom", "atoms", "no term that the encoder knows, so it matches no document", unknown, vectors)
 
 
 def atom_vectors(texts: Sequence[str], encoder: QueryEncoder) -> dict[str, dict[str, float]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
@@ -14,11 +13,11 @@ from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
 from pyserini_compneg.compose.scoring import ScoringNode, positive_weights
 from pyserini_compneg.errors import CompositionError, EncodingError
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, format_expression, parse
+from pyserini_compneg.gathered import gathered_warnings, warn_of
+from pyserini_compneg.terminal import shown
 
 Query: TypeAlias = str | Expression | ScoringNode
 """An expression as text or as a tree, or a query that is composed already."""
-
-_logger = logging.getLogger(__name__)
 
 
 def compose_query(
@@ -74,10 +73,11 @@ def compose_queries(
         raise EncodingError(f"no encoder for {query_text(expressions[0])!r}; name one")
     else:
         trees = iter(scoring_trees(expressions, encoder, operators, best_score and _as_run(best_score, weight_scale)))
-    return [
-        query if isinstance(query, ScoringNode) else _runnable(query, next(trees), cpt, signed, weight_scale)
-        for query in parsed
-    ]
+    with gathered_warnings():
+        return [
+            query if isinstance(query, ScoringNode) else _runnable(query, next(trees), cpt, signed, weight_scale)
+            for query in parsed
+        ]
 
 
 def query_text(query: Query) -> str:
@@ -99,10 +99,8 @@ def _runnable(query: Expression, tree: ScoringNode, cpt: str, signed: bool, weig
     except CompositionError as error:
         raise CompositionError(f"query {query_text(query)!r}: {error}") from None
     heaviest = max(positive_weights(tree).values(), default=0.0)
-    if heaviest and not round(heaviest * weight_scale):
-        _logger.warning(
-            "query %r: all weights round to 0 at weight scale %g, so the heaviest count 1; raise --weight-scale",
-            query_text(query),
-            weight_scale,
-        )
+    text = query_text(query)
+    said = f"all weights round to 0 at weight scale {weight_scale:g}, so the heaviest count 1; raise --weight-scale"
+    found = {text: shown(text)} if heaviest and not round(heaviest * weight_scale) else {}
+    warn_of("query", "queries", said, found, [text])
     return node

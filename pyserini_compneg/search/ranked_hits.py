@@ -9,6 +9,7 @@ from numbers import Integral
 from pyserini_compneg.compose import ScoringNode, is_empty, query_line
 from pyserini_compneg.compose.scoring import leaf_vectors
 from pyserini_compneg.errors import ArgumentError, IndexFormatError
+from pyserini_compneg.gathered import warn_of
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.search.run_writer import Hit
@@ -65,15 +66,13 @@ def warn_of_no_result(
         rankings: Their hits.
         nodes: Their composed forms.
     """
-    if len(names) > 1 and not any(rankings):
-        terms = [term for node in nodes for vector in leaf_vectors(node) for term in vector]
-        if terms and not any(reader.document_frequencies(terms)):
-            said = (
-                "no result for any of %d queries: the index has none of their terms, such as %s; it was probably made "
-            )
-            said += "with another encoder, so name that one as --encoder"
-            _logger.warning(said, len(names), shown(terms[0]))
-            return
+    terms = [term for node in nodes for vector in leaf_vectors(node) for term in vector]
+    foreign = len(names) > 1 and not any(rankings) and bool(terms) and not any(reader.document_frequencies(terms))
+    said = "no result, for the index has none of their terms; it was probably made with another encoder, so name that "
+    said += "one as --encoder"
+    warn_of("query", "queries", said, {name: f"{name} (term {shown(terms[0])})" for name in names if foreign}, names)
+    if foreign:
+        return
     for name, ranked, node in zip(names, rankings, nodes, strict=True):
         if not ranked:
             known = "no positive term is left that the encoder knows" if is_empty(node) else "no document matches"

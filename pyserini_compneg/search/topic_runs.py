@@ -9,6 +9,7 @@ from pyserini_compneg.compose.batch import answers, report_skipped, topic_query
 from pyserini_compneg.expression.decomposition import to_object
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.files import atomic_writer, keep_inputs
+from pyserini_compneg.gathered import gathered_warnings
 from pyserini_compneg.progress import progress
 from pyserini_compneg.search.guard import search_guarded
 from pyserini_compneg.search.run_writer import Hit, write_run
@@ -58,7 +59,8 @@ def search_topics(
         queries = [topic_query(topic) for topic in batch]
         return searcher.batch_search(queries, [topic.qid for topic in batch], hits, threads)
 
-    with atomic_writer(output) as handle, progress(None, len(topics), " queries", "searching") as bar:
+    all_topics = progress(None, len(topics), " queries", "searching")
+    with atomic_writer(output) as handle, gathered_warnings(), all_topics as bar:
         for start in range(0, len(topics), batch_size):
             batch = topics[start : start + batch_size]
             for qid, ranked in answers(batch, search, skipped if skip else None).items():

@@ -183,6 +183,6 @@ def test_queries_without_terms_are_left_out_of_tsv(index, topics, tmp_path):
     with start("--index", index, "--topics", topics, *options, code=COMMAND) as process:
         out, err = process.communicate(timeout=60)
     assert [line.split("\t")[0] for line in out.splitlines()] == list("123456")
-    unknown, nothing = err.splitlines()
-    assert unknown.startswith("warning: 1 of 6 atoms have no term that the encoder knows, for example 'zebra' (query ")
+    nothing, unknown = err.splitlines()
+    assert unknown.startswith("warning: 1 of 6 atoms, such as 'zebra' (query ")
     assert nothing == "warning: query 7 finds nothing: no positive term is left that the encoder knows"

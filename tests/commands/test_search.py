@@ -60,6 +60,16 @@ def test_threads_and_batches_change_nothing(index, topics, capfd, options):
     assert capfd.readouterr().out == expected != ""
 
 
+@pytest.mark.parametrize("command", [main, compose])
+def test_a_warning_holds_for_all_batches(index, tmp_path, caplog, command):
+    (tmp_path / "topics.tsv").write_text("1\tspy AND suop\n2\tspy OR fisch\n3\tspy\n")
+    arguments = ["--index", str(index), "--topics", str(tmp_path / "topics.tsv"), "--batch-size", "1"]
+    assert command([*arguments, "--weight-scale", "0.1"]) == 0
+    atoms = "2 of 3 atoms, such as 'suop' (query 'spy AND suop'): no term that the encoder knows, so it matches no"
+    weights = "3 of 3 queries, such as 'spy AND suop': all weights round to 0 at weight scale 0.1, so the heaviest"
+    assert caplog.messages == [f"{atoms} document", f"{weights} count 1; raise --weight-scale"]
+
+
 def test_composed_queries(index, tmp_path, capfd):
     topics = tmp_path / "composed.jsonl"
     lines = [

@@ -24,8 +24,7 @@ def test_unknown_atoms_are_one_warning_unless_their_query_finds_nothing(caplog):
     queries = ["a AND suop", "zebra NOT a", "suop", "a NOT fisch", "a OR (b NOT suop)", "c"]
     compose_queries(queries, LookupEncoder({"a": {"p": 4.0}, "b": {"q": 1.0}, "c": {"r": 1.0}}))
     assert caplog.messages == [
-        "2 of 6 atoms have no term that the encoder knows, for example 'suop' (query 'a AND suop'); "
-        "they match no document"
+        "2 of 6 atoms, such as 'suop' (query 'a AND suop'): no term that the encoder knows, so it matches no document"
     ]
 
 
@@ -96,3 +95,8 @@ def test_a_query_below_the_scale_is_worth_a_warning(caplog):
     caplog.clear()
     compose_queries(["a OR b", "a AND b", "zebra"], tiny)
     assert caplog.records == []
+    compose_queries(["a", "b", "a OR a"], tiny)
+    assert caplog.messages == [
+        "2 of 3 queries, such as 'a': all weights round to 0 at weight scale 100, so the heaviest count 1; "
+        "raise --weight-scale"
+    ]

@@ -144,8 +144,8 @@ def test_an_index_of_another_encoder_is_one_warning(index, caplog):
     with SignedImpactSearcher(index, encoder) as searcher:
         assert searcher.batch_search(["spies AND fun", "fun NOT spies"], ["1", "2"]) == {"1": [], "2": []}
     assert caplog.messages == [
-        "no result for any of 2 queries: the index has none of their terms, such as '##sp'; it was probably made with "
-        "another encoder, so name that one as --encoder"
+        "2 of 2 queries, such as 1 (term '##sp'): no result, for the index has none of their terms; it was probably "
+        "made with another encoder, so name that one as --encoder"
     ]
 
 
