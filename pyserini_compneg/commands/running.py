@@ -1,7 +1,8 @@
 """How every command runs: errors in one line, exit codes, interruptions and closed pipes.
 
 docs/commands.md lists the exit codes: 0 done, also when the reader of the output went away; 1 failed (disk, network,
-Java, a closed standard output); 2 wrong usage or input; 130 interrupted; 143 terminated.
+Java, a closed standard output); 2 wrong usage or input; 130 interrupted; 143 terminated; 129 terminated by
+SIGHUP.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 
@@ -25,7 +27,8 @@ from pyserini_compneg.errors import ArgumentError, CompNegError
 from pyserini_compneg.files import of_standard_output, reason_of
 from pyserini_compneg.terminal import printable_lines
 
-DONE, FAILED, WRONG_USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+DONE, FAILED, INTERRUPTED = 0, 1, 130
+_TERMINATED = {143: "terminated", 129: "terminated: the terminal was closed"}
 
 _KEYWORD = re.compile(r"\b(overwrite|resume|replace|signed)=True\b")
 """What messages of the package call a flag, because a caller from Python has no flags."""
@@ -86,8 +89,8 @@ def _ended(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[st
         _check_text(sys.argv[1:] if argv is None else argv)
         return main(argv) or DONE
     except SystemExit as stop:  # argparse: --help, --version and wrong usage
-        if stop.code == TERMINATED:
-            return _say("terminated", TERMINATED)
+        if stop.code in _TERMINATED:
+            return _say(_TERMINATED[stop.code], stop.code)
         if stop.code is None or isinstance(stop.code, int):
             return stop.code or DONE
         return _say(str(stop.code), FAILED)
@@ -113,16 +116,19 @@ def _check_text(argv: Sequence[str]) -> None:
 
 
 def _take_signals() -> None:
-    """Makes SIGINT and SIGTERM exceptions, so that unfinished files are removed; only the main thread can do so."""
+    """Makes exceptions of signals, so that unfinished files are removed; only the main thread can do so."""
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup ignores it
+            signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
         if signal.getsignal(signal.SIGINT) is end_quietly:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _say(message: str, code: int, level: str = "") -> int:
     record = logging.makeLogRecord({"levelname": level, "msg": message})
-    print(_lines.format(record), file=sys.stderr)
+    with suppress(OSError):  # the terminal may be closed
+        print(_lines.format(record), file=sys.stderr)
     return code
 
 

@@ -213,7 +213,7 @@ sys.exit(main())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_leaves_what_was_there(tmp_path, collection, index, number, code):
     arguments = "--collection", collection, "--index", index, "--overwrite"
     with start(*arguments, code=SLOW_COMMAND) as process:
