@@ -110,10 +110,10 @@ def _read(value: object, path: str, level: int) -> ScoringNode:
         return _read_product(value, path)
     if isinstance(value, Mapping) and "damped" in value:
         return _read_damped(value, path, level)
-    kind, body = _only_item(value, ("vector", "max", "sum"), path)
+    kind, body = _only_item(value, ("vector", "max", "sum"), path, "a score", "vector, product, max, sum or damped")
     if kind == "vector":
         return _node(Linear, path, _weights(body, f"{path}.vector"))
-    members = _members(body, f"{path}.{kind}", least=1)
+    members = _members(body, f"{path}.{kind}", "one or more scores")
     children = tuple(_read(member, f"{path}.{kind}[{i}]", level + 1) for i, member in enumerate(members))
     return Max(children) if kind == "max" else Sum(children)
 
@@ -123,8 +123,8 @@ def _read_product(value: Mapping[str, Any], path: str) -> ScoringNode:
     if unknown := [key for key in settings if key not in _DEFAULT_SETTINGS]:
         raise CompositionError(f"{path}: a product has no {unknown[0]!r}, only product, power, root, weight")
     operands = []
-    for i, member in enumerate(_members(value["product"], f"{path}.product", least=2)):
-        _, body = _only_item(member, ("vector",), f"{path}.product[{i}]")
+    for i, member in enumerate(_members(value["product"], f"{path}.product", "two or more vectors")):
+        _, body = _only_item(member, ("vector",), f"{path}.product[{i}]", "an operand of a product", "vector")
         operands.append(_weights(body, f"{path}.product[{i}].vector"))
     return _node(Product, path, tuple(operands), **settings)
 
@@ -135,7 +135,11 @@ def _read_damped(value: Mapping[str, Any], path: str, level: int) -> ScoringNode
         what = "has no" if wrong[0] in value else "needs"
         raise CompositionError(f"{path}: a damped score {what} {wrong[0]!r}, only damped, excluded, best, weight")
     child = _read(value["damped"], f"{path}.damped", level + 1)
-    excluded, best = (_members(value[key], f"{path}.{key}", least=1) for key in ("excluded", "best"))
+    excluded = _members(value["excluded"], f"{path}.excluded", "one or more vectors or products")
+    for i, part in enumerate(excluded):
+        if not isinstance(part, Mapping) or "product" not in part:
+            _only_item(part, ("vector",), f"{path}.excluded[{i}]", "an excluded part", "vector or product")
+    best = _members(value["best"], f"{path}.best", "one or more scores, of the excluded parts")
     parts = tuple(_read(part, f"{path}.excluded[{i}]", level + 1) for i, part in enumerate(excluded))
     return _node(Damped, path, child, parts, tuple(best), value["weight"])
 
@@ -148,13 +152,12 @@ def _node(kind: type[Linear | Product | Damped], path: str, *arguments: Any, **s
         raise CompositionError(f"{path}.{error}") from None
 
 
-def _only_item(value: object, keys: tuple[str, ...], path: str) -> tuple[str, object]:
+def _only_item(value: object, keys: tuple[str, ...], path: str, what: str, allowed: str) -> tuple[str, object]:
     if isinstance(value, Mapping) and len(value) == 1:
         key, body = next(iter(value.items()))
         if key in keys:
             return str(key), body
-    expected = f"an object with one key, {' or '.join(keys)}"
-    raise CompositionError(f"{path}: expected {expected}, got {reprlib.repr(value)}")
+    raise CompositionError(f"{path}: {what} must be an object with {allowed}, got {reprlib.repr(value)}")
 
 
 def _weights(value: object, path: str) -> Mapping[str, float]:
@@ -163,8 +166,7 @@ def _weights(value: object, path: str) -> Mapping[str, float]:
     return value
 
 
-def _members(value: object, path: str, least: int) -> list[object]:
-    if not isinstance(value, list) or len(value) < least:
-        expected = "two or more operands" if least == 2 else "one or more children"
+def _members(value: object, path: str, expected: str) -> list[object]:
+    if not isinstance(value, list) or len(value) < (2 if expected.startswith("two") else 1):
         raise CompositionError(f"{path}: expected a list of {expected}, got {reprlib.repr(value)}")
     return value

@@ -207,12 +207,14 @@ def _plain_text(record: Mapping[str, Any], source: str) -> str:
 
 
 def _composed(record: Mapping[str, Any], source: str) -> dict[str, Any] | None:
-    for field in ("vector", "score"):
-        if field in record:
-            value = record[field]
-            if not isinstance(value, dict):
-                raise CollectionError(f"{source}: `{field}` must be a JSON object, got {json_kind(value)}")
-            return {"vector": value} if field == "vector" else value
+    given = [field for field in ("vector", "score") if field in record]
+    if len(given) == 2:
+        raise CollectionError(f"{source}: `vector` and `score` are two composed queries; leave out one")
+    for field in given:
+        value = record[field]
+        if not isinstance(value, dict):
+            raise CollectionError(f"{source}: `{field}` must be a JSON object, got {json_kind(value)}")
+        return {"vector": value} if field == "vector" else value
     return None
 
 

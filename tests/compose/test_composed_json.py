@@ -41,26 +41,40 @@ def test_powers_and_roots_are_written_where_they_are_not_those_of_pseudo_terms()
     assert from_json({**written, "weight": -1e-40}, "here") == Product(operands, weight=-1e-40)
 
 
-KEYS = "an object with one key, vector or max or sum"
+KEYS = "a score must be an object with vector, product, max, sum or damped"
 EXACT = "between 1e-18 and 1e+18 in magnitude, the limits of exact arithmetic"
 A = {"vector": {"a": 1}}
+DAMPED = {"damped": A, "excluded": [A], "best": [2], "weight": 1}
+PART = "an excluded part must be an object with vector or product"
+PARTS = "expected a list of one or more vectors or products"
 POWER = "$.power: the power of 2 operands must be above 0 and at most 1"
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (None, f"$: expected {KEYS}, got None"),
-        ([], f"$: expected {KEYS}, got []"),
-        ({}, f"$: expected {KEYS}, got {{}}"),
-        ({"min": [A]}, f"$: expected {KEYS}, got {{'min': [{{'vector': {{'a': 1}}}}]}}"),
-        ({"max": 1, "sum": 2}, f"$: expected {KEYS}, got {{'max': 1, 'sum': 2}}"),
+        (None, f"$: {KEYS}, got None"),
+        ([], f"$: {KEYS}, got []"),
+        ({}, f"$: {KEYS}, got {{}}"),
+        ({"min": [A]}, f"$: {KEYS}, got {{'min': [{{'vector': {{'a': 1}}}}]}}"),
+        ({"max": 1, "sum": 2}, f"$: {KEYS}, got {{'max': 1, 'sum': 2}}"),
         ({"vector": [1]}, "$.vector: expected an object of terms and weights, got [1]"),
         ({"vector": {"a": math.nan}}, "$.vector: the weight of 'a' must be a finite number, got nan"),
         ({"vector": {"a": 10**30}}, f"$.vector: the weight of 'a' must be {EXACT}, got 1e+30"),
-        ({"product": [A]}, "$.product: expected a list of two or more operands, got [{'vector': {'a': 1}}]"),
-        ({"product": A}, "$.product: expected a list of two or more operands, got {'vector': {'a': 1}}"),
-        ({"product": [A, {"max": []}]}, "$.product[1]: expected an object with one key, vector, got {'max': []}"),
+        ({"product": [A]}, "$.product: expected a list of two or more vectors, got [{'vector': {'a': 1}}]"),
+        ({"product": A}, "$.product: expected a list of two or more vectors, got {'vector': {'a': 1}}"),
+        (
+            {"product": [A, {"max": []}]},
+            "$.product[1]: an operand of a product must be an object with vector, got {'max': []}",
+        ),
+        ({**DAMPED, "damped": 5}, f"$.damped: {KEYS}, got 5"),
+        ({**DAMPED, "excluded": [5]}, f"$.excluded[0]: {PART}, got 5"),
+        (
+            {**DAMPED, "excluded": [A, {"max": [A]}]},
+            f"$.excluded[1]: {PART}, got {{'max': [{{'vector': {{'a': 1}}}}]}}",
+        ),
+        ({**DAMPED, "excluded": A}, f"$.excluded: {PARTS}, got {{'vector': {{'a': 1}}}}"),
+        ({**DAMPED, "best": 2}, "$.best: expected a list of one or more scores, of the excluded parts, got 2"),
         (
             {"product": [A, {"vector": {"b": -1}}]},
             "$.product[1].vector: the weight of 'b' in a product must be positive, got -1.0",
@@ -76,8 +90,8 @@ POWER = "$.power: the power of 2 operands must be above 0 and at most 1"
             {"product": [A, A], "weight": 0},
             "$.weight: the weight of a product must be between 1e-288 and 1e+18 in magnitude, got 0",
         ),
-        ({"max": []}, "$.max: expected a list of one or more children, got []"),
-        ({"sum": [A, {"max": {}}]}, "$.sum[1].max: expected a list of one or more children, got {}"),
+        ({"max": []}, "$.max: expected a list of one or more scores, got []"),
+        ({"sum": [A, {"max": {}}]}, "$.sum[1].max: expected a list of one or more scores, got {}"),
     ],
 )
 def test_what_is_no_scoring_tree_is_refused(value, message):

@@ -136,6 +136,7 @@ def test_precedence_of_fields(topics_of):
         ([{"id": 1, "query": " "}], ":1: the query is blank"),
         ([{"id": 1, "query": 7}], ":1: `query` must be a text, got a whole number"),
         ([{"id": 1, "vector": [1]}], ":1: `vector` must be a JSON object, got a list"),
+        ([{"id": 1, "vector": {}, "score": {}}], ":1: `vector` and `score` are two composed queries; leave out one"),
         (['{"id": 1, "score": {"vector": {"a": 1, "a": 1}}}'], ":1: the key 'a' is given twice"),
         (
             [{"id": 1, "title": "a"}],

@@ -127,6 +127,7 @@ NO_ID = 'expected an "id" without white space, got '
             f'{{"id": "2", "score": {{"product": [{B}, {{"vector": {{}}, "x": 1}}]}}}}',
             'an operand must be one vector, got {"vector":{},"x":1}',
         ),
+        (f'{{"id": "2", "vector": {{}}, "score": {B}}}', "vector and score are two composed queries; leave out one"),
         ('{"id": "2", "vector": {}} {}', "a composed query is one JSON object, and more follows"),
         ('{"vector": {"a": 1}}', NO_ID),
         ('{"id": "a b", "vector": {"a": 1}}', f'{NO_ID}"a b"'),

@@ -86,6 +86,9 @@ sealed interface ScoringTree {
     } catch (JsonProcessingException e) {
       throw new IllegalArgumentException("a composed query is no JSON: " + e.getOriginalMessage(), e);
     }
+    if (query.has("score") && query.has("vector")) {
+      throw new IllegalArgumentException("vector and score are two composed queries; leave out one");
+    }
     if (query.has("score")) return tree(query.get("score"));
     return query.has("vector") ? new Linear(vector(query.get("vector"), false)) : tree(query);
   }
