@@ -167,7 +167,11 @@ def add_model_options(flags: Flags, texts: str) -> None:
     """
     add = flags.add_argument
     add("--backend", choices=BACKENDS, help="onnx exports the model once (default), torch runs the checkpoint itself")
-    add("--precision", choices=PRECISIONS, help="fp32 (default), int8 for processors, fp16 for GPUs")
+    add(
+        "--precision",
+        choices=PRECISIONS,
+        help="fp32 (default, but for queries that of an int8 index), int8 for processors, fp16 for GPUs",
+    )
     add("--device", choices=DEVICES, help="cpu (default) or cuda")
     text = "tokens read of a text (default: as many as the model takes, at most 512)"
     add("--max-length", type=count, metavar="N", help=text)

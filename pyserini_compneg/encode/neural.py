@@ -127,8 +127,8 @@ class ModelQueryEncoder:
 
     def _cache_path(self, side: NeuralSide) -> Path:
         options = self._options
-        length = options.max_length or side.max_length
-        return cache_home() / "queries" / f"{model_hash(side)}-{options.precision}-{options.backend}-{length}.sqlite"
+        length, precision = options.max_length or side.max_length, options.runs_in
+        return cache_home() / "queries" / f"{model_hash(side)}-{precision}-{options.backend}-{length}.sqlite"
 
 
 class ModelDocumentEncoder:
@@ -156,7 +156,7 @@ class ModelDocumentEncoder:
         side = checkpoint.document
         self.settings: Mapping[str, float | int | str] = {
             "model": checkpoint_hash(checkpoint),
-            "precision": options.precision,
+            "precision": options.runs_in,
             "max_length": options.max_length or side.max_length,
             **({"top_terms": options.top_terms} if options.top_terms is not None else {}),
             **({"threshold": options.threshold} if options.threshold else {}),

@@ -6,7 +6,6 @@ import json
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -91,8 +90,8 @@ def _model(name: str, reader: ImpactReader | None, options: ModelOptions | None,
         _check(name, manifest, reader.folder)
     if reader and manifest and name == manifest.encoder and os.path.isabs(name) and not os.path.isdir(name):
         raise IndexFormatError(f"{reader.folder}: there is no model {name}; give its new place as --encoder")
-    if manifest is not None and "head" in manifest.settings and (options is None or options.head is None):
-        options = replace(options or ModelOptions(), head=Head.parse(str(manifest.settings["head"])))
+    if manifest is not None:
+        options = (options or ModelOptions()).for_index(manifest.settings)
     checkpoint = load_checkpoint(name, options)
     if reader is not None and manifest is not None and model not in (None, checkpoint_hash(checkpoint)):
         raise IndexFormatError(

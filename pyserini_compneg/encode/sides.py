@@ -89,7 +89,7 @@ def load_side(side: Side, options: ModelOptions) -> SideEncoder:
 def _network(side: NeuralSide, options: ModelOptions, length: int) -> tuple[TextTokenizer, SparseModel]:
     """The tokenizer and the model on its backend."""
     if options.backend == "onnx":
-        folder = export_model(side, options.precision)
+        folder = export_model(side, options.runs_in)
         width = read_report(folder)["width"]
         model: SparseModel = OnnxModel(folder, options.device)
     else:

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import shutil
+from types import SimpleNamespace
 
 import pytest
 from refusals import refusal
@@ -22,6 +23,7 @@ from pyserini_compneg.encode.models.onnx_model import MODEL_FILE  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder, load_checkpoint  # noqa: E402
 from pyserini_compneg.errors import DownloadError, EncodingError  # noqa: E402
+from pyserini_compneg.lucene import Manifest  # noqa: E402
 
 QUERIES = ["spy films", "films starring Brian Cox", "comedies set in Japan", "not a word"]
 TORCH = ModelOptions("torch")
@@ -223,6 +225,23 @@ def test_options_that_do_not_fit(values, said):
     assert refusal(ModelOptions, **values, error=EncodingError) == said
 
 
+@pytest.mark.parametrize(
+    ("chosen", "indexed", "expected"),
+    [
+        ({}, {"precision": "int8"}, {"precision": "int8"}),
+        ({"max_length": 9}, {"precision": "int8"}, {"max_length": 9, "precision": "int8"}),
+        ({"precision": "fp32"}, {"precision": "int8"}, {"precision": "fp32"}),
+        ({"backend": "torch"}, {"precision": "int8"}, {"backend": "torch"}),
+        ({"device": "cuda"}, {"precision": "int8"}, {"device": "cuda"}),
+        ({}, {"precision": "fp16"}, {}),
+        ({}, {"head": "relu:max"}, {"head": Head("relu", "max")}),
+        ({"head": Head("relu", "sum")}, {"head": "relu:max"}, {"head": Head("relu", "sum")}),
+    ],
+)
+def test_queries_take_the_head_and_int8_of_their_index(chosen, indexed, expected):
+    assert ModelOptions(**chosen).for_index(indexed) == ModelOptions(**expected)
+
+
 def test_what_an_index_keeps_of_a_model(checkpoints):
     side = load_checkpoint(str(checkpoints.bert)).document
     plain = {"model": model_hash(side), "precision": "fp32", "max_length": 64}
@@ -294,12 +313,14 @@ def test_encoders_without_an_index(checkpoints, cache, tmp_path):
 
 
 @pytest.mark.slow
-def test_in_int8_a_vector_depends_on_its_text_alone(checkpoints, exported):
+def test_in_int8_a_vector_depends_on_its_text_alone(checkpoints, exported, tmp_path):
     exported("bert", "int8")
     encoder = documents(checkpoints.bert, ModelOptions(precision="int8"))
     texts = sample_texts(8)
     assert encoder.encode_batch(texts) == [encoder.encode_batch([text])[0] for text in texts]
     assert encoder.encode_batch(texts[::-1]) == encoder.encode_batch(texts)[::-1]
+    reader = SimpleNamespace(manifest=Manifest(str(checkpoints.bert), encoder.settings), folder=tmp_path)
+    assert query_encoder(None, reader).encode_batch(texts) == encoder.encode_batch(texts)
 
 
 def test_documents_that_are_cut_are_counted_once(checkpoints, cache, caplog):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from pyserini_compneg.encode.models.heads import Head
 from pyserini_compneg.errors import EncodingError
@@ -34,7 +35,8 @@ class ModelOptions:
 
     Attributes:
         backend: ``onnx``, which exports the model once, or ``torch``.
-        precision: ``fp32``; ``int8``, for processors, with onnx; ``fp16``, for GPUs.
+        precision: ``fp32``; ``int8``, for processors, with onnx; ``fp16``, for GPUs. None is ``fp32``; for queries
+            of an index in int8 it is ``int8`` where that can be run.
         device: ``cpu`` or ``cuda``; without CUDA the processor is used, with a warning.
         max_length: Tokens that are read of a text; None for what the model takes, and at most 512.
         batch_size: Texts in a batch, fewer where they are long; in int8 always one.
@@ -44,7 +46,7 @@ class ModelOptions:
     """
 
     backend: str = "onnx"
-    precision: str = "fp32"
+    precision: str | None = None
     device: str = "cpu"
     max_length: int | None = None
     batch_size: int = BATCH_SIZE
@@ -54,9 +56,11 @@ class ModelOptions:
 
     def __post_init__(self) -> None:
         """Checks the values, and whether they go together."""
-        for name, known in (("backend", BACKENDS), ("precision", PRECISIONS), ("device", DEVICES)):
+        chosen = (("backend", BACKENDS), ("precision", (*PRECISIONS, None)), ("device", DEVICES))
+        for name, known in chosen:
             if getattr(self, name) not in known:
-                raise EncodingError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")
+                listed = ", ".join(filter(None, known))
+                raise EncodingError(f"{name} must be one of {listed}, got {getattr(self, name)!r}")
         for name, least in (("max_length", 3), ("batch_size", 1), ("top_terms", 1), ("threshold", 0)):
             value = getattr(self, name)
             if value is not None and not least <= value < float("inf"):
@@ -65,6 +69,21 @@ class ModelOptions:
             raise EncodingError("int8 is for the onnx backend on a processor; choose fp32, or fp16 on a GPU")
         if self.precision == "fp16" and self.device == "cpu":
             raise EncodingError("fp16 is for GPUs; choose --device cuda, or int8 on a processor")
+
+    @property
+    def runs_in(self) -> str:
+        """The precision in which the model runs."""
+        return self.precision or PRECISIONS[0]
+
+    def for_index(self, settings: Mapping[str, object]) -> ModelOptions:
+        """The same with the head and the precision of an index, where none is chosen here, for its queries.
+
+        Args:
+            settings: Those of the index's manifest.
+        """
+        head = Head.parse(str(settings["head"])) if self.head is None and "head" in settings else self.head
+        as_int8 = settings.get("precision") == "int8" and (self.backend, self.device) == ("onnx", "cpu")
+        return replace(self, head=head, precision=self.precision or ("int8" if as_int8 else None))
 
     def pruned(self, vector: dict[str, float]) -> dict[str, float]:
         """The entries of a vector that are kept; among equal weights, terms by code point."""
