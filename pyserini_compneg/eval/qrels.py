@@ -13,6 +13,9 @@ from pyserini_compneg.records import checked_id, docid_from_title, query_id
 
 Qrels = dict[str, dict[str, int]]
 
+RUN_AS_QRELS = "; this looks like a run: are --qrels and --run exchanged?"
+QRELS_AS_RUN = "; these look like judgements: are --qrels and --run exchanged?"
+
 _LARGEST_RELEVANCE = 1_000_000  # trec_eval counts the documents of every relevance up to the largest
 _BEIR_HEADER = ["query-id", "corpus-id", "score"]
 _Judgement = tuple[str, str, int]
@@ -83,7 +86,8 @@ def _metadata(record: dict[str, Any], key: str, source: str) -> str:
 def _trec_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
     columns = line.split()
     if len(columns) != 4:
-        raise RunFormatError(f"{source}: expected the 4 columns `qid 0 docid relevance`, found {len(columns)}")
+        hint = RUN_AS_QRELS if len(columns) == 6 else ""
+        raise RunFormatError(f"{source}: expected the 4 columns `qid 0 docid relevance`, found {len(columns)}{hint}")
     yield columns[0], columns[2], _relevance(columns[3], source)
 
 
@@ -102,7 +106,9 @@ def _quest_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
     record = parse_json_object(line, source, RunFormatError)
     documents = record.get("docs")
     if not isinstance(documents, list) or not documents or not all(isinstance(name, str) for name in documents):
-        raise RunFormatError(f"{source}: `docs` must be a list of the relevant documents' names, got {documents!r:.60}")
+        hint = RUN_AS_QRELS if "hits" in record else ""
+        wanted = "`docs` must be a list of the relevant documents' names"
+        raise RunFormatError(f"{source}: {wanted}, got {documents!r:.60}{hint}")
     qid = query_id(record, number, source, RunFormatError)
     for name in documents:
         yield qid, docid_from_title(name), 1

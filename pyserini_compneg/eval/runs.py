@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.errors import RunFormatError
+from pyserini_compneg.eval.qrels import QRELS_AS_RUN
 from pyserini_compneg.files import iter_lines, source_name
 from pyserini_compneg.json_objects import parse_json_object
 
@@ -76,9 +77,9 @@ def _line_reader(first_line: str, source: str) -> Any:
         return _trec_line
     if columns == 3:
         return _msmarco_line
-    raise RunFormatError(
-        f"{source}: expected `qid Q0 docid rank score tag`, `qid docid rank` or a JSON object, found {columns} columns"
-    )
+    wanted = "`qid Q0 docid rank score tag`, `qid docid rank` or a JSON object"
+    hint = QRELS_AS_RUN if columns == 4 else ""
+    raise RunFormatError(f"{source}: expected {wanted}, found {columns} columns{hint}")
 
 
 def _trec_line(line: str, source: str) -> Iterator[_Scored]:
@@ -106,7 +107,9 @@ def _json_line(line: str, source: str) -> Iterator[_Scored]:
     record = parse_json_object(line, source, RunFormatError)
     qid, hits = record.get("id"), record.get("hits")
     if not isinstance(qid, str) or not isinstance(hits, list):
-        raise RunFormatError(f'{source}: expected {{"id": text, "hits": [...]}}, found the fields {", ".join(record)}')
+        hint = QRELS_AS_RUN if "docs" in record else ""
+        found = f"found the fields {', '.join(record)}{hint}"
+        raise RunFormatError(f'{source}: expected {{"id": text, "hits": [...]}}, {found}')
     for hit in hits:
         if not isinstance(hit, dict) or not isinstance(hit.get("docid"), str):
             raise RunFormatError(f'{source}: a hit must be {{"docid": text, "score": number}}, got {hit!r:.60}')

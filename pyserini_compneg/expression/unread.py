@@ -10,6 +10,8 @@ from pyserini_compneg.terminal import shown
 
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"', re.DOTALL)
 _MINUS = re.compile(r"(?<!\S)-[^\W\d]")
+_SIGNS = re.compile(r"(?<![^\s(])(?:[+!][^\W\d]|(?:[+!]|&&?|\|\|?)(?![^\s)]))|\w(?:&&|\|\|?)\w")
+_CURLY = re.compile("[“”„‟«»]")
 _CAPITALS = ("AND", "OR", "NOT")
 _WORDS = {"and", "or", "not", "and/or", "or/and"}
 
@@ -17,6 +19,8 @@ _NOTES = {
     "case": "'and', 'or', 'not' are words: write AND, OR, NOT for operators, or put the phrase in quotes",
     "capitals": "AND, OR, NOT are words, because plain text is not parsed; --read expression makes them operators",
     "minus": "a '-' before a word is no operator; NOT is one, in expressions",
+    "signs": "'+', '&', '|', '!' are no operators: write AND, OR, NOT, or put the phrase in quotes",
+    "curly": 'curly quotes are no quotes: write straight ones, ", around a phrase that holds operators',
 }
 
 
@@ -28,7 +32,8 @@ def unread_operators(text: str, parsed: bool) -> list[str]:
         parsed: Whether it is parsed as an expression. Then quotes protect words, and capital letters make operators.
 
     Returns:
-        Some of ``case`` (an operator word that is not in capitals), ``capitals`` and ``minus``.
+        Some of ``case`` (an operator word that is not in capitals), ``capitals``, ``minus``, ``signs`` (operators of
+        other engines) and ``curly`` (quotes).
 
     >>> unread_operators("spy films not comedies", parsed=True), unread_operators("spy -comedies", parsed=True)
     (['case'], ['minus'])
@@ -41,6 +46,8 @@ def unread_operators(text: str, parsed: bool) -> list[str]:
         "case": parsed and any(word.lower() in _WORDS and word not in _CAPITALS for word in words),
         "capitals": not parsed and any(word in _CAPITALS for word in words),
         "minus": bool(_MINUS.search(text)),
+        "signs": parsed and bool(_SIGNS.search(text)),
+        "curly": parsed and bool(_CURLY.search(text)),
     }
     return [kind for kind, is_there in found.items() if is_there]
 

@@ -83,7 +83,17 @@ def test_two_documents_of_a_rank_have_no_order(write):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("1 Q0 a 1\n", "1: expected `qid Q0 docid rank score tag`, `qid docid rank` or a JSON object, found 4 columns"),
+        ("1 Q0\n", "1: expected `qid Q0 docid rank score tag`, `qid docid rank` or a JSON object, found 2 columns"),
+        (
+            "1 0 a 1\n",
+            "1: expected `qid Q0 docid rank score tag`, `qid docid rank` or a JSON object, found 4 columns; "
+            "these look like judgements: are --qrels and --run exchanged?",
+        ),
+        (
+            '{"qid": "1", "docs": []}',
+            '1: expected {"id": text, "hits": [...]}, found the fields qid, docs; these look like judgements: are '
+            "--qrels and --run exchanged?",
+        ),
         ("1 Q0 a 1 2 t\n\n1 a 2\n", "3: expected the 6 columns `qid Q0 docid rank score tag`, found 3"),
         ("1 a 1\n1 Q0 a 1 2 t\n", "2: expected the 3 columns `qid docid rank`, found 6"),
         ("1 a 0\n", "1: the rank must be a whole number from 1, got '0'"),

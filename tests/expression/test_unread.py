@@ -17,6 +17,14 @@ from pyserini_compneg.expression.unread import notes_on, unread_operators
         ("-comedies spy AND western", ["minus"], ["capitals", "minus"]),
         ("spy not -comedies", ["case", "minus"], ["minus"]),
         ('"war and peace" NOT "sons \\" or -lovers"', [], ["capitals", "minus"]),
+        *[
+            (text, ["signs"], [])
+            for text in ("spy & comedies", "a && b", "a||b", "a | b", "+spy", "spy !comedies", "(!a)")
+        ],
+        ("AT&T, C++ and Mamma Mia! 1+1 R&B", ["case"], []),
+        ('"Dungeons & Dragons" NOT "!a"', [], ["capitals"]),
+        ("“war or peace” NOT films", ["case", "curly"], ["capitals"]),
+        ("Schindler’s «List»", ["curly"], []),
         ("andes northern nottingham ANDES well-known -5 a - b", [], []),
     ],
 )
