@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import os
 import shlex
+from collections.abc import Collection
 from pathlib import Path
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
 from pyserini_compneg.experiments.provided import ALL_MINILM, protocol_names, protocol_title
+
+_logger = logging.getLogger("pyserini_compneg.experiments")
 
 _EPILOG = """\
 protocols:
@@ -47,10 +51,13 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
     check_packages()
     protocol = read_protocol(args.protocol)
+    if args.rows:
+        protocol = protocol.only(args.rows)
+        _warn_of_other_rows(args.report, {row.title for section in protocol.sections for row in section.rows})
     labels = run_labels(args.encoder) if len(args.encoder) > 1 else [""]
     engines = [Engine(*values) for values in zip(args.encoder, indexes, labels, strict=True)]
     results = reproduce(
-        protocol.only(args.rows) if args.rows else protocol,
+        protocol,
         open_dataset(args.dataset),
         engines,
         args.report,
@@ -63,7 +70,22 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     )
     write_results(results, args.report / "results.json")
     write_report(results, args.report)
-    logging.getLogger("pyserini_compneg.experiments").info("%s", args.report / "report.md")
+    _logger.info("%s", args.report / "report.md")
+
+
+def _warn_of_other_rows(report: Path, chosen: Collection[str]) -> None:
+    """Says that a report which is there will lose rows. A name may end with the encoder's label, as in ``row [a]``."""
+    try:
+        sections = json.loads((report / "results.json").read_text("utf-8"))["sections"]
+        names = [row["name"] for section in sections for row in section["rows"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if others := {name for name in names if not {name, name.rpartition(" [")[0]} & {*chosen}}:
+        said = (
+            "%s: the new report has the chosen rows only; %d others of the report that is there, such as %r, go. Their "
+        )
+        said += "runs stay, so the command without --rows gives a report with all rows"
+        _logger.warning(said, report, len(others), min(others))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -85,12 +85,21 @@ def test_one_line_for_what_is_wrong(films, tmp_path, capsys, monkeypatch, argume
     assert not (tmp_path / "out" / "report.md").exists() and not (tmp_path / "out" / "results.json").exists()
 
 
-def test_some_rows(films, tmp_path, capsys, monkeypatch):
+def test_some_rows(films, tmp_path, caplog, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["p.yaml", "--dataset", "films", "--report", "out", "--rows", "dis*"]) == 0
+    command = ["p.yaml", "--dataset", "films", "--report", "out", "--rows"]
+    assert main([*command, "dis*"]) == 0
+    assert main([*command, "disentangled"]) == 0
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
     (section,) = json.loads((tmp_path / "out" / "results.json").read_text())["sections"]
     assert [row["name"] for row in section["rows"]] == ["disentangled"]
     assert len([*(tmp_path / "out" / "runs").iterdir()]) == 1
+    assert main([*command, "vanilla"]) == 0
+    (said,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert said == (
+        "out: the new report has the chosen rows only; 1 others of the report that is there, such as 'disentangled', go. "
+        "Their runs stay, so the command without --rows gives a report with all rows"
+    )
 
 
 def test_a_package_that_the_report_needs_is_missed_before_anything_is_run(films, tmp_path, capsys, monkeypatch):
