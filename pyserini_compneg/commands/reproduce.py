@@ -81,10 +81,8 @@ def _warn_of_other_rows(report: Path, chosen: Collection[str]) -> None:
     except (OSError, ValueError, KeyError, TypeError):
         return
     if others := {name for name in names if not {name, name.rpartition(" [")[0]} & {*chosen}}:
-        said = (
-            "%s: the new report has the chosen rows only; %d others of the report that is there, such as %r, go. Their "
-        )
-        said += "runs stay, so the command without --rows gives a report with all rows"
+        said = "%s: the report that is there loses its other rows (%d, such as %r); their runs stay, so the command "
+        said += "without --rows gives a report with all"
         _logger.warning(said, report, len(others), min(others))
 
 

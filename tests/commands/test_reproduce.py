@@ -97,8 +97,8 @@ def test_some_rows(films, tmp_path, caplog, monkeypatch):
     assert main([*command, "vanilla"]) == 0
     (said,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert said == (
-        "out: the new report has the chosen rows only; 1 others of the report that is there, such as 'disentangled', go. "
-        "Their runs stay, so the command without --rows gives a report with all rows"
+        "out: the report that is there loses its other rows (1, such as 'disentangled'); their runs stay, so the "
+        "command without --rows gives a report with all"
     )
 
 
