@@ -9,6 +9,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from pyserini_compneg.commands.main import COMMANDS
 
 PACKAGE = "pyserini_compneg"
@@ -169,6 +171,7 @@ def test_what_runs_models_loads_them_only_when_one_is_run():
     assert modules & (MODEL_PACKAGES - {"numpy"}) == set()
 
 
+@pytest.mark.slow
 def test_the_commands_load_no_model_for_bm25(tmp_path):
     (tmp_path / "c.jsonl").write_text('{"id": "d", "contents": "a bird"}\n')
     (tmp_path / "t.tsv").write_text("1\tbird NOT bat\n")

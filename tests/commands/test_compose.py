@@ -86,6 +86,7 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS)
 def test_composed_queries_give_the_run_of_their_topics(index, topics, tmp_path, capfd, options):
     lines = same_run(tmp_path, topics, ["--index", index], options)

@@ -95,6 +95,7 @@ def test_a_document_of_what_is_excluded_ranks_lower(expression, excluded):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operators", CHOICES[::7] + CHOICES[3::7] + [Operators(intersection="cpt")])
 def test_the_deepest_expressions_compose_and_are_read_back(operators):
     vectors = letters(a="p", b="q", c="r")

@@ -181,6 +181,7 @@ GOOD_IDS = [7, "7", "é"]
 BAD_IDS = ["a" * 40_000, "", " ", "a b", "a\u00a0b", "a\u2028b", "a\x1fb", "a\0b", "\ud800", True, None, 1.5, []]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["id", "_id", "docid"])
 def test_ids_have_the_same_rules_with_texts_and_with_vectors(tmp_path, field):
     for docid in GOOD_IDS + BAD_IDS:

@@ -127,6 +127,7 @@ def test_a_duplicate_that_is_not_found_again_is_no_index(tmp_path, monkeypatch, 
     assert not (tmp_path / "index").exists()
 
 
+@pytest.mark.slow
 def test_a_duplicate_does_not_merge_the_whole_index(tmp_path, monkeypatch):
     segments = []
     delete = ImpactWriter.delete

@@ -10,6 +10,7 @@ from pyserini_compneg.index import ImpactIndexer, verify_index
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest, analyze
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["cut", "overwrite", "remove"])
 @pytest.mark.parametrize("file", ["segments_*", "*.doc", "*.tim", "*.fnm", "*.si"])
 def test_a_damaged_index(tmp_path, file, damage):

@@ -7,7 +7,7 @@ import pytest
 from cases import draw_cases, failures, report, shrunk
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_engine_ranks_as_the_oracle(seed, caplog):
     caplog.set_level(logging.ERROR, "pyserini_compneg")
     counts = Counter()
