@@ -11,7 +11,7 @@ from pyserini_compneg.compose.batch import OUTPUT_FORMATS, compose_topics
 
 _EPILOG = f"""\
 The search of the composed queries gives the run of the topics themselves. Without --index, the queries suit an index of
-unsigned documents, nothing checks that --encoder is the encoder of the index, and --read cues does not change the
+unsigned documents, nothing checks that --encoder is the encoder of the index, and --read model does not change the
 default of NOT. Stock Anserini searches the tsv form:
   SearchCollection -topicReader TsvString -impact -pretokenized
 With this package's jar beside its own, it searches the jsonl form, too:
@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         help="jsonl for search (default), or tsv of repeated tokens for stock Anserini",
     )
     group.add_argument(
-        "--explain", action="store_true", help="add to each line how --read cues or llm takes each text apart"
+        "--explain", action="store_true", help="add to each line how --read model or llm takes each text apart"
     )
     query_flags.add_advanced_query_options(group)
     return parser

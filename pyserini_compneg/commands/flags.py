@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeAlias
 from pyserini_compneg.commands.versions import ShowVersions
 from pyserini_compneg.encode.models import BACKENDS, DEVICES, PRECISIONS, Head, ModelOptions
 from pyserini_compneg.errors import ArgumentError
-from pyserini_compneg.reading.readers import READINGS
+from pyserini_compneg.expression.decomposition import READINGS
 from pyserini_compneg.terminal import shown, suggestion
 
 Flags: TypeAlias = argparse._ActionsContainer
@@ -137,9 +137,18 @@ def add_output(flags: Flags, what: str) -> None:
 def add_read(flags: Flags, text: str) -> None:
     """Adds ``--read``, and its two older names, which no help shows. Where none is given, ``read`` is None."""
     choice = flags.add_mutually_exclusive_group()
-    choice.add_argument("--read", choices=READINGS, help=text)
+    choice.add_argument("--read", type=_reading, metavar=f"{{{','.join(READINGS)}}}", help=text)
     choice.add_argument("--plain", dest="read", action="store_const", const="plain", help=argparse.SUPPRESS)
-    choice.add_argument("--decompose", dest="read", choices=("off", "cues", "llm"), help=argparse.SUPPRESS)
+    choice.add_argument("--decompose", dest="read", type=_reading, help=argparse.SUPPRESS)
+
+
+def _reading(name: str) -> str:
+    """A way to read texts, or the folder of a reader."""
+    if name in READINGS or (name and Path(name).is_dir()):
+        return name
+    raise argparse.ArgumentTypeError(
+        f"invalid choice: {name!r} (choose from {', '.join(READINGS)}, or the folder of a reader)"
+    )
 
 
 def add_log_format(flags: Flags) -> None:

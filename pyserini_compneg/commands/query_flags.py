@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyserini_compneg.commands import flags
@@ -13,16 +13,15 @@ from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.compose.intersection import CPT_TERMS
 from pyserini_compneg.compose.rewrite import holds_difference
 from pyserini_compneg.encode.models import ABLATIONS
-from pyserini_compneg.errors import CollectionError, DecompositionError
+from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.terminal import shown
 
 if TYPE_CHECKING:
-    from pyserini_compneg.expression.decomposition import Decomposition
     from pyserini_compneg.expression.topics import Topic
     from pyserini_compneg.search import SignedImpactSearcher
 
 DECOMPOSED_DIFFERENCE = "damped"
-"""The default of NOT for texts read by cues or by a language model, for all topics of a run: the best on the dev splits
+"""The default of NOT for texts that are taken apart, for all topics of a run: the best on the dev splits
 of ExcluIR and NegConstraint. It needs an index. Without one it is that of expressions."""
 
 SYNTAX = """\
@@ -48,27 +47,21 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
     for kind, (sign, names) in _OPERATORS.items():
         default = getattr(Operators(), kind)
         if kind == "difference":
-            default += f"; {DECOMPOSED_DIFFERENCE} with --read cues or llm"
+            default += f"; {DECOMPOSED_DIFFERENCE} with --read model or llm"
         text = f"{sign}: {', '.join(names)} (default {default})"
         parser.add_argument(f"--{kind}", choices=names, metavar="NAME", help=text)
     flags.add_read(
         parser,
         "how texts are read: as expressions (default of TSV and --query); plain, so each is one atom (default of "
-        "`query` and `text` in JSON Lines); or taken apart by cue phrases such as 'other than', or by a language model "
-        "(llm; the environment names it: OPENAI_BASE_URL, COMPNEG_LLM_MODEL, OPENAI_API_KEY)",
+        "`query` and `text` in JSON Lines); or taken apart by the small English model of the package (model) or one "
+        "of your own (its folder), or by a language model (llm; the environment names it: OPENAI_BASE_URL, "
+        "COMPNEG_LLM_MODEL, OPENAI_API_KEY)",
     )
 
 
 def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None:
     """Adds the other flags for queries; ``--batch-size`` only where there are batches."""
     add = group.add_argument
-    add(
-        "--fallback",
-        choices=("none", "vanilla"),
-        default="none",
-        help="what is done with a text that says only what it excludes, with --read cues or llm: none ends with an "
-        "error (default), vanilla searches the whole text as one atom",
-    )
     add(
         "--cpt",
         choices=CPT_FORMS,
@@ -148,14 +141,14 @@ def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topi
     Raises:
         CollectionError: A file without topics or without this topic, or a line that is no topic.
         QuerySyntaxError: An expression that cannot be parsed.
-        DecompositionError: A plain text that only excludes, or no language model is named.
+        DecompositionError: A reader cannot be loaded, or no language model is named.
     """
-    from pyserini_compneg.expression.topics import decompose_topics, read_text, read_topics
+    from pyserini_compneg.expression.topics import read_text, read_topics
     from pyserini_compneg.expression.unread import notes_on
 
-    decompose = _decomposer(args)
+    decompose = takes_apart(args)
     skip = getattr(args, "on_error", "stop") == "skip" and args.query is None
-    read = "plain" if decompose else (None if args.read == "off" else args.read)
+    read = "plain" if decompose else args.read
     if args.query is not None:
         topics = [read_text("1", args.query, read or "expression")]
     else:
@@ -163,14 +156,14 @@ def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topi
     if qid is not None:
         topics = [_only(topics, qid, args.topics)]
     if decompose:
-        topics = decompose_topics(topics, decompose, skip=skip)
+        topics = _taken_apart(topics, args.read)
     for note in notes_on(topics):
         _logger.warning("%s", note)
     if _is_damped(args) and any(topic.expression and holds_difference(topic.expression) for topic in topics):
         said = "NOT is %s here, as texts are read by %s; for expressions it is %s; --difference chooses one"
         _logger.info(said, DECOMPOSED_DIFFERENCE, args.read, Operators().difference)
     if getattr(args, "explain", False) and not decompose:
-        _logger.warning("--explain shows how --read cues or llm takes texts apart; here nothing is taken apart")
+        _logger.warning("--explain shows how --read model or llm takes texts apart; here nothing is taken apart")
     return topics
 
 
@@ -184,20 +177,23 @@ def _only(topics: Sequence[Topic], qid: str, path: str) -> Topic:
 
 def _is_damped(args: argparse.Namespace) -> bool:
     """Whether nothing was chosen for NOT, and texts are read so that its default is another one."""
-    taken_apart = args.read in ("cues", "llm")
-    return taken_apart and args.difference is None and args.index is not None
+    return takes_apart(args) and args.difference is None and args.index is not None
 
 
-def _decomposer(args: argparse.Namespace) -> Callable[[str], Decomposition] | None:
-    """The reader of plain texts; None where they stay atoms."""
-    if args.read not in ("cues", "llm"):
-        return None
+def takes_apart(args: argparse.Namespace) -> bool:
+    """Whether plain texts are taken apart."""
+    return args.read not in (None, "expression", "plain")
+
+
+def _taken_apart(topics: list[Topic], name: str) -> list[Topic]:
+    """The topics with their plain texts taken apart. The number of those that are not understood is told once."""
     from pyserini_compneg.encode.models.cache import cache_home
-    from pyserini_compneg.reading import or_undivided, reader
+    from pyserini_compneg.expression.topics import decompose_topics
+    from pyserini_compneg.reading import reader
 
-    read = reader(args.read, cache_home())
-    return or_undivided(read, _warn_of_fallback) if read and args.fallback == "vanilla" else read
-
-
-def _warn_of_fallback(error: DecompositionError) -> None:
-    _logger.warning("%s; searched as it is", str(error).partition(";")[0])
+    read = reader(name, cache_home())
+    topics = decompose_topics(topics, read) if read else topics
+    if lost := sum(topic.decomposition is not None and not topic.decomposition.understood for topic in topics):
+        said = "%s of %s texts stay whole: the meaning is not sure, or the text is too long; --explain shows them"
+        _logger.warning(said, f"{lost:,}", f"{len(topics):,}")
+    return topics

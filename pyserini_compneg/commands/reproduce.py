@@ -65,7 +65,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         dense_encoder=args.dense_encoder,
         threads=args.threads,
         model_options=flags.chosen_model_options(args),
-        read="expression" if args.read in (None, "off") else args.read,
+        read=args.read or "expression",
         command=f"python -m pyserini_compneg.reproduce {shlex.join(args.arguments)}",
     )
     write_results(results, args.report / "results.json")
@@ -118,8 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     flags.add_read(
         group,
-        "how texts are read in rows of the dataset's expressions, as in search (default expression); a text that "
-        "only excludes stays whole",
+        "how texts are read in rows of the dataset's expressions, as in search (default expression)",
     )
     flags.add_model_options(group, "queries and documents")
     return parser

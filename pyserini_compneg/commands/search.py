@@ -14,7 +14,7 @@ examples:
   python -m pyserini_compneg.search --index indexes/sample --query 'spy films AND comedies NOT animated films'
   python -m pyserini_compneg.search --index indexes/sample --topics pyserini_compneg/resources/sample/queries.jsonl \\
       --output run.txt
-  python -m pyserini_compneg.search --index indexes/sample --read cues --query 'spy films other than comedies'
+  python -m pyserini_compneg.search --index indexes/sample --read model --query 'spy films other than comedies'
 """
 
 
@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument(
         "--explain",
         action="store_true",
-        help="show how --read cues or llm takes each text apart; for --topics it needs --output-format json",
+        help="show how --read model or llm takes each text apart; for --topics it needs --output-format json",
     )
     group.add_argument(
         "--guard",

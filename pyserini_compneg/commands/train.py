@@ -15,6 +15,7 @@ until the model is done. docs/training.md explains the settings.
 examples:
   python -m pyserini_compneg.train table5-sum --show
   python -m pyserini_compneg.train table5-sum --data DATASETS --base naver/splade-v3 --output models/nevir
+  python -m pyserini_compneg.train reader --data data/requests --output models/reader
 """
 
 
@@ -36,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = flags.command_parser(
         "train",
         "CONFIG (--output FOLDER | --show)",
-        "Fine-tunes a masked language model into a sparse encoder, with signed weights if CONFIG says so.",
+        "Fine-tunes a masked language model into a sparse encoder, or a BERT into a reader of plain texts.",
         _EPILOG,
     )
     parser.add_argument("config", metavar="CONFIG", help="a YAML file, or the name of a recipe")

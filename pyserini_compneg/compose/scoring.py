@@ -23,7 +23,7 @@ LARGEST_DEGREE = 16
 """The largest power · operands of a product, and its largest root."""
 
 DAMPING_POWER = 4
-"""p of :class:`Damped`, chosen on the dev splits of ExcluIR and NegConstraint, read by their cues, and of FilmSets.
+"""p of :class:`Damped`, chosen on the dev splits of ExcluIR, NegConstraint and FilmSets.
 
 A larger p spares more documents, and excludes less of a class of documents.
 """

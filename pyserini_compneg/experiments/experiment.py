@@ -35,7 +35,7 @@ from pyserini_compneg.expression.marks import TEMPLATES
 from pyserini_compneg.expression.topics import Topic, decompose_topics
 from pyserini_compneg.lucene import java_class
 from pyserini_compneg.progress import progress
-from pyserini_compneg.reading import or_undivided, reader
+from pyserini_compneg.reading import reader
 from pyserini_compneg.search import Hit
 
 _PACKAGES = ("pyserini_compneg", "pyserini", "onnxruntime", "torch", "sentence-transformers")
@@ -227,7 +227,7 @@ def topics_as(reads: Reading, topics: Sequence[Topic]) -> Mapping[str, Topic]:
     Call it once for all topics: each call with ``llm`` makes a new reader, which counts failures of its own.
 
     Args:
-        reads: As in a row of a protocol. A text that only says what it does not ask for stays one atom.
+        reads: As in a row of a protocol.
         topics: The topics of a dataset.
 
     Raises:
@@ -237,7 +237,7 @@ def topics_as(reads: Reading, topics: Sequence[Topic]) -> Mapping[str, Topic]:
     if reads != "expression":
         read = [replace(topic, expression=Atom(topic.text), composed=None, plain=True) for topic in topics]
     if take_apart := reader(reads, cache_home()):
-        read = decompose_topics(read, or_undivided(take_apart))
+        read = decompose_topics(read, take_apart)
     return {topic.qid: topic for topic in read}
 
 

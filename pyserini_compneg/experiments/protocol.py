@@ -20,7 +20,7 @@ from pyserini_compneg.files import slug
 from pyserini_compneg.settings_files import Settings, parse_settings, read_settings
 from pyserini_compneg.terminal import shown, suggestion
 
-Reading: TypeAlias = Literal["expression", "plain", "cues", "llm"]
+Reading: TypeAlias = Literal["expression", "plain", "model", "llm"]
 Line = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
 """A text that YAML may break over several lines."""
 
@@ -49,7 +49,7 @@ class RowPlan(Settings):
         settings: The method's settings.
         ablation: What is left out of query vectors, one of ``ABLATIONS``; None for nothing.
         reads: What is made of a query's text: ``expression``, what the dataset says that it means; ``plain``, one atom;
-            ``cues`` or ``llm``, what its cue phrases or a language model say that it means, as with ``--read``.
+            ``model`` or ``llm``, what the small model of the package or a language model reads, as with ``--read``.
         published: The paper's figures, in the order of the protocol's measures; None where there is none.
         note: What the reader has to know.
         sweep: The setting that it varies. In a section that was read it has one value, which is in ``settings``, too.

@@ -1,13 +1,18 @@
-"""The reading of a text: an expression, its parts, and the reasons for it."""
+"""The reading of a text: an expression, and the words that its parts are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pyserini_compneg.errors import DecompositionError
 from pyserini_compneg.expression import Atom, Expression, format_expression
+
+READINGS = ("expression", "plain", "model", "llm")
+"""How a text can be read: its operators are parsed; it is one atom; the small model of the package, or a language
+model, takes it apart."""
 
 Span = tuple[int, int]
 """The first character of some words, and the character after the last."""
@@ -39,21 +44,6 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
-    """Why a text was taken apart.
-
-    Attributes:
-        kind: ``exception``, ``silence``, ``union`` and so on; for exclusions the name in the language's data.
-        cue: The words that say so, as the text has them.
-        span: Where they stand.
-    """
-
-    kind: str
-    cue: str
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
 class Decomposition:
     """How a text is read.
 
@@ -61,19 +51,19 @@ class Decomposition:
         text: The text.
         expression: What it asks for.
         parts: The atoms of the expression, from left to right.
-        reasons: Why it was taken apart, in the order of the text; empty for a text that stays whole.
-        confidence: From 0 to 1. It is the least of the cues' confidences, which are estimates, or 1 for a text that
-            stays whole.
+        confidence: The estimated probability that the reading is right.
+        understood: Whether the text was read. If not, because the reading would be too unsure, would exclude what it
+            asks for, or the text is too long, it stays one atom.
     """
 
     text: str
     expression: Expression
     parts: tuple[Part, ...]
-    reasons: tuple[Reason, ...]
     confidence: float
+    understood: bool = True
 
 
-def undivided(text: str, confidence: float = 1.0) -> Decomposition:
+def undivided(text: str, confidence: float = 1.0, *, understood: bool = True) -> Decomposition:
     """A text as one atom.
 
     >>> undivided(" not bad ").parts
@@ -82,28 +72,35 @@ def undivided(text: str, confidence: float = 1.0) -> Decomposition:
     atom = Atom(text)
     start = len(text) - len(text.lstrip())
     part = Part(atom.text, ((start, start + len(atom.text)),), excluded=False)
-    return Decomposition(text, atom, (part,), (), confidence)
+    return Decomposition(text, atom, (part,), confidence, understood)
 
 
-def or_undivided(
-    read: Callable[[str], Decomposition], tell: Callable[[DecompositionError], None] | None = None
-) -> Callable[[str], Decomposition]:
-    """A reader that leaves a text whole where another reader refuses it.
+def tagged(decomposition: Decomposition) -> str:
+    """The text with tags around the words of its parts: W wanted, S shared by several wanted parts, X excluded.
 
-    Args:
-        read: The other reader.
-        tell: A function that is called with the error; None if nobody is told.
+    >>> text = "French or Italian comedies"
+    >>> spans = [[(0, 6), (18, 26)], [(10, 17), (18, 26)]]
+    >>> parts = tuple(Part.of(text, of_one, excluded=False) for of_one in spans)
+    >>> tagged(Decomposition(text, Atom(text), parts, 1.0))
+    '[W French] or [W Italian] [S comedies]'
     """
+    text = decomposition.text
+    wanted = Counter(place for part in decomposition.parts if not part.excluded for place in _places(part))
+    excluded = {place for part in decomposition.parts if part.excluded for place in _places(part)}
+    tags = ["X" if place in excluded else " WS"[min(wanted[place], 2)] for place in range(len(text))]
+    pieces: list[str] = []
+    for tag, run in itertools.groupby(range(len(text)), key=tags.__getitem__):
+        places = list(run)
+        words = text[places[0] : places[-1] + 1]
+        if tag != " ":
+            blanks = words.partition(words.strip())
+            words = f"{blanks[0]}[{tag} {blanks[1]}]{blanks[2]}"
+        pieces.append(words)
+    return "".join(pieces)
 
-    def read_or_keep(text: str) -> Decomposition:
-        try:
-            return read(text)
-        except DecompositionError as error:
-            if tell:
-                tell(error)
-            return undivided(text)
 
-    return read_or_keep
+def _places(part: Part) -> Iterator[int]:
+    return itertools.chain.from_iterable(itertools.starmap(range, part.spans))
 
 
 def to_object(decomposition: Decomposition) -> dict[str, Any]:
@@ -112,6 +109,6 @@ def to_object(decomposition: Decomposition) -> dict[str, Any]:
         "text": decomposition.text,
         "expression": format_expression(decomposition.expression),
         "parts": [asdict(part) for part in decomposition.parts],
-        "reasons": [asdict(reason) for reason in decomposition.reasons],
         "confidence": decomposition.confidence,
+        "understood": decomposition.understood,
     }

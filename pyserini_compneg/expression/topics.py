@@ -10,7 +10,7 @@ from dataclasses import field as dataclass_field
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.errors import CollectionError, DecompositionError, QuerySyntaxError
+from pyserini_compneg.errors import CollectionError, QuerySyntaxError
 from pyserini_compneg.expression import Atom, Expression, format_expression, from_json, from_marks, parse
 from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.files import iter_lines, source_name
@@ -115,33 +115,18 @@ def read_topics(path: str | Path, read: str | None = None, *, skip: bool = False
     return topics
 
 
-def decompose_topics(
-    topics: Sequence[Topic], decompose: Callable[[str], Decomposition], *, skip: bool = False
-) -> list[Topic]:
+def decompose_topics(topics: Sequence[Topic], read: Callable[[Sequence[str]], Sequence[Decomposition]]) -> list[Topic]:
     """Replaces the atom of every plain topic by what its text means; expressions stay as they are.
 
     Args:
         topics: The topics.
-        decompose: Reads a text, as ``pyserini_compneg.reading.decompose`` does.
-        skip: Leave out the texts that cannot be read, with a warning for each.
-
-    Raises:
-        DecompositionError: A text that says only what it does not ask for; the message starts with ``path:line``.
+        read: Reads texts, as ``pyserini_compneg.reading.ModelReader.read`` does.
     """
-    read: list[Topic] = []
-    for topic in topics:
-        try:
-            decomposition = decompose(topic.text) if topic.plain else None
-        except DecompositionError as error:
-            said = f"{topic.source}: {error}" if topic.source else str(error)
-            if not skip:
-                raise DecompositionError(said) from None
-            _logger.warning("%s; left out", said)
-            continue
-        if decomposition:
-            topic = replace(topic, expression=decomposition.expression, decomposition=decomposition)
-        read.append(topic)
-    return read
+    plain = [place for place, topic in enumerate(topics) if topic.plain]
+    decomposed = list(topics)
+    for place, decomposition in zip(plain, read([topics[place].text for place in plain]), strict=True):
+        decomposed[place] = replace(topics[place], expression=decomposition.expression, decomposition=decomposition)
+    return decomposed
 
 
 def _iter_topics(path: str | Path, read: str | None, skip: bool) -> Iterator[tuple[int, Topic]]:

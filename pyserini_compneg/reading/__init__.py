@@ -1,8 +1,18 @@
-"""Plain texts as expressions: what is wanted, what is excluded, and which words say so."""
+"""Plain texts as expressions: what is wanted, what is excluded, and how it is joined."""
 
-from pyserini_compneg.expression.decomposition import Decomposition, or_undivided, to_object, undivided
-from pyserini_compneg.reading.decomposing import decompose
+from pyserini_compneg.expression.decomposition import READINGS, Decomposition, to_object, undivided
 from pyserini_compneg.reading.llm import LlmReader
-from pyserini_compneg.reading.readers import READINGS, reader
+from pyserini_compneg.reading.model_reader import ModelReader, decompose
+from pyserini_compneg.reading.readers import ReadTexts, reader
 
-__all__ = ["READINGS", "Decomposition", "LlmReader", "decompose", "or_undivided", "reader", "to_object", "undivided"]
+__all__ = [
+    "READINGS",
+    "Decomposition",
+    "LlmReader",
+    "ModelReader",
+    "ReadTexts",
+    "decompose",
+    "reader",
+    "to_object",
+    "undivided",
+]

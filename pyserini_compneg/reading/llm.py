@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.errors import CompNegError, DecompositionError
 from pyserini_compneg.expression import Atom, Difference, Expression, format_expression, parse
-from pyserini_compneg.expression.decomposition import Decomposition, Part, Reason, Span, undivided
+from pyserini_compneg.expression.decomposition import Decomposition, Part, Span, undivided
 from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.json_objects import parse_json_object
-from pyserini_compneg.reading.decomposing import decompose
-from pyserini_compneg.reading.tokens import Tokens, tokenise
+from pyserini_compneg.reading.model_reader import decompose
+from pyserini_compneg.reading.words import words_of
 
 URL, KEY, MODEL = "OPENAI_BASE_URL", "OPENAI_API_KEY", "COMPNEG_LLM_MODEL"
 """The environment variables that name the endpoint, its key and the model."""
@@ -44,7 +44,8 @@ class LlmReader:
     """Reads texts with a chat model. A reader is called as :func:`decompose` is.
 
     An answer is used if it is an expression and all its words are words of the text. Otherwise, and where no answer
-    comes, the cues decide, with a warning. After three texts in a row without an answer no more is asked.
+    comes, the model in the package reads the text, with a warning. After three texts in a row without an answer no
+    more is asked.
 
     Args:
         environment: The environment variables, three of which name the model.
@@ -84,7 +85,7 @@ class LlmReader:
         """The reading of a text.
 
         Raises:
-            DecompositionError: The text is blank, or the cues decide and find only what it does not ask for.
+            DecompositionError: The text is blank.
         """
         if not text.strip():
             return decompose(text)
@@ -95,7 +96,7 @@ class LlmReader:
         try:
             reading = _reading(text, self._answer(text))
         except CompNegError as error:
-            _logger.warning("query %.60r: %s; decomposed by cues", text, str(error).partition("\n")[0])
+            _logger.warning("query %.60r: %s; read by the model in the package", text, str(error).partition("\n")[0])
             return decompose(text)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -104,6 +105,10 @@ class LlmReader:
         except OSError as error:
             _logger.warning("the answer cannot be kept: %s", error)
         return reading
+
+    def read(self, texts: Sequence[str]) -> list[Decomposition]:
+        """The readings of texts, one after the other."""
+        return [self(text) for text in texts]
 
     def _answer(self, text: str) -> str:
         """What the model says: a text that should be a JSON object."""
@@ -139,44 +144,49 @@ def _reading(text: str, answer: str) -> Decomposition:
     if isinstance(tree, Atom):
         return undivided(text, _CONFIDENCE)
     parts: list[Part] = []
-    aligned = _aligned(tokenise(text), tree, parts, excluded=False)
+    aligned = _aligned(text, tree, parts, excluded=False)
     if both := {part.text for part in parts if part.excluded} & {part.text for part in parts if not part.excluded}:
         raise DecompositionError(f"{min(both)!r} is both asked for and excluded")
-    return Decomposition(text, aligned, tuple(parts), (Reason("language model", text, (0, len(text))),), _CONFIDENCE)
+    return Decomposition(text, aligned, tuple(parts), _CONFIDENCE)
 
 
-def _aligned(tokens: Tokens, expression: Expression, parts: list[Part], *, excluded: bool) -> Expression:
+def _aligned(text: str, expression: Expression, parts: list[Part], *, excluded: bool) -> Expression:
     """The expression with the words as the text has them; adds its atoms to the parts."""
     match expression:
         case Atom():
-            part = Part.of(tokens.text, _spans(tokens, expression.text), excluded=excluded)
+            part = Part.of(text, _spans(text, expression.text), excluded=excluded)
             parts.append(part)
             return Atom(part.text)
         case Difference(left, right):
-            kept = _aligned(tokens, left, parts, excluded=excluded)
-            return Difference(kept, _aligned(tokens, right, parts, excluded=not excluded))
-    operands = (_aligned(tokens, operand, parts, excluded=excluded) for operand in expression.operands)
+            kept = _aligned(text, left, parts, excluded=excluded)
+            return Difference(kept, _aligned(text, right, parts, excluded=not excluded))
+    operands = (_aligned(text, operand, parts, excluded=excluded) for operand in expression.operands)
     return type(expression)(tuple(operands))
 
 
-def _spans(tokens: Tokens, atom: str) -> list[Span]:
+def _spans(text: str, atom: str) -> list[Span]:
     """Where the words of an atom stand: together if possible, else each at its next occurrence, or at its first."""
-    wanted = [word for word in tokenise(atom).words if word[0].isalnum()]
+    wanted, _ = _lower_words(atom)
     if not wanted:
         raise DecompositionError(f"the atom {atom!r} has no word")
-    places = [token for token in range(len(tokens)) if tokens.is_word(token)]
-    words = [tokens.words[place] for place in places]
+    words, places = _lower_words(text)
     if missing := next((word for word in wanted if word not in words), None):
         raise DecompositionError(f"the atom {atom!r} has the word {missing!r}, which the text lacks")
     for start in range(len(words) - len(wanted) + 1):
         if words[start : start + len(wanted)] == wanted:
-            return [(tokens.starts[places[start]], tokens.ends[places[start + len(wanted) - 1]])]
+            return [(places[start][0], places[start + len(wanted) - 1][1])]
     spans: list[Span] = []
     after = 0
     for word in wanted:
         found = words.index(word, after if word in words[after:] else 0)
         follows = bool(spans) and found == after
-        start = spans.pop()[0] if follows else tokens.starts[places[found]]
-        spans.append((start, tokens.ends[places[found]]))
+        start = spans.pop()[0] if follows else places[found][0]
+        spans.append((start, places[found][1]))
         after = found + 1
     return spans
+
+
+def _lower_words(text: str) -> tuple[list[str], list[Span]]:
+    """The words of a text without its signs, in lower case and with plain apostrophes, and where they stand."""
+    places = [(start, end) for start, end in words_of(text) if text[start].isalnum()]
+    return [text[start:end].lower().replace("’", "'") for start, end in places], places

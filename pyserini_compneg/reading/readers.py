@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pyserini_compneg.expression.decomposition import Decomposition
-from pyserini_compneg.reading.decomposing import decompose
+from pyserini_compneg.errors import DecompositionError
+from pyserini_compneg.expression.decomposition import READINGS, Decomposition
 from pyserini_compneg.reading.llm import LlmReader
+from pyserini_compneg.reading.model_reader import ModelReader, packaged_reader
 
-READINGS = ("expression", "plain", "cues", "llm")
-"""How a text can be read: operators in it are parsed; it is one atom; cue phrases or a language model take it apart."""
+ReadTexts = Callable[[Sequence[str]], list[Decomposition]]
+"""Reads texts, all at once."""
 
 
-def reader(name: str, cache: Path) -> Callable[[str], Decomposition] | None:
+def reader(name: str, cache: Path) -> ReadTexts | None:
     """What takes plain texts apart. Make one for all texts of a run, because that of ``llm`` counts its failures.
 
     Args:
-        name: One of ``READINGS``.
+        name: One of ``READINGS``, or the folder of a reader of one's own.
         cache: The package's cache folder, where answers of a language model are kept.
 
     Returns:
         The function; None for ``expression`` and ``plain``, which take nothing apart.
 
     Raises:
-        DecompositionError: There is no language model in the environment.
+        DecompositionError: An unknown name, a reader that cannot be loaded, or no language model in the environment.
 
-    >>> reader("cues", Path("cache"))("spy films but not comedies").expression
+    >>> reader("model", Path("cache"))(["spy films but not comedies"])[0].expression
     Difference(left=Atom(text='spy films'), right=Atom(text='comedies'))
     >>> reader("plain", Path("cache"))
     """
+    if name in ("expression", "plain"):
+        return None
     if name == "llm":
-        return LlmReader(os.environ, cache / "decompositions")
-    return decompose if name == "cues" else None
+        return LlmReader(os.environ, cache / "decompositions").read
+    if name == "model":
+        return packaged_reader().read
+    if not name or not Path(name).is_dir():
+        known = ", ".join(READINGS)
+        raise DecompositionError(f"no way to read texts is named {name!r}: known are {known}, or a reader's folder")
+    return ModelReader(name).read

@@ -8,7 +8,8 @@ from typing import TextIO
 
 from pyserini_compneg.compose import query_text
 from pyserini_compneg.compose.batch import topic_query
-from pyserini_compneg.expression.decomposition import Decomposition
+from pyserini_compneg.expression import Atom
+from pyserini_compneg.expression.decomposition import Decomposition, tagged
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.search.guard import search_guarded
 from pyserini_compneg.search.searcher import SignedImpactSearcher, query_name
@@ -79,13 +80,13 @@ def decimals(numbers: Sequence[float], least: int = 3) -> int:
 
 
 def decomposition_lines(decomposition: Decomposition) -> Iterator[str]:
-    """How a text was decomposed: its parts and the cues, each with its position in the text."""
-    for part in decomposition.parts:
-        spans = ", ".join(f"{start}-{end}" for start, end in part.spans)
-        yield f"{'excluded' if part.excluded else 'wanted':<8}  {part.text}  [{spans}]"
-    for reason in decomposition.reasons:
-        yield f"because   {reason.cue}  [{reason.span[0]}-{reason.span[1]}] {reason.kind}"
-    yield f"confidence {decomposition.confidence:.2f}" if decomposition.reasons else "nothing is excluded or joined"
+    """How a text was read: its words with their tags, and how sure the reading is."""
+    yield " ".join(tagged(decomposition).split())
+    if not decomposition.understood:
+        yield "stays whole: the meaning is not sure, or the text is too long"
+    elif isinstance(decomposition.expression, Atom):
+        yield "nothing is excluded or joined"
+    yield f"confidence {decomposition.confidence:.2f}"
 
 
 def titled(title: str | None, docid: str) -> str:

@@ -1,4 +1,4 @@
-"""Training of sparse encoders that learn composition and negation, on sentence-transformers' trainer."""
+"""Training of sparse encoders that learn composition and negation, and of readers of plain texts."""
 
 from pyserini_compneg.training.config import TrainConfig
 from pyserini_compneg.training.recipe_file import read_config

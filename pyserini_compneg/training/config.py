@@ -157,3 +157,42 @@ class TrainConfig(Settings):
         if self.training.patience is not None and not self.dev:
             raise ValueError("training.patience needs a dev section")
         return self
+
+
+class ReaderSection(Settings):
+    """A reader of plain texts.
+
+    Attributes:
+        base: The BERT to start from: a folder, or a name on the Hugging Face hub.
+        requests: Files of tagged requests.
+        judged: Files of requests with what they ask for, on which the confidence is calibrated; none of them may be
+            among ``requests``.
+        epochs: The number of passes over the requests.
+        batch_size: The number of requests in a batch.
+        learning_rate: Of the transformer: AdamW, with linear warm-up and decay.
+        max_tokens: The number of tokens that the reader reads of a text; a longer text stays whole.
+        threshold: The confidence below which a text stays whole.
+        seed: The seed of all random draws.
+    """
+
+    base: str
+    requests: Annotated[tuple[str, ...], Field(min_length=1)]
+    judged: Annotated[tuple[str, ...], Field(min_length=1)]
+    epochs: _Positive = 4
+    batch_size: _Positive = 32
+    learning_rate: _Rate = 8e-5
+    max_tokens: _TextLength = 384
+    threshold: _Share = 0.3
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+
+
+class ReaderTrainConfig(Settings):
+    """A training of a reader.
+
+    Attributes:
+        about: Its purpose; goes into the model card.
+        reader: The reader.
+    """
+
+    reader: ReaderSection
+    about: str = ""

@@ -6,15 +6,18 @@ where ``$name`` stands for a value.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from string import Template
 
 from pyserini_compneg.errors import TrainingError
-from pyserini_compneg.settings_files import parse_settings, read_settings, settings_text
-from pyserini_compneg.training.config import TrainConfig
+from pyserini_compneg.settings_files import parse_settings, settings_text
+from pyserini_compneg.training.config import ReaderTrainConfig, TrainConfig
 
 _FOLDER = Path(__file__).parent / "recipes"
+_READER = re.compile(r"""^\s*\{?\s*["']?reader["']?\s*:""", re.MULTILINE)
+"""The section of a settings file that only readers have."""
 
 
 def recipe_names() -> list[str]:
@@ -22,7 +25,7 @@ def recipe_names() -> list[str]:
     return sorted(_recipes())
 
 
-def read_config(name: str | Path) -> TrainConfig:
+def read_config(name: str | Path) -> TrainConfig | ReaderTrainConfig:
     """Reads the settings of a training.
 
     Args:
@@ -32,9 +35,10 @@ def read_config(name: str | Path) -> TrainConfig:
         TrainingError: Neither a file nor a recipe, a file that cannot be read, or a setting that is unknown, missing
             or not allowed; the message starts with the name.
     """
-    if Path(name).is_file():
-        return read_settings(name, TrainConfig, TrainingError)
-    return parse_settings(recipe_text(name), str(name), TrainConfig, TrainingError)
+    text = recipe_text(name)
+    if _READER.search(text):
+        return parse_settings(text, str(name), ReaderTrainConfig, TrainingError)
+    return parse_settings(text, str(name), TrainConfig, TrainingError)
 
 
 def recipe_text(name: str | Path) -> str:
@@ -50,7 +54,9 @@ def recipe_text(name: str | Path) -> str:
     return _recipes()[str(name)]
 
 
-def located(config: TrainConfig, data: str | None = None, base: str | None = None) -> TrainConfig:
+def located(
+    config: TrainConfig | ReaderTrainConfig, data: str | None = None, base: str | None = None
+) -> TrainConfig | ReaderTrainConfig:
     """Settings with the paths of a machine.
 
     Args:
@@ -59,6 +65,12 @@ def located(config: TrainConfig, data: str | None = None, base: str | None = Non
         base: The checkpoint to start from, instead of that of the settings.
     """
     root = Path(data or "")
+    if isinstance(config, ReaderTrainConfig):
+        files = {
+            name: tuple(str(root / path) for path in getattr(config.reader, name)) for name in ("requests", "judged")
+        }
+        reader = config.reader.model_copy(update={**files, "base": base or config.reader.base})
+        return config.model_copy(update={"reader": reader})
     sources = tuple(source.model_copy(update={"dataset": str(root / source.dataset)}) for source in config.data)
     dev = config.dev and config.dev.model_copy(update={"dataset": str(root / config.dev.dataset)})
     model = config.model.model_copy(update={"base": base}) if base else config.model

@@ -1,4 +1,4 @@
-"""A training from its settings to a folder that ``--encoder`` takes."""
+"""A training from its settings to a folder that ``--encoder`` or ``--read`` takes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,23 @@ import shutil
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from pyserini_compneg.errors import CompNegError, OutputError, TrainingError
 from pyserini_compneg.files import reason_of
-from pyserini_compneg.training.config import LOG_FILE, TrainConfig
-from pyserini_compneg.training.examples import Example, read_examples
+from pyserini_compneg.training.config import LOG_FILE, ReaderTrainConfig, TrainConfig
+from pyserini_compneg.training.examples import read_examples
+from pyserini_compneg.training.requests import read_judged, read_requests, refuse_common
 
 _SETTINGS_FILE = "training.json"
+_CHECKPOINTS = "checkpoints/*/*"
 _PACKAGES = ("torch", "transformers", "sentence_transformers", "accelerate", "datasets", "matplotlib")
+_READER_PACKAGES = ("torch", "transformers", "tokenizers", "onnx", "onnxscript", "onnxruntime")
 
 
-def train(config: TrainConfig, output: str | Path, resume: bool = False, overwrite: bool = False) -> dict[str, float]:
+def train(
+    config: TrainConfig | ReaderTrainConfig, output: str | Path, resume: bool = False, overwrite: bool = False
+) -> dict[str, float]:
     """Trains a model. Its folder appears when it is complete; until then checkpoints are in ``OUTPUT.training``.
 
     Args:
@@ -29,7 +35,7 @@ def train(config: TrainConfig, output: str | Path, resume: bool = False, overwri
         overwrite: Replace the folder of a former model.
 
     Returns:
-        The results on dev of the model that was kept; empty without dev.
+        The results on dev of the model that was kept; empty without dev. For a reader, the shares of right readings.
 
     Raises:
         CompNegError: Data or a checkpoint that cannot be used, a loss that is not a finite number, or a folder that
@@ -37,34 +43,56 @@ def train(config: TrainConfig, output: str | Path, resume: bool = False, overwri
     """
     output = Path(os.path.realpath(output))
     unfinished = output.with_name(f"{output.name}.training")
-    if missing := [name for name in _PACKAGES if find_spec(name) is None]:
+    packages = _READER_PACKAGES if isinstance(config, ReaderTrainConfig) else _PACKAGES
+    if missing := [name for name in packages if find_spec(name) is None]:
         raise TrainingError(f"training needs {', '.join(missing)}; pip install 'pyserini_compneg[train]'")
     _check_output(output, overwrite)
-    examples = [read_examples(source, config.training.seed + number) for number, source in enumerate(config.data)]
+    examples = _examples(config)
     _prepare_unfinished(unfinished, config, examples, resume, overwrite)
     from safetensors import SafetensorError
 
-    from pyserini_compneg.training.fine_tuning import fine_tune
-    from pyserini_compneg.training.trained_folder import write_trained
-
-    checkpoints = unfinished / "checkpoints"
     try:
-        trained = fine_tune(config, examples, checkpoints)
+        results = _fit(config, examples, unfinished)
     except CompNegError:
-        if not any(checkpoints.glob("*/*")):  # no step can be resumed
+        if not any(unfinished.glob(_CHECKPOINTS)):  # no step can be resumed
             shutil.rmtree(unfinished)
         raise
+    except (OSError, SafetensorError) as cause:
+        raise _not_written(output, cause) from None
     try:
-        write_trained(unfinished / "model", config, trained, examples)
         if output.exists():
             shutil.rmtree(output)
         os.replace(unfinished / "model", output)
-    except (OSError, SafetensorError) as cause:
-        raise OutputError(
-            f"{output}: cannot be written: {reason_of(cause)}; free some space, and continue with --resume"
-        ) from None
+    except OSError as cause:
+        raise _not_written(output, cause) from None
     shutil.rmtree(unfinished)
+    return results
+
+
+def _examples(config: TrainConfig | ReaderTrainConfig) -> Sequence[Any]:
+    if isinstance(config, ReaderTrainConfig):
+        requests = [request for path in config.reader.requests for request in read_requests(path)]
+        refuse_common(requests, [request for path in config.reader.judged for request in read_judged(path)])
+        return requests
+    return [read_examples(source, config.training.seed + number) for number, source in enumerate(config.data)]
+
+
+def _fit(config: TrainConfig | ReaderTrainConfig, examples: Sequence[Any], unfinished: Path) -> dict[str, float]:
+    """Trains, and writes the folder ``model`` of ``unfinished``."""
+    if isinstance(config, ReaderTrainConfig):
+        from pyserini_compneg.training.reader_training import fit_reader
+
+        return fit_reader(config, examples, unfinished)
+    from pyserini_compneg.training.fine_tuning import fine_tune
+    from pyserini_compneg.training.trained_folder import write_trained
+
+    trained = fine_tune(config, examples, unfinished / "checkpoints")
+    write_trained(unfinished / "model", config, trained, examples)
     return trained.results
+
+
+def _not_written(output: Path, cause: Exception) -> OutputError:
+    return OutputError(f"{output}: cannot be written: {reason_of(cause)}; free some space, and continue with --resume")
 
 
 def _check_output(output: Path, overwrite: bool) -> None:
@@ -78,7 +106,7 @@ def _check_output(output: Path, overwrite: bool) -> None:
 
 
 def _prepare_unfinished(
-    folder: Path, config: TrainConfig, examples: Sequence[Sequence[Example]], resume: bool, overwrite: bool
+    folder: Path, config: TrainConfig | ReaderTrainConfig, examples: Sequence[Any], resume: bool, overwrite: bool
 ) -> None:
     """Makes the folder of the unfinished training, or checks that what is there belongs to this training."""
     settings = config.model_dump(mode="json")

@@ -10,14 +10,24 @@ from tiny_training import write_dataset, write_lines
 import pyserini_compneg.training
 from pyserini_compneg.commands.train import main
 from pyserini_compneg.training import read_config
-from pyserini_compneg.training.config import DevConfig, ModelConfig, SourceConfig, TeacherConfig, TrainingConfig
+from pyserini_compneg.training.config import (
+    DevConfig,
+    ModelConfig,
+    ReaderSection,
+    SourceConfig,
+    TeacherConfig,
+    TrainingConfig,
+)
 from pyserini_compneg.training.recipe_file import recipe_names
 
 PAGE = (Path(pyserini_compneg.training.__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
 
 
 def test_the_configuration_shows_every_key(tmp_path):
-    block = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1]
+    reader, block = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1:3]
+    (tmp_path / "r.yaml").write_text(reader)
+    assert read_config(tmp_path / "r.yaml").reader.seed == 0
+    assert all(f"  {key}:" in reader for key in ReaderSection.model_fields)
     (tmp_path / "c.yaml").write_text(block)
     config = read_config(tmp_path / "c.yaml")
     assert config.teacher and config.dev and config.training.patience == 5
@@ -50,6 +60,7 @@ def test_every_recipe_is_in_the_table():
     named = set(re.findall(r"`((?:table\d|filmsets|nevir-split)-[\w-]+)`", "\n".join(rows)))
     suffixes = re.findall(r"`-([\w]+)`", "\n".join(rows))
     named |= {f"filmsets-full-{suffix}" for suffix in suffixes}
+    named |= set(re.findall(r"compneg\.train (reader) ", PAGE))
     assert named == set(recipe_names())
 
 

@@ -111,7 +111,7 @@ def test_a_sweep_is_a_row_for_each_value():
         ),
         (
             ("{name: a,", "{name: a, reads: marks,"),
-            ": sections[0].rows[0].reads: expected 'expression', 'plain', 'cues' or 'llm', got 'marks'",
+            ": sections[0].rows[0].reads: expected 'expression', 'plain', 'model' or 'llm', got 'marks'",
         ),
         (("{name: a,", "{name: a, published: [1, 2],"), ": the row 'a' has more published figures than there are meas"),
         (("{name: a,", "{name: a, published: [x],"), ": sections[0].rows[0].published[0]: expected a number"),

@@ -13,11 +13,10 @@ from pyserini_compneg.errors import DecompositionError, IndexFormatError, Output
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.experiments.datasets import open_dataset
-from pyserini_compneg.experiments.experiment import reproduce, topics_as
+from pyserini_compneg.experiments.experiment import reproduce
 from pyserini_compneg.experiments.kept_runs import kept_run
 from pyserini_compneg.experiments.protocol import read_protocol
 from pyserini_compneg.experiments.workplace import Engine
-from pyserini_compneg.expression import Atom
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.index import build_index
 from pyserini_compneg.reading import decompose
@@ -297,23 +296,23 @@ def test_sections_without_queries_are_left_out(run, tmp_path):
 
 def test_what_is_read_of_a_text(run):
     marked = "{name: disentangled, formula: A − B*, method: operators, settings: {difference: disentangled}}"
-    cues = marked.replace("{name: disentangled,", "{name: cues, reads: cues,")
+    read = marked.replace("{name: disentangled,", "{name: model, reads: model,")
     text = "{name: text, reads: plain, method: operators}"
-    results = run((marked, f"{marked}\n      - {cues}\n      - {text}"))
+    results = run((marked, f"{marked}\n      - {read}\n      - {text}"))
     values = results.sections[0].per_query
-    assert values["cues"] == values["disentangled"]
+    assert values["model"] == values["disentangled"]
     assert values["text"] == values["vanilla"]
     shown = {example.method: example.expression for example in results.examples}
-    assert " NOT " in shown["cues"]
+    assert " NOT " in shown["model"]
 
 
 def test_all_rows_that_take_expressions_read_the_texts_then(run):
-    cues = "{name: cues, reads: cues, method: operators, settings: {difference: disentangled}}"
+    read = "{name: model, reads: model, method: operators, settings: {difference: disentangled}}"
     marked = "{name: disentangled, formula: A − B*, method: operators, settings: {difference: disentangled}}"
-    results = run((marked, f"{marked}\n      - {cues}"), read="cues")
+    results = run((marked, f"{marked}\n      - {read}"), read="model")
     values = results.sections[0].per_query
-    assert values["disentangled"] == values["cues"]
-    assert results.settings["queries"] == "plain texts, read as cues"
+    assert values["disentangled"] == values["model"]
+    assert results.settings["queries"] == "plain texts, read as model"
     assert "queries" not in run().settings
 
 
@@ -331,10 +330,5 @@ def test_a_language_model_reads_the_texts(run, tmp_path, monkeypatch, caplog):
         monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
         results = run(read="llm")
     assert len(server.requests) == 3  # after three failures no more is asked, in any row or example
-    assert any("HTTP status 403; decomposed by cues" in message for message in caplog.messages)
-    assert results.sections[0].per_query == run(read="cues").sections[0].per_query
-
-
-def test_a_text_that_wants_nothing_stays_whole(tmp_path):
-    topics = [Topic("q", "not dogs", Atom("not dogs"), plain=True)]
-    assert topics_as("cues", topics)["q"].expression == Atom("not dogs")
+    assert any("HTTP status 403; read by the model in the package" in message for message in caplog.messages)
+    assert results.sections[0].per_query == run(read="model").sections[0].per_query

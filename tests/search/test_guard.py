@@ -168,7 +168,7 @@ def test_in_an_index_of_less_than_a_page_what_is_kept_follows_the_ranking(tmp_pa
 def test_the_command(index, tmp_path, capfd):
     topics = tmp_path / "topics.jsonl"
     topics.write_text(json.dumps({"id": "1", "text": PLAIN}) + "\n")
-    options = ["--index", str(index), "--decompose", "cues", "--guard"]
+    options = ["--index", str(index), "--decompose", "model", "--guard"]
     assert main([*options, "--topics", str(topics), "--hits", "12", "--output-format", "json"]) == 0
     hits = json.loads(capfd.readouterr().out)["hits"]
     assert {hit["docid"] for hit in hits if hit.get("guarded")} == {"s0", "s1", "s2"} & {
@@ -179,5 +179,5 @@ def test_the_command(index, tmp_path, capfd):
     assert [line.split()[2] for line in shown.splitlines() if line.endswith("(guarded)")] == [
         hit["docid"] for hit in hits if hit.get("guarded")
     ]
-    assert main([*options[:2], "--topics", str(topics), "--decompose", "cues", "--output-format", "json"]) == 0
+    assert main([*options[:2], "--topics", str(topics), "--decompose", "model", "--output-format", "json"]) == 0
     assert "guarded" not in capfd.readouterr().out

@@ -36,26 +36,48 @@ def write_graph(module: SparseEncoderModule, precision: str, path: Path) -> None
     Raises:
         EncodingError: A model that cannot be exported, or a package that is missing.
     """
-    try:
-        import onnx
-        import onnxscript  # noqa: F401  # torch's exporter needs it, and says so at length
-    except ImportError as cause:
-        raise EncodingError(f"export needs the package {cause.name}; pip install 'pyserini_compneg[export]'") from None
     failed = in_one_line(EncodingError, "the model cannot be exported", "; choose --backend torch", passing=(OSError,))
-    with _quietly(), tempfile.TemporaryDirectory(dir=path.parent) as temporary, failed:
+    with failed:
+        model = dense_graph(module, precision, path.parent, _DENSE)
+        _select(model.graph)
+        _onnx().save(model, path)
+
+
+def dense_graph(module: torch.nn.Module, precision: str, folder: Path, output: str) -> Any:
+    """A network with its dense output as an ONNX graph.
+
+    Args:
+        module: A network with the three inputs of a BERT.
+        precision: As in :func:`write_graph`.
+        folder: Where temporary files may be.
+        output: The name of the output.
+
+    Raises:
+        EncodingError: A package is missing.
+    """
+    onnx = _onnx()
+    with _quietly(), tempfile.TemporaryDirectory(dir=folder) as temporary:
         dense, int8 = Path(temporary, "dense.onnx"), Path(temporary, "int8.onnx")
-        _export(module, dense)
+        _export(module, dense, output)
         model = quantised(dense, int8, INPUTS[0]) if precision == "int8" else onnx.load(dense)
         if precision == "fp16":
             from onnxruntime.transformers.float16 import convert_float_to_float16
 
             model = convert_float_to_float16(model, keep_io_types=True)
-        _select(model.graph)
-        onnx.save(model, path)
+        return model
 
 
-def _export(module: SparseEncoderModule, path: Path) -> None:
-    """The network and its head, with a dense output."""
+def _onnx() -> Any:
+    try:
+        import onnx
+        import onnxscript  # noqa: F401  # torch's exporter needs it, and says so at length
+    except ImportError as cause:
+        raise EncodingError(f"export needs the package {cause.name}; pip install 'pyserini_compneg[export]'") from None
+    return onnx
+
+
+def _export(module: torch.nn.Module, path: Path, output: str) -> None:
+    """The network, with a dense output."""
     ids = torch.ones(2, 5, dtype=torch.int64)
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
     axes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("tokens")}
@@ -64,7 +86,7 @@ def _export(module: SparseEncoderModule, path: Path) -> None:
         (ids, torch.zeros_like(ids), mask),
         str(path),
         input_names=list(INPUTS),
-        output_names=[_DENSE],
+        output_names=[output],
         dynamic_shapes=dict.fromkeys(INPUTS, axes),
         opset_version=_OPSET,
         external_data=False,

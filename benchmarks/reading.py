@@ -1,0 +1,245 @@
+"""Measures how plain texts are read, and what that does to rankings.
+
+    python benchmarks/reading.py [--requests data/requests] [--reader FOLDER] [--wrong]
+    python benchmarks/reading.py --data DATASETS [--reader FOLDER] [--wrong]
+
+The first form compares readings of requests with what they ask for, by kind, and shows how well the confidence is
+calibrated, how long a reading takes, and how much memory. The second form ranks the dev splits of excluir/,
+negconstraint/ and filmsets/ below DATASETS, with BM25 impacts in indexes/, which are built on the first call; and it
+counts the texts of scifact/, cisi/, nevir/ and pairs/ that are taken apart. --wrong lists the readings that are wrong,
+or taken apart. Prints Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from reporting import INDEXES
+
+from pyserini_compneg.compose import DIFFERENCES, Operators
+from pyserini_compneg.eval.measures import Measure, evaluate, mean, parse_measures
+from pyserini_compneg.eval.significance import confidence_interval
+from pyserini_compneg.experiments.datasets import open_dataset
+from pyserini_compneg.expression import Atom, Difference, Expression, Union, format_expression
+from pyserini_compneg.expression.decomposition import tagged
+from pyserini_compneg.expression.topics import Topic
+from pyserini_compneg.files import iter_jsonl
+from pyserini_compneg.index import build_index
+from pyserini_compneg.reading import ModelReader
+from pyserini_compneg.reading.model_reader import PACKAGED
+from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.search.guard import search_guarded
+from pyserini_compneg.search.run_writer import printed_scores
+from pyserini_compneg.training.request_scores import request_score
+from pyserini_compneg.training.requests import KINDS, read_judged
+
+RANKINGS = {
+    "excluir": ("right_rank", "right_rank@10", "R@10"),
+    "negconstraint": ("nDCG@10", "R@100"),
+    "filmsets": ("nDCG@10", "R@100"),
+}
+MOST_FOR_ALL = 10_000
+"""Runs have all documents of a collection of at most this size, and 1,000 of a larger one."""
+
+Run = Mapping[str, Mapping[str, float]]
+
+
+def main() -> int:
+    """Prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", type=Path, default=Path("data/requests"), metavar="FOLDER")
+    parser.add_argument("--data", type=Path, metavar="DATASETS")
+    parser.add_argument("--reader", type=Path, default=PACKAGED, metavar="FOLDER")
+    parser.add_argument("--wrong", action="store_true", help="list what is wrong, or taken apart")
+    args = parser.parse_args()
+    reader = ModelReader(args.reader)
+    if not args.data:
+        requests(reader, args.requests, args.wrong)
+        speed(args.reader, [request.text for request in read_judged(args.requests / "dev-a.jsonl")])
+        return 0
+    for name in RANKINGS:
+        rank(reader, args.data / name, args.wrong)
+    stays_whole(reader, args.data, args.wrong)
+    return 0
+
+
+def requests(reader: ModelReader, folder: Path, wrong: bool) -> None:
+    """Prints the shares of right readings by kind, and how they agree with the confidence."""
+    print(f"| whole reading right, % | all | {' | '.join(KINDS)} | excluded | joined |\n|---|{'---|' * 9}")
+    sure: list[tuple[float, bool]] = []
+    for path in sorted(folder.glob("*.jsonl")):
+        judged = read_judged(path)
+        readings = reader.read([request.text for request in judged])
+        scores = [request_score(*pair) for pair in zip(judged, readings, strict=True)]
+        groups = [[score.whole for score in scores]]
+        groups += [[s.whole for s, one in zip(scores, judged, strict=True) if one.kind == kind] for kind in KINDS]
+        groups += [[score.excluded for score in scores], [score.joined for score in scores]]
+        print(f"| {path.stem} | {' | '.join(f'{100 * statistics.mean(group):.1f}' for group in groups)} |")
+        sure += [(reading.confidence, score.whole) for reading, score in zip(readings, scores, strict=True)]
+        for request, reading, score in zip(judged, readings, scores, strict=True):
+            if wrong and not score.whole:
+                print(
+                    f"- {request.kind}, {request.joined}: {request.text}\n  - asks for {list(request.wanted)} NOT ",
+                    end="",
+                )
+                print(f"{list(request.excluded)}\n  - read as {tagged(reading)} {reading.confidence:.2f}")
+    print("\n| confidence | requests | mean confidence | right |\n|---|---|---|---|")
+    for low in (0.0, 0.5, 0.7, 0.8, 0.9, 0.95):
+        high = next((edge for edge in (0.5, 0.7, 0.8, 0.9, 0.95) if edge > low), 1.01)
+        inside = [(confidence, right) for confidence, right in sure if low <= confidence < high]
+        if inside:
+            confidence, right = (statistics.mean(column) for column in zip(*inside, strict=True))
+            print(f"| {low:g} to {min(high, 1):g} | {len(inside)} | {confidence:.2f} | {right:.2f} |")
+
+
+def speed(folder: Path, texts: Sequence[str]) -> None:
+    """Prints times and memory."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    reader = ModelReader(folder)
+    loading = time.perf_counter() - start
+    times = []
+    for text in texts * 2:
+        start = time.perf_counter()
+        reader(text)
+        times.append(1000 * (time.perf_counter() - start))
+    times = sorted(times[len(texts) :])
+    start = time.perf_counter()
+    reader.read(texts)
+    together = 1000 * (time.perf_counter() - start) / len(texts)
+    size = sum(path.stat().st_size for path in folder.iterdir()) / 1e6
+    command = [sys.executable, "-c", "from pyserini_compneg import decompose; decompose('spy films but not comedies')"]
+    start = time.perf_counter()
+    subprocess.run(command, check=True)
+    whole = time.perf_counter() - start
+    print(
+        f"\n{len(texts)} texts, one after the other on one core: p50 {statistics.median(times):.1f} ms, "
+        f"p99 {times[int(0.99 * len(times))]:.1f} ms; together, on all cores, {together:.1f} ms a text. "
+        f"Loading {loading:.2f} s, a process that reads one text {whole:.2f} s; {size:.1f} MB of files, "
+        f"{before / 1024:.0f} MB of memory."
+    )
+
+
+def rank(reader: ModelReader, folder: Path, wrong: bool) -> None:
+    """Prints the measures of a dataset's dev queries: as whole texts, as read, and as marked."""
+    dataset = open_dataset(folder)
+    qrels = dataset.qrels("dev")
+    topics = [topic for topic in dataset.topics("dev") if topic.qid in qrels]
+    readings = reader.read([topic.text for topic in topics])
+    split = sum(not isinstance(reading.expression, Atom) for reading in readings)
+    print(f"\n{dataset.name}, dev: {len(topics)} queries, {split} taken apart")
+    if any(topic.group for topic in topics):
+        equal = sum(
+            operands(reading.expression) == operands(topic.expression)
+            for topic, reading in zip(topics, readings, strict=True)
+        )
+        print(f"\n{equal} readings are equal to the marks")
+    index = INDEXES / f"{dataset.name}-bm25"
+    if not index.exists():
+        build_index(dataset.collection, index)
+    measures = parse_measures(RANKINGS[folder.name])
+    print(f"\n| {dataset.name} | {' | '.join(measure.name for measure in measures)} |\n|---|{'---|' * len(measures)}")
+    read_as = [replace(t, expression=r.expression, decomposition=r) for t, r in zip(topics, readings, strict=True)]
+    rows: list[tuple[str, Sequence[Topic], Operators]] = [
+        ("whole text", [replace(topic, expression=Atom(topic.text)) for topic in topics], Operators())
+    ]
+    if any(topic.group for topic in topics):
+        rows.append(("marked", topics, Operators()))
+    rows += [(f"`{name}`", read_as, Operators(difference=name)) for name in DIFFERENCES if name != "vanilla"]
+    rows.append(("`damped`, guarded", read_as, Operators(difference="damped")))
+    for name, asked, operators in rows:
+        with SignedImpactSearcher(index, operators=operators) as searcher:
+            values = evaluate(qrels, search(searcher, asked, "guarded" in name), measures)
+        print(f"| {name} | {' | '.join(shown(values, measure, list(qrels)) for measure in measures)} |")
+        if wrong and name == "`damped`":
+            listed = [t for t in read_as if values[t.qid][measures[0].name] < 0.5]
+    if wrong:
+        print(*(f"- {topic.qid}: {format_expression(topic.expression)}" for topic in listed), sep="\n")
+
+
+def shown(values: Run, measure: Measure, qids: Sequence[str]) -> str:
+    """A mean with its 95 % interval."""
+    low, high = confidence_interval([values[qid][measure.name] for qid in qids if qid in values])
+    return f"{mean(values, measure, qids):.3f} [{low:.3f}, {high:.3f}]"
+
+
+def operands(expression: Expression | None) -> object:
+    """The expression with the operands of unions and intersections in a fixed order."""
+    match expression:
+        case None:
+            return None
+        case Atom(text):
+            return text
+        case Difference(left, right):
+            return "NOT", operands(left), operands(right)
+    kind = "OR" if isinstance(expression, Union) else "AND"
+    return kind, *sorted(map(repr, map(operands, expression.operands)))
+
+
+def search(searcher: SignedImpactSearcher, topics: Sequence[Topic], guard: bool) -> Run:
+    """The scores of the documents; of all of them in a small collection."""
+    k = searcher.num_docs if searcher.num_docs <= MOST_FOR_ALL else 1000
+    if guard:
+        hits = search_guarded(searcher, topics, k, threads=2)
+    else:
+        hits = searcher.batch_search([t.expression for t in topics], [t.qid for t in topics], k, threads=2)
+    return {
+        qid: dict(zip([hit.docid for hit in ranked], printed_scores(ranked), strict=True))
+        for qid, ranked in hits.items()
+    }
+
+
+def stays_whole(reader: ModelReader, data: Path, wrong: bool) -> None:
+    """Prints how many texts are taken apart of datasets whose texts exclude and join next to nothing."""
+    print("\n| texts | number | taken apart | not understood |\n|---|---|---|---|")
+    for name, load in LOADERS.items():
+        texts = load(data)
+        readings = reader.read(list(texts.values()))
+        apart = [(key, r) for key, r in zip(texts, readings, strict=True) if not isinstance(r.expression, Atom)]
+        print(f"| {name} | {len(texts):,} | {len(apart)} | {sum(not r.understood for r in readings)} |")
+        if wrong:
+            print(*(f"- {name} {key}: {tagged(r)} {r.confidence:.2f}" for key, r in apart), sep="\n")
+
+
+def scifact(data: Path) -> dict[str, str]:
+    """The claims."""
+    return {record["_id"]: record["text"] for _, record in iter_jsonl(data / "scifact" / "queries.jsonl")}
+
+
+def pairs(data: Path) -> dict[str, str]:
+    """The questions of NevIR-like pairs, by their line."""
+    return {str(number): record["query"] for number, record in iter_jsonl(data / "pairs" / "train.jsonl.gz")}
+
+
+def nevir(data: Path) -> dict[str, str]:
+    """The questions of the dev split."""
+    records = [record for _, record in iter_jsonl(data / "nevir" / "dev.jsonl")]
+    return {f"{record['id']}:{question}": record[question] for record in records for question in ("q1", "q2")}
+
+
+def cisi(data: Path) -> dict[str, str]:
+    """The queries in words."""
+    texts = re.split(r"\.I (?=\d+\n)", (data / "cisi" / "CISI.QRY").read_text())[1:]
+    numbered = (text.partition("\n")[::2] for text in texts)
+    return {number: " ".join(text.split(".W\n")[-1].split()) for number, text in numbered}
+
+
+LOADERS: dict[str, Callable[[Path], dict[str, str]]] = {
+    "scifact": scifact,
+    "cisi": cisi,
+    "nevir": nevir,
+    "pairs": pairs,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""From the tags of words to the expression that they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union
+from pyserini_compneg.expression.decomposition import Decomposition, Part, Span, undivided
+from pyserini_compneg.reading.tags import AND, EXCLUDED, NONE, OR, SHARED, WANTED
+from pyserini_compneg.reading.words import trimmed
+
+
+@dataclass
+class _Alternative:
+    """What one atom is made of, and what is excluded from it alone: the places of words."""
+
+    own: list[int] = field(default_factory=list)
+    excluded: list[range] = field(default_factory=list)
+
+
+@dataclass
+class _Request:
+    """What a text asks for.
+
+    Attributes:
+        conditions: All must hold. Each has alternatives, of which one must hold.
+        shared: The words that belong to all atoms.
+        excluded: What is excluded from all.
+    """
+
+    conditions: list[list[_Alternative]] = field(default_factory=lambda: [[_Alternative()]])
+    shared: list[int] = field(default_factory=list)
+    excluded: list[range] = field(default_factory=list)
+
+
+def assembled(text: str, words: Sequence[Span], tags: Sequence[int], confidence: float) -> Decomposition:
+    """The reading of a text by the tags of its words.
+
+    The text stays one atom if they exclude and join nothing. If they exclude what they ask for, it is not understood.
+
+    An atom is made of its own words and the shared ones. An exclusion in brackets after an alternative belongs to
+    that one: in "jazz (not smooth jazz) or blues" the blues may be smooth.
+
+    Args:
+        text: The text.
+        words: Where its words stand.
+        tags: The place in ``TAGS`` of each word's tag.
+        confidence: The probability that the reading is right.
+    """
+    request = _collected(text, words, tags)
+    parts: dict[tuple[str, bool], Part] = {}
+
+    def part(places: Sequence[int], excluded: bool) -> Atom:
+        spans: list[Span] = []
+        for number, place in enumerate(places):
+            follows = number > 0 and place == places[number - 1] + 1
+            start = spans.pop()[0] if follows else words[place][0]
+            spans.append((start, words[place][1]))
+        made = Part.of(text, spans, excluded=excluded)
+        parts.setdefault((made.text, excluded), made)
+        return Atom(made.text)
+
+    def without(expression: Expression, excluded: Sequence[range]) -> Expression:
+        atoms = tuple(dict.fromkeys(part(places, True) for places in excluded))
+        return Difference(expression, _joined(Union, atoms)) if atoms else expression
+
+    conditions: list[Expression] = []
+    for alternatives in request.conditions:
+        atoms = [
+            without(part(_with_shared(text, words, one.own, request.shared), False), one.excluded)
+            for one in alternatives
+            if one.own
+        ]
+        if atoms:
+            conditions.append(_joined(Union, tuple(dict.fromkeys(atoms))))
+    if not conditions:
+        return undivided(text, confidence)
+    expression = without(_joined(Intersection, tuple(dict.fromkeys(conditions))), request.excluded)
+    if isinstance(expression, Atom):
+        return undivided(text, confidence)
+    kept, gone = ({part.text.casefold() for part in parts.values() if part.excluded == side} for side in (False, True))
+    if kept & gone:
+        return undivided(text, confidence, understood=False)
+    return Decomposition(text, expression, tuple(parts.values()), confidence)
+
+
+def _collected(text: str, words: Sequence[Span], tags: Sequence[int]) -> _Request:
+    request = _Request()
+    joined = None
+    for tag, first, end in _segments(tags):
+        places = trimmed(text, words, first, end)
+        if tag in (OR, AND):
+            joined = tag
+        elif tag == SHARED:
+            request.shared.extend(places)
+        elif tag == WANTED and places:
+            current = request.conditions[-1]
+            if current[-1].own and joined == OR:
+                current.append(_Alternative())
+            elif current[-1].own and joined == AND:
+                request.conditions.append([_Alternative()])
+            request.conditions[-1][-1].own.extend(places)
+            joined = None
+        elif tag == EXCLUDED and places:
+            last = request.conditions[-1][-1]
+            is_local = bool(last.own) and _ends_an_alternative(text, words, tags, first)
+            (last.excluded if is_local else request.excluded).append(places)
+            joined = None
+    return request
+
+
+def _with_shared(text: str, words: Sequence[Span], own: Sequence[int], shared: Sequence[int]) -> list[int]:
+    """The places of an atom's words: its own, and the shared ones that it does not say itself."""
+    said = {text[slice(*words[place])].casefold() for place in own}
+    return sorted([*own, *(place for place in shared if text[slice(*words[place])].casefold() not in said)])
+
+
+def _ends_an_alternative(text: str, words: Sequence[Span], tags: Sequence[int], place: int) -> bool:
+    """Whether a word stands in brackets after which the next alternative follows."""
+    signs = [text[start:end] for start, end in words]
+    if signs[:place].count("(") <= signs[:place].count(")"):
+        return False
+    closing = next((later for later in range(place, len(signs)) if signs[later] == ")"), len(signs))
+    return next((tag for tag in tags[closing:] if tag not in (NONE, EXCLUDED)), NONE) == OR
+
+
+def _segments(tags: Sequence[int]) -> list[tuple[int, int, int]]:
+    """The runs of one tag: the tag, the first place, and the place after the last."""
+    starts = [place for place in range(len(tags)) if place == 0 or tags[place] != tags[place - 1]]
+    return [(tags[start], start, end) for start, end in zip(starts, [*starts[1:], len(tags)], strict=True)]
+
+
+def _joined(kind: type[Union | Intersection], operands: tuple[Expression, ...]) -> Expression:
+    return kind(operands) if len(operands) > 1 else operands[0]

@@ -1,0 +1,120 @@
+"""Plain texts read by a small model, which tags their words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyserini_compneg.errors import DecompositionError
+from pyserini_compneg.expression import Atom
+from pyserini_compneg.expression.decomposition import Decomposition, Span, undivided
+from pyserini_compneg.reading.assembly import assembled
+from pyserini_compneg.reading.tags import closed
+from pyserini_compneg.reading.words import is_tied, words_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+PACKAGED = Path(__file__).parents[1] / "resources" / "reader"
+"""The folder of the reader that comes with the package. It reads English."""
+
+_MOST_CHARACTERS = 4000
+"""A longer text stays whole. It is no request, and has more tokens than the network reads."""
+
+
+class ModelReader:
+    """Reads texts as expressions. It may be used by several threads.
+
+    Args:
+        folder: The folder of a reader; by default the one that comes with the package.
+
+    Attributes:
+        threshold: The confidence below which a text stays whole.
+
+    Raises:
+        DecompositionError: The folder cannot be used, see :class:`~pyserini_compneg.reading.tagger.Tagger`.
+    """
+
+    def __init__(self, folder: str | Path = PACKAGED) -> None:
+        from pyserini_compneg.reading.tagger import Tagger  # numpy, which a command that reads nothing does not load
+
+        self._tagger = Tagger(Path(folder))
+        self.threshold = self._tagger.threshold
+
+    def __call__(self, text: str) -> Decomposition:
+        """The reading of one text, see :meth:`read`."""
+        return self.read([text])[0]
+
+    def read(self, texts: Sequence[str]) -> list[Decomposition]:
+        """The readings of texts. Many at once are faster than one after the other.
+
+        A text stays one atom, as it is, if it excludes and joins nothing, if its reading is less sure than
+        ``threshold``, or if it is longer than the model reads.
+
+        Args:
+            texts: What people typed. Nothing in it is an operator.
+
+        Raises:
+            DecompositionError: A text is blank, or the network fails.
+        """
+        for text in texts:
+            if not text.strip():
+                raise DecompositionError(f"the text is blank, got {text[:20]!r}; give words to search for")
+        short = [text for text in texts if len(text) <= _MOST_CHARACTERS]
+        words = [words_of(text) for text in short]
+        read = iter(
+            [self._assembled(*entry) for entry in zip(short, words, self._tagger.emissions(short, words), strict=True)]
+        )
+        return [next(read) if len(text) <= _MOST_CHARACTERS else _too_long(text) for text in texts]
+
+    def _assembled(self, text: str, words: Sequence[Span], scores: NDArray[np.float64] | None) -> Decomposition:
+        if scores is None:
+            return _too_long(text)
+        tags = self._tagger.chain.best_path(scores, is_tied(text, words))
+        confidence = self._calibrated(self._tagger.chain.least_sure(scores, tags))
+        lower = [text[start:end].lower() for start, end in words]
+        reading = assembled(text, words, closed(tags, lower, self._tagger.separators), confidence)
+        if confidence >= self.threshold or isinstance(reading.expression, Atom):
+            return reading
+        return undivided(text, confidence, understood=False)
+
+    def _calibrated(self, chance: float) -> float:
+        """The probability that a reading is right, by that of its least sure tag."""
+        chance = min(max(chance, 1e-6), 1 - 1e-6)
+        logit = math.log(chance / (1 - chance))
+        return 0.5 + 0.5 * math.tanh((self._tagger.slope * logit + self._tagger.offset) / 2)
+
+
+def _too_long(text: str) -> Decomposition:
+    return undivided(text, 0.0, understood=False)
+
+
+@cache
+def packaged_reader() -> ModelReader:
+    """The reader that comes with the package, loaded when it is first asked for."""
+    return ModelReader()
+
+
+def decompose(text: str) -> Decomposition:
+    """Reads a plain English text as an expression: what is wanted, what is excluded, and how it is joined.
+
+    Args:
+        text: What someone typed. Nothing in it is an operator.
+
+    Returns:
+        The reading. A text that excludes and joins nothing, or that is not understood, stays one atom, as it is.
+
+    Raises:
+        DecompositionError: The text is blank, or onnxruntime or tokenizers is not installed.
+
+    >>> result = decompose("What films did Jodie Foster make, besides Contact?")
+    >>> result.expression
+    Difference(left=Atom(text='films did Jodie Foster make'), right=Atom(text='Contact'))
+    >>> decompose("To be or not to be").expression
+    Atom(text='To be or not to be')
+    """
+    return packaged_reader()(text)

@@ -1,0 +1,199 @@
+"""A small network that scores the tags of words: an ONNX file with its tokenizer, in a folder.
+
+Such a folder comes with the package (``resources/reader``); ``python -m pyserini_compneg.train reader`` makes others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_compneg.errors import DecompositionError, in_one_line
+from pyserini_compneg.expression.decomposition import Span
+from pyserini_compneg.files import reason_of
+from pyserini_compneg.json_objects import parse_json_object
+from pyserini_compneg.reading.decoding import Chain
+from pyserini_compneg.reading.tags import TAGS
+
+SETTINGS_FILE, MODEL_FILE, TOKENIZER_FILE = "reader.json", "model.onnx", "tokenizer.json"
+FORMAT_VERSION = 1
+
+_LARGEST = 1e6
+_MOST_TOKENS = 8192
+_INPUTS = ("input_ids", "token_type_ids", "attention_mask")
+
+
+class Tagger:
+    """Scores tags. It may be used by several threads.
+
+    Args:
+        folder: A folder with ``reader.json``, ``model.onnx`` and ``tokenizer.json``.
+
+    Attributes:
+        chain: The scores of sequences of tags.
+        slope: A reading is right with the probability 1 / (1 + exp(-slope · logit - offset)), where logit is that of
+            the probability of its least sure tag.
+        offset: See ``slope``.
+        threshold: A text whose reading is less probable stays whole.
+        separators: Words that keep two exclusions apart.
+        max_tokens: The number of tokens, with the two that begin and end a text, that the network reads.
+
+    Raises:
+        DecompositionError: A file is missing, damaged, or of another format, or a package is not installed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        settings = read_settings(folder)
+        self.chain = Chain.of(settings["transitions"])
+        self.slope, self.offset = settings["calibration"]
+        self.threshold: float = settings["threshold"]
+        self.separators = frozenset[str](settings["separators"])
+        self.max_tokens: int = settings["max_tokens"]
+        self._tokenizer, self._session = _loaded(folder)
+
+    def emissions(self, texts: Sequence[str], words: Sequence[Sequence[Span]]) -> list[NDArray[np.float64] | None]:
+        """The score of each tag for each word.
+
+        Args:
+            texts: The texts.
+            words: Where the words of each text stand.
+
+        Returns:
+            For each text an array with a row for each word and a column for each tag; None for a text that has more
+            tokens than the network reads.
+
+        Raises:
+            DecompositionError: The network fails, or is another kind of network.
+        """
+        with ThreadPoolExecutor(_processors()) as pool:
+            return list(pool.map(self._scores, texts, words))
+
+    def _scores(self, text: str, words: Sequence[Span]) -> NDArray[np.float64] | None:
+        """One text: in a batch the rounding of each text would depend on the others."""
+        entry = self._tokenizer.encode(_without_halves(text))
+        if len(entry.ids) > self.max_tokens:
+            return None
+        inputs = (entry.ids, is_capital(text, words, entry.offsets), [1] * len(entry.ids))
+        arrays = {name: np.array([values], dtype=np.int64) for name, values in zip(_INPUTS, inputs, strict=True)}
+        with in_one_line(DecompositionError, f"the reader failed on a text of {len(entry.ids)} tokens"):
+            (outputs,) = self._session.run(None, arrays)
+        if outputs.shape != (1, len(entry.ids), len(TAGS)) or not np.isfinite(outputs).all():
+            raise DecompositionError(
+                f"the reader's network gives no scores of {len(TAGS)} tags for each token; train it anew"
+            )
+        scores: NDArray[np.float64] = outputs[0, first_tokens(words, entry.offsets)].astype(np.float64)
+        return scores
+
+
+def first_tokens(words: Sequence[Span], offsets: Sequence[Span]) -> list[int]:
+    """The place of the token that each word begins in; 0, the token that begins the text, where there is none.
+
+    >>> first_tokens([(0, 3), (4, 7), (8, 9)], [(0, 0), (0, 2), (2, 3), (4, 7), (0, 0)])
+    [1, 3, 0]
+    """
+    covering: dict[int, int] = {}
+    for place, (start, end) in enumerate(offsets):
+        for sign in range(start, end):
+            covering.setdefault(sign, place)
+    return [covering.get(start, 0) for start, _ in words]
+
+
+def is_capital(text: str, words: Sequence[Span], offsets: Sequence[Span]) -> list[int]:
+    """1 for the tokens of words that begin with a capital, else 0: the second input of the network.
+
+    Its tokenizer knows lower case only, so that titles and names would not show.
+
+    >>> is_capital("a Town", [(0, 1), (2, 6)], [(0, 0), (0, 1), (2, 4), (4, 6), (0, 0)])
+    [0, 0, 1, 1, 0]
+    """
+    inside = set[int]()
+    for start, end in words:
+        if text[start].isupper():
+            inside.update(range(start, end))
+    return [int(end > start and start in inside) for start, end in offsets]
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """The checked entries of ``reader.json``. The other two files must be those that it was written with.
+
+    Raises:
+        DecompositionError: See :class:`Tagger`.
+    """
+    path = folder / SETTINGS_FILE
+    try:
+        settings = parse_json_object(path.read_text(encoding="utf-8"), str(path), DecompositionError)
+    except UnicodeDecodeError:
+        raise DecompositionError(f"{path}: not UTF-8 text") from None
+    except OSError as error:
+        reason = reason_of(error)
+        raise DecompositionError(f"{folder}: not the folder of a reader: {path.name}: {reason}") from None
+    version = settings.get("format_version")
+    if type(version) is not int or version != FORMAT_VERSION or settings.get("tags") != list(TAGS):
+        found = json.dumps(version)[:20]
+        raise DecompositionError(f"{path}: a reader of another format, {found}; this version reads {FORMAT_VERSION}")
+    if wrong := [name for name, is_right in _ENTRIES.items() if not is_right(settings.get(name))]:
+        raise DecompositionError(f"{path}: the entry {wrong[0]!r} is missing or wrong; train the reader anew")
+    for name in (MODEL_FILE, TOKENIZER_FILE):
+        try:
+            found = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+        except OSError as error:
+            raise DecompositionError(f"{folder / name}: cannot be read: {reason_of(error)}") from None
+        if found != settings["sha256"].get(name):
+            raise DecompositionError(f"{folder / name}: damaged: its SHA-256 is not the one in {SETTINGS_FILE}")
+    return settings
+
+
+def _are_numbers(values: object, count: int) -> bool:
+    return isinstance(values, list) and len(values) == count and all(map(_is_number, values))
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) <= _LARGEST
+
+
+_ENTRIES: dict[str, Callable[[Any], bool]] = {
+    "transitions": lambda rows: (
+        isinstance(rows, list) and len(rows) == len(TAGS) and all(_are_numbers(row, len(TAGS)) for row in rows)
+    ),
+    "calibration": lambda values: _are_numbers(values, 2),
+    "threshold": lambda value: _is_number(value) and 0 <= value <= 1,
+    "separators": lambda words: isinstance(words, list) and all(isinstance(word, str) for word in words),
+    "max_tokens": lambda value: type(value) is int and 3 <= value <= _MOST_TOKENS,
+    "sha256": lambda sums: isinstance(sums, dict),
+}
+
+
+def _loaded(folder: Path) -> tuple[Any, Any]:
+    """The tokenizer, and the session of onnxruntime."""
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else its import writes a file of ids beside others' files
+    try:
+        import onnxruntime
+        import tokenizers
+    except ImportError as error:
+        raise DecompositionError(f"{error.name} is not installed: pip install 'pyserini_compneg[onnx]'") from None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # texts are short
+    options.log_severity_level = 3
+    with in_one_line(DecompositionError, f"{folder}: cannot be loaded"):
+        tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER_FILE))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        session = onnxruntime.InferenceSession(str(folder / MODEL_FILE), options, providers=["CPUExecutionProvider"])
+    return tokenizer, session
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _without_halves(text: str) -> str:
+    """The text with U+FFFD in place of each half of a surrogate pair, which no tokenizer takes."""
+    return "".join("\ufffd" if "\ud800" <= sign <= "\udfff" else sign for sign in text)

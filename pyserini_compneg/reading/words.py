@@ -1,0 +1,83 @@
+"""The words of a text. Each gets one tag."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pyserini_compneg.expression.decomposition import Span
+
+_LETTER = r"(?:\w[\u0300-\u036f]*)"
+"""With the accents that some keyboards put behind it."""
+
+_WORD = re.compile(rf"\d+(?:[.,:/]\d+)+\w*|{_LETTER}+(?:[-.'’@]{_LETTER}+)*|[^\w\s]")
+"""Numbers, units and names stay whole: 1,000, 3.5mm, post-2021, U.S, O'Neill."""
+
+_QUOTED = re.compile(r'(?<!\w)"[^"\n]{1,200}"(?!\w)|“[^”\n]{1,200}”|«[^»\n]{1,200}»')
+"""The lengths are bounded, so that the time is linear in the text. A sign after a number is an inch."""
+
+_EDGE_SIGNS = frozenset(",;:.!?…-–—/|&~*\"'“”‘’«»()[]{}<>")
+"""Signs that an atom neither begins nor ends with. Others may belong to a word: C++, #5."""
+
+_PAIRS = {"(": ")", "[": "]", "{": "}", '"': '"', "“": "”", "«": "»", "‘": "’"}
+
+
+def words_of(text: str) -> list[Span]:
+    """Where the words and signs of a text stand.
+
+    >>> text = "3.5 mm-jack, (C++)"
+    >>> [text[start:end] for start, end in words_of(text)]
+    ['3.5', 'mm-jack', ',', '(', 'C', '+', '+', ')']
+    """
+    return [match.span() for match in _WORD.finditer(text)]
+
+
+def is_tied(text: str, words: Sequence[Span]) -> list[bool]:
+    """Whether each word must have the tag of the word before it, because both stand in the same quotes.
+
+    >>> is_tied('a "b c" d', words_of('a "b c" d'))
+    [False, False, False, True, False, False]
+    """
+    quotes = [match.span() for match in _QUOTED.finditer(text)]
+    tied = [False] * len(words)
+    place = 0
+    for start, end in quotes:
+        while words[place][0] <= start:
+            place += 1
+        first = place
+        while words[place][1] < end:
+            place += 1
+            tied[place - 1] = place - 1 > first
+    return tied
+
+
+def trimmed(text: str, words: Sequence[Span], first: int, end: int) -> range:
+    """The places of some words without the signs at both edges; empty if no letter or digit is among them.
+
+    A bracket or a quote stays if its partner is among the words and not at the other edge: "(500) Days of Summer".
+
+    >>> text = "(the US)."
+    >>> trimmed(text, words_of(text), 0, 5)
+    range(1, 3)
+    """
+    signs = [text[start:end] for start, end in words[first:end]]
+    left, right = 0, len(signs)
+    while left < right:
+        if _PAIRS.get(signs[left]) == signs[right - 1] and right - left > 1:
+            left, right = left + 1, right - 1
+        elif signs[left] in _EDGE_SIGNS and _PAIRS.get(signs[left]) not in signs[left + 1 : right]:
+            left += 1
+        elif signs[right - 1] in _EDGE_SIGNS and not _closes(signs[left : right - 1], signs[right - 1]):
+            right -= 1
+        else:
+            break
+    spoken = any(sign[0].isalnum() for sign in signs[left:right])
+    return range(first + left, first + (right if spoken else left))
+
+
+def _closes(before: Sequence[str], sign: str) -> bool:
+    """Whether a sign closes a bracket or a quote that is open among the signs before it."""
+    opening = next((one for one, other in _PAIRS.items() if other == sign), None)
+    if opening == sign:
+        return before.count(sign) % 2 == 1
+    return opening is not None and before.count(opening) > before.count(sign)

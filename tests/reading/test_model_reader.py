@@ -1,0 +1,160 @@
+"""The reader in the package: what holds for every text, and what happens to files that are damaged."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from pyserini_compneg.errors import DecompositionError
+from pyserini_compneg.expression import Atom, Difference, format_expression, leaves
+from pyserini_compneg.reading import ModelReader, decompose, undivided
+from pyserini_compneg.reading.model_reader import PACKAGED, packaged_reader
+
+REQUESTS = {
+    "I want horror movies from the 1980s, but please nothing with zombies or vampires": (
+        "horror movies from the 1980s NOT (zombies OR vampires)"
+    ),
+    "films with Vanessa Bayer other than Trainwreck": "films with Vanessa Bayer NOT Trainwreck",
+    "French or Italian comedies, but not musicals": "(French comedies OR Italian comedies) NOT musicals",
+    "spy films not comedies": "spy films NOT comedies",
+}
+WHOLE = (
+    "Who did not vote in the referendum?",
+    "why is my phone not charging",
+    "To be or not to be",
+    "Doctors Without Borders volunteer requirements",
+    "TypeError: 'NoneType' object is not iterable",
+)
+PIECES = st.sampled_from(
+    [
+        *("films", "Oslo", "the Beatles", "who", "not", "or", "and", "no", "except", "besides", "both", "without"),
+        *("other than", "excluding", "1,000", "C++", "A. A. Milne", "\u200b", "İ", "ß", "\u0301", "日本", "\ud800"),
+        *(",", ".", "?", '"', "“", "”", "'", "(", ")", "[", "]", "-", "—", "/", "\n", "\x1b[31m", "\x00"),
+    ]
+)
+TEXTS = st.lists(PIECES, max_size=30).map(" ".join) | st.lists(PIECES, max_size=30).map("".join) | st.text()
+
+
+@pytest.mark.parametrize("text", REQUESTS)
+def test_requests(text):
+    assert format_expression(decompose(text).expression) == REQUESTS[text]
+
+
+@pytest.mark.parametrize("text", WHOLE)
+def test_a_negation_that_is_a_fact_stays(text):
+    assert decompose(text).expression == Atom(text)
+
+
+def wanted(expression):
+    """The atoms that are not below the right side of a difference."""
+    match expression:
+        case Atom():
+            return [expression]
+        case Difference(left, _):
+            return wanted(left)
+    return [atom for operand in expression.operands for atom in wanted(operand)]
+
+
+@settings(deadline=None)
+@given(TEXTS.filter(str.strip))
+@example("???")
+@example("not")
+@example('"')
+@example("(not")
+def test_what_holds_for_every_text(text):
+    result = decompose(text)
+    assert result.text == text
+    assert 0 <= result.confidence <= 1
+    assert wanted(result.expression)
+    texts = [part.text for part in result.parts]
+    assert set(texts) == {atom.text for atom in leaves(result.expression)}
+    for part in result.parts:
+        assert part.text and part.spans
+        assert all(0 <= start < end <= len(text) for start, end in part.spans)
+        assert all(one[1] <= other[0] for one, other in zip(part.spans, part.spans[1:], strict=False))
+        assert part.text.split() == " ".join(text[start:end] for start, end in part.spans).split()
+    kept = [span for part in result.parts if not part.excluded for span in part.spans]
+    gone = [span for part in result.parts if part.excluded for span in part.spans]
+    assert all(one[1] <= other[0] or other[1] <= one[0] for one in kept for other in gone)
+    if isinstance(result.expression, Atom):
+        assert result == undivided(text, result.confidence, understood=result.understood)
+
+
+def test_many_texts_are_read_as_one_by_one():
+    texts = [*REQUESTS, *WHOLE, "a", "spy films " * 50]
+    assert [reading.expression for reading in packaged_reader().read(texts)] == [
+        decompose(text).expression for text in texts
+    ]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t"])
+def test_a_blank_text_is_refused(text):
+    with pytest.raises(DecompositionError, match="^the text is blank, got "):
+        decompose(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Filme über Wien, aber keine Komödien oder Musicals",
+        "Je cherche des romans policiers, mais pas de Simenon",
+        "映画 コメディ以外",
+    ],
+)
+def test_a_text_in_another_language_stays_whole(text):
+    assert decompose(text).expression == Atom(text)
+
+
+@pytest.mark.parametrize("text", ["spy films but not comedies, " * 40_000, "x" * 1_000_000, "not " * 900])
+def test_a_long_text_stays_whole(text):
+    assert decompose(text) == undivided(text, 0.0, understood=False)
+
+
+@pytest.mark.parametrize("scores", [np.zeros((1, 4)), np.zeros((1, 6, 4)), np.full((1, 6, 6), np.nan)])
+def test_another_network_is_one_line(monkeypatch, scores):
+    class Session:
+        def run(self, *_):
+            return [scores]
+
+    monkeypatch.setattr(packaged_reader()._tagger, "_session", Session())
+    with pytest.raises(DecompositionError, match="^the reader's network gives no scores of 6 tags for each token"):
+        decompose("a b c d")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return shutil.copytree(PACKAGED, tmp_path / "reader")
+
+
+def changed(path, **entries):
+    settings = json.loads(path.read_text())
+    path.write_text(json.dumps({key: value for key, value in (settings | entries).items() if value is not None}))
+
+
+@pytest.mark.parametrize(
+    "damage, said",
+    [
+        (lambda at: shutil.rmtree(at), "not the folder of a reader: reader.json: no such file or directory"),
+        (lambda at: (at / "reader.json").write_text("{"), "reader.json: not valid JSON"),
+        (lambda at: (at / "reader.json").write_bytes(b"\xff"), "reader.json: not UTF-8 text"),
+        (lambda at: changed(at / "reader.json", format_version=2), "a reader of another format, 2; this version reads"),
+        (lambda at: changed(at / "reader.json", tags=["W"]), "a reader of another format, "),
+        (lambda at: changed(at / "reader.json", transitions=None), "the entry 'transitions' is missing or wrong"),
+        (lambda at: changed(at / "reader.json", transitions=[[0] * 6]), "the entry 'transitions' is missing or wrong"),
+        (lambda at: changed(at / "reader.json", calibration=[1]), "the entry 'calibration' is missing or wrong"),
+        (lambda at: changed(at / "reader.json", threshold="nan"), "the entry 'threshold' is missing or wrong"),
+        (lambda at: changed(at / "reader.json", separators="and"), "the entry 'separators' is missing or wrong"),
+        (lambda at: changed(at / "reader.json", max_tokens=10**400), "the entry 'max_tokens' is missing or wrong"),
+        (lambda at: (at / "model.onnx").unlink(), "model.onnx: cannot be read: no such file or directory"),
+        (lambda at: (at / "model.onnx").write_bytes(b"?"), "model.onnx: damaged: its SHA-256 is not the one in reader"),
+        (lambda at: (at / "tokenizer.json").write_text("{}"), "tokenizer.json: damaged: its SHA-256 is not the one"),
+    ],
+)
+def test_a_damaged_reader_is_one_line(folder, damage, said):
+    damage(folder)
+    with pytest.raises(DecompositionError) as refused:
+        ModelReader(folder)
+    assert said in str(refused.value) and str(folder) in str(refused.value) and "\n" not in str(refused.value)

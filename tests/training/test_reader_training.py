@@ -1,0 +1,149 @@
+"""Readers: the requests that they are trained on, and a whole training of a tiny one."""
+
+import json
+
+import pytest
+from tiny_training import train_error, write_lines
+
+from pyserini_compneg.errors import TrainingError
+from pyserini_compneg.expression import format_expression
+from pyserini_compneg.reading import ModelReader, undivided
+from pyserini_compneg.training import read_config, train
+from pyserini_compneg.training.config import ReaderSection, ReaderTrainConfig
+from pyserini_compneg.training.request_scores import request_score
+from pyserini_compneg.training.requests import JudgedRequest, parse_request, separators
+
+torch = pytest.importorskip("torch", reason="training runs on torch")
+
+THINGS = ("films", "songs", "games", "books", "plays")
+OTHERS = ("war", "love", "crime", "music", "family", "the city")
+LINES = [f"[W {thing} of {other}] but not [X {another}]" for thing in THINGS for other in OTHERS for another in OTHERS]
+LINES += [f"[W {thing} about {other} that are not new]" for thing in THINGS for other in OTHERS]
+LINES += [f"[W {thing}] [OR or] [W {other}] [S in London]" for thing in THINGS for other in THINGS if thing != other]
+JUDGED = [
+    {"kind": "exclusion", "query": "films of war but not love", "wanted": ["films of war"], "excluded": ["love"]},
+    {"kind": "whole", "query": "songs about love that are not new", "wanted": ["songs"], "excluded": []},
+]
+HELD_OUT = {"[W films of war] but not [X love]", "[W songs about love that are not new]"}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("[W a] [Y b]", "a bracket that is no tag; the tags are W, S, X, OR, AND"),
+        ("[W a] ] b", "a bracket that is no tag; the tags are W, S, X, OR, AND"),
+        ("a but not [X b]", "nothing is wanted; give at least one [W ...]"),
+        ("[W a ] but not [X b]", "a blank at the edge of '[W a ]'"),
+        ("[S a] [W b]", "S is shared by several W, and there is one"),
+    ],
+)
+def test_a_wrong_line_is_refused(line, said):
+    with pytest.raises(TrainingError) as refused:
+        parse_request(line, "f.txt:7")
+    assert str(refused.value) == f"f.txt:7: {said}"
+
+
+def test_words_between_exclusions():
+    lines = ["[W a] no [X b] and no [X c]", "[W a] no [X b] and [X c] but [X d]"]
+    assert separators([parse_request(line, "") for line in lines]) == ["and"]
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted", "excluded", "joined", "score"),
+    [
+        ("[W red cars] without [X rust]", ["red cars"], ["rust"], "single", (True, True, True)),
+        ("[W red cars] without [X any rust]", ["cars"], ["Rust"], "single", (True, True, True)),
+        ("[W red cars] without [X rust]", ["red cars", "cheap"], ["rust"], "single", (True, True, False)),
+        ("[W red cars] without [X rust] or dents", ["red cars"], ["rust", "dents"], "single", (False, True, False)),
+        ("[W cars] [OR or] [W vans] without [X rust]", ["cars", "vans"], ["rust"], "or", (True, True, True)),
+        ("[W cars] [OR or] [W vans] without [X rust]", ["cars", "vans"], ["rust"], "and", (True, False, False)),
+    ],
+)
+def test_scores(line, wanted, excluded, joined, score):
+    from pyserini_compneg.reading.assembly import assembled
+    from pyserini_compneg.reading.words import words_of
+
+    request = parse_request(line, "")
+    words = words_of(request.text)
+    reading = assembled(request.text, words, request.tags(words), 1.0)
+    judged = JudgedRequest("combined", request.text, tuple(wanted), tuple(excluded), joined)
+    assert request_score(judged, reading) == score
+    assert request_score(judged, undivided(request.text)).whole is False
+
+
+def config(base, folder, **settings):
+    (folder / "requests.txt").write_text("".join(f"{line}\n" for line in LINES if line not in HELD_OUT))
+    write_lines(folder / "judged.jsonl", [{**record, "wanted_op": "single"} for record in JUDGED])
+    given = {"requests": (f"{folder}/requests.txt",), "judged": (f"{folder}/judged.jsonl",), **settings}
+    return ReaderTrainConfig(reader=ReaderSection(base=str(base), **given))
+
+
+@pytest.mark.slow
+def test_a_reader_is_trained_and_reads(tmp_path, trunk):
+    results = train(config(trunk, tmp_path, epochs=12, learning_rate=3e-3, threshold=0.1), tmp_path / "reader")
+    assert results == {"all": 1.0, "exclusion": 1.0, "whole": 1.0}
+    reader = ModelReader(tmp_path / "reader")
+    texts = ["games of love but not war", "plays about crime that are not new", "books or songs in London"]
+    assert [format_expression(reading.expression) for reading in reader.read(texts)] == [
+        "games of love NOT war",
+        "plays about crime that are not new",
+        "books in London OR songs in London",
+    ]
+    assert {path.name for path in (tmp_path / "reader").iterdir()} == {
+        *("README.md", "model.onnx", "reader.json", "tokenizer.json", "training_log.json")
+    }
+    assert not (tmp_path / "reader.training").exists()
+
+
+@pytest.mark.kill
+def test_a_killed_training_is_resumed_to_the_same_bits(tmp_path, trunk, monkeypatch):
+    settings = config(trunk, tmp_path, epochs=3)
+    train(settings, tmp_path / "whole")
+    keep = torch.save
+
+    def killed(saved, path):
+        keep(saved, path)
+        if saved["epochs"] == 2:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as context, pytest.raises(KeyboardInterrupt):
+        context.setattr(torch, "save", killed)
+        train(settings, tmp_path / "resumed")
+    assert not (tmp_path / "resumed").exists()
+    train(settings, tmp_path / "resumed", resume=True)
+    whole, resumed = (json.loads((tmp_path / name / "reader.json").read_text()) for name in ("whole", "resumed"))
+    assert whole == resumed
+
+
+@pytest.mark.parametrize(
+    ("lines", "record", "said"),
+    [
+        (
+            "[W a]\n[X b]\n",
+            JUDGED[0] | {"wanted_op": "or"},
+            "requests.txt:2: nothing is wanted; give at least one [W ...]",
+        ),
+        ("", JUDGED[0] | {"wanted_op": "or"}, "requests.txt: no request in it"),
+        ("[W a]\n", {"query": "a"}, "judged.jsonl:1: the field 'kind' is missing or wrong"),
+        ("[W a]\n", JUDGED[0] | {"wanted_op": "OR"}, "judged.jsonl:1: the field 'wanted_op' is missing or wrong"),
+        ("[W a]\n", JUDGED[0] | {"excluded": [3]}, "judged.jsonl:1: the field 'excluded' is missing or wrong"),
+        (
+            "[W Films of war] but not [X love]\n",
+            JUDGED[0] | {"wanted_op": "single"},
+            "the judged request 'films of war but not love' is among the tagged ones; take it out of them",
+        ),
+    ],
+)
+def test_wrong_files_are_refused_and_leave_nothing(tmp_path, trunk, lines, record, said):
+    settings = config(trunk, tmp_path, epochs=1)
+    (tmp_path / "requests.txt").write_text(lines)
+    write_lines(tmp_path / "judged.jsonl", [record])
+    message = train_error(settings, tmp_path / "reader")
+    assert said in message and "\n" not in message
+    assert not list(tmp_path.glob("reader*"))
+
+
+def test_the_recipe():
+    settings = read_config("reader")
+    assert settings.reader.base == "sentence-transformers/all-MiniLM-L6-v2"
+    assert settings.reader.requests and settings.reader.judged
