@@ -137,7 +137,7 @@ def add_output(flags: Flags, what: str) -> None:
 def add_read(flags: Flags, text: str) -> None:
     """Adds ``--read``, and its two older names, which no help shows. Where none is given, ``read`` is None."""
     choice = flags.add_mutually_exclusive_group()
-    choice.add_argument("--read", type=_reading, metavar=f"{{{','.join(READINGS)}}}", help=text)
+    choice.add_argument("--read", type=_reading, metavar=f"{{{','.join(READINGS)},FOLDER}}", help=text)
     choice.add_argument("--plain", dest="read", action="store_const", const="plain", help=argparse.SUPPRESS)
     choice.add_argument("--decompose", dest="read", type=_reading, help=argparse.SUPPRESS)
 

@@ -47,7 +47,7 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
     for kind, (sign, names) in _OPERATORS.items():
         default = getattr(Operators(), kind)
         if kind == "difference":
-            default += f"; {DECOMPOSED_DIFFERENCE} with --read model or llm"
+            default += f"; {DECOMPOSED_DIFFERENCE} with --read model, FOLDER or llm"
         text = f"{sign}: {', '.join(names)} (default {default})"
         parser.add_argument(f"--{kind}", choices=names, metavar="NAME", help=text)
     flags.add_read(
@@ -163,7 +163,9 @@ def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topi
         said = "NOT is %s here, as texts are read by %s; for expressions it is %s; --difference chooses one"
         _logger.info(said, DECOMPOSED_DIFFERENCE, args.read, Operators().difference)
     if getattr(args, "explain", False) and not decompose:
-        _logger.warning("--explain shows how --read model or llm takes texts apart; here nothing is taken apart")
+        _logger.warning(
+            "--explain shows how --read model, FOLDER or llm takes texts apart; here nothing is taken apart"
+        )
     return topics
 
 

@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument(
         "--explain",
         action="store_true",
-        help="show how --read model or llm takes each text apart; for --topics it needs --output-format json",
+        help="show how --read model, FOLDER or llm takes each text apart; for --topics it needs --output-format json",
     )
     group.add_argument(
         "--guard",

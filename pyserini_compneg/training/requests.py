@@ -75,7 +75,9 @@ def parse_request(line: str, source: str) -> TaggedRequest:
     text = "".join([*pieces, line[done:]])
     counts = [sum(tag == number for _, tag in segments) for number in range(len(TAGS))]
     if "[" in text or "]" in text:
-        raise TrainingError(f"{source}: a bracket that is no tag; the tags are {', '.join(TAGS[1:])}")
+        raise TrainingError(
+            f"{source}: a bracket that is no whole tag; write [TAG words], where TAG is one of {', '.join(TAGS[1:])}"
+        )
     if not counts[WANTED]:
         raise TrainingError(f"{source}: nothing is wanted; give at least one [W ...]")
     if counts[SHARED] and counts[WANTED] < 2:

@@ -113,7 +113,9 @@ def test_a_json_query_with_operators_is_said_once_for_all(run, caplog, tmp_path)
 
 def test_an_explanation_of_nothing_is_said(run, caplog):
     run(search, "--query", "spy", "--explain")
-    assert caplog.messages == ["--explain shows how --read model or llm takes texts apart; here nothing is taken apart"]
+    assert caplog.messages == [
+        "--explain shows how --read model, FOLDER or llm takes texts apart; here nothing is taken apart"
+    ]
 
 
 @pytest.mark.parametrize("difference", [[], ["--difference", "nrf"]])

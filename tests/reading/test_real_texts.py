@@ -47,27 +47,28 @@ def test_few_texts_are_taken_apart_wrongly(shared_data, load, most):
     assert len(wrong) <= most * len(texts)
 
 
-def operands(expression):
-    """The expression with the operands of unions and intersections in a fixed order."""
+def operators(expression):
+    """The kinds of operators in an expression."""
     match expression:
-        case Atom(text):
-            return text
-        case Difference(left, right):
-            return "NOT", operands(left), operands(right)
-    return type(expression).__name__, *sorted(map(repr, map(operands, expression.operands)))
+        case Atom():
+            return set()
+        case Difference(left, _):
+            return {Difference} | operators(left)
+    return {type(expression)}.union(*map(operators, expression.operands))
 
 
 @pytest.mark.slow
-def test_plain_filmsets_queries_mean_what_their_marks_say(shared_data):
+def test_plain_filmsets_queries_join_and_exclude_as_their_marks_do(shared_data):
+    """The atoms may differ: in "1990s spy films that are also comedies" the decade may hold for both."""
     records = [record for _, record in iter_jsonl(shared_data / "filmsets" / "dev.jsonl")]
     readings = packaged_reader().read([record["query"] for record in records])
     right, total = Counter(), Counter()
     for record, reading in zip(records, readings, strict=True):
         template = record["metadata"]["template"]
         total[template] += 1
-        right[template] += operands(reading.expression) == operands(from_marks(record["original_query"]))
+        right[template] += operators(reading.expression) == operators(from_marks(record["original_query"]))
     assert len(total) == 7
-    assert {template: count for template, count in right.items() if count < 0.7 * total[template]} == {}
+    assert {template: count for template, count in right.items() if count < 0.95 * total[template]} == {}
 
 
 @pytest.mark.slow
