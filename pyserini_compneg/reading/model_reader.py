@@ -113,7 +113,7 @@ def decompose(text: str) -> Decomposition:
 
     >>> result = decompose("What films did Jodie Foster make, besides Contact?")
     >>> result.expression
-    Difference(left=Atom(text='films did Jodie Foster make'), right=Atom(text='Contact'))
+    Difference(left=Atom(text='What films did Jodie Foster make'), right=Atom(text='Contact'))
     >>> decompose("To be or not to be").expression
     Atom(text='To be or not to be')
     """

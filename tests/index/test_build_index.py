@@ -201,7 +201,8 @@ def test_an_interruption_leaves_what_was_there(tmp_path, collection, index, monk
 
 
 SLOW_COMMAND = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # below nohup it is ignored
 from pyserini_compneg.index import indexer
 from pyserini_compneg.commands.index import main
 def add_lines(self, *arguments):
