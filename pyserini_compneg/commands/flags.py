@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import re
 import sys
 import textwrap
@@ -144,7 +145,7 @@ def add_read(flags: Flags, text: str) -> None:
 
 def _reading(name: str) -> str:
     """A way to read texts, or the folder of a reader."""
-    if name in READINGS or (name and Path(name).is_dir()):
+    if name in READINGS or os.path.isdir(name):
         return name
     raise argparse.ArgumentTypeError(
         f"invalid choice: {name!r} (choose from {', '.join(READINGS)}, or the folder of a reader)"

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyserini_compneg.errors import DecompositionError
+from pyserini_compneg.errors import ArgumentError, DecompositionError
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.expression.decomposition import Decomposition, Span, undivided
 from pyserini_compneg.reading.assembly import assembled
@@ -59,8 +59,11 @@ class ModelReader:
             texts: What people typed. Nothing in it is an operator.
 
         Raises:
+            ArgumentError: Texts that are no list of str.
             DecompositionError: A text is blank, or the network fails.
         """
+        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+            raise ArgumentError(f"texts must be a list of str, got {type(texts).__name__}")
         for text in texts:
             if not text.strip():
                 raise DecompositionError(f"the text is blank, got {text[:20]!r}; give words to search for")

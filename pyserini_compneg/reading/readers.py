@@ -38,7 +38,7 @@ def reader(name: str, cache: Path) -> ReadTexts | None:
         return LlmReader(os.environ, cache / "decompositions").read
     if name == "model":
         return packaged_reader().read
-    if not name or not Path(name).is_dir():
+    if not os.path.isdir(name):
         known = ", ".join(READINGS)
         raise DecompositionError(f"no way to read texts is named {name!r}: known are {known}, or a reader's folder")
     return ModelReader(name).read

@@ -27,7 +27,7 @@ SETTINGS_FILE, MODEL_FILE, TOKENIZER_FILE = "reader.json", "model.onnx", "tokeni
 FORMAT_VERSION = 1
 
 _LARGEST = 1e6
-_MOST_TOKENS = 8192
+_MOST_TOKENS = 512
 _INPUTS = ("input_ids", "token_type_ids", "attention_mask")
 
 
@@ -181,7 +181,7 @@ def _loaded(folder: Path) -> tuple[Any, Any]:
         raise DecompositionError(f"{error.name} is not installed: pip install 'pyserini_compneg[onnx]'") from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # texts are short
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # its errors are raised, too
     with in_one_line(DecompositionError, f"{folder}: cannot be loaded"):
         tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER_FILE))
         tokenizer.no_padding()

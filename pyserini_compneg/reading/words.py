@@ -63,7 +63,11 @@ def trimmed(text: str, words: Sequence[Span], first: int, end: int) -> range:
     signs = [text[start:end] for start, end in words[first:end]]
     left, right = 0, len(signs)
     while left < right:
-        if _PAIRS.get(signs[left]) == signs[right - 1] and right - left > 1:
+        if not signs[left].isprintable():
+            left += 1
+        elif not signs[right - 1].isprintable():
+            right -= 1
+        elif _PAIRS.get(signs[left]) == signs[right - 1] and right - left > 1:
             left, right = left + 1, right - 1
         elif signs[left] in _EDGE_SIGNS and _PAIRS.get(signs[left]) not in signs[left + 1 : right]:
             left += 1

@@ -178,10 +178,10 @@ class ReaderSection(Settings):
     base: str
     requests: Annotated[tuple[str, ...], Field(min_length=1)]
     judged: Annotated[tuple[str, ...], Field(min_length=1)]
-    epochs: _Positive = 4
-    batch_size: _Positive = 32
-    learning_rate: _Rate = 8e-5
-    max_tokens: _TextLength = 384
+    epochs: Annotated[int, Field(ge=1, le=1000)] = 4
+    batch_size: Annotated[int, Field(ge=1, le=4096)] = 32
+    learning_rate: Annotated[float, Field(ge=0, le=1)] = 8e-5
+    max_tokens: Annotated[int, Field(ge=3, le=512)] = 384
     threshold: _Share = 0.3
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
 

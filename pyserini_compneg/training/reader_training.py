@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from pyserini_compneg.encode.export.graph import dense_graph
-from pyserini_compneg.errors import TrainingError, in_one_line
+from pyserini_compneg.errors import OutputError, TrainingError, in_one_line
 from pyserini_compneg.progress import progress
 from pyserini_compneg.reading import ModelReader
 from pyserini_compneg.reading.tagger import FORMAT_VERSION, MODEL_FILE, SETTINGS_FILE, TOKENIZER_FILE
@@ -70,6 +70,7 @@ def fit_reader(config: ReaderTrainConfig, requests: Sequence[TaggedRequest], unf
 
     Raises:
         TrainingError: A base that cannot be used, or a loss that is not a finite number.
+        OutputError: A checkpoint or the reader cannot be written.
     """
     settings = config.reader
     torch.manual_seed(settings.seed)
@@ -79,7 +80,7 @@ def fit_reader(config: ReaderTrainConfig, requests: Sequence[TaggedRequest], unf
     _fit(module, tokenizer, requests, config, unfinished / _CHECKPOINT)
     folder = unfinished / "model"
     folder.mkdir(exist_ok=True)
-    tokenizer.save(str(folder / TOKENIZER_FILE))
+    (folder / TOKENIZER_FILE).write_text(tokenizer.to_str(), encoding="utf-8")
     _save_graph(module, folder)
     entries = {
         "transitions": _chain(requests),
@@ -143,21 +144,29 @@ def _fit(
             for batch in _batches(requests, settings.batch_size, draw):
                 texts = [augmented(request, excluded, draw) for request in batch]
                 inputs, tags = batch_of(tokenizer, texts, longest)
+                if bool((tags == NO_TAG).all()):
+                    continue  # no word that the tokenizer knows
                 scores = module(*inputs).transpose(1, 2)
                 loss = nn.functional.cross_entropy(scores, tags, ignore_index=NO_TAG, label_smoothing=_SMOOTHING)
-                if not torch.isfinite(loss):
-                    raise TrainingError("the loss is not a finite number; choose a smaller learning_rate")
                 optimizer.zero_grad()
                 loss.backward()
-                nn.utils.clip_grad_norm_(module.parameters(), 1.0)
+                norm = nn.utils.clip_grad_norm_(module.parameters(), 1.0)
+                if not torch.isfinite(loss + norm):
+                    raise TrainingError(
+                        f"the loss of epoch {epoch + 1} is not a finite number; choose a smaller learning_rate, and "
+                        "start anew with --overwrite and without --resume"
+                    )
                 optimizer.step()
                 schedule.step()
                 bar.update(1)
             saved = {name: state.state_dict() for name, state in states.items()}
             written = checkpoint.with_suffix(".new")
-            with in_one_line(TrainingError, f"{checkpoint}: cannot be written", "; free some space, and use --resume"):
+            try:
                 torch.save(saved | {"epochs": epoch + 1, "random": torch.get_rng_state()}, written)
                 os.replace(written, checkpoint)
+            except (OSError, RuntimeError):  # torch says of a full disk only that it wrote too little
+                written.unlink(missing_ok=True)
+                raise OutputError(f"{checkpoint}: cannot be written; free some space, and use --resume") from None
     module.eval()
 
 
@@ -176,7 +185,8 @@ def _batches(requests: Sequence[TaggedRequest], size: int, draw: random.Random) 
 def _save_graph(module: TaggerModule, folder: Path) -> None:
     import onnx
 
-    with in_one_line(TrainingError, "the reader cannot be exported to ONNX"):
+    failed = in_one_line(OutputError, f"{folder}: the reader cannot be exported", "; free some space, and use --resume")
+    with failed:
         onnx.save(dense_graph(module, "int8", folder, "scores"), folder / MODEL_FILE)
 
 

@@ -194,6 +194,8 @@ def read_judged(path: str | Path) -> list[JudgedRequest]:
         if wrong := [name for name, is_right in _FIELDS.items() if not is_right(record.get(name))]:
             raise TrainingError(f"{path}:{line}: the field {wrong[0]!r} is missing or wrong")
         wanted, excluded = tuple(record["wanted"]), tuple(record["excluded"])
+        if lost := next((words for words in (*wanted, *excluded) if words not in record["query"]), None):
+            raise TrainingError(f"{path}:{line}: {shown(lost)} is not in the query")
         judged.append(JudgedRequest(record["kind"], record["query"], wanted, excluded, record["wanted_op"]))
     if not judged:
         raise TrainingError(f"{path}: no request in it")
@@ -206,19 +208,20 @@ def refuse_common(requests: Sequence[TaggedRequest], judged: Sequence[JudgedRequ
     Raises:
         TrainingError: One is; the message has it.
     """
-    trained = {request.text.casefold() for request in requests}
-    if common := next((request.text for request in judged if request.text.casefold() in trained), None):
+    trained = {" ".join(request.text.casefold().split()) for request in requests}
+    texts = (request.text for request in judged)
+    if common := next((text for text in texts if " ".join(text.casefold().split()) in trained), None):
         raise TrainingError(f"the judged request {shown(common)} is among the tagged ones; take it out of them")
 
 
 def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+    return isinstance(value, list) and all(isinstance(text, str) and text.strip() for text in value)
 
 
 _FIELDS: dict[str, Callable[[Any], bool]] = {
     "query": lambda value: isinstance(value, str) and bool(value.strip()),
     "kind": lambda value: value in KINDS,
-    "wanted": _are_texts,
+    "wanted": lambda value: bool(value) and _are_texts(value),
     "excluded": _are_texts,
     "wanted_op": lambda value: value in ("single", "or", "and"),
 }

@@ -6,10 +6,13 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from pyserini_compneg.errors import CompNegError, OutputError, TrainingError
 from pyserini_compneg.files import reason_of
@@ -49,6 +52,29 @@ def train(
     _check_output(output, overwrite)
     examples = _examples(config)
     _prepare_unfinished(unfinished, config, examples, resume, overwrite)
+    with _alone(unfinished):
+        return _finish(config, examples, unfinished, output)
+
+
+@contextmanager
+def _alone(unfinished: Path) -> Iterator[None]:
+    """Refuses a second process that would continue the same training."""
+    lock = FileLock(unfinished / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise OutputError(
+            f"{unfinished}: another process trains here; wait for it, or choose another --output"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _finish(
+    config: TrainConfig | ReaderTrainConfig, examples: Sequence[Any], unfinished: Path, output: Path
+) -> dict[str, float]:
     from safetensors import SafetensorError
 
     try:

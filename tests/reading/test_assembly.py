@@ -40,6 +40,7 @@ def meaning(line):
         ('[W songs] without [X "let it be"]', "songs NOT let it be"),
         ("Please: [W how to cook rice]?", "Please: how to cook rice?"),
         ("[W Cats] but not [X cats]", "Cats but not cats"),
+        ("[W cats] but not [X dogs\u202e]", "cats NOT dogs"),
         ("[W cats] but not [X ...]", "cats but not ..."),
     ],
 )

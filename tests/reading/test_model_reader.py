@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pyserini_compneg.errors import DecompositionError
+from pyserini_compneg.errors import ArgumentError, DecompositionError
 from pyserini_compneg.expression import Atom, Difference, format_expression, leaves
 from pyserini_compneg.reading import ModelReader, decompose, undivided
 from pyserini_compneg.reading.model_reader import PACKAGED, packaged_reader
@@ -88,6 +88,12 @@ def test_many_texts_are_read_as_one_by_one():
     assert [reading.expression for reading in packaged_reader().read(texts)] == [
         decompose(text).expression for text in texts
     ]
+
+
+@pytest.mark.parametrize("texts", ["spy films", [None], [b"spy"]])
+def test_what_is_no_list_of_texts_is_refused(texts):
+    with pytest.raises(ArgumentError, match="^texts must be a list of str, got "):
+        packaged_reader().read(texts)
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t"])

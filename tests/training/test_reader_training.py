@@ -127,8 +127,9 @@ def test_a_killed_training_is_resumed_to_the_same_bits(tmp_path, trunk, monkeypa
         ("[W a]\n", {"query": "a"}, "judged.jsonl:1: the field 'kind' is missing or wrong"),
         ("[W a]\n", JUDGED[0] | {"wanted_op": "OR"}, "judged.jsonl:1: the field 'wanted_op' is missing or wrong"),
         ("[W a]\n", JUDGED[0] | {"excluded": [3]}, "judged.jsonl:1: the field 'excluded' is missing or wrong"),
+        ("[W a]\n", JUDGED[0] | {"wanted": ["sea"], "wanted_op": "or"}, "judged.jsonl:1: 'sea' is not in the query"),
         (
-            "[W Films of war] but not [X love]\n",
+            "[W Films  of war] but not [X love]\n",
             JUDGED[0] | {"wanted_op": "single"},
             "the judged request 'films of war but not love' is among the tagged ones; take it out of them",
         ),
@@ -140,6 +141,30 @@ def test_wrong_files_are_refused_and_leave_nothing(tmp_path, trunk, lines, recor
     write_lines(tmp_path / "judged.jsonl", [record])
     message = train_error(settings, tmp_path / "reader")
     assert said in message and "\n" not in message
+    assert not list(tmp_path.glob("reader*"))
+
+
+def test_a_second_process_is_refused(tmp_path, trunk, monkeypatch):
+    settings = config(trunk, tmp_path, epochs=1)
+    messages = []
+
+    def second(*_, **__):
+        messages.append(train_error(settings, tmp_path / "reader", resume=True))
+        raise TrainingError("enough")
+
+    monkeypatch.setattr(torch.nn.functional, "cross_entropy", second)
+    assert train_error(settings, tmp_path / "reader") == "enough"
+    assert messages == [
+        f"{tmp_path}/reader.training: another process trains here; wait for it, or choose another --output"
+    ]
+
+
+def test_a_loss_that_is_not_finite_ends_it(tmp_path, trunk, monkeypatch):
+    monkeypatch.setattr(torch.nn.functional, "cross_entropy", lambda scores, *_, **__: scores.sum() * float("nan"))
+    message = train_error(config(trunk, tmp_path, epochs=1), tmp_path / "reader")
+    assert message.startswith(
+        "the loss of epoch 1 is not a finite number; choose a smaller learning_rate, and start anew"
+    )
     assert not list(tmp_path.glob("reader*"))
 
 
