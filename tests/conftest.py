@@ -84,6 +84,7 @@ def anserini(metadata):
 @pytest.fixture(scope="session")
 def checkpoints(tmp_path_factory):
     """Folders of tiny checkpoints: two networks, and the layouts of the hub around them; no test may change them."""
+    pytest.importorskip("torch", reason="checkpoints are written by torch")
     folder = tmp_path_factory.mktemp("checkpoints")
     bert, distilbert = (write_masked_lm(folder / kind, kind) for kind in ("bert", "distilbert"))
     prompts = {"query": "films about ", "document": "film: "}
