@@ -26,6 +26,7 @@ from pathlib import Path
 from reporting import INDEXES
 
 from pyserini_compneg.compose import DIFFERENCES, Operators
+from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.eval.measures import Measure, evaluate, mean, parse_measures
 from pyserini_compneg.eval.significance import confidence_interval
 from pyserini_compneg.experiments.datasets import open_dataset
@@ -37,7 +38,6 @@ from pyserini_compneg.index import build_index
 from pyserini_compneg.reading import ModelReader
 from pyserini_compneg.reading.model_reader import PACKAGED
 from pyserini_compneg.search import SignedImpactSearcher
-from pyserini_compneg.search.guard import search_guarded
 from pyserini_compneg.search.run_writer import printed_scores
 from pyserini_compneg.training.request_scores import request_score
 from pyserini_compneg.training.requests import KINDS, read_judged
@@ -155,10 +155,9 @@ def rank(reader: ModelReader, folder: Path, wrong: bool) -> None:
     if any(topic.group for topic in topics):
         rows.append(("marked", topics, Operators()))
     rows += [(f"`{name}`", read_as, Operators(difference=name)) for name in DIFFERENCES if name != "vanilla"]
-    rows.append(("`damped`, guarded", read_as, Operators(difference="damped")))
     for name, asked, operators in rows:
         with SignedImpactSearcher(index, operators=operators) as searcher:
-            values = evaluate(qrels, search(searcher, asked, "guarded" in name), measures)
+            values = evaluate(qrels, search(searcher, asked), measures)
         print(f"| {name} | {' | '.join(shown(values, measure, list(qrels)) for measure in measures)} |")
         if wrong and name == "`damped`":
             listed = [t for t in read_as if values[t.qid][measures[0].name] < 0.5]
@@ -185,13 +184,10 @@ def operands(expression: Expression | None) -> object:
     return kind, *sorted(map(repr, map(operands, expression.operands)))
 
 
-def search(searcher: SignedImpactSearcher, topics: Sequence[Topic], guard: bool) -> Run:
+def search(searcher: SignedImpactSearcher, topics: Sequence[Topic]) -> Run:
     """The scores of the documents; of all of them in a small collection."""
     k = searcher.num_docs if searcher.num_docs <= MOST_FOR_ALL else 1000
-    if guard:
-        hits = search_guarded(searcher, topics, k, threads=2)
-    else:
-        hits = searcher.batch_search([t.expression for t in topics], [t.qid for t in topics], k, threads=2)
+    hits = searcher.batch_search([topic_query(t) for t in topics], [t.qid for t in topics], k, threads=2)
     return {
         qid: dict(zip([hit.docid for hit in ranked], printed_scores(ranked), strict=True))
         for qid, ranked in hits.items()

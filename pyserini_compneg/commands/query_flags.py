@@ -11,6 +11,7 @@ from pyserini_compneg.commands import flags
 from pyserini_compneg.compose import CPT_FORMS, DIFFERENCES, INTERSECTIONS, UNIONS, WEIGHT_SCALE, Operators
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.compose.intersection import CPT_TERMS
+from pyserini_compneg.compose.operators import READING_OPERATORS
 from pyserini_compneg.compose.rewrite import holds_difference
 from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.errors import CollectionError
@@ -19,10 +20,6 @@ from pyserini_compneg.terminal import shown
 if TYPE_CHECKING:
     from pyserini_compneg.expression.topics import Topic
     from pyserini_compneg.search import SignedImpactSearcher
-
-DECOMPOSED_DIFFERENCE = "damped"
-"""The default of NOT for texts that are taken apart, for all topics of a run: the best on the dev splits
-of ExcluIR and NegConstraint. It needs an index. Without one it is that of expressions."""
 
 SYNTAX = """\
 Expressions have AND, OR, NOT in capitals, parentheses, and "quotes" around phrases that contain these words. AND and
@@ -47,7 +44,7 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
     for kind, (sign, names) in _OPERATORS.items():
         default = getattr(Operators(), kind)
         if kind == "difference":
-            default += f"; {DECOMPOSED_DIFFERENCE} with --read model, FOLDER or llm"
+            default += f"; {READING_OPERATORS.difference} with --read model, FOLDER or llm"
         text = f"{sign}: {', '.join(names)} (default {default})"
         parser.add_argument(f"--{kind}", choices=names, metavar="NAME", help=text)
     flags.add_read(
@@ -105,7 +102,7 @@ def chosen_settings(args: argparse.Namespace) -> dict[str, Any]:
     """How queries are composed, as keyword arguments of ``SignedImpactSearcher`` and ``compose_queries``."""
     named = {name: value for name in (*_OPERATORS, *_STRENGTHS) if (value := getattr(args, name)) is not None}
     if _is_damped(args):
-        named["difference"] = DECOMPOSED_DIFFERENCE
+        named["difference"] = READING_OPERATORS.difference
     return {"operators": Operators(**named), "cpt": args.cpt, "weight_scale": args.weight_scale}
 
 
@@ -161,7 +158,7 @@ def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topi
         _logger.warning("%s", note)
     if _is_damped(args) and any(topic.expression and holds_difference(topic.expression) for topic in topics):
         said = "NOT is %s here, as texts are read by %s; for expressions it is %s; --difference chooses one"
-        _logger.info(said, DECOMPOSED_DIFFERENCE, args.read, Operators().difference)
+        _logger.info(said, READING_OPERATORS.difference, args.read, Operators().difference)
     if getattr(args, "explain", False) and not decompose:
         _logger.warning(
             "--explain shows how --read model, FOLDER or llm takes texts apart; here nothing is taken apart"

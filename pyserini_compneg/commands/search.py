@@ -32,14 +32,13 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     with query_flags.open_searcher(args) as searcher:
         if as_list:
             with atomic_writer(None) as handle:
-                show_hits(handle, searcher, topics[0], args.hits or 10, explain=args.explain, guard=args.guard)
+                show_hits(handle, searcher, topics[0], args.hits or 10, explain=args.explain)
         else:
             search_topics(
                 searcher,
                 topics,
                 args.output,
                 explain=args.explain,
-                guard=args.guard,
                 hits=args.hits or (1000 if args.query is None else 10),
                 threads=args.threads,
                 batch_size=args.batch_size,
@@ -71,12 +70,6 @@ def _parser() -> argparse.ArgumentParser:
         "--explain",
         action="store_true",
         help="show how --read model, FOLDER or llm takes each text apart; for --topics it needs --output-format json",
-    )
-    group.add_argument(
-        "--guard",
-        action="store_true",
-        help="keep in the top 10 the five best documents for the whole wording of a query, and the five best for the "
-        "query without its exclusions",
     )
     query_flags.add_advanced_query_options(group)
     return parser

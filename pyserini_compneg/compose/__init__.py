@@ -1,6 +1,6 @@
 """Composition: an expression, an encoder and a choice of operators make the query that is run."""
 
-from pyserini_compneg.compose.composer import BestScore, QueryEncoder
+from pyserini_compneg.compose.composer import QueryEncoder, TopScores
 from pyserini_compneg.compose.json_form import composed_line, from_json, query_line, to_json
 from pyserini_compneg.compose.lowering import CPT_FORMS, lowered
 from pyserini_compneg.compose.operators import (
@@ -25,7 +25,6 @@ from pyserini_compneg.compose.scoring import (
 )
 
 __all__ = [
-    "BestScore",
     "CPT_FORMS",
     "DEFAULT_OPERATORS",
     "DIFFERENCES",
@@ -41,6 +40,7 @@ __all__ = [
     "QueryTerm",
     "ScoringNode",
     "Sum",
+    "TopScores",
     "WEIGHT_SCALE",
     "compose_queries",
     "compose_query",

@@ -13,7 +13,7 @@ from pyserini_compneg.compose.scoring import ScoringNode, is_empty
 from pyserini_compneg.compose.token_form import token_line
 from pyserini_compneg.errors import CompositionError, EncodingError
 from pyserini_compneg.expression import Expression
-from pyserini_compneg.expression.decomposition import to_object
+from pyserini_compneg.expression.decomposition import Decomposition, to_object
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.gathered import gathered_warnings
@@ -119,13 +119,15 @@ def report_skipped(skipped: Mapping[str, str], count: int) -> None:
     _logger.warning("%d of %d queries are left out:%s", len(skipped), count, listed)
 
 
-def topic_query(topic: Topic) -> Expression | ScoringNode:
-    """The query of a topic: its expression, or the scoring tree that it came with.
+def topic_query(topic: Topic) -> Expression | Decomposition | ScoringNode:
+    """The query of a topic: how its text was read, its expression, or the scoring tree that it came with.
 
     Raises:
         CompositionError: A composed query that is no scoring tree.
     """
     if topic.composed is not None:
         return from_json(topic.composed, topic.source or f"topic {topic.qid}")
+    if topic.decomposition is not None:
+        return topic.decomposition
     assert topic.expression is not None  # a topic has one or the other
     return topic.expression

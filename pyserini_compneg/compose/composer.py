@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Protocol, TypeAlias
 
 from pyserini_compneg.compose.difference import VECTOR_DIFFERENCES
@@ -63,8 +64,20 @@ from pyserini_compneg.vectors import (
     without_terms,
 )
 
-BestScore: TypeAlias = Callable[[ScoringNode], float]
-"""The best score that a query has in an index, 0 where no document matches."""
+TopScores: TypeAlias = Callable[[ScoringNode, int], Sequence[float]]
+"""The scores of the documents that are best for a query in an index, best first, and at most that many."""
+
+_TOP = 6
+"""The documents that tell how specific an exclusion is, and how many wanted ones it may not remove from a first page.
+
+This number and the next two were chosen on the dev splits of ExcluIR, NegConstraint and FilmSets.
+"""
+
+_BROAD = 0.8
+"""What is excluded is a class of documents if the last of ``_TOP`` has this share of the best score, or more."""
+
+_CONTEXT = 0.25
+"""What the whole wording of a text counts, when the query that was read from it counts 1."""
 
 
 class QueryEncoder(Protocol):
@@ -78,7 +91,8 @@ def scoring_trees(
     expressions: Sequence[Expression],
     encoder: QueryEncoder,
     operators: Operators = DEFAULT_OPERATORS,
-    best_score: BestScore | None = None,
+    top_scores: TopScores | None = None,
+    wordings: Sequence[str | None] = (),
 ) -> list[ScoringNode]:
     """The scoring tree of each expression; its weights are not yet rounded.
 
@@ -88,16 +102,21 @@ def scoring_trees(
         expressions: The queries.
         encoder: Gives the vectors of texts.
         operators: The operators of union, intersection and difference.
-        best_score: Gives the best score of a query in the index that will be searched; ``damped`` needs it.
+        top_scores: Gives the best scores of a query in the index that will be searched; ``damped`` needs it.
+        wordings: The text that each expression was read from, if it was read; only ``damped`` uses it.
 
     Raises:
         EncodingError: A vector with a weight that is no finite number or with a reserved term, or vectors missing.
         CompositionError: Weights beyond the limits of exact arithmetic, or ``damped`` without an index.
     """
     rewritten = [verbalised(expression, operators) for expression in expressions]
-    texts = list(dict.fromkeys(text for expression in rewritten for text in atoms(expression)))
-    composer = _Composer(operators, atom_vectors(texts, encoder), best_score)
-    trees = [composer.compose(expression) for expression in rewritten]
+    texts = [text for expression in rewritten for text in atoms(expression)]
+    used = wordings if operators.difference == "damped" else ()
+    texts += filter(None, used)
+    composer = _Composer(operators, atom_vectors(list(dict.fromkeys(texts)), encoder), top_scores)
+    trees = [
+        replace(composer, wording=wording).compose(expression) for expression, wording in zip_longest(rewritten, used)
+    ]
     with gathered_warnings():
         _warn_of_unknown_atoms(rewritten, trees, composer.vectors)
         said = f"NOT ({operators.difference}) takes away all its positive terms; choose another --difference"
@@ -148,12 +167,14 @@ class _Composer:
     Attributes:
         operators: The operators of union, intersection and difference.
         vectors: The vector of each atom's text.
-        best_score: Asks the index; None if there is none.
+        top_scores: Asks the index; None if there is none.
+        wording: The text that the expression was read from; None if it was not read, or does not matter.
     """
 
     operators: Operators
     vectors: Mapping[str, SparseVector]
-    best_score: BestScore | None
+    top_scores: TopScores | None
+    wording: str | None = None
 
     def compose(self, expression: Expression) -> ScoringNode:
         """The scoring tree."""
@@ -235,19 +256,28 @@ class _Composer:
         return Sum((*summands(left), *(replace(product, weight=-weight) for product in products))) if products else left
 
     def _damped(self, left: ScoringNode, negatives: Sequence[Linear | Product], a: AbstractSet[str]) -> ScoringNode:
-        """A, damped by that part B* which a document is most about."""
-        if self.best_score is None:
+        """A, damped by that part B* which a document is most about.
+
+        If B* is specific, the best documents of A keep about the score of the last of them. The wording that A was read
+        from is context: it counts a little, too.
+        """
+        if self.top_scores is None:
             raise CompositionError("damped needs an index, for the best score of the excluded part; name one (--index)")
         parts = [
             Linear(without_terms(positive_part(negative.weights), a)) if isinstance(negative, Linear) else negative
             for negative in negatives
         ]
-        asked = [(part, self.best_score(part)) for part in parts if not is_empty(part)]
-        found = [(part, score) for part, score in asked if score > 0]
+        asked = [(part, self.top_scores(part, _TOP)) for part in parts if not is_empty(part)]
+        found = [(part, scores) for part, scores in asked if scores and scores[0] > 0]
         if not found:
             return left
-        lowering, best = zip(*found, strict=True)
-        return Damped(left, lowering, best, self.operators.strength)
+        if self.wording is not None:
+            left = _sum(left, Linear(scale(self.vectors[self.wording], _CONTEXT)))
+        lowering, top = zip(*found, strict=True)
+        is_specific = all(len(scores) < _TOP or scores[-1] < _BROAD * scores[0] for scores in top)
+        wanted = self.top_scores(left, _TOP) if is_specific else ()
+        floor = max(0.0, wanted[-1]) if wanted else 0.0
+        return Damped(left, lowering, tuple(scores[0] for scores in top), self.operators.strength, floor)
 
     def _negative(self, expression: Expression, a: AbstractSet[str]) -> Linear | Product:
         """What is taken away for an excluded part: a vector, or a product for a conjunction of ``cpt``.

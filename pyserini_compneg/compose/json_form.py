@@ -84,9 +84,10 @@ def _tree(node: ScoringNode) -> dict[str, Any]:
             return {"max": [_tree(child) for child in children]}
         case Sum(children):
             return {"sum": [_tree(child) for child in children]}
-        case Damped(child, excluded, best, weight):
+        case Damped(child, excluded, best, weight, floor):
             parts = {"excluded": [_tree(part) for part in excluded], "best": [_number(score) for score in best]}
-            return {"damped": _tree(child), **parts, "weight": _number(weight)}
+            last = {"floor": _number(floor)} if floor else {}
+            return {"damped": _tree(child), **parts, "weight": _number(weight), **last}
 
 
 def _settings(product: Product) -> dict[str, float]:
@@ -131,9 +132,10 @@ def _read_product(value: Mapping[str, Any], path: str) -> ScoringNode:
 
 def _read_damped(value: Mapping[str, Any], path: str, level: int) -> ScoringNode:
     fields = {field.name for field in dataclasses.fields(Damped)} - {"child"} | {"damped"}
-    if wrong := sorted(fields ^ value.keys()):
+    if wrong := sorted(fields ^ {*value, "floor"}):
         what = "has no" if wrong[0] in value else "needs"
-        raise CompositionError(f"{path}: a damped score {what} {wrong[0]!r}, only damped, excluded, best, weight")
+        said = f"a damped score {what} {wrong[0]!r}, only damped, excluded, best, weight, floor"
+        raise CompositionError(f"{path}: {said}")
     child = _read(value["damped"], f"{path}.damped", level + 1)
     excluded = _members(value["excluded"], f"{path}.excluded", "one or more vectors or products")
     for i, part in enumerate(excluded):
@@ -141,7 +143,7 @@ def _read_damped(value: Mapping[str, Any], path: str, level: int) -> ScoringNode
             _only_item(part, ("vector",), f"{path}.excluded[{i}]", "an excluded part", "vector or product")
     best = _members(value["best"], f"{path}.best", "one or more scores, of the excluded parts")
     parts = tuple(_read(part, f"{path}.excluded[{i}]", level + 1) for i, part in enumerate(excluded))
-    return _node(Damped, path, child, parts, tuple(best), value["weight"])
+    return _node(Damped, path, child, parts, tuple(best), value["weight"], value.get("floor", 0.0))
 
 
 def _node(kind: type[Linear | Product | Damped], path: str, *arguments: Any, **settings: Any) -> ScoringNode:

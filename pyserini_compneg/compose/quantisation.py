@@ -52,10 +52,12 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
             return Product(scaled, power, root, weight * proportion)
         case Max(children) | Sum(children):
             return type(node)(tuple(quantised(child, weight_scale) for child in children))
-        case Damped(child, excluded, best, weight):
+        case Damped(child, excluded, bests):
             rounded = [quantised(part, weight_scale) for part in excluded]
             parts = tuple(part for part in rounded if isinstance(part, (Linear, Product)))
-            return Damped(quantised(child, weight_scale), parts, tuple(each * weight_scale for each in best), weight)
+            scaled_bests = tuple(best * weight_scale for best in bests)
+            child = quantised(child, weight_scale)
+            return Damped(child, parts, scaled_bests, node.weight, node.floor * weight_scale)
 
 
 def checked_scale(weight_scale: float) -> float:

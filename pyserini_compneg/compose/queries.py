@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from pyserini_compneg.compose.composer import BestScore, QueryEncoder, scoring_trees
+from pyserini_compneg.compose.composer import QueryEncoder, TopScores, scoring_trees
 from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.lowering import FACTORED, lowered
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
@@ -13,11 +13,12 @@ from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
 from pyserini_compneg.compose.scoring import ScoringNode, positive_weights
 from pyserini_compneg.errors import CompositionError, EncodingError
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, format_expression, parse
+from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.gathered import gathered_warnings, warn_of
 from pyserini_compneg.terminal import shown
 
-Query: TypeAlias = str | Expression | ScoringNode
-"""An expression as text or as a tree, or a query that is composed already."""
+Query: TypeAlias = str | Expression | Decomposition | ScoringNode
+"""An expression as text or as a tree, the reading of a plain text, or a query that is composed already."""
 
 
 def compose_query(
@@ -28,7 +29,7 @@ def compose_query(
     cpt: str = FACTORED,
     signed: bool = False,
     weight_scale: float = WEIGHT_SCALE,
-    best_score: BestScore | None = None,
+    top_scores: TopScores | None = None,
 ) -> ScoringNode:
     """Turns an expression into the query that is run, whose weights are whole numbers.
 
@@ -39,7 +40,7 @@ def compose_query(
         cpt: ``factored``, for any index, or ``materialised``, for one that holds pairs.
         signed: Whether the index keeps negative weights of documents.
         weight_scale: Weights are round(w · weight_scale).
-        best_score: Gives the best score of a query in the index that will be searched; ``damped`` needs it.
+        top_scores: Gives the best scores of a query in the index that will be searched; ``damped`` needs it.
 
     Returns:
         The scoring tree. It ``is_empty`` if the encoder knows no term of the query's positive part.
@@ -50,7 +51,7 @@ def compose_query(
         CompositionError: A wrong setting, weights out of range, or a conjunction that cannot be materialised.
     """
     return compose_queries(
-        [query], encoder, operators, cpt=cpt, signed=signed, weight_scale=weight_scale, best_score=best_score
+        [query], encoder, operators, cpt=cpt, signed=signed, weight_scale=weight_scale, top_scores=top_scores
     )[0]
 
 
@@ -62,17 +63,20 @@ def compose_queries(
     cpt: str = FACTORED,
     signed: bool = False,
     weight_scale: float = WEIGHT_SCALE,
-    best_score: BestScore | None = None,
+    top_scores: TopScores | None = None,
 ) -> list[ScoringNode]:
     """As ``compose_query``, for many queries; every distinct text is encoded once, all in one batch."""
     parsed = [parse(query) if isinstance(query, str) else query for query in queries]
-    expressions = [query for query in parsed if not isinstance(query, ScoringNode)]
-    if not expressions:
+    asked = [query for query in parsed if not isinstance(query, ScoringNode)]
+    if not asked:
         trees: Iterator[ScoringNode] = iter(())
     elif encoder is None:
-        raise EncodingError(f"no encoder for {query_text(expressions[0])!r}; name one")
+        raise EncodingError(f"no encoder for {query_text(asked[0])!r}; name one")
     else:
-        trees = iter(scoring_trees(expressions, encoder, operators, best_score and _as_run(best_score, weight_scale)))
+        expressions = [query.expression if isinstance(query, Decomposition) else query for query in asked]
+        wordings = [query.text if isinstance(query, Decomposition) else None for query in asked]
+        run = top_scores and _as_run(top_scores, weight_scale)
+        trees = iter(scoring_trees(expressions, encoder, operators, run, wordings))
     with gathered_warnings():
         return [
             query if isinstance(query, ScoringNode) else _runnable(query, next(trees), cpt, signed, weight_scale)
@@ -82,17 +86,21 @@ def compose_queries(
 
 def query_text(query: Query) -> str:
     """A query for people to read."""
+    if isinstance(query, Decomposition):
+        query = query.expression
     if isinstance(query, (Atom, Union, Intersection, Difference)):
         return format_expression(query)
     return query if isinstance(query, str) else query_line(query)
 
 
-def _as_run(best_score: BestScore, weight_scale: float) -> BestScore:
-    """Asks the index with whole weights, as queries are run, and gives the score of the unscaled weights."""
-    return lambda node: best_score(quantised(node, weight_scale)) / weight_scale
+def _as_run(top_scores: TopScores, weight_scale: float) -> TopScores:
+    """Asks the index with whole weights, as queries are run, and gives the scores of the unscaled weights."""
+    return lambda node, k: [score / weight_scale for score in top_scores(quantised(node, weight_scale), k)]
 
 
-def _runnable(query: Expression, tree: ScoringNode, cpt: str, signed: bool, weight_scale: float) -> ScoringNode:
+def _runnable(
+    query: Expression | Decomposition, tree: ScoringNode, cpt: str, signed: bool, weight_scale: float
+) -> ScoringNode:
     """Lowering comes before rounding, so that merged leaves are rounded once."""
     try:
         node = quantised(lowered(tree, cpt, signed), weight_scale)

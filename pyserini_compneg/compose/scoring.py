@@ -22,11 +22,8 @@ SMALLEST_PRODUCT_WEIGHT = 1e-288
 LARGEST_DEGREE = 16
 """The largest power · operands of a product, and its largest root."""
 
-DAMPING_POWER = 4
-"""p of :class:`Damped`, chosen on the dev splits of ExcluIR, NegConstraint and FilmSets.
-
-A larger p spares more documents, and excludes less of a class of documents.
-"""
+_FLOOR_LOSS = 0.02
+"""The largest share that a document at the floor of :class:`Damped` loses, so that documents there keep an order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,15 +146,20 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Damped:
-    """s · (1 − weight · min(1, r)⁴) with r = maxᵢ bᵢ / bestᵢ; s and bᵢ are scores of the child and of an excluded part.
+    """max(s · (1 − weight · r³), min(s, floor) · (1 − 0.02 r³)) with r = min(1, maxᵢ bᵢ / bestᵢ).
 
-    A document matches when it matches the child. A score s of 0 or less stays as it is: damping only lowers.
+    Here s and bᵢ are the scores of the child and of an excluded part. A document matches when it matches the child. A
+    score s of 0 or less stays as it is: damping only lowers.
+
+    The power was chosen on the dev splits of ExcluIR, NegConstraint and FilmSets. A larger one spares more documents,
+    and excludes less of a class of documents.
 
     Attributes:
         child: What is wanted.
         excluded: Vectors of positive weights, and products of positive weight. They count positive impacts only.
         best: The best score of each excluded part in the index, above 0.
         weight: λ, the largest share of its score that a document loses; above 0, at most 1.
+        floor: The score that a document of a higher one keeps but for a fiftieth; 0 for none.
 
     Raises:
         CompositionError: An excluded part of another kind or without terms, or a number out of its range.
@@ -167,6 +169,7 @@ class Damped:
     excluded: tuple[Linear | Product, ...]
     best: tuple[float, ...]
     weight: float
+    floor: float = 0.0
 
     def __post_init__(self) -> None:
         """Checks everything."""
@@ -182,6 +185,16 @@ class Damped:
             if not is_number(number) or not 0 < number <= most or number == math.inf:
                 limit = "above 0 and at most 1" if name == "weight" else "a finite number above 0"
                 raise CompositionError(f"{name}: the {name} of a damped score must be {limit}, got {number!r}")
+        if not is_number(self.floor) or not 0 <= self.floor < math.inf:
+            said = f"the floor of a damped score must be a finite number, 0 or more, got {self.floor!r}"
+            raise CompositionError(f"floor: {said}")
+
+    def lowered(self, score: float, ratio: float) -> float:
+        """The score of a document, by that of the child and by the largest ratio of an excluded part to its best."""
+        if score <= 0:
+            return score
+        cube = min(1.0, ratio) ** 3
+        return max(score * (1 - self.weight * cube), min(score, self.floor) * (1 - _FLOOR_LOSS * cube))
 
 
 ScoringNode: TypeAlias = Linear | Product | Max | Sum | Damped
@@ -226,10 +239,9 @@ def _value(node: ScoringNode, impacts: SparseVector) -> float:
             return max((_value(child, impacts) for child in children if matches(child, impacts)), default=0.0)
         case Sum(children):
             return math.fsum(_value(child, impacts) for child in children)
-        case Damped(child, excluded, bests, weight):
-            value = _value(child, impacts)
+        case Damped(child, excluded, bests):
             ratios = (_value(part, impacts) / best for part, best in zip(excluded, bests, strict=True))
-            return value * (1 - weight * min(1.0, max(ratios)) ** DAMPING_POWER) if value > 0 else value
+            return node.lowered(_value(child, impacts), max(ratios))
 
 
 def _sum_of_powers(weights: SparseVector, impacts: SparseVector, power: float) -> float:

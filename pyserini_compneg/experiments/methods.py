@@ -19,7 +19,6 @@ from pyserini_compneg.experiments.dense import DENSE_OPERATORS, DenseMethod
 from pyserini_compneg.expression import Expression, atoms
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.search import Hit, SignedImpactSearcher
-from pyserini_compneg.search.guard import search_guarded
 from pyserini_compneg.terminal import shown
 
 DENSE = "dense"
@@ -82,14 +81,6 @@ class Composed:
     def compose(self, context: Context, topic: Topic) -> ScoringNode:
         """The composed query."""
         return context.searcher.compose([topic_query(topic)], self._operators)[0]
-
-
-class Guarded(Composed):
-    """The composed query with the guard for exclusions, see :mod:`pyserini_compneg.search.guard`."""
-
-    def search(self, context: Context, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
-        """Composes and searches. The best documents without the exclusion stay in the top 10."""
-        return search_guarded(context.searcher, topics, k, context.threads, self._operators)
 
 
 class ScoreFusion:
@@ -222,7 +213,6 @@ class TwoStep:
 
 METHODS: Mapping[str, tuple[Callable[..., Method | DenseMethod], tuple[str, ...]]] = {
     "operators": (Composed, _OPERATORS),
-    "guarded": (Guarded, _OPERATORS),
     "score-fusion": (ScoreFusion, ()),
     "score-fusion-scaled": (partial(ScoreFusion, scaled=True), ()),
     "filtering": (Filtering, ("filter_terms", "union", "intersection")),

@@ -11,7 +11,6 @@ from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.expression.decomposition import Decomposition, tagged
 from pyserini_compneg.expression.topics import Topic
-from pyserini_compneg.search.guard import search_guarded
 from pyserini_compneg.search.searcher import SignedImpactSearcher, query_name
 from pyserini_compneg.terminal import printable
 
@@ -25,7 +24,6 @@ def show_hits(
     k: int,
     *,
     explain: bool = False,
-    guard: bool = False,
 ) -> None:
     """Prints the k best documents, each with its title and the terms that pulled it up or pushed it down.
 
@@ -38,13 +36,12 @@ def show_hits(
         topic: The query.
         k: Documents.
         explain: Begin with how a plain text was decomposed.
-        guard: Search with :mod:`pyserini_compneg.search.guard`.
     """
     query = topic_query(topic)
     unit = searcher.unit(query)
     (node,) = searcher.compose([query])
     name = query_name(query)
-    hits = search_guarded(searcher, [topic], k)[topic.qid] if guard else searcher.batch_search([node], [name], k)[name]
+    hits = searcher.batch_search([node], [name], k)[name]
     lines = [heading(query_text(query), searcher)]
     if explain and topic.decomposition:
         lines += [f"  {line}" for line in decomposition_lines(topic.decomposition)]
@@ -53,9 +50,8 @@ def show_hits(
     width = len(str(len(hits)))
     digits = decimals([hit.score / unit for hit in hits])
     for rank, hit in enumerate(hits, 1):
-        mark = "  (guarded)" if hit.extra and hit.extra.get("guarded") else ""
         title = titled(searcher.title(hit.docid), hit.docid)
-        lines.append(f"  {rank:>{width}}  {hit.score / unit:>9.{digits}f}  {title}{mark}")
+        lines.append(f"  {rank:>{width}}  {hit.score / unit:>9.{digits}f}  {title}")
         explanation = searcher.explain(node, hit.docid).in_unit(unit)
         for sign, parts in (("+", explanation.pulled_up(_TERMS_SHOWN)), ("-", explanation.pushed_down(_TERMS_SHOWN))):
             if parts:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
-from pyserini_compneg.compose.scoring import DAMPING_POWER, Damped, Linear, Max, Product, ScoringNode
+from pyserini_compneg.compose.scoring import Damped, Linear, Max, Product, ScoringNode
 from pyserini_compneg.vectors import pair_term, positive_part
 
 _MOST_TUPLES = 4096
@@ -106,7 +106,7 @@ def _explain_damped(node: Damped, child: _Node, excluded: Sequence[_Node]) -> _N
     worst = excluded[ratios.index(max(ratios))]
     if child.value <= 0 or worst.value <= 0:
         return child
-    loss = child.value * node.weight * min(1.0, max(ratios)) ** DAMPING_POWER / worst.value
+    loss = (child.value - node.lowered(child.value, max(ratios))) / worst.value
     return _Node(child.matched, [*child.parts, *(part._replace(amount=-loss * part.amount) for part in worst.parts)])
 
 

@@ -10,6 +10,7 @@ from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, qu
 from pyserini_compneg.compose.rewrite import verbalised
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import Atom, Expression, atoms, format_expression, parse
+from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.search.explanation import Explanation
 from pyserini_compneg.search.searcher import SignedImpactSearcher
 
@@ -75,8 +76,10 @@ def explain_query(
         CollectionError: The index has no such document.
     """
     query = parse(query) if isinstance(query, str) else query
-    expression = None if isinstance(query, ScoringNode) else query
-    wordings = [] if expression is None else atoms(verbalised(expression, searcher.operators))
+    operators = searcher.operators_for([query])
+    expression = query.expression if isinstance(query, Decomposition) else query
+    expression = None if isinstance(expression, ScoringNode) else expression
+    wordings = [] if expression is None else atoms(verbalised(expression, operators))
     node, *vectors = searcher.compose([query, *map(Atom, wordings)])  # in one call, so that every text is encoded once
     text = text or query_text(query)
     if is_empty(node):
@@ -87,7 +90,7 @@ def explain_query(
     return ExplainedQuery(
         text,
         expression,
-        searcher.operators,
+        operators,
         node,
         1.0 if expression is None else searcher.weight_scale,
         searcher.unit(query),

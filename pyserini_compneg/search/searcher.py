@@ -17,12 +17,13 @@ from pyserini_compneg.compose import (
     query_text,
 )
 from pyserini_compneg.compose.lowering import FACTORED, MATERIALISED, checked_cpt
-from pyserini_compneg.compose.operators import checked_operators
+from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, READING_OPERATORS, checked_operators
 from pyserini_compneg.compose.quantisation import checked_scale
 from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.errors import ArgumentError, IndexFormatError
 from pyserini_compneg.expression import Expression
+from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.search.explanation import Explanation, explain_score
 from pyserini_compneg.search.ranked_hits import checked_count, ranked_hits, warn_of_no_result
@@ -40,7 +41,8 @@ class SignedImpactSearcher:
             on first use.
         encoder: Encodes the atoms: ``bm25``, a model (a folder, or a name of the Hugging Face hub), a JSON Lines file
             of encoded atoms, or an object with ``encode_batch``. None takes the one that the index's manifest names.
-        operators: The operators for union, intersection and difference.
+        operators: The operators for union, intersection and difference; None for the defaults, which are those of
+            ``READING_OPERATORS`` for queries that were read from plain texts.
         cpt: The form of conjunctions: ``factored``, or ``materialised`` on an index that holds pairs.
         weight_scale: Query weights are round(w · weight_scale). Composed queries keep their weights.
         model_options: How a model that is named encodes the atoms; None for the defaults.
@@ -72,7 +74,7 @@ class SignedImpactSearcher:
         model_options: ModelOptions | None = None,
         ablation: str | None = None,
     ) -> None:
-        self.operators = checked_operators(operators) or Operators()
+        self.operators = checked_operators(operators)
         self._cpt = checked_cpt(cpt)
         self.weight_scale = checked_scale(weight_scale)
         self._encoder = self._given_encoder = encoder
@@ -215,21 +217,27 @@ class SignedImpactSearcher:
             operators: The operators for union, intersection and difference; None for the searcher's own.
 
         Raises:
-            ArgumentError: A query that is neither a text nor an expression nor a composed query.
+            ArgumentError: A query that is none.
         """
         for query in queries:
-            if not isinstance(query, (str, Expression, ScoringNode)):
-                raise ArgumentError(f"a query must be a text, an expression or a composed query, got {shown(query)}")
+            if not isinstance(query, (str, Expression, Decomposition, ScoringNode)):
+                what = "a text, an expression, a reading or a composed query"
+                raise ArgumentError(f"a query must be {what}, got {shown(query)}")
         composed = all(isinstance(query, ScoringNode) for query in queries)
         return compose_queries(
             queries,
             None if composed else self.encoder,
-            checked_operators(operators) or self.operators,
+            checked_operators(operators) or self.operators_for(queries),
             cpt=self._cpt,
             signed=self.reader.manifest is not None and self.reader.manifest.signed,
             weight_scale=self.weight_scale,
-            best_score=lambda node: self.best_scores([node])[0],
+            top_scores=lambda node, k: self.reader.search([query_line(node)], k)[0].scores,
         )
+
+    def operators_for(self, queries: Sequence[Query]) -> Operators:
+        """The searcher's operators; if none were chosen, the defaults for such queries."""
+        is_read = any(isinstance(query, Decomposition) for query in queries)
+        return self.operators or (READING_OPERATORS if is_read else DEFAULT_OPERATORS)
 
     def best_scores(self, nodes: Sequence[ScoringNode], threads: int = 1) -> list[float]:
         """The best score that each composed query has in the index; 0 where nothing matches."""

@@ -11,7 +11,6 @@ from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.files import atomic_writer, keep_inputs
 from pyserini_compneg.gathered import gathered_warnings
 from pyserini_compneg.progress import progress
-from pyserini_compneg.search.guard import search_guarded
 from pyserini_compneg.search.run_writer import Hit, write_run
 from pyserini_compneg.search.searcher import SignedImpactSearcher
 
@@ -22,7 +21,6 @@ def search_topics(
     output: str | Path | None,
     *,
     explain: bool = False,
-    guard: bool = False,
     hits: int = 1000,
     threads: int = 1,
     batch_size: int = 64,
@@ -37,7 +35,6 @@ def search_topics(
         topics: The topics.
         output: The run, or None for standard output.
         explain: Add to the ``json`` format how plain texts were decomposed.
-        guard: Search with :mod:`pyserini_compneg.search.guard`.
         hits: Hits a query.
         threads: Queries searched at once.
         batch_size: Queries encoded and searched together.
@@ -54,8 +51,6 @@ def search_topics(
     skipped: dict[str, str] = {}
 
     def search(batch: Sequence[Topic]) -> dict[str, list[Hit]]:
-        if guard:
-            return search_guarded(searcher, batch, hits, threads)
         queries = [topic_query(topic) for topic in batch]
         return searcher.batch_search(queries, [topic.qid for topic in batch], hits, threads)
 

@@ -10,11 +10,12 @@ from film_index import build
 from pyserini_compneg.commands.compose import main as compose
 from pyserini_compneg.commands.explain import main as explain
 from pyserini_compneg.commands.search import main as search
+from pyserini_compneg.compose import Operators, to_json
 from pyserini_compneg.reading.model_reader import PACKAGED, packaged_reader
+from pyserini_compneg.search import SignedImpactSearcher
 
 TEXT = "Can you list spy films other than comedies?"
 EXPRESSION = "spy films NOT comedies"
-DAMPED = ("--difference", "damped")
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +46,22 @@ def topics(tmp_path):
 
 @pytest.mark.parametrize("command", [search, compose, explain])
 def test_a_query_is_plain_text_then(run, command):
+    chosen = ("--difference", "disentangled")
     assert (
-        run(command, "--query", TEXT, "--read", "model").out.replace(TEXT, EXPRESSION).splitlines()[-3:]
-        == (run(command, "--query", EXPRESSION, *DAMPED).out.splitlines()[-3:])
+        run(command, "--query", TEXT, "--read", "model", *chosen).out.replace(TEXT, EXPRESSION).splitlines()[-3:]
+        == (run(command, "--query", EXPRESSION, *chosen).out.splitlines()[-3:])
     )
+
+
+def test_the_default_of_not_is_another_one_then(run, index):
+    (line,) = run(compose, "--query", TEXT, "--read", "model").out.splitlines()
+    with SignedImpactSearcher(index) as searcher:
+        (node,) = searcher.compose([packaged_reader()(TEXT)])
+        assert json.loads(line) == {"id": "1", "contents": EXPRESSION, **to_json(node)}
+        (expected,) = searcher.compose([EXPRESSION], Operators(difference="damped"))
+    assert (node.excluded, node.best, node.weight) == (expected.excluded, expected.best, expected.weight)
+    assert node.child.children[0] == expected.child
+    assert node.child.children[1].weights.keys() == {"spy", "film", "comedi"}
 
 
 WRITTEN = ["Can you list spy films other than comedies?", "spy films other than comedies", "spy except comedies"]

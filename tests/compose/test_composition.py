@@ -25,9 +25,10 @@ from pyserini_compneg.compose import (
 from pyserini_compneg.expression import MAX_DEPTH, Atom, Difference, Intersection, Union, parse
 
 
-def best_score(node):
+def top_scores(node, k):
     """Of an index that has one document, with all terms."""
-    return evaluate(node, dict.fromkeys("pqrstu", 2.0)) or 0.0
+    score = evaluate(node, dict.fromkeys("pqrstu", 2.0))
+    return [] if score is None else [score]
 
 
 CHOICES = [Operators(*names) for names in product(UNIONS, INTERSECTIONS, DIFFERENCES)]
@@ -36,7 +37,7 @@ CHOICES = [Operators(*names) for names in product(UNIONS, INTERSECTIONS, DIFFERE
 @pytest.mark.parametrize("text", ["a", "a OR b", "a AND b", "a NOT b", "(a OR b) AND c NOT d"])
 def test_unknown_atoms_give_empty_queries(text):
     for operators in CHOICES:
-        node = compose_query(parse(text), LookupEncoder({}), operators, best_score=best_score)
+        node = compose_query(parse(text), LookupEncoder({}), operators, top_scores=top_scores)
         assert node == Linear({})
         assert is_empty(node)
 
@@ -52,7 +53,7 @@ def test_unknown_atoms_give_empty_queries(text):
     st.sampled_from(CHOICES),
 )
 def test_every_choice_is_defined_on_signed_vectors(expression, vectors, operators):
-    node = compose_query(expression, LookupEncoder(vectors), operators, best_score=best_score)
+    node = compose_query(expression, LookupEncoder(vectors), operators, top_scores=top_scores)
     fields = to_json(node)
     assert from_json(fields.get("score", fields), "here") == node
     score = evaluate(node, dict.fromkeys("pqrstu", 2.0))
@@ -109,5 +110,5 @@ def test_the_deepest_expressions_compose_and_are_read_back(operators):
         for level in range(MAX_DEPTH - deep.depth):
             deep = kinds[level % len(kinds)](deep)
         assert deep.depth == MAX_DEPTH
-        fields = to_json(compose_query(deep, LookupEncoder(vectors), operators, best_score=best_score))
+        fields = to_json(compose_query(deep, LookupEncoder(vectors), operators, top_scores=top_scores))
         from_json(fields.get("score", fields), "here")

@@ -4,9 +4,11 @@ from hypothesis import strategies as st
 from lookup_encoder import LookupEncoder
 from scoring_strategies import DOCUMENTS, POSITIVE, nodes
 
-from pyserini_compneg.compose import Damped, Linear, Max, Operators, Product, compose_query, evaluate
+from pyserini_compneg.compose import Damped, Linear, Max, Operators, Product, Sum, compose_query, evaluate
 from pyserini_compneg.compose.scoring import matches
 from pyserini_compneg.errors import CompositionError
+from pyserini_compneg.expression import parse
+from pyserini_compneg.expression.decomposition import Decomposition
 
 BEST = 1000.0
 WEIGHT = 0.5
@@ -14,13 +16,13 @@ BIRDS = {"birds": {"bird": 3.0, "fly": 1.0}, "parrots": {"bird": 1.0, "parrot": 
 ENCODER = LookupEncoder(BIRDS)
 
 
-def composed(text, questions=None, encoder=ENCODER, **settings):
-    def ask(node):
+def composed(query, questions=None, encoder=ENCODER, scores=(BEST,) * 6, **settings):
+    def ask(node, k):
         if questions is not None:
             questions.append(node)
-        return BEST
+        return scores[:k]
 
-    return compose_query(text, encoder, Operators(difference="damped", **settings), best_score=ask)
+    return compose_query(query, encoder, Operators(difference="damped", **settings), top_scores=ask)
 
 
 def whole(**weights):
@@ -30,14 +32,14 @@ def whole(**weights):
 PRODUCTS = st.lists(POSITIVE, min_size=2, max_size=3).map(lambda operands: Product(tuple(operands)))
 
 
-@given(nodes(), POSITIVE.map(Linear) | PRODUCTS, DOCUMENTS)
-def test_any_query_keeps_its_documents_and_loses_a_share_of_what_is_above_0(child, excluded, document):
-    node = Damped(child, (excluded,), (BEST,), WEIGHT)
+@given(nodes(), POSITIVE.map(Linear) | PRODUCTS, DOCUMENTS, st.sampled_from([0.0, 2.0, 100.0]))
+def test_any_query_keeps_its_documents_and_loses_a_share_of_what_is_above_0(child, excluded, document, floor):
+    node = Damped(child, (excluded,), (BEST,), WEIGHT, floor)
     assert matches(node, document) == matches(child, document)
     if (score := evaluate(child, document)) is None:
         return
     share = min((evaluate(excluded, document) or 0.0) / BEST, 1)
-    expected = score * (1 - WEIGHT * share**4) if score > 0 else score
+    expected = max(score * (1 - WEIGHT * share**3), min(score, floor) * (1 - 0.02 * share**3)) if score > 0 else score
     assert evaluate(node, document) == pytest.approx(expected)
 
 
@@ -53,7 +55,7 @@ def test_a_vector_is_damped_by_the_terms_that_it_lacks():
 def test_negative_weights_of_a_query_are_damped_too():
     """A(d1) = 10 − 9 = 1, and the best of B: half of it is left."""
     encoder = LookupEncoder({"a": {"x": 1.0, "y": -1.0}, "b": {"z": 1.0}})
-    node = compose_query("a NOT b", encoder, Operators(difference="damped"), best_score=lambda _: 500.0)
+    node = compose_query("a NOT b", encoder, Operators(difference="damped"), top_scores=lambda *_: [500.0] * 6)
     assert evaluate(node, {"x": 10.0, "y": 9.0, "z": 5.0}) == 50.0
 
 
@@ -73,7 +75,7 @@ def test_each_excluded_part_damps_by_its_own_best_score_and_the_largest_counts()
 
 
 def test_what_no_document_has_damps_nothing():
-    node = compose_query("birds NOT parrots", ENCODER, Operators(difference="damped"), best_score=lambda _: 0.0)
+    node = compose_query("birds NOT parrots", ENCODER, Operators(difference="damped"), top_scores=lambda *_: [])
     assert node == Linear(whole(bird=3, fly=1))
 
 
@@ -81,6 +83,44 @@ def test_without_an_index():
     with pytest.raises(CompositionError) as error:
         compose_query("birds NOT parrots", ENCODER, Operators(difference="damped"))
     assert str(error.value) == ("damped needs an index, for the best score of the excluded part; name one (--index)")
+
+
+SPECIFIC = (BEST, 900.0, 800.0, 799.0, 799.0, 799.0)
+
+
+@pytest.mark.parametrize(
+    ("scores", "floor"),
+    [
+        (SPECIFIC, 799.0),
+        (SPECIFIC[:3], 800.0),  # fewer than six documents match
+        ((BEST,) * 5 + (800.0,), 0.0),  # a class of documents
+    ],
+)
+def test_a_specific_exclusion_leaves_the_best_documents_about_the_score_of_the_sixth(scores, floor):
+    questions = []
+    assert composed("birds NOT parrots", questions, scores=scores).floor == floor
+    assert questions == [Linear(whole(parrot=2)), *([Linear(whole(bird=3, fly=1))] if floor else [])]
+
+
+def test_of_several_exclusions_a_broad_one_is_enough_for_no_floor():
+    tops = {"b": SPECIFIC, "c": (BEST,) * 6}
+    encoder = LookupEncoder({name: {name: 1.0} for name in "abc"})
+    ask = lambda node, _: tops[next(iter(node.weights))]  # noqa: E731
+    node = compose_query("a NOT b NOT c", encoder, Operators(difference="damped"), top_scores=ask)
+    assert (node.best, node.floor) == ((BEST, BEST), 0.0)
+
+
+def test_the_wording_of_a_text_that_was_read_is_context():
+    text = "birds, but no parrots"
+    reading = Decomposition(text, parse("birds NOT parrots"), (), 0.9)
+    encoder = LookupEncoder(BIRDS | {text: {"bird": 1.0, "parrot": 2.0, "but": 4.0}})
+    node = composed(reading, encoder=encoder)
+    context = Linear({"bird": 25.0, "parrot": 50.0, "but": 100.0})
+    assert node.child == Sum((Linear(whole(bird=3, fly=1)), context))
+    assert node.excluded == (Linear(whole(parrot=2)),)
+    assert composed("birds NOT parrots", encoder=encoder).child == Linear(whole(bird=3, fly=1))
+    other = compose_query(reading, encoder, Operators())
+    assert other == compose_query("birds NOT parrots", encoder, Operators())
 
 
 A = Linear({"a": 1.0})
@@ -105,3 +145,10 @@ def test_refusals(excluded, best, weight, message):
     with pytest.raises(CompositionError) as error:
         Damped(Linear({"a": 1.0}), excluded, best, weight)
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize("floor", [-1.0, float("inf"), True, "1"])
+def test_a_floor_is_a_finite_number(floor):
+    with pytest.raises(CompositionError) as error:
+        Damped(A, (A,), (1.0,), 0.5, floor)
+    assert str(error.value) == f"floor: the floor of a damped score must be a finite number, 0 or more, got {floor!r}"

@@ -15,7 +15,6 @@ from pyserini_compneg.expression import parse
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME
 from pyserini_compneg.search import SignedImpactSearcher
-from pyserini_compneg.search.guard import GUARDED, PAGE, search_guarded
 
 TERMS = "pqrstuvwxyz"
 SCALE = 51.2
@@ -69,7 +68,6 @@ def search(context, name, k=HITS, topics=TOPICS, **settings):
 def test_the_registry():
     assert [*METHODS] == [
         "operators",
-        "guarded",
         "score-fusion",
         "score-fusion-scaled",
         "filtering",
@@ -77,7 +75,7 @@ def test_the_registry():
         "dense",
     ]
     shown = [name for name in METHODS if isinstance(make_method(name, {}), ComposingMethod)]
-    assert shown == ["operators", "guarded", "two-step"]
+    assert shown == ["operators", "two-step"]
 
 
 @pytest.mark.parametrize("name", ["operators", "two-step"])
@@ -255,11 +253,3 @@ def test_an_index_that_does_not_say_its_impact_scale(tmp_path):
         message = refusal(search, context, "score-fusion", error=CompositionError)
         assert message.startswith("query both: scores can be added to products of scores only if the index")
         assert search(context, "score-fusion-scaled")["both"] != []
-
-
-def test_guarded_is_the_searcher_s_guard(context):
-    hits = make_method("guarded", {"difference": "subtraction"}).search(context, TOPICS, HITS)
-    assert hits == search_guarded(context.searcher, TOPICS, HITS, operators=Operators(difference="subtraction"))
-    assert hits["intersection"] == make_method("operators", {}).search(context, TOPICS, HITS)["intersection"]
-    page = [hit.docid for hit in hits["difference"][:PAGE]]
-    assert {hit.docid for hit in context.searcher.search("A", GUARDED)} <= set(page)

@@ -150,7 +150,7 @@ def test_a_run_that_was_changed_or_lacks_its_checksum_is_made_again(run, tmp_pat
 
 
 def test_a_run_of_other_wordings_is_another_run(tmp_path):
-    """The guard searches the wording of decomposed queries, so two wordings of one expression are two runs."""
+    """The wording of a text that was read is part of the query, so two wordings of one expression are two runs."""
 
     def asked(text):
         reading = decompose(text)
@@ -160,11 +160,11 @@ def test_a_run_of_other_wordings_is_another_run(tmp_path):
         return {topic.qid: [Hit(topic.text.replace(" ", "-"), 1.0)] for topic in topics}
 
     texts = ["spy films but not comedies", "spy films other than comedies"]
-    made = [kept_run(tmp_path, "guarded", {}, asked(text), search, 10) for text in texts]
+    made = [kept_run(tmp_path, "operators", {}, asked(text), search, 10) for text in texts]
     assert asked(texts[0])[0].expression == asked(texts[1])[0].expression
     assert [was_there for _, was_there in made] == [False, False]
     assert [path.read_text().split()[2] for path, _ in made] == [text.replace(" ", "-") for text in texts]
-    assert kept_run(tmp_path, "guarded", {}, asked(texts[0]), search, 10) == (made[0][0], True)
+    assert kept_run(tmp_path, "operators", {}, asked(texts[0]), search, 10) == (made[0][0], True)
 
 
 def test_too_few_queries_for_a_curve_are_known_before_anything_is_run(run, dataset, tmp_path, monkeypatch):

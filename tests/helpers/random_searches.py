@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hypothesis import strategies as st
-from scoring_strategies import DAMPED_WEIGHTS, POWERS, PRODUCT_WEIGHTS, ROOTS, damped, excluded_parts
+from scoring_strategies import DAMPED_WEIGHTS, FLOORS, POWERS, PRODUCT_WEIGHTS, ROOTS, damped, excluded_parts
 
 from pyserini_compneg.compose import Linear, Max, Product, ScoringNode, Sum
 
@@ -49,7 +49,7 @@ def trees() -> st.SearchStrategy[ScoringNode]:
 
     def above(children: st.SearchStrategy[ScoringNode]) -> st.SearchStrategy[ScoringNode]:
         several = st.lists(children, min_size=1, max_size=4).map(tuple)
-        return several.map(Max) | several.map(Sum) | st.builds(damped, children, excluded, DAMPED_WEIGHTS)
+        return several.map(Max) | several.map(Sum) | st.builds(damped, children, excluded, DAMPED_WEIGHTS, FLOORS)
 
     linear = st.dictionaries(TERM, SIGNED_WEIGHT, max_size=6).map(Linear)
     operand = st.dictionaries(TERM, WEIGHT, min_size=1, max_size=4)

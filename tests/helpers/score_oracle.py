@@ -33,9 +33,10 @@ def score(node: ScoringNode, impacts: Mapping[str, int]) -> Score:
         child = score(node.child, impacts)
         parts = [(score(part, impacts), best) for part, best in zip(node.excluded, node.best, strict=True)]
         share = min(max(part.value / best for part, best in parts), 1)
-        factor = 1 - node.weight * share**4 if child.value > 0 else 1
+        kept = min(child.value, node.floor) * (1 - 0.02 * share**3)
+        value = max(child.value * (1 - node.weight * share**3), kept) if child.value > 0 else child.value
         error = 8 * node.weight * min(max(part.magnitude / best for part, best in parts), 1) * abs(child.value)
-        return Score(child.matched, child.value * factor, (1 + node.weight) * child.magnitude + error)
+        return Score(child.matched, value, (1 + node.weight) * child.magnitude + error)
     children = [score(child, impacts) for child in node.children]
     matched = [child for child in children if child.matched]
     if isinstance(node, Max):

@@ -16,6 +16,7 @@ POWERS = st.sampled_from([None, 0.5, 2 / 3, 0.7, 1.0])
 ROOTS = st.sampled_from([1, 2, 2, 3])
 BEST_SCORES = st.sampled_from([1.0, 50.0, 400.0])
 DAMPED_WEIGHTS = st.sampled_from([0.1, 0.5, 1.0])
+FLOORS = st.sampled_from([0.0, 0.0, 3.0, 40.0])
 PRODUCT_WEIGHTS = st.sampled_from([1.0, 1.0, 0.3, -0.5, -1.0, -4.0])
 
 
@@ -24,7 +25,7 @@ def nodes() -> st.SearchStrategy[ScoringNode]:
 
     def above(children: st.SearchStrategy[ScoringNode]) -> st.SearchStrategy[ScoringNode]:
         several = st.lists(children, min_size=1, max_size=3).map(tuple)
-        return several.map(Max) | several.map(Sum) | st.builds(damped, children, excluded, DAMPED_WEIGHTS)
+        return several.map(Max) | several.map(Sum) | st.builds(damped, children, excluded, DAMPED_WEIGHTS, FLOORS)
 
     operands = st.lists(POSITIVE, min_size=2, max_size=3).map(tuple)
     excluded = excluded_parts(POSITIVE, operands)
@@ -38,9 +39,9 @@ def excluded_parts(vectors: st.SearchStrategy, operands: st.SearchStrategy) -> s
     return st.lists(st.tuples(vectors.map(Linear) | products, BEST_SCORES), min_size=1, max_size=3)
 
 
-def damped(child: ScoringNode, excluded: list[tuple[Linear | Product, float]], weight: float) -> Damped:
+def damped(child: ScoringNode, excluded: list[tuple[Linear | Product, float]], weight: float, floor: float) -> Damped:
     parts, best = zip(*excluded, strict=True)
-    return Damped(child, parts, best, weight)
+    return Damped(child, parts, best, weight, floor)
 
 
 def defined_score(node: ScoringNode, document: dict[str, float]) -> tuple[bool, float]:
@@ -58,11 +59,12 @@ def defined_score(node: ScoringNode, document: dict[str, float]) -> tuple[bool, 
         case Max(children):
             matching = [value for matches, value in (defined_score(child, document) for child in children) if matches]
             return bool(matching), max(matching, default=0.0)
-        case Damped(child, excluded, bests, weight):
+        case Damped(child, excluded, bests, weight, floor):
             matches, value = defined_score(child, document)
             present = {term: impact for term, impact in document.items() if impact > 0}
             share = min(max(defined_score(b, present)[1] / best for b, best in zip(excluded, bests, strict=True)), 1)
-            return matches, value * (1 - weight * share**4) if value > 0 else value
+            lowered = max(value * (1 - weight * share**3), min(value, floor) * (1 - 0.02 * share**3))
+            return matches, lowered if value > 0 else value
         case Sum(children):
             scores = [defined_score(child, document) for child in children]
             return any(matches for matches, _ in scores), math.fsum(value for _, value in scores)

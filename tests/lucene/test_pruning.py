@@ -81,7 +81,7 @@ def random_node(rng, depth=0):
         return Product(operands, power, root, float(weight))
     if kind == "damped":
         excluded = (Linear(random_vector(rng, 1, 4)), Product((random_vector(rng, 1, 3), random_vector(rng, 1, 3))))
-        return Damped(random_node(rng, depth + 1), excluded, (40.0, 60.0), 0.75)
+        return Damped(random_node(rng, depth + 1), excluded, (40.0, 60.0), 0.75, float(rng.choice([0.0, 20.0])))
     children = tuple(random_node(rng, depth + 1) for _ in range(rng.integers(1, 4)))
     return Max(children) if kind == "max" else Sum(children)
 

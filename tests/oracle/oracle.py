@@ -61,7 +61,11 @@ class Total:
 
 @dataclass
 class Damped:
-    """s · (1 - strength · (b / best b)⁴) for s above 0; b is the score of the penalty with the largest ratio."""
+    """max(s · (1 - strength · r³), min(s, floor) · (1 - r³ / 50)) for s above 0, with r = b / best b.
+
+    Here b is the score of the penalty with the largest ratio. The floor is the sixth best s, if no penalty gives its
+    sixth best document 4/5 of its best score.
+    """
 
     kept: object
     penalties: list
@@ -93,6 +97,7 @@ class Oracle:
     ):
         self.documents, self.atoms, self.scale = documents, atoms, weight_scale
         self.union, self.intersection, self.difference = union, intersection, difference
+        self.tops = {}
         self.strength = STRENGTHS[difference]
         if difference_weight is not None and difference != "ignore":
             self.strength = difference_weight
@@ -264,13 +269,34 @@ class Oracle:
         if isinstance(node, Damped):
             value, size = self.value(node.kept, impacts)
             scores = [self.value(penalty, above_zero(impacts))[0] / self.best(penalty) for penalty in node.penalties]
-            return value * (1 - self.strength * min(1, max(scores)) ** 4 if value > 0 else 1), size
+            cube = min(1, max(scores)) ** 3
+            lowered = max(value * (1 - self.strength * cube), min(value, self.floor(node)) * (1 - cube / 50))
+            return lowered if value > 0 else value, size
         parts = [self.value(child, impacts) for child in node.children]
         return sum(value for value, _ in parts), sum(size for _, size in parts)
 
     def best(self, penalty):
         """The best score in the collection over positive impacts."""
-        return max(self.value(penalty, above_zero(impacts))[0] for impacts in self.documents.values())
+        return self.scores_of(penalty)[0]
+
+    def floor(self, node):
+        """The sixth best score of what is kept; 0 where something broad is penalised."""
+        for scores in map(self.scores_of, node.penalties):
+            if len(scores) > 5 and abs(scores[5] / scores[0] - 0.8) < 1e-4:
+                raise UndeterminedError
+            if len(scores) > 5 and scores[5] >= 0.8 * scores[0]:
+                return 0
+        return max(0, self.scores_of(node.kept)[:6][-1])
+
+    def scores_of(self, node):
+        """The scores of all documents that match, over positive impacts, best first; 0 where there is none."""
+        if id(node) not in self.tops:
+            present = map(above_zero, self.documents.values())
+            scores = sorted(
+                (self.value(node, impacts)[0] for impacts in present if self.matches(node, impacts)), reverse=True
+            )
+            self.tops[id(node)] = (node, scores or [0])
+        return self.tops[id(node)][1]
 
     def matches(self, node, impacts):
         """Whether a document is found: by a positive contribution, or by all operands of a product."""

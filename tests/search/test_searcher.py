@@ -74,7 +74,7 @@ COUNT = "{} must be a whole number from 1, got {!r}"
         (lambda s: s.batch_search(["spy"], []), "1 queries need as many distinct qids, got 0"),
         (lambda s: s.batch_search(["spy", "bat"], ["1", "1"]), "2 queries need as many distinct qids, got 1"),
         (lambda s: s.batch_score(["spy"], []), "1 queries need as many lists of docids, got 0"),
-        (lambda s: s.explain(7, "d1"), "a query must be a text, an expression or a composed query, got 7"),
+        (lambda s: s.explain(7, "d1"), "a query must be a text, an expression, a reading or a composed query, got 7"),
         (lambda s: s.explain("spy", ["d1"]), "explain takes the id of one document, got ['d1']"),
         (lambda s: s.search("spy", operators="nrf"), OPERATORS.format("nrf")),
         (lambda s: s.search("spy", operators={}), OPERATORS.format({})),

@@ -1,7 +1,6 @@
 package io.compneg;
 
 import java.util.Arrays;
-import java.util.List;
 
 /**
  * A node of the scoring tree, which scores many documents at once from their accumulators.
@@ -202,18 +201,18 @@ abstract class NodeScorer {
 
   /** A score that shrinks with the scores of what is excluded. Its upper bound is that of the child. */
   static final class Damped extends NodeScorer {
+    private static final double FLOOR_LOSS = 0.02;
+
     private final NodeScorer child;
     private final NodeScorer[] excluded;
-    private final List<Double> best;
-    private final double weight;
+    private final ScoringTree.Damped damped;
     private final double[] ratios;
 
-    Damped(NodeScorer child, NodeScorer[] excluded, List<Double> best, double weight) {
+    Damped(NodeScorer child, NodeScorer[] excluded, ScoringTree.Damped damped) {
       super(child.upperBounds);
       this.child = child;
       this.excluded = excluded;
-      this.best = best;
-      this.weight = weight;
+      this.damped = damped;
       scores = new double[WindowScorer.WINDOW];
       ratios = new double[WindowScorer.WINDOW];
     }
@@ -234,14 +233,15 @@ abstract class NodeScorer {
       Arrays.fill(ratios, 0, count, 0);
       for (int n = 0; n < excluded.length; n++) {
         excluded[n].score(accumulators, candidates, count);
-        double largest = best.get(n);
+        double largest = damped.best().get(n);
         for (int i = 0; i < count; i++) ratios[i] = Math.max(ratios[i], excluded[n].scores[i] / largest);
       }
       for (int i = 0; i < count; i++) {
         double score = child.scores[i];
         double ratio = Math.min(1, ratios[i]);
-        double square = ratio * ratio;
-        scores[i] = score > 0 ? score * (1 - weight * (square * square)) : score;
+        double cube = ratio * ratio * ratio;
+        double kept = Math.min(score, damped.floor()) * (1 - FLOOR_LOSS * cube);
+        scores[i] = score > 0 ? Math.max(score * (1 - damped.weight() * cube), kept) : score;
       }
     }
 

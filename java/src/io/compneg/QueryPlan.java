@@ -99,7 +99,7 @@ final class QueryPlan {
     if (tree instanceof ScoringTree.Sum sum) return new NodeScorer.Sum(planAll(sum.children(), true));
     ScoringTree.Damped damped = (ScoringTree.Damped) tree;
     NodeScorer child = plan(damped.child(), true);
-    return new NodeScorer.Damped(child, planAll(damped.excluded(), false), damped.best(), damped.weight());
+    return new NodeScorer.Damped(child, planAll(damped.excluded(), false), damped);
   }
 
   private NodeScorer[] planAll(List<ScoringTree> children, boolean raises) {

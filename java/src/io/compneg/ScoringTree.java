@@ -35,13 +35,14 @@ sealed interface ScoringTree {
   record Sum(List<ScoringTree> children) implements ScoringTree {}
 
   /**
-   * child · (1 − weight · r⁴), where r is the largest ratio of the score under an excluded part to its best score, at
-   * most 1. A score of the child that is 0 or less stays as it is. A document matches when it matches the child.
+   * max(child · (1 − weight · r³), min(child, floor) · (1 − 0.02 r³)), where r is the largest ratio of the score under
+   * an excluded part to its best score, at most 1. A score of the child that is 0 or less stays as it is. A document
+   * matches when it matches the child.
    *
    * @param excluded vectors of positive weights, and products of positive weight
    * @param best the best score of each excluded part in the index
    */
-  record Damped(ScoringTree child, List<ScoringTree> excluded, List<Double> best, double weight)
+  record Damped(ScoringTree child, List<ScoringTree> excluded, List<Double> best, double weight, double floor)
       implements ScoringTree {}
 
   /**
@@ -51,7 +52,7 @@ sealed interface ScoringTree {
   ObjectMapper JSON = newMapper();
 
   Set<String> PRODUCT_FIELDS = Set.of("product", "power", "root", "weight");
-  Set<String> DAMPED_FIELDS = Set.of("damped", "excluded", "best", "weight");
+  Set<String> DAMPED_FIELDS = Set.of("damped", "excluded", "best", "weight", "floor");
 
   /** Scores of larger weights could leave the range of a float. */
   double LARGEST_WEIGHT = 1e18;
@@ -106,7 +107,7 @@ sealed interface ScoringTree {
   }
 
   private static Damped damped(JsonNode node) {
-    checkFields(node, DAMPED_FIELDS, "a damped score has no '%s', only damped, excluded, best, weight");
+    checkFields(node, DAMPED_FIELDS, "a damped score has no '%s', only damped, excluded, best, weight, floor");
     List<ScoringTree> excluded = children(node.path("excluded"), "list of excluded parts");
     for (ScoringTree part : excluded) {
       boolean lowers = part instanceof Linear linear
@@ -119,7 +120,9 @@ sealed interface ScoringTree {
     if (best.size() != excluded.size()) {
       throw new IllegalArgumentException("a damped score needs a best score for each excluded part");
     }
-    return new Damped(tree(node.get("damped")), excluded, best, between(node.path("weight"), 1, "weight"));
+    double weight = between(node.path("weight"), 1, "weight");
+    double floor = node.has("floor") ? between(node.get("floor"), Double.MAX_VALUE, "floor") : 0;
+    return new Damped(tree(node.get("damped")), excluded, best, weight, floor);
   }
 
   private static double between(JsonNode number, double most, String name) {
