@@ -10,8 +10,8 @@ from pyserini_compneg.expression.decomposition import Span
 _LETTER = r"(?:\w[\u0300-\u036f]*)"
 """With the accents that some keyboards put behind it."""
 
-_WORD = re.compile(rf"\d+(?:[.,:/]\d+)+\w*|{_LETTER}+(?:[-.'’@]{_LETTER}+)*|[^\w\s]")
-"""Numbers, units and names stay whole: 1,000, 3.5mm, post-2021, U.S, O'Neill."""
+_WORD = re.compile(rf"\d+(?:[.,:/]\d+)+\w*|[Nn]on(?=-[A-Z])|{_LETTER}+(?:[-.'’@]{_LETTER}+)*|[^\w\s]")
+"""Numbers, units and names stay whole: 1,000, 3.5mm, post-2021, U.S, O'Neill. A name after "non-" is a word itself."""
 
 _QUOTED = re.compile(r'(?<!\w)"[^"\n]{1,200}"(?!\w)|“[^”\n]{1,200}”|«[^»\n]{1,200}»')
 """The lengths are bounded, so that the time is linear in the text. A sign after a number is an inch."""

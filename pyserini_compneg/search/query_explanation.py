@@ -77,8 +77,8 @@ def explain_query(
     """
     query = parse(query) if isinstance(query, str) else query
     operators = searcher.operators_for([query])
-    expression = query.expression if isinstance(query, Decomposition) else query
-    expression = None if isinstance(expression, ScoringNode) else expression
+    asked = query.expression if isinstance(query, Decomposition) else query
+    expression = None if isinstance(asked, ScoringNode) else asked
     wordings = [] if expression is None else atoms(verbalised(expression, operators))
     node, *vectors = searcher.compose([query, *map(Atom, wordings)])  # in one call, so that every text is encoded once
     text = text or query_text(query)

@@ -7,6 +7,7 @@ The tags and their rules are in ``data/requests/README.md``. A line of tags:
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from collections import Counter
@@ -104,10 +105,13 @@ def augmented(
     """A request as another person might have typed it: its text, its words, and their tags.
 
     Some exclusions are exchanged for those of other requests, so that the words around them are learnt rather than
-    their subjects. Some texts are in lower or upper case, have a slip of the keyboard, or lack the last sign.
+    their subjects. Some alternatives repeat the words that they share. Some texts are in lower or upper case, have a
+    slip of the keyboard, or lack the last sign.
     """
     if draw.random() < 0.2:
         request = _exchanged(request, excluded, draw)
+    if draw.random() < 0.3:
+        request = distributed(request)
     words = words_of(request.text)
     tags = request.tags(words)
     text = request.text
@@ -157,6 +161,36 @@ def _exchanged(request: TaggedRequest, excluded: Sequence[str], draw: random.Ran
     moved = [((first + longer, last + longer), one) for (first, last), one in request.segments[place + 1 :]]
     segments = (*request.segments[:place], ((start, start + len(other)), tag), *moved)
     return TaggedRequest(request.text[:start] + other + request.text[end:], segments)
+
+
+def distributed(request: TaggedRequest) -> TaggedRequest:
+    """The request with the words that alternatives share in each of them, if all stand side by side.
+
+    >>> request = parse_request("[S songs by] [W Drake] [OR or] [W Denny], no [X covers]", "line 1")
+    >>> again = distributed(request)
+    >>> again.text, [again.text[slice(*span)] for span, _ in again.segments]
+    ('songs by Drake or songs by Denny, no covers', ['songs by Drake', 'or', 'songs by Denny', 'covers'])
+    """
+    text, segments = request.text, request.segments
+    wanted = [number for number, (_, tag) in enumerate(segments) if tag in (WANTED, SHARED)]
+    first, end = wanted[0], wanted[-1] + 1
+    group = segments[first:end]
+    between = {text[one[1] : other[0]] for (one, _), (other, _) in itertools.pairwise(group)}
+    kinds = "".join(TAGS[tag][0] for _, tag in group)
+    if "S" not in kinds or not re.fullmatch("S?(WO)+WS?", kinds) or between - {" ", ""}:
+        return request
+    head, *_, tail = (text[slice(*span)] if tag == SHARED else "" for span, tag in group)
+    made, spans = text[: group[0][0][0]], list(segments[:first])
+    for span, tag in group:
+        words = text[slice(*span)]
+        if tag != SHARED:
+            made += " " if len(spans) > first and words != "," else ""
+            start = len(made)
+            made += " ".join(filter(None, (head, words, tail))) if tag == WANTED else words
+            spans.append(((start, len(made)), tag))
+    moved = len(made) - group[-1][0][1]
+    spans += [((start + moved, last + moved), tag) for (start, last), tag in segments[end:]]
+    return TaggedRequest(made + text[group[-1][0][1] :], tuple(spans))
 
 
 KINDS = ("exclusion", "union", "intersection", "combined", "whole", "plain")
