@@ -38,7 +38,7 @@ def cisi(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("load", "most"), [(scifact, 0.005), (pairs, 0.03), (nevir, 0.08), (cisi, 0.03)])
+@pytest.mark.parametrize(("load", "most"), [(scifact, 0.005), (pairs, 0.03), (nevir, 0.08), (cisi, 0.05)])
 def test_few_texts_are_taken_apart_wrongly(shared_data, load, most):
     texts = load(shared_data)
     readings = zip(texts, packaged_reader().read(list(texts.values())), strict=True)
