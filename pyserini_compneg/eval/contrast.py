@@ -6,7 +6,6 @@ Each query needs two judgements: one relevant document (relevance 1 or more) and
 from __future__ import annotations
 
 import ctypes
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,15 +77,10 @@ def contrast_values(contrast: Contrast, qrels: _Qrels, run: _Run) -> dict[str, f
     {'1': -0.5}
     """
     pairs = {qid: _judged_pair(contrast.kind, qid, judged) for qid, judged in qrels.items()}
-    if contrast.kind.startswith("delta_"):
-        return {
-            qid: _credit(contrast, run.get(qid, {}), relevant) - _credit(contrast, run.get(qid, {}), excluded)
-            for qid, (relevant, excluded) in pairs.items()
-        }
-    right = {qid: _is_right(_cut(run.get(qid, {}), contrast.cutoff), pair) for qid, pair in pairs.items()}
-    if contrast.kind == "right_rank":
-        return {qid: float(value) for qid, value in right.items()}
-    return {qid: float(right[qid] and right[partner]) for qid, partner in partners(qrels).items()}
+    values = {qid: _value(contrast, run.get(qid, {}), *pair) for qid, pair in pairs.items()}
+    if contrast.kind != "paired_accuracy":
+        return values
+    return {qid: values[qid] * values[partner] for qid, partner in partners(qrels).items()}
 
 
 def partners(qrels: _Qrels) -> dict[str, str]:
@@ -126,28 +120,20 @@ def _judged_pair(kind: str, qid: str, judged: Mapping[str, int]) -> _Pair:
     return relevant[0], excluded[0]
 
 
-def _cut(scores: Mapping[str, float], cutoff: int | None) -> Mapping[str, float]:
-    """The first documents only."""
-    if cutoff is None or len(scores) <= cutoff:
-        return scores
-    ranked = sorted(scores, key=lambda docid: (_single(scores[docid]), docid), reverse=True)
-    return {docid: scores[docid] for docid in ranked[:cutoff]}
-
-
-def _is_right(scores: Mapping[str, float], pair: _Pair) -> bool:
-    relevant, excluded = (_single(scores.get(docid, -math.inf)) for docid in pair)
-    return relevant > excluded or (pair[0] in scores and pair[1] not in scores)
-
-
-def _credit(contrast: Contrast, scores: Mapping[str, float], docid: str) -> float:
-    """R@N or MRR@N of one document."""
-    if docid not in scores:
-        return 0.0
-    own = _single(scores[docid]), docid
-    rank = 1 + sum((_single(score), other) > own for other, score in scores.items())
-    if contrast.cutoff is None or rank > contrast.cutoff:
-        return 0.0
-    return 1.0 if contrast.kind == "delta_recall" else 1 / rank
+def _value(contrast: Contrast, scores: Mapping[str, float], relevant: str, excluded: str) -> float:
+    """The value of one query; of ``paired_accuracy`` whether this query is right."""
+    first = list(scores)
+    if contrast.cutoff is not None:
+        first.sort(key=lambda docid: (_single(scores[docid]), docid), reverse=True)
+        del first[contrast.cutoff :]
+    if contrast.kind == "delta_recall":
+        return float(relevant in first) - float(excluded in first)
+    if contrast.kind == "delta_mrr":
+        credits = {docid: 1 / rank for rank, docid in enumerate(first, 1)}
+        return credits.get(relevant, 0.0) - credits.get(excluded, 0.0)
+    if relevant not in first or excluded not in first:
+        return float(relevant in first)
+    return float(_single(scores[relevant]) > _single(scores[excluded]))
 
 
 def _single(score: float) -> float:
