@@ -2,6 +2,7 @@ import gzip
 import json
 
 import pytest
+from refusals import refusal
 
 from pyserini_compneg.encode import Bm25QueryEncoder, CachedQueryEncoder, query_encoder
 from pyserini_compneg.errors import CollectionError, CompNegError, EncodingError
@@ -27,9 +28,8 @@ def test_atoms_are_looked_up_by_text(tmp_path):
     assert encoder.name is None
     assert encoder.encode_batch(["birds of Colombia"])[0] == {"bird": 2.0, "colombia": 1.5}
     assert encoder.encode_batch(["fish", " bats", "fish"]) == [{}, {"bat": 1.0, "¬bird": 2.0}, {}]
-    with pytest.raises(EncodingError) as caught:
-        encoder.encode_batch(["Fish"])
-    assert str(caught.value) == f"{path} has no vector for 'Fish'; encode it and add a line"
+    message = refusal(encoder.encode_batch, ["Fish"], error=EncodingError)
+    assert message == f"{path} has no vector for 'Fish'; encode it and add a line"
 
 
 def test_gzip_the_models_name_and_a_vector_that_is_changed(tmp_path):
@@ -64,9 +64,7 @@ def test_gzip_the_models_name_and_a_vector_that_is_changed(tmp_path):
 )
 def test_bad_lines(tmp_path, lines, error, said):
     path = write(tmp_path / "atoms.jsonl", *lines)
-    with pytest.raises(error) as caught:
-        CachedQueryEncoder(path)
-    assert str(caught.value) == f"{path}{said}"
+    assert refusal(CachedQueryEncoder, path, error=error) == f"{path}{said}"
 
 
 @pytest.fixture
@@ -82,9 +80,7 @@ def reader(tmp_path):
 
 
 def refused(name, reader):
-    with pytest.raises(CompNegError) as caught:
-        query_encoder(name, reader)
-    return str(caught.value)
+    return refusal(query_encoder, name, reader, error=CompNegError)
 
 
 def test_the_manifest_names_the_encoder(reader):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from refusals import refusal
 from stand_in_encoder import StandInEncoder
 from vector_files import DOCUMENTS, NAME, encode, leftovers, records, sources
 
@@ -82,9 +83,7 @@ def test_what_a_kill_wrote_after_the_state_is_cut_off(tmp_path, collection, unfi
 
 
 def test_unfinished_work_is_kept_without_a_flag(tmp_path, collection, unfinished):
-    with pytest.raises(OutputError) as caught:
-        encode(collection, tmp_path / "out")
-    assert str(caught.value) == (
+    assert refusal(encode, collection, tmp_path / "out", error=OutputError) == (
         f"{unfinished}: there is unfinished work; continue it with --resume, or discard it with --overwrite"
     )
     assert encode(collection, tmp_path / "out", overwrite=True) == unfinished
@@ -107,9 +106,8 @@ def test_other_work_is_not_continued(tmp_path, collection, unfinished, changed, 
         with (collection / "part1.jsonl").open("a") as handle:
             handle.write("\n")
     for overwrite in (False, True):
-        with pytest.raises(OutputError) as caught:
-            encode(collection, tmp_path / "out", resume=True, overwrite=overwrite, **options)
-        assert str(caught.value) == (
+        options |= {"resume": True, "overwrite": overwrite}
+        assert refusal(encode, collection, tmp_path / "out", **options, error=OutputError) == (
             f"{unfinished}: cannot be continued, because {changed} changed; start again with --overwrite and without "
             "--resume"
         )
@@ -158,9 +156,7 @@ def test_a_second_writer_is_told(tmp_path, collection):
 
     class Slow(StandInEncoder):
         def stream(self, batches):
-            with pytest.raises(OutputError) as caught:
-                encode(collection, tmp_path / "out", overwrite=True)
-            told.append(str(caught.value))
+            told.append(refusal(encode, collection, tmp_path / "out", overwrite=True, error=OutputError))
             told.append(run(MORTAL, collection, tmp_path / "out", 0))
             yield from super().stream(batches)
 

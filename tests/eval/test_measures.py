@@ -73,7 +73,7 @@ def test_names_that_are_refused(said, name):
 
 @pytest.mark.parametrize("name", ["official", "paired_accuracy@1"])
 def test_names_that_ir_measures_knows_otherwise(name):
-    assert "\n" not in refusal(parse_measures, [name], error=MeasureError)
+    refusal(parse_measures, [name], error=MeasureError)
 
 
 @pytest.mark.parametrize(

@@ -217,7 +217,7 @@ def test_two_steps_rank_the_subset_anew(context):
 )
 def test_settings_that_a_method_does_not_have(name, settings, message):
     refused = refusal(make_method, name, settings, error=(ProtocolError, CompositionError))
-    assert refused.startswith(message) and "\n" not in refused
+    assert refused.startswith(message)
 
 
 @pytest.mark.parametrize("name", ["score-fusion", "score-fusion-scaled", "filtering", "two-step"])

@@ -24,9 +24,7 @@ def refused(tmp_path):
     def refused(text):
         path = tmp_path / "p.yaml"
         path.write_text(text)
-        message = refusal(read_protocol, str(path), error=ProtocolError)
-        assert "\n" not in message
-        return message.removeprefix(str(path))
+        return refusal(read_protocol, str(path), error=ProtocolError).removeprefix(str(path))
 
     return refused
 

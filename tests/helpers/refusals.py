@@ -2,11 +2,13 @@
 
 import pytest
 
-from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.errors import CollectionError, QuerySyntaxError
 
 
 def refusal(read, *arguments, error=CollectionError, **options):
-    """The message of the error that a call raises."""
+    """The message of the error that a call raises; one line, but for those that show where a query is wrong."""
     with pytest.raises(error) as caught:
         read(*arguments, **options)
-    return str(caught.value)
+    message = str(caught.value)
+    assert "\n" not in message or isinstance(caught.value, QuerySyntaxError)
+    return message

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from checkpoints import sample_texts
+from refusals import refusal
 
 from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.training import train
@@ -44,9 +45,7 @@ def tiny_config(base, *sources, dev=True, teacher=None, model=None, **training):
 
 def train_error(config, output, **options):
     """The message of a training that cannot be done."""
-    with pytest.raises(CompNegError) as error:
-        train(config, output, **options)
-    return str(error.value)
+    return refusal(train, config, output, **options, error=CompNegError)
 
 
 def training_log(folder):

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 from checkpoints import edit_json, write_pooling, write_router
+from refusals import refusal
 from tiny_training import tiny_config, train_error
 
 from pyserini_compneg.errors import CompNegError, TrainingError
@@ -34,16 +35,11 @@ def copied(tmp_path, checkpoints):
 
 
 def load_error(folder):
-    with pytest.raises(CompNegError) as error:
-        load_base(folder, "owner/m")
-    assert "\n" not in str(error.value)
-    return str(error.value)
+    return refusal(load_base, folder, "owner/m", error=CompNegError)
 
 
 def build_error(base, dataset, **model):
-    with pytest.raises(CompNegError) as error:
-        build_modules(tiny_config(base, dataset, steps=1, model=model), [])
-    return str(error.value)
+    return refusal(build_modules, tiny_config(base, dataset, steps=1, model=model), [], error=CompNegError)
 
 
 def test_the_learning_rate_of_the_head_is_for_what_follows_the_trunk(trunk, checkpoints):

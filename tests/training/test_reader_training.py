@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from refusals import refusal
 from tiny_training import train_error, write_lines
 
 from pyserini_compneg.errors import TrainingError
@@ -38,9 +39,7 @@ HELD_OUT = {"[W films of war] but not [X love]", "[W songs about love that are n
     ],
 )
 def test_a_wrong_line_is_refused(line, said):
-    with pytest.raises(TrainingError) as refused:
-        parse_request(line, "f.txt:7")
-    assert str(refused.value) == f"f.txt:7: {said}"
+    assert refusal(parse_request, line, "f.txt:7", error=TrainingError) == f"f.txt:7: {said}"
 
 
 def test_words_between_exclusions():
@@ -139,8 +138,7 @@ def test_wrong_files_are_refused_and_leave_nothing(tmp_path, trunk, lines, recor
     settings = config(trunk, tmp_path, epochs=1)
     (tmp_path / "requests.txt").write_text(lines)
     write_lines(tmp_path / "judged.jsonl", [record])
-    message = train_error(settings, tmp_path / "reader")
-    assert said in message and "\n" not in message
+    assert said in train_error(settings, tmp_path / "reader")
     assert not list(tmp_path.glob("reader*"))
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refusal
 
 from pyserini_compneg.encode.models.batching import Entries, batches, encode_tokens
 from pyserini_compneg.errors import EncodingError
@@ -78,6 +79,5 @@ def test_texts_without_entries(rows):
 
 
 def test_weights_that_are_no_numbers_are_refused():
-    with pytest.raises(EncodingError) as caught:
-        encoded([0], [1], [np.nan])
-    assert str(caught.value) == "the model gives weights that are no finite numbers; its own weights are damaged"
+    message = refusal(encoded, [0], [1], [np.nan], error=EncodingError)
+    assert message == "the model gives weights that are no finite numbers; its own weights are damaged"

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from refusals import refusal
 
 from pyserini_compneg.encode.models import Checkpoint, Head, NeuralSide, StaticSide, read_checkpoint
 from pyserini_compneg.errors import EncodingError
@@ -58,10 +59,7 @@ def router(folder, query, document=("Transformer", "SpladePooling"), kind="Route
 
 
 def refused(folder, **options):
-    with pytest.raises(EncodingError) as caught:
-        read_checkpoint(folder, "m", **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+    return refusal(read_checkpoint, folder, "m", **options, error=EncodingError)
 
 
 def test_a_masked_language_model(tmp_path):

@@ -1,6 +1,7 @@
 import math
 
 import pytest
+from refusals import refusal
 
 from pyserini_compneg.encode.models import ACTIVATIONS, Head
 from pyserini_compneg.errors import EncodingError
@@ -20,9 +21,8 @@ def test_activations_and_poolings_that_go_together(activation, pooling):
 
 @pytest.mark.parametrize("values", [("snrelu", "sum", -1.0), ("snrelu", "sum", math.inf), ("relu", "max", 0.5)])
 def test_impossible_epsilons(values):
-    with pytest.raises(EncodingError) as caught:
-        Head(*values)
-    assert str(caught.value) == f"epsilon must be 0 or more, and is for snrelu only, got {values[2]}"
+    message = refusal(Head, *values, error=EncodingError)
+    assert message == f"epsilon must be 0 or more, and is for snrelu only, got {values[2]}"
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,4 @@ def test_the_flag(text, head):
     ],
 )
 def test_bad_flags(text, said):
-    with pytest.raises(EncodingError) as caught:
-        Head.parse(text)
-    assert str(caught.value) == f"head {text!r}: {said}"
+    assert refusal(Head.parse, text, error=EncodingError) == f"head {text!r}: {said}"

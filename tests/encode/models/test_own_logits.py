@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 from checkpoints import token_weights
+from refusals import refusal
 
 from pyserini_compneg.encode.models import Head, read_checkpoint
 from pyserini_compneg.encode.models.checkpoint import OWN_LOGITS_FILE
@@ -91,9 +92,8 @@ def test_exports_have_them(folder, checkpoints, monkeypatch, tmp_path):
 
 
 def test_they_must_be_there(folder):
-    with pytest.raises(EncodingError) as error:
-        read_checkpoint(folder, "m")
-    assert str(error.value) == "m: 1_SpladePooling has no own_logits.safetensors, which its config.json asks for"
+    message = refusal(read_checkpoint, folder, "m", error=EncodingError)
+    assert message == "m: 1_SpladePooling has no own_logits.safetensors, which its config.json asks for"
 
 
 def test_files_of_another_model(folder, checkpoints):
@@ -104,9 +104,7 @@ def test_files_of_another_model(folder, checkpoints):
         (torch.zeros(TERMS), Head("relu", "sum"), f"{expected}({TERMS},) for relu:sum"),
     ):
         write(folder, logits)
-        with pytest.raises(EncodingError) as error:
-            TorchModel(read_checkpoint(folder, head=of_user).document)
-        assert str(error.value) == said
+        assert refusal(TorchModel, read_checkpoint(folder, head=of_user).document, error=EncodingError) == said
     path.write_bytes(b"nothing")
     with pytest.raises(EncodingError, match="own_logits.safetensors: cannot be read: "):
         TorchModel(read_checkpoint(folder).document)

@@ -9,6 +9,7 @@ pytest.importorskip("transformers", reason="checkpoints are loaded by transforme
 
 from checkpoints import MAX_LENGTH, edit_json, needs_sentence_transformers, sample_texts, write_tokenizer  # noqa: E402
 from head_oracle import HEADS, term_weight  # noqa: E402
+from refusals import refusal  # noqa: E402
 from varied_texts import ODD, varied_texts  # noqa: E402
 
 from pyserini_compneg.encode.models import Head, ModelOptions, NeuralSide, read_checkpoint  # noqa: E402
@@ -85,10 +86,7 @@ def test_without_cuda_the_processor_is_used(checkpoints, caplog):
 
 
 def refused(folder):
-    with pytest.raises(EncodingError) as caught:
-        TorchModel(NeuralSide(folder, Head(), MAX_LENGTH, MAX_LENGTH))
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+    return refusal(TorchModel, NeuralSide(folder, Head(), MAX_LENGTH, MAX_LENGTH), error=EncodingError)
 
 
 def test_weights_that_cannot_be_loaded(checkpoints, tmp_path):
@@ -177,9 +175,7 @@ def test_weights_and_tokenizers_of_different_sizes(checkpoints, tmp_path):
     lines[:5] = ["[PAD]\n", "[UNK]\n", "[CLS]\n", "[SEP]\n", "[MASK]\n"]
     (folder / "vocab.txt").write_text("".join(lines))
     edit_json(folder / "tokenizer_config.json", tokenizer_class="BertTokenizer")
-    with pytest.raises(EncodingError) as caught:
-        load_side(read_checkpoint(folder).document, ModelOptions("torch"))
-    assert str(caught.value) == (
+    assert refusal(load_side, read_checkpoint(folder).document, ModelOptions("torch"), error=EncodingError) == (
         f"{folder}: the tokenizer has {size + 1:,} tokens, the model {size:,}; they are not of one model"
     )
 
@@ -190,9 +186,7 @@ def test_a_head_that_does_not_end_with_its_decoder(tmp_path):
     sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
     sizes |= {"true_hidden_size": 32, "intra_bottleneck_size": 32, "embedding_size": 16}
     MobileBertForMaskedLM(MobileBertConfig(vocab_size=40, **sizes)).save_pretrained(tmp_path)
-    with pytest.raises(EncodingError) as caught:
-        TorchModel(NeuralSide(tmp_path, Head(), 16, 16))
-    assert str(caught.value) == f"{tmp_path}: the head of MobileBertForMaskedLM is of an unknown kind"
+    assert refused(tmp_path) == f"{tmp_path}: the head of MobileBertForMaskedLM is of an unknown kind"
 
 
 def test_weights_that_are_no_numbers(checkpoints, tmp_path):
