@@ -31,7 +31,7 @@ from pyserini_compneg.compose.rewrite import alternatives, conjunction, verbalis
 from pyserini_compneg.encode.collection import SourceDocument
 from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.encode.models.cache import cache_home, content_hash
-from pyserini_compneg.errors import CollectionError, CompositionError, EncodingError, ProtocolError
+from pyserini_compneg.errors import CollectionError, CompositionError, EncodingError, ProtocolError, in_one_line
 from pyserini_compneg.expression import Atom, Expression, Union, atoms
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.files import atomic_writer
@@ -150,11 +150,8 @@ class DenseEncoder:
 
         self.name, self.model_hash = name, dense_model_hash(name)
         transformers_logging.disable_progress_bar()
-        try:
+        with in_one_line(EncodingError, f"{name}: the model cannot be loaded"):
             self._model = SentenceTransformer(str(_folder(name)), local_files_only=True, trust_remote_code=False).eval()
-        except Exception as cause:  # of torch, safetensors, transformers: without a common class
-            lines = str(cause).strip().splitlines() or [type(cause).__name__]
-            raise EncodingError(f"{name}: the model cannot be loaded: {lines[0][:200]}") from None
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of queries, (texts, dimensions)."""

@@ -13,6 +13,7 @@ pytest.importorskip("onnxscript", reason="torch exports with onnxscript")
 pytest.importorskip("onnxruntime", reason="exports are run by onnxruntime")
 
 from checkpoints import SAMPLE  # noqa: E402
+from json_lines import write_jsonl  # noqa: E402
 from vector_files import NAME, records  # noqa: E402
 
 from pyserini_compneg.commands.encode import main as encode  # noqa: E402
@@ -29,12 +30,10 @@ DOCUMENTS = 120
 
 @pytest.fixture(scope="module")
 def collection(tmp_path_factory):
-    place = tmp_path_factory.mktemp("collection") / "films.jsonl"
     with gzip.open(SAMPLE / "documents.jsonl.gz", "rt", encoding="utf-8") as lines:
         documents = [json.loads(line) for line, _ in zip(lines, range(DOCUMENTS), strict=False)]
     documents[7]["title"] = documents[7]["text"] = ""
-    place.write_text("".join(json.dumps(document) + "\n" for document in documents), encoding="utf-8")
-    return place
+    return write_jsonl(tmp_path_factory.mktemp("collection") / "films.jsonl", *documents)
 
 
 @pytest.fixture(scope="module")

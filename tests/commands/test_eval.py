@@ -3,6 +3,7 @@ import subprocess
 import sys
 
 import pytest
+from json_lines import write_jsonl
 
 from pyserini_compneg.commands.eval import main
 
@@ -13,7 +14,7 @@ def folder(tmp_path):
         {"qid": "1", "original_query": "", "docs": ["a"], "metadata": {"template": "_"}},
         {"qid": "2", "original_query": "", "docs": ["a", "b"], "metadata": {"template": "_ or _"}},
     ]
-    (tmp_path / "dev.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_jsonl(tmp_path / "dev.jsonl", *lines)
     (tmp_path / "qrels").write_text("1 0 a 1\n2 0 a 1\n2 0 b 1\n")
     for name, run in [("good", "1 Q0 a 1 2 t\n2 Q0 b 1 2 t\n2 Q0 a 2 1 t\n"), ("half", "1 Q0 a 1 2 t\n9 Q0 a 1 2 t\n")]:
         (tmp_path / name).mkdir()

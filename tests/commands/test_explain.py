@@ -7,6 +7,7 @@ import re
 
 import pytest
 from film_index import start
+from json_lines import write_jsonl
 
 from pyserini_compneg import SignedImpactSearcher, build_index
 from pyserini_compneg.commands.explain import main
@@ -33,10 +34,8 @@ DOCUMENTS = [
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explain")
     records = [{"text": text, "vector": vector, "encoder": "given"} for text, vector in ATOMS.items()]
-    for name, lines in (("documents", DOCUMENTS), ("atoms", records)):
-        text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
-        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")
-    build_index(folder / "documents.jsonl", folder / "index", "given", store_raw=True)
+    write_jsonl(folder / "atoms.jsonl", *records)
+    build_index(write_jsonl(folder / "documents.jsonl", *DOCUMENTS), folder / "index", "given", store_raw=True)
     return folder
 
 
@@ -213,10 +212,9 @@ def test_json_has_it_all(explain, folder):
 
 
 def test_a_rank_beyond_the_first_thousand(tmp_path, capfd):
-    atoms, documents = tmp_path / "atoms.jsonl", tmp_path / "documents.jsonl"
-    atoms.write_text('{"text": "a", "vector": {"a": 0.01}, "encoder": "given"}\n')
-    documents.write_text("".join(f'{{"id": "{i}", "vector": {{"a": {i}}}}}\n' for i in range(1, 1002)))
-    build_index(documents, tmp_path / "index", "given")
+    atoms = write_jsonl(tmp_path / "atoms.jsonl", {"text": "a", "vector": {"a": 0.01}, "encoder": "given"})
+    documents = ({"id": str(i), "vector": {"a": i}} for i in range(1, 1002))
+    build_index(write_jsonl(tmp_path / "documents.jsonl", *documents), tmp_path / "index", "given")
     given = ["--index", str(tmp_path / "index"), "--encoder", str(atoms), "--query", "a", "--docid", "1", "2", "3"]
     assert main(given) == 0
     lines = capfd.readouterr().out.splitlines()

@@ -6,6 +6,7 @@ import shutil
 import pytest
 from chat_server import chat_server, expression
 from film_index import build
+from json_lines import write_jsonl
 
 from pyserini_compneg.commands.compose import main as compose
 from pyserini_compneg.commands.explain import main as explain
@@ -34,14 +35,12 @@ def run(index, capfd):
 
 @pytest.fixture
 def topics(tmp_path):
-    path = tmp_path / "topics.jsonl"
-    records = [
+    return write_jsonl(
+        tmp_path / "topics.jsonl",
         {"id": "plain", "text": TEXT},
         {"id": "expression", "expression": "spy films other than comedies"},
         {"id": "marked", "original_query": "<mark>spy except comedies</mark>", "query": "spy except comedies"},
-    ]
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return path
+    )
 
 
 @pytest.mark.parametrize("command", [search, compose, explain])
@@ -115,12 +114,10 @@ def test_what_is_misread_is_said_once(run, caplog, command, options, text, kinds
 
 
 def test_a_json_query_with_operators_is_said_once_for_all(run, caplog, tmp_path):
-    (tmp_path / "t.jsonl").write_text(
-        "".join(json.dumps({"id": n, "query": "spy NOT comedy"}) + "\n" for n in range(3))
-    )
-    run(search, "--topics", tmp_path / "t.jsonl")
+    topics = write_jsonl(tmp_path / "t.jsonl", *({"id": n, "query": "spy NOT comedy"} for n in range(3)))
+    run(search, "--topics", topics)
     assert caplog.messages == [SPOKEN["capitals"].format("3 of 3 queries, such as 0 ('spy NOT comedy')")]
-    parsed = run(search, "--topics", tmp_path / "t.jsonl", "--read", "expression").out
+    parsed = run(search, "--topics", topics, "--read", "expression").out
     assert parsed.splitlines()[0].split()[2] == "d2"
 
 
@@ -133,8 +130,7 @@ def test_an_explanation_of_nothing_is_said(run, caplog):
 
 @pytest.mark.parametrize("difference", [[], ["--difference", "nrf"]])
 def test_all_topics_of_a_run_have_one_difference(run, tmp_path, difference):
-    path = tmp_path / "topics.jsonl"
-    path.write_text(json.dumps({"id": "1", "text": TEXT}) + "\n" + json.dumps({"id": "2", "text": WRITTEN[1]}))
+    path = write_jsonl(tmp_path / "topics.jsonl", {"id": "1", "text": TEXT}, {"id": "2", "text": WRITTEN[1]})
     options = ["--topics", path, "--read", "model", *difference]
     plain, expression = (json.loads(line) for line in run(compose, *options).out.splitlines())
     assert {**plain, "id": "2"} == expression

@@ -3,6 +3,7 @@ import signal
 
 import pytest
 from film_index import build, start
+from json_lines import write_jsonl
 
 from pyserini_compneg.commands.compose import main as compose
 from pyserini_compneg.commands.search import main
@@ -71,15 +72,14 @@ def test_a_warning_holds_for_all_batches(index, tmp_path, caplog, command):
 
 
 def test_composed_queries(index, tmp_path, capfd):
-    topics = tmp_path / "composed.jsonl"
-    lines = [
+    topics = write_jsonl(
+        tmp_path / "composed.jsonl",
         {"id": "1", "contents": "for people", "vector": {"spy": 2, "comedi": -1}},
         {"id": "2", "score": {"product": [{"vector": {"spy": 1}}, {"vector": {"comedi": 1}}]}},
         {"id": "3", "score": {"max": [{"vector": {"western": 1}}, {"vector": {"hors": 0.5}}]}},
         {"id": "4", "expression": "western NOT comedy"},
         {"id": "5", "query": "western NOT comedy"},
-    ]
-    topics.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    )
     assert run(index, "--topics", topics, "--hits", "1") == 0
     rows = [line.split() for line in capfd.readouterr().out.splitlines()]
     assert [(row[0], row[2]) for row in rows] == [("1", "d2"), ("2", "d1"), ("3", "d4"), ("4", "d4"), ("5", "d5")]
@@ -135,13 +135,11 @@ def test_an_unwritable_output_is_known_before_the_search(index, topics, tmp_path
 @pytest.fixture
 def with_gaps(tmp_path):
     """Topics and atoms; two of the topics have an atom without a vector, and one is no scoring tree."""
-    known = "".join(f'{{"text": "{text}", "vector": {{"spy": 1}}, "encoder": "bm25"}}\n' for text in ("spy", "agent"))
-    (tmp_path / "atoms.jsonl").write_text(known)
+    known = ({"text": text, "vector": {"spy": 1}, "encoder": "bm25"} for text in ("spy", "agent"))
     expressions = {"a": "spy", "b": "spy NOT zebra", "c": "agent", "d": "western"}
     lines = [{"id": qid, "expression": text} for qid, text in expressions.items()]
-    lines.append({"id": "e", "vector": {"spy": "2"}})
-    (tmp_path / "topics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return ["--topics", tmp_path / "topics.jsonl", "--encoder", tmp_path / "atoms.jsonl"]
+    topics = write_jsonl(tmp_path / "topics.jsonl", *lines, {"id": "e", "vector": {"spy": "2"}})
+    return ["--topics", topics, "--encoder", write_jsonl(tmp_path / "atoms.jsonl", *known)]
 
 
 @pytest.mark.parametrize("options", [[], ["--batch-size", "1"]])

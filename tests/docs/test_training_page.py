@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from checkpoints import sample_texts
-from tiny_training import write_dataset, write_lines
+from json_lines import write_jsonl
+from tiny_training import write_dataset
 
 import pyserini_compneg.training
 from pyserini_compneg.commands.train import main
@@ -45,7 +46,7 @@ def test_six_lines_are_enough(tmp_path, request, monkeypatch, caplog):
     settings = "\n".join(lines).replace("naver/splade-v3", str(base)).replace("1000", "2")
     (tmp_path / "c.yaml").write_text(settings)
     pairs = [{"query": text[:20], "positive": text, "negative": f"not {text}"} for text in sample_texts(6)]
-    write_lines(tmp_path / "pairs.jsonl", pairs)
+    write_jsonl(tmp_path / "pairs.jsonl", *pairs)
     monkeypatch.chdir(tmp_path)
     caplog.set_level("INFO")
     assert main(["c.yaml", "--output", "model"]) == 0

@@ -3,6 +3,7 @@ import math
 
 import pytest
 from film_index import build
+from json_lines import write_jsonl
 from refusals import refusal
 
 from pyserini_compneg.compose import WEIGHT_SCALE
@@ -52,7 +53,7 @@ def test_parameters_out_of_range(parameters, said):
 
 def stock_index(folder, vectors):
     """An index without a manifest."""
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     with ImpactWriter(folder) as writer:
         lines = [json.dumps({"id": str(number), "vector": vector}) for number, vector in enumerate(vectors)]
         writer.add_lines("\n".join(lines).encode(), "documents")
@@ -89,13 +90,7 @@ def test_an_index_that_looks_like_anothers_is_warned_of(tmp_path, caplog, vector
 
 
 def test_a_query_by_hand(tmp_path):
-    with ImpactWriter(tmp_path) as writer:
-        vectors = ({"bird": 1, "fli": 1}, {"bird": 1}, {"bat": 1})
-        lines = [json.dumps({"id": f"d{i}", "vector": vector}) for i, vector in enumerate(vectors)]
-        writer.add_lines("\n".join(lines).encode(), "documents")
-        writer.drain()
-        writer.commit()
-    with ImpactReader(tmp_path) as reader:
+    with ImpactReader(stock_index(tmp_path, [{"bird": 1, "fli": 1}, {"bird": 1}, {"bat": 1}])) as reader:
         encoder = Bm25QueryEncoder(reader)
         assert encoder.encode_batch(["birds flying over birds"])[0] == {
             "bird": pytest.approx(2 * math.log(1 + 1.5 / 2.5))
@@ -124,9 +119,8 @@ def test_what_is_left_of_a_query(tmp_path, ablation):
 
 def test_the_scores_of_an_index_are_those_of_the_formula(tmp_path):
     texts = {"d1": "birds of Colombia and other birds", "d2": "bats of Colombia", "d3": "birds", "d4": "films " * 9}
-    collection = tmp_path / "collection.jsonl"
-    collection.write_text("".join(json.dumps({"id": docid, "contents": text}) + "\n" for docid, text in texts.items()))
-    manifest = build_index(collection, tmp_path / "index")
+    documents = ({"id": docid, "contents": text} for docid, text in texts.items())
+    manifest = build_index(write_jsonl(tmp_path / "collection.jsonl", *documents), tmp_path / "index")
     lengths = {"d1": 4, "d2": 2, "d3": 1, "d4": 9}
     assert manifest.settings == {"k1": 0.9, "b": 0.4, "average_length": 4.0}
     assert (manifest.encoder, manifest.impact_scale, manifest.documents) == ("bm25", 256.0, 4)
@@ -174,11 +168,10 @@ def our_run(corpus, topics, folder):
 
 
 def stock_run(corpus, topics, folder):
-    (folder / "collection").mkdir()
-    with (folder / "collection" / "documents.jsonl").open("w", encoding="utf-8") as handle:
-        for _, record in iter_jsonl(corpus):
-            document = {"id": record["_id"], "contents": f"{record['title']}\n{record['text']}"}
-            handle.write(json.dumps(document) + "\n")
+    documents = (
+        {"id": record["_id"], "contents": f"{record['title']}\n{record['text']}"} for _, record in iter_jsonl(corpus)
+    )
+    write_jsonl(folder / "collection" / "documents.jsonl", *documents)
     options = f"-collection JsonCollection -input {folder / 'collection'} -index {folder / 'stock'} -threads 2"
     java_class("io.anserini.index.IndexCollection").main(
         [*options.split(), "-generator", "DefaultLuceneDocumentGenerator"]

@@ -1,7 +1,5 @@
-import gzip
-import json
-
 import pytest
+from json_lines import write_jsonl
 from refusals import refusal
 
 from pyserini_compneg.encode import Bm25QueryEncoder, CachedQueryEncoder, query_encoder
@@ -9,14 +7,8 @@ from pyserini_compneg.errors import CollectionError, CompNegError, EncodingError
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest
 
 
-def write(path, *records):
-    lines = (record if isinstance(record, str) else json.dumps(record, ensure_ascii=False) for record in records)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return path
-
-
 def test_atoms_are_looked_up_by_text(tmp_path):
-    path = write(
+    path = write_jsonl(
         tmp_path / "atoms.jsonl",
         {"text": "birds of Colombia", "vector": {"bird": 2, "colombia": 1.5, "fish": 0}},
         "",
@@ -33,9 +25,8 @@ def test_atoms_are_looked_up_by_text(tmp_path):
 
 
 def test_gzip_the_models_name_and_a_vector_that_is_changed(tmp_path):
-    with gzip.open(tmp_path / "atoms.jsonl.gz", "wt") as handle:
-        handle.write('{"text": "a", "vector": {"x": 1}, "encoder": "splade"}\n{"text": "b", "vector": {"y": 1}}\n')
-    encoder = CachedQueryEncoder(tmp_path / "atoms.jsonl.gz")
+    lines = {"text": "a", "vector": {"x": 1}, "encoder": "splade"}, {"text": "b", "vector": {"y": 1}}
+    encoder = CachedQueryEncoder(write_jsonl(tmp_path / "atoms.jsonl.gz", *lines))
     encoder.encode_batch(["a"])[0].clear()
     assert (encoder.name, encoder.encode_batch(["a"])[0]) == ("splade", {"x": 1.0})
 
@@ -63,7 +54,7 @@ def test_gzip_the_models_name_and_a_vector_that_is_changed(tmp_path):
     ],
 )
 def test_bad_lines(tmp_path, lines, error, said):
-    path = write(tmp_path / "atoms.jsonl", *lines)
+    path = write_jsonl(tmp_path / "atoms.jsonl", *lines)
     assert refusal(CachedQueryEncoder, path, error=error) == f"{path}{said}"
 
 
@@ -93,7 +84,7 @@ def test_without_a_manifest_the_encoder_must_be_named(reader, tmp_path):
     folder = reader.folder
     assert refused(None, reader) == (f"{folder}: has no compneg.json (stock Anserini built it), so name the --encoder")
     assert isinstance(query_encoder("bm25", reader), Bm25QueryEncoder)
-    atoms = write(tmp_path / "atoms.jsonl", {"text": "a", "vector": {}, "encoder": "splade"})
+    atoms = write_jsonl(tmp_path / "atoms.jsonl", {"text": "a", "vector": {}, "encoder": "splade"})
     assert isinstance(query_encoder(str(atoms), reader), CachedQueryEncoder)
 
 
@@ -108,8 +99,8 @@ def test_an_encoder_that_is_nothing(reader):
 
 
 def test_queries_of_another_encoder(reader, tmp_path, caplog):
-    atoms = write(tmp_path / "atoms.jsonl", {"text": "a", "vector": {}, "encoder": "splade"})
-    unnamed = write(tmp_path / "unnamed.jsonl", {"text": "a", "vector": {}})
+    atoms = write_jsonl(tmp_path / "atoms.jsonl", {"text": "a", "vector": {}, "encoder": "splade"})
+    unnamed = write_jsonl(tmp_path / "unnamed.jsonl", {"text": "a", "vector": {}})
     reader.manifest = Manifest("unicoil")
 
     def other(index, queries):

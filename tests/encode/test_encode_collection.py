@@ -1,8 +1,7 @@
 """Files of vectors: what is in them, what they refuse, and what an index makes of them."""
 
-import json
-
 import pytest
+from json_lines import write_jsonl
 from refusals import refusal
 from stand_in_encoder import StandInEncoder, vector
 from vector_files import DOCUMENTS, NAME, encode, leftovers, records, sources
@@ -11,11 +10,6 @@ from pyserini_compneg import files
 from pyserini_compneg.encode.vector_files import Shard
 from pyserini_compneg.errors import CollectionError, OutputError
 from pyserini_compneg.index import build_index
-
-
-def write(path, *lines):
-    path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
-    return path
 
 
 @pytest.mark.parametrize("blocks", [1 << 10, 1 << 20])
@@ -56,7 +50,9 @@ def test_fields(tmp_path, collection):
 
 
 def test_fields_that_are_not_encoded_are_said_unless_they_were_chosen(tmp_path, caplog):
-    path = write(tmp_path / "c.jsonl", {"id": "a", "title": "On soup", "body": "broth"}, {"id": "b", "text": "spy"})
+    path = write_jsonl(
+        tmp_path / "c.jsonl", {"id": "a", "title": "On soup", "body": "broth"}, {"id": "b", "text": "spy"}
+    )
     encode(path, tmp_path / "out")
     encode(path, tmp_path / "chosen", fields=["title", "text"])
     assert [each.getMessage() for each in caplog.records if each.levelname == "WARNING"] == [
@@ -66,7 +62,7 @@ def test_fields_that_are_not_encoded_are_said_unless_they_were_chosen(tmp_path, 
 
 
 def test_documents_without_a_text_have_no_terms(tmp_path):
-    path = write(
+    path = write_jsonl(
         tmp_path / "c.jsonl", {"id": "a", "contents": ""}, {"id": "b", "contents": "spy"}, {"id": "c", "contents": " "}
     )
     assert [record["vector"] for record in records(encode(path, tmp_path / "out"))] == [{}, {"spy": 1.0}, {}]
@@ -83,7 +79,7 @@ def test_documents_without_a_text_have_no_terms(tmp_path):
     ],
 )
 def test_bad_documents(tmp_path, line, said):
-    path = write(tmp_path / "c.jsonl", {"id": "a", "contents": "spy"}, line)
+    path = write_jsonl(tmp_path / "c.jsonl", {"id": "a", "contents": "spy"}, line)
     assert refusal(encode, path, tmp_path / "out") == f"{path}:2: {said}"
     assert not (tmp_path / "out").exists()
 

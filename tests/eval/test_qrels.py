@@ -1,6 +1,7 @@
-import json
+from functools import partial
 
 import pytest
+from json_lines import write_jsonl
 from refusals import refusal
 
 from pyserini_compneg.errors import RunFormatError
@@ -9,12 +10,7 @@ from pyserini_compneg.eval.qrels import RUN_AS_QRELS, read_groups, read_qrels
 
 @pytest.fixture
 def write(tmp_path):
-    def write(*lines):
-        path = tmp_path / "qrels"
-        path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
-        return path
-
-    return write
+    return partial(write_jsonl, tmp_path / "qrels")
 
 
 def test_trec(write):

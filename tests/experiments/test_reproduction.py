@@ -7,6 +7,7 @@ import random
 import pytest
 from chat_server import chat_server
 from film_set import write_film_set
+from json_lines import write_jsonl
 from refusals import refusal
 
 from pyserini_compneg.errors import DecompositionError, IndexFormatError, OutputError, ProtocolError
@@ -234,9 +235,9 @@ def test_encoded_atoms_that_have_changed_are_searched_anew(run, dataset, tmp_pat
     texts = [topic.text for topic in dataset.topics("dev")] + [f"{word} films" for word in ("spy", "war", "western")]
     values = []
     for term in ("spy", "red"):
-        lines = (json.dumps({"text": text, "vector": {term: 1.0}, "encoder": "bm25"}) + "\n" for text in set(texts))
-        (tmp_path / "atoms.jsonl").write_text("".join(sorted(lines)))
-        results = run(engines=[Engine(str(tmp_path / "atoms.jsonl"), tmp_path / "index")])
+        lines = ({"text": text, "vector": {term: 1.0}, "encoder": "bm25"} for text in sorted({*texts}))
+        atoms = write_jsonl(tmp_path / "atoms.jsonl", *lines)
+        results = run(engines=[Engine(str(atoms), tmp_path / "index")])
         values.append(results.sections[1].per_query)
     assert values[0] != values[1]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from local_server import Handler, serving
 
 
 class ArchiveServer:
@@ -30,7 +30,7 @@ class ArchiveServer:
 def archive_server() -> Iterator[ArchiveServer]:
     """Runs a server for as long as the context lasts."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answering(Handler):
         def do_GET(self) -> None:  # noqa: N802  # the name is http.server's
             start = int(self.headers.get("Range", "bytes=0-").removeprefix("bytes=").removesuffix("-"))
             running.requests.append((self.path, start))
@@ -39,19 +39,8 @@ def archive_server() -> Iterator[ArchiveServer]:
                 return
             start = start if running.ranges else 0
             body = running.content[self.path][start:]
-            self.send_response(206 if start else 200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body[: running.cut.pop(0)] if running.cut else body)
+            self.reply(206 if start else 200, body, sent=running.cut.pop(0) if running.cut else None)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    running = ArchiveServer(server.server_port)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with serving(Answering) as port:
+        running = ArchiveServer(port)
         yield running
-    finally:
-        server.shutdown()
-        server.server_close()

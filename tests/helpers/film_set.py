@@ -1,6 +1,6 @@
 """A small dataset with QUEST's fields: films by colour and genre, and a query of every template."""
 
-import json
+from json_lines import write_jsonl
 
 COLOURS, GENRES = ("red", "green", "blue"), ("spy", "war", "western", "comedy")
 TEMPLATES = {
@@ -23,9 +23,8 @@ def write_film_set(folder):
             words = [colour, genre, other]
             films[f"{colour} {genre} {other}"] = f"A {colour} {genre} film, with {other} in it." + f" {genre}" * number
             films[f"{colour} {genre}"] = f"A {colour} film about {genre} and nothing else, {' '.join(words[:2])}."
-    folder.mkdir(exist_ok=True)
-    lines = (json.dumps({"docid": f"D{i}", "title": t, "text": text}) for i, (t, text) in enumerate(films.items()))
-    (folder / "documents.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    documents = ({"docid": f"D{i}", "title": t, "text": text} for i, (t, text) in enumerate(films.items()))
+    write_jsonl(folder / "documents.jsonl", *documents)
     docids = {title: f"D{i}" for i, title in enumerate(films)}
 
     def about(word):
@@ -53,5 +52,5 @@ def write_film_set(folder):
                         "metadata": {"template": template, "domain": "films"},
                     }
                 )
-    (folder / "dev.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries))
+    write_jsonl(folder / "dev.jsonl", *queries)
     return folder

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from local_server import Handler, serving
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -69,28 +69,14 @@ class HubServer:
 def hub_server() -> Iterator[HubServer]:
     """Runs a server for as long as the context lasts."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answering(Handler):
         def do_GET(self) -> None:  # noqa: N802  # the name is http.server's
             running.requests.append(f"{self.command} {self.path}")
             status, headers, body = running.answer(self.path)
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(body)
+            self.reply(status, body, headers)
 
         do_HEAD = do_GET  # noqa: N815
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    running = HubServer(server.server_port)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
+    with serving(Answering) as port:
+        running = HubServer(port)
         yield running
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -1,18 +1,9 @@
 """What tests of indexing write and look at: collections, what an index holds, and what a build leaves behind."""
 
-import gzip
 import json
 from pathlib import Path
 
 from pyserini_compneg.lucene import ImpactReader
-
-
-def write_jsonl(path: Path, *records: object) -> Path:
-    """A collection of records, or of lines as they are; packed if its name says so."""
-    lines = (record if isinstance(record, str) else json.dumps(record, ensure_ascii=False) for record in records)
-    data = "".join(f"{line}\n" for line in lines).encode()
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
-    return path
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -10,13 +10,12 @@ import json
 import shutil
 import ssl
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from local_server import Handler, serving
 
 from pyserini_compneg.lucene.java_home import find_java
 
@@ -67,7 +66,7 @@ def metadata_server(folder: Path) -> Iterator[MetadataServer]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "certificate.pem", folder / "key.pem")
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answering(Handler):
         def do_CONNECT(self) -> None:  # noqa: N802  # the name is http.server's
             self.send_response(200)
             self.end_headers()
@@ -77,23 +76,11 @@ def metadata_server(folder: Path) -> Iterator[MetadataServer]:
             self.close_connection = True
 
         def do_GET(self) -> None:  # noqa: N802
-            body = running.answer(self.path)
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.reply(200, running.answer(self.path))
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    running = MetadataServer(folder, server.server_port)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with serving(Answering) as port:
+        running = MetadataServer(folder, port)
         yield running
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def _make_certificate(folder: Path) -> None:

@@ -1,8 +1,9 @@
 """Small indexes of vectors, with the pairs of their documents, or with signed documents."""
 
-import json
 import math
 from itertools import combinations_with_replacement
+
+from json_lines import write_jsonl
 
 from pyserini_compneg.index import ImpactIndexer
 from pyserini_compneg.vectors import pair_term, positive_part, top_terms
@@ -40,5 +41,4 @@ def write(folder, documents, **options):
 def write_atoms(path, vectors):
     """A file of encoded atoms."""
     lines = ({"text": text, "vector": vector, "encoder": "letters"} for text, vector in vectors.items())
-    path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
-    return path
+    return write_jsonl(path, *lines)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from checkpoints import sample_texts
+from json_lines import write_jsonl
 from refusals import refusal
 
 from pyserini_compneg.errors import CompNegError
@@ -13,21 +14,15 @@ from pyserini_compneg.training import train
 from pyserini_compneg.training.config import DevConfig, ModelConfig, SourceConfig, TrainConfig, TrainingConfig
 
 
-def write_lines(path, lines):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return path
-
-
 def write_dataset(folder, pairs):
     """A folder in QUEST's fields: some words of a film's lead ask for it."""
     texts = sample_texts(pairs)
-    write_lines(folder / "documents.jsonl", [{"docid": f"d{i}", "text": text} for i, text in enumerate(texts)])
+    write_jsonl(folder / "documents.jsonl", *({"docid": f"d{i}", "text": text} for i, text in enumerate(texts)))
     queries = [
         {"qid": f"q{i}", "query": words, "original_query": f"<mark>{words}</mark>", "docs": [f"d{i}"]}
         for i, words in enumerate(" ".join(text.split()[:6]) for text in texts)
     ]
-    write_lines(folder / "train.jsonl", [{**query, "metadata": {"template": "_"}} for query in queries])
+    write_jsonl(folder / "train.jsonl", *({**query, "metadata": {"template": "_"}} for query in queries))
     return folder
 
 

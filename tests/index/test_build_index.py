@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from film_index import start
-from index_folders import contents, hidden, postings, write_jsonl
+from index_folders import contents, hidden, postings
+from json_lines import write_jsonl
 from refusals import refusal
 
 from pyserini_compneg.commands.index import main

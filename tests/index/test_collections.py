@@ -5,7 +5,8 @@ import json
 import os
 
 import pytest
-from index_folders import hidden, postings, write_jsonl
+from index_folders import hidden, postings
+from json_lines import write_jsonl
 from refusals import refusal
 
 from pyserini_compneg.encode.collection import collection_files, source_document

@@ -1,7 +1,8 @@
 """What becomes of a collection of texts when its encoder is a model; a stand-in for it, so that nothing is loaded."""
 
 import pytest
-from index_folders import hidden, postings, write_jsonl
+from index_folders import hidden, postings
+from json_lines import write_jsonl
 from refusals import refusal
 from stand_in_encoder import StandInEncoder, vector
 

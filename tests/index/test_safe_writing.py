@@ -10,7 +10,8 @@ import threading
 
 import pytest
 from film_index import start
-from index_folders import contents, hidden, write_jsonl
+from index_folders import contents, hidden
+from json_lines import write_jsonl
 from refusals import refusal
 
 from pyserini_compneg import files

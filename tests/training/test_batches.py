@@ -4,7 +4,8 @@ import re
 
 import pytest
 from checkpoints import sample_texts
-from tiny_training import tiny_config, write_lines
+from json_lines import write_jsonl
+from tiny_training import tiny_config
 
 from pyserini_compneg.training.examples import Example
 
@@ -61,7 +62,7 @@ def test_a_training_separates_no_pair(tmp_path, checkpoints, dataset, monkeypatc
         other = f"not {text}"
         lines.append({"query": f"{number} a film", "positive": text, "negative": other})
         lines.append({"query": f"{number} the film", "positive": other, "negative": text})
-    file = write_lines(tmp_path / "pairs.jsonl", lines)
+    file = write_jsonl(tmp_path / "pairs.jsonl", *lines)
     batches = []
     compute_loss = SparseTrainer.compute_loss
 

@@ -1,8 +1,8 @@
 """What is learnt from datasets: positives, negatives, and what no example can be made of."""
 
 import pytest
+from json_lines import write_jsonl
 from refusals import refusal
-from tiny_training import write_lines
 
 from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.experiments.datasets import open_dataset
@@ -30,8 +30,8 @@ QUERIES = [
 @pytest.fixture
 def films(tmp_path):
     documents = [{"docid": docid, "text": f"text of {docid}"} for docid in [*BIRDS, "p0"]]
-    write_lines(tmp_path / "films" / "documents.jsonl", documents)
-    write_lines(tmp_path / "films" / "train.jsonl", QUERIES)
+    write_jsonl(tmp_path / "films" / "documents.jsonl", *documents)
+    write_jsonl(tmp_path / "films" / "train.jsonl", *QUERIES)
     return tmp_path / "films"
 
 
@@ -71,8 +71,8 @@ def test_compositional_negatives_belong_to_an_atom_but_not_to_the_query(films):
 def test_bm25_negatives_are_of_the_ranks_from_50_to_100_and_not_relevant(tmp_path):
     """Shorter documents with the word rank higher."""
     texts = [{"docid": f"d{i:03}", "text": "spy" + " film" * i} for i in range(1, 121)]
-    write_lines(tmp_path / "documents.jsonl", texts)
-    write_lines(tmp_path / "train.jsonl", [query("q", "<mark>spy</mark>", ["d060", "d001"])])
+    write_jsonl(tmp_path / "documents.jsonl", *texts)
+    write_jsonl(tmp_path / "train.jsonl", query("q", "<mark>spy</mark>", ["d060", "d001"]))
     dataset = open_dataset(tmp_path)
     negatives = bm25_negatives(dataset.documents("train"), {"q": "spy"}, {"q": ["d060", "d001"]})
     assert negatives == {"q": [f"d{i:03}" for i in range(50, 101) if i != 60]}
@@ -80,7 +80,7 @@ def test_bm25_negatives_are_of_the_ranks_from_50_to_100_and_not_relevant(tmp_pat
 
 def test_documents_of_relevance_0_are_judged_negatives(tmp_path):
     pair = {"id": "1", "q1": "one", "q2": "two", "doc1": "first", "doc2": "second"}
-    write_lines(tmp_path / "nevir" / "train.jsonl", [pair])
+    write_jsonl(tmp_path / "nevir" / "train.jsonl", pair)
     assert examples_of(tmp_path / "nevir", negatives="judged") == [
         Example("one", "first", ("second",)),
         Example("two", "second", ("first",)),
@@ -89,7 +89,7 @@ def test_documents_of_relevance_0_are_judged_negatives(tmp_path):
 
 def test_files_of_pairs_bring_their_own_negatives(tmp_path):
     lines = [{"query": "q", "positive": "p", "negative": "n"}, {"query": "r", "positive": "s"}]
-    file = write_lines(tmp_path / "pairs.jsonl", lines)
+    file = write_jsonl(tmp_path / "pairs.jsonl", *lines)
     assert examples_of(file, None) == [Example("q", "p", ("n",)), Example("r", "s")]
 
 
@@ -119,20 +119,20 @@ OF_DATASETS = (
     ],
 )
 def test_files_that_cannot_be_used(tmp_path, lines, settings, message):
-    file = write_lines(tmp_path / "pairs.jsonl", lines)
+    file = write_jsonl(tmp_path / "pairs.jsonl", *lines)
     assert fault_of(file, **{"split": None, **settings}) == message
 
 
 @pytest.mark.parametrize(("negatives", "expected"), [(None, ("n",)), ("judged", ("n",)), ("none", ())])
 def test_negatives_of_a_file(tmp_path, negatives, expected):
-    file = write_lines(tmp_path / "triples.jsonl", [{"query": "q", "positive": "p", "negative": "n"}])
+    file = write_jsonl(tmp_path / "triples.jsonl", {"query": "q", "positive": "p", "negative": "n"})
     (example,) = read_examples(SourceConfig(dataset=str(file), negatives=negatives), 0)
     assert example.negatives == expected
 
 
 def test_a_query_without_a_positive(tmp_path):
-    write_lines(tmp_path / "corpus.jsonl", [{"_id": "d", "text": "a bird"}])
-    write_lines(tmp_path / "queries.train.jsonl", [{"_id": name, "text": name} for name in ("birds", "bats")])
+    write_jsonl(tmp_path / "corpus.jsonl", {"_id": "d", "text": "a bird"})
+    write_jsonl(tmp_path / "queries.train.jsonl", *({"_id": name, "text": name} for name in ("birds", "bats")))
     (tmp_path / "qrels").mkdir()
     (tmp_path / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\nbirds\td\t1\nbats\td\t0\n")
     assert fault_of(tmp_path) == ": query 'bats' of train has no relevant document; leave it out"
@@ -141,5 +141,5 @@ def test_a_query_without_a_positive(tmp_path):
 def test_datasets_that_cannot_be_used(films):
     assert fault_of(films, negatives="judged") == ": train has no negatives of the kind 'judged'; choose another kind"
     assert fault_of(films, None) == ": name the split; there are: train, train-nc"
-    write_lines(films / "train.jsonl", [query("q", "<mark>birds</mark>", ["b9"])])
+    write_jsonl(films / "train.jsonl", query("q", "<mark>birds</mark>", ["b9"]))
     assert fault_of(films) == ": document 'b9' of train is judged, but has no text"

@@ -3,8 +3,9 @@
 import json
 
 import pytest
+from json_lines import write_jsonl
 from refusals import refusal
-from tiny_training import train_error, write_lines
+from tiny_training import train_error
 
 from pyserini_compneg.errors import TrainingError
 from pyserini_compneg.expression import format_expression
@@ -72,7 +73,7 @@ def test_scores(line, wanted, excluded, joined, score):
 
 def config(base, folder, **settings):
     (folder / "requests.txt").write_text("".join(f"{line}\n" for line in LINES if line not in HELD_OUT))
-    write_lines(folder / "judged.jsonl", [{**record, "wanted_op": "single"} for record in JUDGED])
+    write_jsonl(folder / "judged.jsonl", *({**record, "wanted_op": "single"} for record in JUDGED))
     given = {"requests": (f"{folder}/requests.txt",), "judged": (f"{folder}/judged.jsonl",), **settings}
     return ReaderTrainConfig(reader=ReaderSection(base=str(base), **given))
 
@@ -137,7 +138,7 @@ def test_a_killed_training_is_resumed_to_the_same_bits(tmp_path, trunk, monkeypa
 def test_wrong_files_are_refused_and_leave_nothing(tmp_path, trunk, lines, record, said):
     settings = config(trunk, tmp_path, epochs=1)
     (tmp_path / "requests.txt").write_text(lines)
-    write_lines(tmp_path / "judged.jsonl", [record])
+    write_jsonl(tmp_path / "judged.jsonl", record)
     assert said in train_error(settings, tmp_path / "reader")
     assert not list(tmp_path.glob("reader*"))
 

@@ -2,8 +2,9 @@
 
 import pytest
 from checkpoints import sample_texts
+from json_lines import write_jsonl
 from refusals import refusal
-from tiny_training import tiny_config, training_log, write_lines
+from tiny_training import tiny_config, training_log
 
 from pyserini_compneg.errors import TrainingError
 from pyserini_compneg.training.config import TeacherConfig
@@ -88,7 +89,7 @@ def test_margins_are_learned(tmp_path, checkpoints, bi_encoder):
         {"query": " ".join(own.split()[:6]), "positive": own, "negative": other}
         for own, other in zip(texts[::2], texts[1::2], strict=True)
     ]
-    file = write_lines(tmp_path / "pairs.jsonl", lines)
+    file = write_jsonl(tmp_path / "pairs.jsonl", *lines)
     teacher = TeacherConfig(model=str(bi_encoder), scale=5.0)
     settings = {"steps": 60, "batch_size": 8, "learning_rate": 5e-3}
     train(tiny_config(checkpoints.bert, file, dev=False, teacher=teacher, **settings), tmp_path / "m")

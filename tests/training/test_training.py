@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 from checkpoints import sample_texts
-from tiny_training import killed_at, tiny_config, train_error, training_log, write_dataset, write_lines
+from json_lines import write_jsonl
+from tiny_training import killed_at, tiny_config, train_error, training_log, write_dataset
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
 pytest.importorskip("sentence_transformers", reason="training builds on sentence-transformers")
@@ -48,7 +49,7 @@ def test_a_killed_training_is_resumed_to_the_same_bits(tmp_path, checkpoints, da
         texts = sample_texts(20)
         lines = [{"query": text[:20], "positive": text, "negative": f"not {text}"} for text in texts[10:]]
         lines += [{"query": f"no {text[:9]}", "positive": f"not {text}", "negative": text} for text in texts[15:]]
-        sources.append(write_lines(tmp_path / "triples.jsonl", lines))
+        sources.append(write_jsonl(tmp_path / "triples.jsonl", *lines))
     config = tiny_config(checkpoints.bert, *sources, steps=7, max_length=9, model={"head": "snrelu:sum:0.1"})
     expected = train(config, tmp_path / "whole")
     with killed_at(step):
@@ -251,7 +252,7 @@ def test_a_full_disk(tmp_path, checkpoints, dataset, monkeypatch):
     ],
 )
 def test_data_that_cannot_be_used_leave_no_folder(tmp_path, checkpoints, lines, model, message):
-    file = write_lines(tmp_path / "pairs.jsonl", lines)
+    file = write_jsonl(tmp_path / "pairs.jsonl", *lines)
     config = tiny_config(checkpoints.bert, file, dev=False, steps=2, model=model)
     assert train_error(config, tmp_path / "m") == message.format(file=file)
     assert [path.name for path in tmp_path.iterdir()] == ["pairs.jsonl"]

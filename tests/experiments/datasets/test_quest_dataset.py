@@ -1,6 +1,5 @@
-import json
-
 import pytest
+from json_lines import write_jsonl
 from refusals import refusal
 
 from pyserini_compneg.experiments.datasets import open_dataset
@@ -29,19 +28,14 @@ def augmented(domain, template):
     return {**record, "original_query": "", "metadata": {"template": template, "domain": domain}}
 
 
-def write(path, *records):
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-
-
 @pytest.fixture
 def quest(tmp_path):
     """A folder like QUEST's, opened."""
     folder = tmp_path / "quest"
-    folder.mkdir()
-    write(folder / "documents.jsonl", *({"title": title, "text": f"About {title}."} for title in TITLES))
-    write(folder / "train.jsonl", line("films"), line("plants", NOT), line("books", NOT))
-    write(folder / "val.jsonl", line("animals", NOT, docs=["Emu"]))
-    write(folder / "test.jsonl", line("books"), line("plants"))
+    write_jsonl(folder / "documents.jsonl", *({"title": title, "text": f"About {title}."} for title in TITLES))
+    write_jsonl(folder / "train.jsonl", line("films"), line("plants", NOT), line("books", NOT))
+    write_jsonl(folder / "val.jsonl", line("animals", NOT, docs=["Emu"]))
+    write_jsonl(folder / "test.jsonl", line("books"), line("plants"))
     return folder
 
 
@@ -62,7 +56,7 @@ def test_the_official_files(quest):
 
 
 def test_the_non_compositional_subset_keeps_the_ids_of_its_file(quest):
-    write(quest / "train.jsonl", line("films", NOT), line("plants"))
+    write_jsonl(quest / "train.jsonl", line("films", NOT), line("plants"))
     dataset = open_dataset(quest)
     assert [topic.qid for topic in dataset.topics("train-nc")] == ["2"]
     assert dataset.qrels("train-nc") == {"2": {"Fruit_bat": 1}}
@@ -83,7 +77,7 @@ def test_the_domain_split_is_over_all_files(quest, split, qids):
 
 
 def test_augmented_queries_have_no_marks_and_are_taken_once(quest):
-    write(
+    write_jsonl(
         quest / "train_aug.jsonl",
         line("films"),
         augmented("books", "_"),
@@ -101,8 +95,8 @@ def test_augmented_queries_have_no_marks_and_are_taken_once(quest):
 
 
 def test_files_with_query_ids_are_filmsets(tmp_path):
-    write(tmp_path / "documents.jsonl", {"docid": "Emu", "title": "Emu", "text": "A bird."})
-    write(tmp_path / "dev.jsonl", line("films", qid="dev-7"))
+    write_jsonl(tmp_path / "documents.jsonl", {"docid": "Emu", "title": "Emu", "text": "A bird."})
+    write_jsonl(tmp_path / "dev.jsonl", line("films", qid="dev-7"))
     dataset = open_dataset(tmp_path)
     assert (dataset.kind, dataset.splits) == ("filmsets", ("dev",))
     assert [topic.qid for topic in dataset.topics("dev")] == ["dev-7"]
@@ -110,7 +104,7 @@ def test_files_with_query_ids_are_filmsets(tmp_path):
 
 def test_a_split_without_queries(quest):
     (quest / "train.jsonl").unlink()
-    write(quest / "test.jsonl", line("plants"))
+    write_jsonl(quest / "test.jsonl", line("plants"))
     assert (
         refusal(open_dataset(quest).topics, "domain-train")
         == f"{quest}/val.jsonl, {quest}/test.jsonl: no query that belongs to this split"
