@@ -95,7 +95,7 @@ def test_operators(context):
             [text], Operators(intersection="cpt-l2", difference="nrf", difference_weight=0.5)
         )
         assert [(hit.docid, hit.score) for hit in context.searcher.search(node, HITS)] == found[qid]
-    assert context.searcher.operators == Operators()
+    assert context.searcher.operators is None
 
 
 def atom_scores(impacts):
