@@ -101,14 +101,6 @@ def test_options_of_the_model(tmp_path, collection, model):
         assert line["vector"] == pytest.approx(vector, abs=2e-5)
 
 
-def test_a_model_reads_no_more_tokens_than_it_can(tmp_path, collection, model, capfd):
-    assert run(encode, collection=collection, output=tmp_path / "out", encoder=model, max_length=65) == 2
-    out, err = capfd.readouterr()
-    assert out == "" and err.startswith("error: ")
-    assert err.partition("\n")[0].endswith("can read 64 tokens of a text, not --max-length 65")
-    assert not (tmp_path / "out" / NAME).exists()
-
-
 def test_an_index_of_texts_is_one_of_their_vectors(tmp_path, collection, topics, model, capfd):
     assert run(encode, collection=collection, output=tmp_path / "vectors", encoder=model) == 0
     built = {"encoder": model, "store_docvectors": True}

@@ -307,6 +307,8 @@ encode --collection documents.jsonl --output new --encoder broken --threshold 0 
 encode --collection missing --output new --encoder broken  # missing: no such file
 export
 export --encoder missing
+export --encoder nothing  # nothing: no model: neither config.json nor modules.json in nothing
+export --encoder broken --precision fp8
 export --encoder broken
 export --encoder 'a\x1b[31m/b'
 export --encoder bm25  # bm25 is no model; index and search take --encoder bm25, other commands take a model
@@ -383,12 +385,13 @@ reproduce table1 --dataset nothing --report new --encoder a b --index i  # --ind
 reproduce table1 --dataset nothing --report new --encoder bm25 bm25  # --encoder has 'bm25' twice for the same index
 reproduce table1 --dataset nothing --report new --encoder a b a --index i i i  # --encoder has 'a' twice for the…
 datasets
-datasets convert
+datasets convert --dataset nothing --output new  # the following arguments are required: --split
 datasets convert --dataset missing --split dev --output new
 datasets convert --dataset nothing --split dev --output new
 datasets convert --dataset topics.tsv --split dev --output new
 datasets convert --dataset nothing --split dev --output topics.tsv
 datasets convert --dataset nothing --split dev --output new --kind pdf
+datasets convert --dataset nothing --split dev --output new --kind beir  # nothing: corpus.jsonl is missing, plain or…
 demo --index topics.tsv
 ! demo --output films --index films
 demo --nothing

@@ -21,7 +21,7 @@ sections:
   - title: Set difference
     templates: [_ that are not _]
     rows:
-      - {name: vanilla, method: operators, settings: {difference: vanilla}}
+      - {name: ignore, method: operators, settings: {difference: ignore}}
       - {name: disentangled, formula: A − B*, method: operators, published: [0.258]}
 """
 
@@ -32,7 +32,7 @@ def films(tmp_path):
     return write_film_set(tmp_path / "films")
 
 
-def test_the_commands_in_the_report_give_its_figures(films, tmp_path, capsys, monkeypatch):
+def test_the_commands_in_the_report_give_its_figures_and_letters(films, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.yaml").write_text(
         PROTOCOL + "  - {title: Atoms, templates: [_], rows: [{name: a, method: operators}]}\n"
@@ -48,14 +48,16 @@ def test_the_commands_in_the_report_give_its_figures(films, tmp_path, capsys, mo
     commands = re.findall(r"python -m pyserini_compneg\.eval ([^\n]+)", text)
     monkeypatch.chdir(tmp_path / "out")
     rows = {row["run"]: row for section in sections for row in section["rows"]}
-    seen = set()
+    better = {}
     for command in commands:
         assert evaluate([*command.split(), "--output-format", "json"]) == 0
         for found in json.loads(capsys.readouterr().out):
             (row,) = (row for run, row in rows.items() if run.endswith(found["run"]))
-            seen.add(row["name"])
             assert found["measures"] == {name: cell["value"] for name, cell in row["cells"].items()}
-    assert seen == {"vanilla", "disentangled", "a"}
+            (other,) = found.get("comparisons", {}).get("nDCG@10", [None])
+            better[row["name"]] = other is not None and other["difference"] > 0 and other["t_test"]["holm"] < 0.05
+            assert bool(row["cells"]["nDCG@10"]["better_than"]) == better[row["name"]]
+    assert better == {"ignore": False, "disentangled": True, "a": False}
 
 
 def test_encoders_of_one_name_are_told_apart_by_their_folders(films, tmp_path, capsys, monkeypatch):
@@ -65,7 +67,7 @@ def test_encoders_of_one_name_are_told_apart_by_their_folders(films, tmp_path, c
     command = ["p.yaml", "--dataset", "films", "--encoder", "bm25", "bm25", "--index", "one/index", "two/index"]
     assert main([*command, "--report", "out"]) == 0
     (section,) = json.loads((tmp_path / "out" / "results.json").read_text())["sections"]
-    assert [row["name"] for row in section["rows"]][:2] == ["vanilla [bm25]", "vanilla [bm25 (2)]"]
+    assert [row["name"] for row in section["rows"]][:2] == ["ignore [bm25]", "ignore [bm25 (2)]"]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,7 @@ def test_some_rows(films, tmp_path, caplog, monkeypatch):
     (section,) = json.loads((tmp_path / "out" / "results.json").read_text())["sections"]
     assert [row["name"] for row in section["rows"]] == ["disentangled"]
     assert len([*(tmp_path / "out" / "runs").iterdir()]) == 1
-    assert main([*command, "vanilla"]) == 0
+    assert main([*command, "ignore"]) == 0
     (said,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert said == (
         "out: the report that is there loses its other rows (1, such as 'disentangled'); their runs stay, so the "

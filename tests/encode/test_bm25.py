@@ -1,8 +1,8 @@
-import json
 import math
 
 import pytest
 from film_index import build
+from impact_indexes import write_index
 from json_lines import write_jsonl
 from refusals import refusal
 
@@ -16,7 +16,7 @@ from pyserini_compneg.eval.qrels import read_qrels
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.files import iter_jsonl
 from pyserini_compneg.index import build_index
-from pyserini_compneg.lucene import ImpactReader, ImpactWriter, java_class
+from pyserini_compneg.lucene import ImpactReader, java_class
 from pyserini_compneg.search import SignedImpactSearcher
 
 
@@ -53,13 +53,7 @@ def test_parameters_out_of_range(parameters, said):
 
 def stock_index(folder, vectors):
     """An index without a manifest."""
-    folder.mkdir(exist_ok=True)
-    with ImpactWriter(folder) as writer:
-        lines = [json.dumps({"id": str(number), "vector": vector}) for number, vector in enumerate(vectors)]
-        writer.add_lines("\n".join(lines).encode(), "documents")
-        writer.drain()
-        writer.commit()
-    return folder
+    return write_index(folder, {str(number): vector for number, vector in enumerate(vectors)})
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
 import pytest
+from impact_indexes import write_index
 from json_lines import write_jsonl
 from refusals import refusal
 
 from pyserini_compneg.encode import Bm25QueryEncoder, CachedQueryEncoder, query_encoder
 from pyserini_compneg.errors import CollectionError, CompNegError, EncodingError
-from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest
+from pyserini_compneg.lucene import ImpactReader, Manifest
 
 
 def test_atoms_are_looked_up_by_text(tmp_path):
@@ -60,13 +61,7 @@ def test_bad_lines(tmp_path, lines, error, said):
 
 @pytest.fixture
 def reader(tmp_path):
-    index = tmp_path / "index"
-    index.mkdir()
-    with ImpactWriter(index) as writer:
-        writer.add_lines(b'{"id": "d", "vector": {"bird": 2}}', "documents")
-        writer.drain()
-        writer.commit()
-    with ImpactReader(index) as opened:
+    with ImpactReader(write_index(tmp_path / "index", {"d": {"bird": 2}})) as opened:
         yield opened
 
 

@@ -1,7 +1,6 @@
 """The report: what its tables say, what is escaped, and its files."""
 
 import re
-import shlex
 from dataclasses import replace
 
 import pytest
@@ -9,10 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
 
-from pyserini_compneg.commands.eval import main as eval_main
 from pyserini_compneg.errors import OutputError
-from pyserini_compneg.eval import evaluate, parse_measures
-from pyserini_compneg.eval.rows import compare_rows, make_rows
 from pyserini_compneg.experiments.plots import draw_bars, draw_curve
 from pyserini_compneg.experiments.report import escape, write_report
 from pyserini_compneg.experiments.results import Cell, Curve, Example, Point, Results, Row, Section
@@ -177,30 +173,6 @@ def test_every_sign_that_means_something_is_escaped(text):
     escaped = escape(text)
     assert not re.search(r"[\n<>]", escaped)
     assert not re.search(r"[\\`*_\[\]|~#$]", re.sub(r"\\.", "", escaped))
-
-
-def test_the_command_computes_the_figures_and_letters_of_the_table(page_of, tmp_path, monkeypatch, capsys):
-    qrels = {f"q{number}": {"d": 1} for number in range(8)}
-    runs = {
-        "vanilla": {qid: {"x": 3.0, "y": 2.0, "d": 1.0} for qid in qrels},
-        "better": {qid: {"d": 3.0, "x": 2.0 + (qid == "q0") * 2, "y": 1.0} for qid in qrels},
-    }
-    measures = parse_measures(RESULTS.measures)
-    results = {name: evaluate(qrels, run, measures) for name, run in runs.items()}
-    rows = []
-    for one in compare_rows(make_rows(results, measures, {}), results, measures, qrels, randomise=False):
-        better = tuple(other.other for other in one.comparisons["nDCG@10"] if other.is_better)
-        rows.append(Row(one.run, "", {"nDCG@10": Cell(one.values["nDCG@10"], None, better)}, f"{one.run}.txt"))
-    page = page_of(replace(RESULTS, sections=(Section("S", 8, tuple(rows), "vanilla", results, "qrels.txt"),)))
-    (tmp_path / "qrels.txt").write_text("".join(f"{qid} 0 d 1\n" for qid in qrels))
-    for name, run in runs.items():
-        lines = (f"{qid} Q0 {doc} 1 {score} t\n" for qid, found in run.items() for doc, score in found.items())
-        (tmp_path / f"{name}.txt").write_text("".join(lines))
-    monkeypatch.chdir(tmp_path)
-    (command,) = re.findall(r"python -m pyserini_compneg\.eval (.*?)\n```", page, flags=re.DOTALL)
-    assert eval_main(shlex.split(command.replace("\\\n", ""))) == 0
-    assert re.search(r"better.txt\^b +8 +0\.9539\^a", capsys.readouterr().out)
-    assert "**0.954**<sup>a</sup>" in page
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
 """A small BM25 index of films, and the command in a process of its own."""
 
-import json
 import os
 import subprocess
 import sys
+
+from json_lines import write_jsonl
 
 from pyserini_compneg.index import build_index
 
@@ -18,9 +19,8 @@ FILMS = {
 
 
 def build(folder, **options):
-    lines = (json.dumps({"id": docid, "title": title, "text": text}) for docid, (title, text) in FILMS.items())
-    (folder / "films.jsonl").write_text("".join(f"{line}\n" for line in lines))
-    build_index(folder / "films.jsonl", folder / "index", **options)
+    films = ({"id": docid, "title": title, "text": text} for docid, (title, text) in FILMS.items())
+    build_index(write_jsonl(folder / "films.jsonl", *films), folder / "index", **options)
     return folder / "index"
 
 

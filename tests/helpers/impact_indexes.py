@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from json_lines import write_jsonl
+
 from pyserini_compneg.compose import ScoringNode, to_json
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Ranking, java_class
 
@@ -51,12 +53,9 @@ def delete_documents(folder: Path, docids: Iterable[str]) -> None:
 
 def write_stock_index(folder: Path, documents: Documents) -> Path:
     """What Pyserini's documentation says to run for an impact index of vectors."""
-    collection = folder / "collection"
-    collection.mkdir(parents=True)
-    with (collection / "documents.jsonl").open("w", encoding="utf-8") as handle:
-        for docid, impacts in documents.items():
-            handle.write(json.dumps({"id": docid, "contents": "", "vector": impacts}, ensure_ascii=False) + "\n")
-    index = folder / "index"
+    collection, index = folder / "collection", folder / "index"
+    lines = ({"id": docid, "contents": "", "vector": impacts} for docid, impacts in documents.items())
+    write_jsonl(collection / "documents.jsonl", *lines)
     options = f"-collection JsonVectorCollection -input {collection} -index {index}".split()
     options += ["-generator", "DefaultLuceneDocumentGenerator", "-threads", "1", "-impact", "-pretokenized"]
     java_class("io.anserini.index.IndexCollection").main(options)
