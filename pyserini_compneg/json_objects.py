@@ -49,23 +49,22 @@ def parse_json_object(
     return value
 
 
-def parse_json_list(text: str, source: str, error: type[CompNegError] = CollectionError) -> list[Any]:
+def parse_json_list(text: str, source: str) -> list[Any]:
     """Parses a file that is one JSON list, as strictly as :func:`parse_json_object` parses a line.
 
     Args:
         text: The JSON, of one line or many.
         source: The path, for the message.
-        error: What to raise.
 
     Raises:
-        CompNegError: Of the class ``error``; the message starts with ``source``, or with ``source:line``.
+        CollectionError: The message starts with ``source``, or with ``source:line``.
 
     >>> parse_json_list('["a bird", "a bat"]', "corpus.json")
     ['a bird', 'a bat']
     """
-    value = _parse(text, source, error, many_lines=True)
+    value = _parse(text, source, CollectionError, many_lines=True)
     if not isinstance(value, list):
-        raise error(f"{source}: expected a JSON list, got {json_kind(value)}")
+        raise CollectionError(f"{source}: expected a JSON list, got {json_kind(value)}")
     return value
 
 

@@ -26,24 +26,17 @@ TEMPLATES: dict[str, Callable[[tuple[Atom, ...]], Expression]] = {
 """The templates, ``_`` for each atom, and what makes their expressions."""
 
 
-def from_marks(original_query: str, template: str | None = None) -> Expression:
+def from_marks(original_query: str) -> Expression:
     """Reads a query whose atoms stand between ``<mark>`` and ``</mark>``.
 
-    Args:
-        original_query: The marked query.
-        template: The words around the marks, with ``_`` for each atom, as in QUEST's ``metadata.template``. If it is
-            given, the query must have these words.
-
     Raises:
-        QuerySyntaxError: No marks, a blank atom, words that are none of the seven templates, or not the one given.
+        QuerySyntaxError: No marks, a blank atom, or words that are none of the seven templates.
 
     >>> from_marks("<mark>birds</mark> that are not <mark>parrots</mark>")
     Difference(left=Atom(text='birds'), right=Atom(text='parrots'))
     """
     texts = _MARK.findall(original_query)
     wording = " ".join(_MARK.sub("_", original_query).split())
-    if template is not None and template != wording:
-        raise QuerySyntaxError(f"the wording of {original_query!r} is {wording!r}, not the template {template!r}")
     if wording not in TEMPLATES or wording.count("_") != len(texts):
         known = ", ".join(map(repr, TEMPLATES))
         expected = f"expected one of {known}; each _ is <mark>...</mark>"

@@ -1,8 +1,10 @@
 import json
+import re
 
 import pytest
 from expression_strategies import expressions
 from hypothesis import given
+from refusals import refusal
 
 from pyserini_compneg.errors import QuerySyntaxError
 from pyserini_compneg.expression import from_marks, leaves, parse, verbalise
@@ -24,9 +26,8 @@ def marked(template):
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-@pytest.mark.parametrize("given_template", [True, False])
-def test_the_seven_templates(template, given_template):
-    expression = from_marks(marked(template), template if given_template else None)
+def test_the_seven_templates(template):
+    expression = from_marks(marked(template))
     assert expression == parse(TEMPLATES[template])
     assert verbalise(expression) == marked(template).replace("<mark>", "").replace("</mark>", "")
 
@@ -42,19 +43,15 @@ def test_the_seven_templates(template, given_template):
     ],
 )
 def test_unknown_wordings_are_refused(text, wording):
-    with pytest.raises(QuerySyntaxError) as error:
-        from_marks(text)
     known = ", ".join(map(repr, TEMPLATES))
     expected = f"expected one of {known}; each _ is <mark>...</mark>"
-    assert str(error.value) == f"unknown wording {wording!r} in {text!r}; {expected}"
+    message = refusal(from_marks, text, error=QuerySyntaxError)
+    assert message == f"unknown wording {wording!r} in {text!r}; {expected}"
 
 
-def test_another_template_and_a_blank_atom_are_refused():
-    said = "the wording of '<mark>a</mark> or <mark>b</mark>' is '_ or _', not the template '_ that are not _'"
-    with pytest.raises(QuerySyntaxError, match=said):
-        from_marks("<mark>a</mark> or <mark>b</mark>", "_ that are not _")
-    with pytest.raises(QuerySyntaxError, match="the text of an atom must not be blank, got ' '"):
-        from_marks("<mark>a</mark> or <mark> </mark>")
+def test_a_blank_atom_is_refused():
+    message = refusal(from_marks, "<mark>a</mark> or <mark> </mark>", error=QuerySyntaxError)
+    assert message == "the text of an atom must not be blank, got ' '"
 
 
 @pytest.mark.parametrize(
@@ -90,6 +87,5 @@ def test_real_queries(shared_data, split, count):
     lines = (shared_data / "filmsets" / f"{split}.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(lines) == count
     for query in map(json.loads, lines):
-        expression = from_marks(query["original_query"], query["metadata"]["template"])
-        assert expression == from_marks(query["original_query"])
-        assert verbalise(expression) == query["query"]
+        assert re.sub("<mark>.*?</mark>", "_", query["original_query"]) == query["metadata"]["template"]
+        assert verbalise(from_marks(query["original_query"])) == query["query"]
