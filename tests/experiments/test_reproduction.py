@@ -296,25 +296,22 @@ def test_sections_without_queries_are_left_out(run, tmp_path):
 
 
 def test_what_is_read_of_a_text(run):
+    """By rows that say so, or by all rows that take expressions."""
     marked = "{name: disentangled, formula: A − B*, method: operators, settings: {difference: disentangled}}"
     read = marked.replace("{name: disentangled,", "{name: model, reads: model,")
     text = "{name: text, reads: plain, method: operators}"
-    results = run((marked, f"{marked}\n      - {read}\n      - {text}"))
+    change = (marked, f"{marked}\n      - {read}\n      - {text}")
+    results = run(change)
     values = results.sections[0].per_query
     assert values["model"] == values["disentangled"]
     assert values["text"] == values["vanilla"]
     shown = {example.method: example.expression for example in results.examples}
     assert " NOT " in shown["model"]
-
-
-def test_all_rows_that_take_expressions_read_the_texts_then(run):
-    read = "{name: model, reads: model, method: operators, settings: {difference: disentangled}}"
-    marked = "{name: disentangled, formula: A − B*, method: operators, settings: {difference: disentangled}}"
-    results = run((marked, f"{marked}\n      - {read}"), read="model")
+    assert "queries" not in results.settings
+    results = run(change, read="model")
     values = results.sections[0].per_query
     assert values["disentangled"] == values["model"]
     assert results.settings["queries"] == "plain texts, read as model"
-    assert "queries" not in run().settings
 
 
 def test_a_language_model_that_nobody_names(run, monkeypatch):
