@@ -103,7 +103,8 @@ def scoring_trees(
         encoder: Gives the vectors of texts.
         operators: The operators of union, intersection and difference.
         top_scores: Gives the best scores of a query in the index that will be searched; ``damped`` needs it.
-        wordings: The text that each expression was read from, if it was read; only ``damped`` uses it.
+        wordings: The text that each expression was read from, if it was read. Only ``damped`` uses it, where something
+            is excluded from the whole expression.
 
     Raises:
         EncodingError: A vector with a weight that is no finite number or with a reserved term, or vectors missing.
@@ -111,14 +112,18 @@ def scoring_trees(
     """
     rewritten = [verbalised(expression, operators) for expression in expressions]
     texts = [text for expression in rewritten for text in atoms(expression)]
-    used = wordings if operators.difference == "damped" else ()
-    texts += filter(None, used)
-    composer = _Composer(operators, atom_vectors(list(dict.fromkeys(texts)), encoder), top_scores)
+    used = [
+        None if operators.difference != "damped" or isinstance(expression, Union) else wording
+        for expression, wording in zip_longest(rewritten, wordings)
+    ]
+    vectors = atom_vectors(list(dict.fromkeys([*texts, *filter(None, used)])), encoder)
+    composer = _Composer(operators, vectors, top_scores)
     trees = [
-        replace(composer, wording=wording).compose(expression) for expression, wording in zip_longest(rewritten, used)
+        replace(composer, wording=wording).compose(expression)
+        for expression, wording in zip(rewritten, used, strict=True)
     ]
     with gathered_warnings():
-        _warn_of_unknown_atoms(rewritten, trees, composer.vectors)
+        _warn_of_unknown_atoms(rewritten, trees, {text: vectors[text] for text in texts})
         said = f"NOT ({operators.difference}) takes away all its positive terms; choose another --difference"
         names = [shown(format_expression(expression)) for expression in rewritten]
         emptied = {
@@ -204,7 +209,8 @@ class _Composer:
 
     def _conjunction(self, parts: Conjunction, name: str) -> ScoringNode:
         """The parts that are kept, under the intersection of that name, without those that are excluded."""
-        kept = [self.compose(member) for member in parts.kept]
+        inside = replace(self, wording=None)
+        kept = [inside.compose(member) for member in parts.kept]
         positive = self._intersection(kept, name) if len(kept) > 1 else kept[0]
         if not parts.excluded or not any(leaf_vectors(positive)):  # nothing to take away, or nothing to take it from
             return positive
@@ -271,7 +277,7 @@ class _Composer:
         found = [(part, scores) for part, scores in asked if scores and scores[0] > 0]
         if not found:
             return left
-        if self.wording is not None:
+        if self.wording:
             left = _sum(left, Linear(scale(self.vectors[self.wording], _CONTEXT)))
         lowering, top = zip(*found, strict=True)
         is_specific = all(len(scores) < _TOP or scores[-1] < _BROAD * scores[0] for scores in top)

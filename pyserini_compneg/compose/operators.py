@@ -81,4 +81,4 @@ def checked_operators(operators: Operators | None) -> Operators | None:
 
 DEFAULT_OPERATORS = Operators()
 READING_OPERATORS = Operators(difference="damped")
-"""The defaults for queries that were read from plain texts: the best on the dev splits of ExcluIR and NegConstraint."""
+"""The defaults for queries that were read from plain texts: the best on dev splits of ExcluIR and NegConstraint."""

@@ -10,6 +10,7 @@ from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.lowering import FACTORED, lowered
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
+from pyserini_compneg.compose.rewrite import holds_difference
 from pyserini_compneg.compose.scoring import ScoringNode, positive_weights
 from pyserini_compneg.errors import CompositionError, EncodingError
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, format_expression, parse
@@ -74,7 +75,10 @@ def compose_queries(
         raise EncodingError(f"no encoder for {query_text(asked[0])!r}; name one")
     else:
         expressions = [query.expression if isinstance(query, Decomposition) else query for query in asked]
-        wordings = [query.text if isinstance(query, Decomposition) else None for query in asked]
+        wordings = [
+            query.text if isinstance(query, Decomposition) and holds_difference(query.expression) else None
+            for query in asked
+        ]
         run = top_scores and _as_run(top_scores, weight_scale)
         trees = iter(scoring_trees(expressions, encoder, operators, run, wordings))
     with gathered_warnings():

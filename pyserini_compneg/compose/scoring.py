@@ -7,6 +7,7 @@ must agree with it.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -181,11 +182,12 @@ class Damped:
             weights = part.weights.values() if isinstance(part, Linear) else [getattr(part, "weight", -1.0)]
             if not isinstance(part, (Linear, Product)) or not weights or min(weights) < 0:
                 raise CompositionError("excluded: each part must be a vector or a product, of positive weights")
-        for name, number, most in [*(("best", best, math.inf) for best in self.best), ("weight", self.weight, 1)]:
-            if not is_number(number) or not 0 < number <= most or number == math.inf:
+        limits = [*(("best", best, sys.float_info.max) for best in self.best), ("weight", self.weight, 1)]
+        for name, number, most in limits:
+            if not is_number(number) or not 0 < number <= most:
                 limit = "above 0 and at most 1" if name == "weight" else "a finite number above 0"
                 raise CompositionError(f"{name}: the {name} of a damped score must be {limit}, got {number!r}")
-        if not is_number(self.floor) or not 0 <= self.floor < math.inf:
+        if not is_number(self.floor) or not 0 <= self.floor <= sys.float_info.max:
             said = f"the floor of a damped score must be a finite number, 0 or more, got {self.floor!r}"
             raise CompositionError(f"floor: {said}")
 

@@ -16,7 +16,8 @@ LONGEST_GAP = 2
 def closed(tags: Sequence[int], words: Sequence[str], separators: Collection[str]) -> list[int]:
     """The tags with short gaps inside a segment closed: one or two untagged words between two words of the same tag.
 
-    A sign in the gap keeps it open. So does a word that separates exclusions ("no fish and no eggs").
+    A sign in the gap keeps it open. So does a word that separates exclusions ("no fish and no eggs"). "Non-" stays with
+    a name that is not excluded, and is no part of one that is.
 
     Args:
         tags: The places of the tags in ``TAGS``.
@@ -25,6 +26,8 @@ def closed(tags: Sequence[int], words: Sequence[str], separators: Collection[str
 
     >>> closed([3, 0, 3, 0, 3], ["back", "to", "oslo", "and", "rome"], {"and"})
     [3, 3, 3, 0, 3]
+    >>> closed([1, 0, 3, 0], ["non", "-", "apple", "phones"], ()), closed([0, 0, 1, 1], ["non", "-", "eu", "fees"], ())
+    ([0, 0, 3, 0], [1, 1, 1, 1])
     """
     result = list(tags)
     last = 0
@@ -37,4 +40,9 @@ def closed(tags: Sequence[int], words: Sequence[str], separators: Collection[str
         if inside and not parts and all(words[one][0].isalnum() for one in gap):
             result[last + 1 : place] = [tags[place]] * len(gap)
         last = place
+    for place in range(len(words) - 2):
+        if words[place : place + 2] == ["non", "-"]:
+            wanted = [tag for tag in reversed(result[place : place + 3]) if tag in (WANTED, SHARED)]
+            is_excluded = result[place + 2] == EXCLUDED
+            result[place : place + 3] = [NONE, NONE, EXCLUDED] if is_excluded else [*wanted, NONE][:1] * 3
     return result

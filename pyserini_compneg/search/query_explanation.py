@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_terms, query_text, to_json
+from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, READING_OPERATORS
 from pyserini_compneg.compose.rewrite import verbalised
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import Atom, Expression, atoms, format_expression, parse
@@ -76,7 +77,8 @@ def explain_query(
         CollectionError: The index has no such document.
     """
     query = parse(query) if isinstance(query, str) else query
-    operators = searcher.operators_for([query])
+    default = READING_OPERATORS if isinstance(query, Decomposition) else DEFAULT_OPERATORS
+    operators = searcher.operators or default
     asked = query.expression if isinstance(query, Decomposition) else query
     expression = None if isinstance(asked, ScoringNode) else asked
     wordings = [] if expression is None else atoms(verbalised(expression, operators))

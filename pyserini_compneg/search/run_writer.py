@@ -21,11 +21,10 @@ _SINGLE = struct.Struct("f")
 
 
 class Hit(NamedTuple):
-    """A document in a ranking; ``extra`` holds further fields for the JSON format."""
+    """A document in a ranking."""
 
     docid: str
     score: float
-    extra: Mapping[str, Any] | None = None
 
 
 def write_run(
@@ -134,7 +133,7 @@ def _json_line(qid: str, hits: Sequence[Hit], extra: Mapping[str, Any]) -> str:
     ranked = []
     for rank, hit in enumerate(hits, 1):
         _check_score(hit)
-        ranked.append({"docid": hit.docid, "rank": rank, "score": hit.score + 0.0, **(hit.extra or {})})
+        ranked.append({"docid": hit.docid, "rank": rank, "score": hit.score + 0.0})
     return json.dumps({"id": qid, **extra, "hits": ranked}, ensure_ascii=False) + "\n"
 
 

@@ -223,21 +223,24 @@ class SignedImpactSearcher:
             if not isinstance(query, (str, Expression, Decomposition, ScoringNode)):
                 what = "a text, an expression, a reading or a composed query"
                 raise ArgumentError(f"a query must be {what}, got {shown(query)}")
+        chosen = checked_operators(operators) or self.operators
+        is_read = [isinstance(query, Decomposition) for query in queries]
+        if chosen is None and len(set(is_read)) > 1:
+            parts = {
+                kind: iter(self.compose([query for query, it in zip(queries, is_read, strict=True) if it == kind]))
+                for kind in (False, True)
+            }
+            return [next(parts[kind]) for kind in is_read]
         composed = all(isinstance(query, ScoringNode) for query in queries)
         return compose_queries(
             queries,
             None if composed else self.encoder,
-            checked_operators(operators) or self.operators_for(queries),
+            chosen or (READING_OPERATORS if any(is_read) else DEFAULT_OPERATORS),
             cpt=self._cpt,
             signed=self.reader.manifest is not None and self.reader.manifest.signed,
             weight_scale=self.weight_scale,
             top_scores=lambda node, k: self.reader.search([query_line(node)], k)[0].scores,
         )
-
-    def operators_for(self, queries: Sequence[Query]) -> Operators:
-        """The searcher's operators; if none were chosen, the defaults for such queries."""
-        is_read = any(isinstance(query, Decomposition) for query in queries)
-        return self.operators or (READING_OPERATORS if is_read else DEFAULT_OPERATORS)
 
     def best_scores(self, nodes: Sequence[ScoringNode], threads: int = 1) -> list[float]:
         """The best score that each composed query has in the index; 0 where nothing matches."""

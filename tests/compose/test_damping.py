@@ -5,7 +5,7 @@ from lookup_encoder import LookupEncoder
 from scoring_strategies import DOCUMENTS, POSITIVE, nodes
 
 from pyserini_compneg.compose import Damped, Linear, Max, Operators, Product, Sum, compose_query, evaluate
-from pyserini_compneg.compose.scoring import matches
+from pyserini_compneg.compose.scoring import leaf_vectors, matches
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import parse
 from pyserini_compneg.expression.decomposition import Decomposition
@@ -121,6 +121,18 @@ def test_the_wording_of_a_text_that_was_read_is_context():
     assert composed("birds NOT parrots", encoder=encoder).child == Linear(whole(bird=3, fly=1))
     other = compose_query(reading, encoder, Operators())
     assert other == compose_query("birds NOT parrots", encoder, Operators())
+
+
+@pytest.mark.parametrize("query", ["a OR (b NOT c)", "(a OR (b NOT c)) AND b", "a"])
+def test_the_wording_counts_only_where_something_is_excluded_from_the_whole(query):
+    encoder = LookupEncoder({name: {name: 1.0} for name in "abc"} | {"text": {"c": 9.0}})
+    assert composed(Decomposition("text", parse(query), (), 0.9), encoder=encoder) == composed(query, encoder=encoder)
+
+
+def test_the_wording_counts_once():
+    encoder = LookupEncoder({name: {name: 1.0} for name in "abc"} | {"text": {"t": 1.0}})
+    node = composed(Decomposition("text", parse("(a OR (b NOT c)) NOT c"), (), 0.9), encoder=encoder)
+    assert [weights["t"] for weights in leaf_vectors(node) if "t" in weights] == [25.0]
 
 
 A = Linear({"a": 1.0})

@@ -20,6 +20,8 @@ REQUESTS = {
     "films with Vanessa Bayer other than Trainwreck": "films with Vanessa Bayer NOT Trainwreck",
     "French or Italian comedies, but not musicals": "(French comedies OR Italian comedies) NOT musicals",
     "spy films not comedies": "spy films NOT comedies",
+    "Non-Lenovo laptops under 500": "laptops under 500 NOT Lenovo",
+    "non-Japanese brands of tea or coffee": "non-Japanese brands of tea OR non-Japanese brands of coffee",
 }
 WHOLE = (
     "Who did not vote in the referendum?",

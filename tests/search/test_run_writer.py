@@ -19,12 +19,12 @@ def written(hits, output_format="trec", qid="1"):
 
 
 def test_formats():
-    hits = [Hit("b", 2.5), Hit("a", -0.0, {"text": "é"})]
-    assert written(hits) == "1 Q0 b 1 2.500000 tag\n1 Q0 a 2 0.000000 tag\n"
-    assert written(hits, "msmarco") == "1\tb\t1\n1\ta\t2\n"
+    hits = [Hit("b", 2.5), Hit("é", -0.0)]
+    assert written(hits) == "1 Q0 b 1 2.500000 tag\n1 Q0 é 2 0.000000 tag\n"
+    assert written(hits, "msmarco") == "1\tb\t1\n1\té\t2\n"
     assert json.loads(written(hits, "json")) == {
         "id": "1",
-        "hits": [{"docid": "b", "rank": 1, "score": 2.5}, {"docid": "a", "rank": 2, "score": 0.0, "text": "é"}],
+        "hits": [{"docid": "b", "rank": 1, "score": 2.5}, {"docid": "é", "rank": 2, "score": 0.0}],
     }
     assert "-0" not in written(hits, "json")
     assert "é" in written(hits, "json")

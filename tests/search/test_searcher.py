@@ -10,9 +10,10 @@ from film_index import FILMS, build
 from lookup_encoder import LookupEncoder
 from refusals import refusal
 
-from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum
+from pyserini_compneg.compose import Damped, Linear, Max, Operators, Product, Sum
 from pyserini_compneg.errors import ArgumentError, EncodingError, IndexFormatError
 from pyserini_compneg.expression import Atom, Difference, parse
+from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene import MANIFEST_NAME
 from pyserini_compneg.search import Hit, SignedImpactSearcher
@@ -62,6 +63,18 @@ def test_a_batch_is_its_queries(searcher, threads):
         assert hits == searcher.search(query, k=3)
     assert searcher.batch_search([], []) == {}
     assert searcher.search("spy AND western", k=2**31 - 1)[:3] == hits
+
+
+def test_each_query_of_a_batch_has_its_own_defaults(searcher):
+    reading = Decomposition("spy but not comedy", parse("spy NOT comedy"), (), 0.9)
+    queries = ["spy NOT comedy", reading, searcher.compose(["western"])[0], "spy OR western"]
+    alone = [searcher.compose([query])[0] for query in queries]
+    assert searcher.compose(queries) == alone
+    assert [isinstance(node, Damped) for node in alone] == [False, True, False, False]
+    assert (
+        searcher.compose(queries[:2], Operators(difference="nrf"))[0]
+        == searcher.compose([queries[1]], Operators(difference="nrf"))[0]
+    )
 
 
 OPERATORS = 'operators must be Operators, such as Operators(difference="nrf"), got {!r}'

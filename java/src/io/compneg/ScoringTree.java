@@ -121,8 +121,10 @@ sealed interface ScoringTree {
       throw new IllegalArgumentException("a damped score needs a best score for each excluded part");
     }
     double weight = between(node.path("weight"), 1, "weight");
-    double floor = node.has("floor") ? between(node.get("floor"), Double.MAX_VALUE, "floor") : 0;
-    return new Damped(tree(node.get("damped")), excluded, best, weight, floor);
+    JsonNode floor = node.path("floor");
+    boolean none = floor.isMissingNode() || floor.isNumber() && floor.doubleValue() == 0;
+    double kept = none ? 0 : between(floor, Double.MAX_VALUE, "floor");
+    return new Damped(tree(node.get("damped")), excluded, best, weight, kept);
   }
 
   private static double between(JsonNode number, double most, String name) {
