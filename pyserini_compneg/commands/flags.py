@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from pyserini_compneg.commands.versions import ShowVersions
+from pyserini_compneg.encode.hybrid import MODEL_WEIGHT, checked_weight
 from pyserini_compneg.encode.models import BACKENDS, DEVICES, PRECISIONS, Head, ModelOptions
 from pyserini_compneg.errors import ArgumentError
 from pyserini_compneg.expression.decomposition import READINGS
@@ -156,6 +157,19 @@ def add_log_format(flags: Flags) -> None:
     """Adds ``--log-format``."""
     text = "what goes to standard error: text (default), or json, an object a line"
     flags.add_argument("--log-format", choices=("text", "json"), default="text", help=text)
+
+
+def add_model_weight(flags: Flags) -> None:
+    """Adds ``--model-weight``."""
+    text = f"share of the model in bm25+MODEL: its query weights are multiplied by X (default {MODEL_WEIGHT:g})"
+    flags.add_argument("--model-weight", type=_weight, metavar="X", help=text)
+
+
+def _weight(text: str) -> float:
+    try:
+        return checked_weight(float(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a finite number, 0 or more, got {text}") from None
 
 
 def add_head(flags: Flags) -> None:

@@ -74,8 +74,8 @@ def _parser() -> argparse.ArgumentParser:
         "--encoder",
         default="bm25",
         metavar="NAME",
-        help=f"encodes the texts: bm25 (default), or a model ({flags.MODEL}); for documents with vectors, the name "
-        "of the model that made them",
+        help=f"encodes the texts: bm25 (default), a model ({flags.MODEL}), or bm25+MODEL; for documents with "
+        "vectors, the name of the model that made them",
     )
     text = "threads (default: one for each processor)"
     parser.add_argument("--threads", type=flags.count, metavar="N", help=text)
@@ -89,7 +89,8 @@ def _parser() -> argparse.ArgumentParser:
         "--impact-scale",
         type=flags.positive,
         metavar="X",
-        help="impact = round(weight * X); default 256 for bm25, 51.2 for models, 1 for vectors of whole numbers",
+        help="impact = round(weight * X); default 256 for bm25 and bm25+MODEL, 51.2 for models, 1 for vectors of whole "
+        "numbers",
     )
     group.add_argument("--k1", type=float, metavar="X", help="BM25's saturation of the term frequency (default 0.9)")
     group.add_argument("--b", type=float, metavar="X", help="BM25's length normalisation, 0 to 1 (default 0.4)")

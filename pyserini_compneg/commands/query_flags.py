@@ -39,7 +39,7 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--topics", metavar="FILE", help="topics, TSV or JSON Lines, or - for standard input")
     source.add_argument("--query", metavar="EXPRESSION", help="one query")
-    text = f"bm25, a model ({flags.MODEL}), or JSON Lines of encoded atoms (default: the encoder of the index)"
+    text = f"bm25, a model ({flags.MODEL}), bm25+MODEL, or JSON Lines of encoded atoms (default: that of the index)"
     parser.add_argument("--encoder", metavar="NAME", help=text)
     for kind, (sign, names) in _OPERATORS.items():
         default = getattr(Operators(), kind)
@@ -90,6 +90,7 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
         )
     flags.add_log_format(group)
     flags.add_model_options(group, "queries")
+    flags.add_model_weight(group)
     add(
         "--ablation",
         choices=ABLATIONS,
@@ -112,7 +113,8 @@ def chosen_model(args: argparse.Namespace) -> dict[str, Any]:
     Raises:
         EncodingError: Options that exclude each other.
     """
-    return {"model_options": flags.chosen_model_options(args), "ablation": args.ablation}
+    own = {"ablation": args.ablation, "model_weight": args.model_weight}
+    return {"model_options": flags.chosen_model_options(args), **own}
 
 
 def open_searcher(args: argparse.Namespace) -> SignedImpactSearcher:

@@ -3,7 +3,8 @@
 from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
 from pyserini_compneg.encode.encoder import DocumentEncoder
-from pyserini_compneg.encode.registry import BM25, query_encoder
+from pyserini_compneg.encode.hybrid import BM25
+from pyserini_compneg.encode.registry import query_encoder
 
 __all__ = [
     "BM25",

@@ -13,10 +13,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
+from pyserini_compneg.encode.collection import iter_collection_blocks, text_documents
 from pyserini_compneg.encode.models.options import checked_ablation
-from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.errors import CollectionError, EncodingError
 from pyserini_compneg.lucene import ImpactReader, analyze
+from pyserini_compneg.progress import progress
 
 K1 = 0.9
 B = 0.4
@@ -102,6 +105,30 @@ def lucene_idf(document_frequency: int, documents: int) -> float:
     0.6931
     """
     return math.log(1 + (documents - document_frequency + 0.5) / (document_frequency + 0.5))
+
+
+def average_length(files: Sequence[Path], fields: Sequence[str] | None = None, skip: bool = False) -> float:
+    """The mean number of terms of the documents that have any; 1 where none has.
+
+    Args:
+        files: The files of a collection.
+        fields: The fields that make the text, as for ``text_documents``.
+        skip: Leave out bad documents.
+
+    Raises:
+        CollectionError: A bad document.
+    """
+    terms = documents = 0
+    with progress(None, None, " docs", "counting terms") as bar:
+        for block in iter_collection_blocks(files):
+            documents_read, problems = text_documents(block, fields)
+            if problems and not skip:
+                raise CollectionError(problems[0])
+            counts = term_counts([document.text or "" for document in documents_read.values()])
+            terms += sum(counts)
+            documents += sum(count > 0 for count in counts)
+            bar.update(len(documents_read))
+    return terms / documents if documents else 1.0
 
 
 def term_counts(texts: Sequence[str]) -> list[int]:

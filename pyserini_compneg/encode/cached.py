@@ -43,6 +43,11 @@ class CachedQueryEncoder:
         if not self._vectors:
             raise CollectionError(f"{self._path}: no atoms; expected lines of {_LINE}")
 
+    @property
+    def terms(self) -> set[str]:
+        """All terms of the vectors."""
+        return set().union(*self._vectors.values())
+
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """The vector of each text.
 

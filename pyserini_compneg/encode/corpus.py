@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, average_length
 from pyserini_compneg.encode.collection import (
     Block,
     SourceDocument,
@@ -18,6 +19,7 @@ from pyserini_compneg.encode.collection import (
     text_documents,
 )
 from pyserini_compneg.encode.encoder import DocumentEncoder
+from pyserini_compneg.encode.hybrid import HybridDocumentEncoder, split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.unread_fields import UnreadFields
 from pyserini_compneg.encode.vector_files import VECTORS_FILE, Shard, ShardFile, check_output, read_about
@@ -46,7 +48,7 @@ def encode_collection(
     Args:
         collection: A JSON Lines file, plain or gzip, or a folder of them.
         output: The folder for the file; made if there is none.
-        encoder: A model, as a folder or as a name of the Hugging Face hub.
+        encoder: A model, as a folder or as a name of the Hugging Face hub, or ``bm25+MODEL``.
         model: The model if it is loaded already; ``encoder`` is only its name then.
         model_options: How it is run; None for the defaults.
         shard: Which part of the collection is encoded.
@@ -67,12 +69,15 @@ def encode_collection(
     path = Path(output) / shard.file_name
     check_output(path, overwrite)  # these errors come before a model is loaded
     files = collection_files(collection)
-    keep_inputs(output, collection, *filter(os.path.isdir, [encoder]))
+    hybrid, name = split_name(encoder)
+    keep_inputs(output, collection, *filter(os.path.isdir, [name]))
     keep_inputs(path, *files)
     if model is None:
         from pyserini_compneg.encode.neural import ModelDocumentEncoder, load_checkpoint
 
-        model = ModelDocumentEncoder(load_checkpoint(encoder, model_options), model_options)
+        model = ModelDocumentEncoder(load_checkpoint(name, model_options), model_options)
+        if hybrid:  # the average is that of all shards, so that they make one index
+            model = HybridDocumentEncoder(Bm25DocumentEncoder(average_length(files, fields)), model)
     about = {"encoder": encoder, "settings": dict(model.settings), "signed": model.signed}
     about |= {"impact_scale": model.impact_scale}
     _check_other_shards(path, about, overwrite)

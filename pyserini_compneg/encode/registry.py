@@ -12,11 +12,11 @@ from statistics import median
 from pyserini_compneg.compose import QueryEncoder
 from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
+from pyserini_compneg.encode.hybrid import BM25, PREFIX, HybridQueryEncoder, checked_weight, split_name
 from pyserini_compneg.encode.models import Head, ModelOptions
+from pyserini_compneg.encode.vector_files import SHARD_NAME, VECTORS_FILE, read_about
 from pyserini_compneg.errors import EncodingError, IndexFormatError
 from pyserini_compneg.lucene import ImpactReader, Manifest
-
-BM25 = "bm25"
 
 _TELLING_DOCUMENTS = 100
 _FOREIGN = ("the", "of", "and", "##s", "##ing", "##er", "[CLS]")
@@ -33,15 +33,17 @@ def query_encoder(
     reader: ImpactReader | None,
     model_options: ModelOptions | None = None,
     ablation: str | None = None,
+    model_weight: float | None = None,
 ) -> QueryEncoder:
     """The encoder for the queries of an index.
 
     Args:
         name: ``bm25``; a JSON Lines file of encoded atoms; a model, as a folder or as a name of the Hugging Face hub;
-            or None, for the one that the manifest names.
+            ``bm25+MODEL``; or None, for the one that the manifest names.
         reader: The index; None where there is none. The encoder is not checked then.
         model_options: How a model is run; None for the defaults.
         ablation: The part of query vectors that is left out, one of ``ABLATIONS``; None for nothing.
+        model_weight: What the weights of the model of ``bm25+MODEL`` are multiplied by; None for the default.
 
     Raises:
         IndexFormatError: The encoder is not that of the index or needs one, or none is named anywhere.
@@ -51,13 +53,19 @@ def query_encoder(
     manifest = reader.manifest if reader else None
     if name is None and reader is not None and manifest is not None:
         name = manifest.encoder
-        if Path(name).is_file() or ".." in Path(name).parts:  # a build writes whole paths, and only those of models
+        model = Path(split_name(name)[1])
+        if model.is_file() or ".." in model.parts:  # a build writes whole paths, and only those of models
             raise IndexFormatError(f"{reader.folder}: its encoder {name!r} is no model, so name the --encoder")
     if name is None:
         reason = f"{reader.folder}: has no compneg.json (stock Anserini built it)" if reader else "there is no index"
         raise IndexFormatError(f"{reason}, so name the --encoder")
-    if name != BM25 and not Path(name).is_file():
-        return _model(name, reader, model_options, ablation)
+    is_file, (hybrid, _) = Path(name).is_file(), split_name(name)
+    weight = checked_weight(model_weight)
+    if model_weight is not None and (is_file or not hybrid):
+        why = "vectors that were encoded elsewhere are taken as they are" if is_file else "has terms of one space only"
+        raise EncodingError(f"{name}: {why}, so --model-weight, which is for bm25+MODEL, has no use")
+    if name != BM25 and not is_file:
+        return _model(name, reader, model_options, ablation, weight)
     if model_options is not None:
         raise EncodingError(f"{name}: not a model, so options such as --precision do not apply")
     if name == BM25:
@@ -77,44 +85,86 @@ def _cached(name: str, reader: ImpactReader | None) -> CachedQueryEncoder:
     if encoder.name is None and manifest is not None and manifest.encoder != BM25:
         _logger.warning('%s does not say its "encoder"; taking it for %s, as the index is', name, manifest.encoder)
     elif reader is not None:
-        _check(encoder.name or name, manifest, reader.folder)
+        path = Path(name)  # the file that says more of the vectors stands beside those that encode made
+        about = read_about(path.with_name(VECTORS_FILE)) if SHARD_NAME.fullmatch(path.name) else {}
+        _check(encoder.name or name, manifest, reader.folder, about.get("settings", {}).get("model"))
+    if reader and manifest and split_name(manifest.encoder)[0]:
+        prefix = str(manifest.settings.get("prefix", PREFIX))
+        sides = {term.startswith(prefix) for term in encoder.terms}
+        if len(sides) == 1:
+            missing = "of bm25" if True in sides else f"of the model, which begin with {prefix!r}"
+            raise EncodingError(f"{name}: has no terms {missing}, and {reader.folder} needs those of both")
     return encoder
 
 
-def _model(name: str, reader: ImpactReader | None, options: ModelOptions | None, ablation: str | None) -> QueryEncoder:
+def _model(
+    name: str, reader: ImpactReader | None, options: ModelOptions | None, ablation: str | None, weight: float
+) -> QueryEncoder:
     from pyserini_compneg.encode.neural import ModelQueryEncoder, checkpoint_hash, load_checkpoint
 
     manifest = reader.manifest if reader else None
     model = manifest.settings.get("model") if manifest else None
-    if reader is not None and model is None:
+    hybrid, own = split_name(name)
+    if hybrid and reader is None:
+        raise IndexFormatError(f"{name} weighs a query's terms by the statistics of an index; name the --index")
+    if reader and manifest and (model is None or hybrid != split_name(manifest.encoder)[0]):
         _check(name, manifest, reader.folder)
-    if reader and manifest and name == manifest.encoder and os.path.isabs(name) and not os.path.isdir(name):
-        raise IndexFormatError(f"{reader.folder}: there is no model {name}; give its new place as --encoder")
+    if reader and manifest and name == manifest.encoder and os.path.isabs(own) and not os.path.isdir(own):
+        place = "its new place, bm25+FOLDER," if hybrid else "its new place"
+        raise IndexFormatError(f"{reader.folder}: there is no model {own}; give {place} as --encoder")
     if manifest is not None:
         options = (options or ModelOptions()).for_index(manifest.settings)
-    checkpoint = load_checkpoint(name, options)
+    checkpoint = load_checkpoint(own, options)
     if reader is not None and manifest is not None and model not in (None, checkpoint_hash(checkpoint)):
         raise IndexFormatError(
             f"{reader.folder} was encoded with {manifest.encoder!r} ({model}), and {name!r} is another model "
             f"({checkpoint_hash(checkpoint)}), or has changed since; use the index's encoder"
         )
-    return ModelQueryEncoder(checkpoint, options, ablation)
+    encoder = ModelQueryEncoder(checkpoint, options, ablation)
+    if not hybrid or reader is None:
+        return encoder
+    prefix = str(manifest.settings.get("prefix", PREFIX)) if manifest else PREFIX
+    if "prefix" not in (manifest.settings if manifest else {}):
+        _check_spaces(name, reader, encoder, prefix)
+    return HybridQueryEncoder(Bm25QueryEncoder(reader, ablation), encoder, weight, prefix)
 
 
-def made_by(encoder: str, settings: Mapping[str, object], name: str) -> bool:
-    """Whether ``name`` is the encoder of a manifest: by its name, by its path, or by the content of its files."""
-    if encoder in (name, os.path.realpath(name)) or os.path.realpath(encoder) == os.path.realpath(name):
+def _check_spaces(name: str, reader: ImpactReader, model: QueryEncoder, prefix: str) -> None:
+    """Refuses an index of unknown origin that lacks one of the two spaces. Small ones tell nothing."""
+    if reader.field_document_count < _TELLING_DOCUMENTS:
+        return
+    (vector,) = model.encode_batch([" ".join((*_ENGLISH, "study"))])
+    spaces = {"bm25": _ENGLISH, f"the model, which begin with {prefix!r}": [prefix + term for term in vector]}
+    for space, terms in spaces.items():
+        if not any(reader.document_frequencies(terms)):
+            said = f"none of {len(terms)} common terms of {space}, so it is no index of {name}"
+            raise IndexFormatError(f"{reader.folder}: has {said}; build one with index --encoder {name}")
+
+
+def made_by(encoder: str, settings: Mapping[str, object], name: str, model: object = None) -> bool:
+    """Whether ``name`` is the encoder of a manifest: by its name, by its path, or by the content of its files.
+
+    Args:
+        encoder: The encoder of the manifest.
+        settings: Its settings.
+        name: The encoder in question.
+        model: The hash of its model, where that is known; its folder is not looked at then.
+    """
+    (hybrid, made), (is_hybrid, own) = split_name(encoder), split_name(name)
+    if hybrid != is_hybrid:
+        return False
+    if os.path.realpath(made) == os.path.realpath(own) or (model and model == settings.get("model")):
         return True
-    if not settings.get("model") or not os.path.isdir(name):
+    if model or not settings.get("model") or not os.path.isdir(own):
         return False
     from pyserini_compneg.encode.neural import checkpoint_hash, load_checkpoint
 
     head = ModelOptions(head=Head.parse(str(settings["head"]))) if "head" in settings else None
-    return checkpoint_hash(load_checkpoint(name, head)) == settings["model"]
+    return checkpoint_hash(load_checkpoint(own, head)) == settings["model"]
 
 
-def _check(name: str, manifest: Manifest | None, folder: Path) -> None:
-    if manifest is not None and not made_by(manifest.encoder, manifest.settings, name):
+def _check(name: str, manifest: Manifest | None, folder: Path, model: object = None) -> None:
+    if manifest is not None and not made_by(manifest.encoder, manifest.settings, name, model):
         raise IndexFormatError(
             f"{folder} was encoded with {manifest.encoder!r}, the queries with {name!r}; use the index's encoder"
         )

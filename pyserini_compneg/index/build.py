@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder
-from pyserini_compneg.encode.bm25 import term_counts
+from pyserini_compneg.encode.bm25 import average_length
 from pyserini_compneg.encode.collection import (
     Block,
     collection_files,
     fingerprint,
     has_vectors,
     iter_collection_blocks,
-    text_documents,
 )
+from pyserini_compneg.encode.hybrid import HYBRID, HybridDocumentEncoder, split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.errors import ArgumentError, CollectionError, EncodingError
 from pyserini_compneg.index.index_folder import check_target, clear_stale, unfinished_plan
@@ -61,10 +61,11 @@ def build_index(
     Args:
         collection: A JSON Lines file, plain or gzip, or a folder of them, read in the order of their names.
         index: The folder to make.
-        encoder: What encodes the documents' texts: ``bm25``, or a model (a folder, or a name of the Hugging Face hub).
-            If documents bring vectors, it is the name of what made them, and only goes into the manifest.
-        impact_scale: Impact = round(weight * impact_scale). By default 256 for BM25, 51.2 for models, as in Pyserini,
-            and 1 for vectors that documents bring, whose weights must then be whole numbers.
+        encoder: What encodes the documents' texts: ``bm25``, a model (a folder, or a name of the Hugging Face hub), or
+            both, ``bm25+MODEL``. If documents bring vectors, it is the name of what made them, and only
+            goes into the manifest.
+        impact_scale: Impact = round(weight * impact_scale). By default 256 where BM25 takes part, 51.2 for models, as
+            in Pyserini, and 1 for vectors that documents bring, whose weights must then be whole numbers.
         model_options: How the model is run; None for the defaults.
         bm25: BM25's ``k1`` and ``b``, where they are not 0.9 and 0.4.
         resume: Continue a build of the same collection that was killed, if there is one.
@@ -90,12 +91,15 @@ def build_index(
     clear_stale(target)
     replace = options.get("replace", False)
     check_target(target, replace or options.get("overwrite", False))  # before the collection is read
-    if encoder != BM25 and Path(encoder).is_dir():
-        encoder = os.path.realpath(encoder)  # so that searches find it from other folders
-    if bm25 and encoder != BM25:
+    hybrid, model = split_name(encoder)
+    if encoder != BM25 and Path(model).is_dir():  # the whole path, so that searches find it from other folders
+        encoder = HYBRID * hybrid + os.path.realpath(model)
+    if bm25 and encoder != BM25 and not hybrid:
         raise EncodingError(f"{encoder}: k1 and b are parameters of bm25, not of this encoder")
-    average = partial(_average_length, files, index, resume or replace, on_error)
+    average = partial(_average_length, files, index, encoder, resume or replace, on_error)
     source = _source(files, encoder, model_options, partial(_bm25_encoder, bm25 or {}, average))
+    if bm25 and isinstance(source, VectorSource):
+        raise EncodingError(f"{encoder}: the documents bring their vectors, so k1 and b have no use")
     options["signed"] = options.get("signed", False) or source.signed
     bar = progress(None, None, " docs", "indexing", summary=True)
     with (
@@ -119,11 +123,16 @@ def build_index(
 
 
 def _source(
-    files: Sequence[Path], encoder: str, model_options: ModelOptions | None, make_bm25: Callable[[], DocumentEncoder]
+    files: Sequence[Path],
+    encoder: str,
+    model_options: ModelOptions | None,
+    make_bm25: Callable[[], Bm25DocumentEncoder],
 ) -> Source:
     brings_vectors = None if encoder == BM25 else has_vectors(files)
     if brings_vectors is False:
-        return TextSource(_model_encoder(encoder, model_options))
+        hybrid, name = split_name(encoder)
+        model = _model_encoder(name, model_options)
+        return TextSource(HybridDocumentEncoder(make_bm25(), model) if hybrid else model)
     if model_options is not None and (brings_vectors or encoder == BM25):
         raise EncodingError(f"{encoder}: no model is run, so options of one, such as --precision, have no use")
     if encoder == BM25:
@@ -200,22 +209,12 @@ def _model_encoder(name: str, options: ModelOptions | None) -> DocumentEncoder:
     return ModelDocumentEncoder(load_checkpoint(name, options), options)
 
 
-def _average_length(files: Sequence[Path], index: str | Path, resume: bool, on_error: OnError) -> float:
+def _average_length(files: Sequence[Path], index: str | Path, encoder: str, resume: bool, on_error: OnError) -> float:
     """The mean number of terms of a document; if a build of these files is continued, it is known already."""
     plan = unfinished_plan(index) if resume else None
-    if plan and plan["encoder"] == BM25 and plan["sources"] == fingerprint(files):
+    if plan and plan["encoder"] == encoder and plan["sources"] == fingerprint(files):
         return float(plan["settings"]["average_length"])
-    terms = documents = 0
-    with progress(None, None, " docs", "counting terms") as bar:
-        for block in iter_collection_blocks(files):
-            documents_read, problems = text_documents(block)
-            if problems and on_error == "stop":
-                raise CollectionError(problems[0])
-            counts = term_counts([document.text or "" for document in documents_read.values()])
-            terms += sum(counts)
-            documents += sum(count > 0 for count in counts)
-            bar.update(len(documents_read))
-    return terms / documents if documents else 1.0
+    return average_length(files, skip=on_error == "skip")
 
 
 def _bm25_encoder(parameters: Mapping[str, float], average_length: Callable[[], float]) -> Bm25DocumentEncoder:

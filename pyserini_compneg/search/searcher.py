@@ -20,6 +20,7 @@ from pyserini_compneg.compose.lowering import FACTORED, MATERIALISED, checked_cp
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, READING_OPERATORS, checked_operators
 from pyserini_compneg.compose.quantisation import checked_scale
 from pyserini_compneg.encode import query_encoder
+from pyserini_compneg.encode.hybrid import checked_weight
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.errors import ArgumentError, IndexFormatError
 from pyserini_compneg.expression import Expression
@@ -39,14 +40,17 @@ class SignedImpactSearcher:
     Args:
         index_dir: An index of this package or of stock Anserini, or the name of a prebuilt index, which is downloaded
             on first use.
-        encoder: Encodes the atoms: ``bm25``, a model (a folder, or a name of the Hugging Face hub), a JSON Lines file
-            of encoded atoms, or an object with ``encode_batch``. None takes the one that the index's manifest names.
+        encoder: Encodes the atoms: ``bm25``, a model (a folder, or a name of the Hugging Face hub), ``bm25+MODEL``, a
+            JSON Lines file of encoded atoms, or an object with ``encode_batch``. None takes the one that the index's
+            manifest names.
         operators: The operators for union, intersection and difference; None for the defaults, which are those of
             ``READING_OPERATORS`` for queries that were read from plain texts.
         cpt: The form of conjunctions: ``factored``, or ``materialised`` on an index that holds pairs.
         weight_scale: Query weights are round(w · weight_scale). Composed queries keep their weights.
         model_options: How a model that is named encodes the atoms; None for the defaults.
         ablation: What is left out of its vectors, one of ``encode.models.ABLATIONS``; None for nothing.
+        model_weight: The share of the model in the scores of ``bm25+MODEL``: its query weights are multiplied by it.
+            None for the default.
 
     Attributes:
         reader: The open index.
@@ -73,12 +77,14 @@ class SignedImpactSearcher:
         weight_scale: float = WEIGHT_SCALE,
         model_options: ModelOptions | None = None,
         ablation: str | None = None,
+        model_weight: float | None = None,
     ) -> None:
         self.operators = checked_operators(operators)
         self._cpt = checked_cpt(cpt)
         self.weight_scale = checked_scale(weight_scale)
         self._encoder = self._given_encoder = encoder
-        self._model = (model_options, ablation)
+        self._model = (model_options, ablation, model_weight)
+        checked_weight(model_weight)
         self.reader = ImpactReader(index_dir)
         try:
             self._check_pairs()

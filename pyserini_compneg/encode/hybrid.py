@@ -1,0 +1,127 @@
+"""BM25 and a model in one vector, ``bm25+MODEL``: the terms of the two spaces stay apart, and their scores are added.
+
+A term of the model stands in the vector with ``PREFIX`` before it. The document's weights of the model are multiplied
+by the quotient of the two impact scales, so that an impact of either space is what it is in an index of its own. The
+query's weights of the model are multiplied by the *model weight*, so that the share of each space is chosen by the one
+who searches, and no document is encoded again. The composed query is one vector for every operator.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from pyserini_compneg.compose import QueryEncoder
+from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder
+from pyserini_compneg.encode.encoder import DocumentEncoder
+from pyserini_compneg.encode.models.tokenizer import index_term
+from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.vectors import is_number, scale
+
+BM25 = "bm25"
+HYBRID = f"{BM25}+"
+"""How the name of a hybrid encoder begins; the model's name follows."""
+
+PREFIX = "@"
+"""Before each term of the model. Lucene's English analysis ends a word at this sign, so no term of BM25 has it."""
+
+MODEL_WEIGHT = 1.0
+
+
+class HybridDocumentEncoder:
+    """The document side.
+
+    Args:
+        bm25: The encoder of the one space.
+        model: That of the other.
+
+    Attributes:
+        impact_scale: That of BM25.
+        settings: Those of both, ``prefix``, and ``model_scale``, by which the model's weights are multiplied.
+        signed: Whether the model's weights may be negative.
+        most_lines: That of the model.
+    """
+
+    def __init__(self, bm25: Bm25DocumentEncoder, model: DocumentEncoder) -> None:
+        self._bm25, self._model = bm25, model
+        self._scale = model.impact_scale / bm25.impact_scale
+        self.impact_scale = bm25.impact_scale
+        self.signed, self.most_lines = model.signed, model.most_lines
+        self.settings: Mapping[str, float | int | str] = {
+            **bm25.settings,
+            **model.settings,
+            "prefix": PREFIX,
+            "model_scale": self._scale,
+        }
+
+    def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
+        """The vectors of batches of texts, in their order."""
+        texts, same_texts = itertools.tee(batches)
+        for theirs, ours in zip(self._model.stream(texts), self._bm25.stream(same_texts), strict=True):
+            yield [joined(*pair, self._scale) for pair in zip(ours, theirs, strict=True)]
+
+
+class HybridQueryEncoder:
+    """The query side.
+
+    Args:
+        bm25: The encoder of the one space.
+        model: That of the other.
+        model_weight: The query's weights of the model are multiplied by it; 0 leaves BM25 alone.
+        prefix: What stands before the model's terms in the index.
+    """
+
+    def __init__(self, bm25: QueryEncoder, model: QueryEncoder, model_weight: float, prefix: str = PREFIX) -> None:
+        self._bm25, self._model = bm25, model
+        self._weight, self._prefix = model_weight, prefix
+
+    def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
+        """The vector of each text."""
+        pairs = zip(self._bm25.encode_batch(texts), self._model.encode_batch(texts), strict=True)
+        return [joined(ours, theirs, self._weight, self._prefix) for ours, theirs in pairs]
+
+
+def joined(
+    bm25: Mapping[str, float], model: Mapping[str, float], factor: float, prefix: str = PREFIX
+) -> dict[str, float]:
+    """One vector of two: the second times a factor, with its terms after the prefix.
+
+    Raises:
+        EncodingError: A term of BM25 begins with the prefix.
+
+    >>> joined({"comedi": 2.0}, {"comedy": 3.0, "##s": 1.0}, 0.5)
+    {'comedi': 2.0, '@comedy': 1.5, '@##s': 0.5}
+    """
+    if taken := next((term for term in bm25 if term.startswith(prefix)), None):
+        raise EncodingError(f"bm25 has the term {taken!r}, which would stand for the model's {taken[len(prefix) :]!r}")
+    return {**bm25, **{index_term(prefix + term): weight for term, weight in scale(model, factor).items()}}
+
+
+def split_name(name: str) -> tuple[bool, str]:
+    """Whether an encoder's name is that of a hybrid, and the name of its model, or else the whole name.
+
+    >>> split_name("bm25+naver/splade-v3"), split_name("naver/splade-v3")
+    ((True, 'naver/splade-v3'), (False, 'naver/splade-v3'))
+
+    Raises:
+        EncodingError: A hybrid without a model.
+    """
+    if not name.startswith(HYBRID):
+        return False, name
+    if not (model := name.removeprefix(HYBRID)).strip():
+        raise EncodingError(f"--encoder {name} names no model; write bm25+FOLDER, or bm25+ and a name of the hub")
+    return True, model
+
+
+def checked_weight(weight: object) -> float:
+    """The model weight, the default for None.
+
+    Raises:
+        EncodingError: It is no finite number, or negative.
+    """
+    if weight is None:
+        return MODEL_WEIGHT
+    if not is_number(weight) or not 0 <= weight < math.inf:
+        raise EncodingError(f"the model weight must be a finite number, 0 or more, got {weight!r}")
+    return float(weight)
