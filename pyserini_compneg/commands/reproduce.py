@@ -66,6 +66,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         threads=args.threads,
         model_options=flags.chosen_model_options(args),
         read=args.read or "expression",
+        model_weight=args.model_weight,
         command=f"python -m pyserini_compneg.reproduce {shlex.join(args.arguments)}",
     )
     write_results(results, args.report / "results.json")
@@ -96,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("protocol", metavar="PROTOCOL", help="one of the protocols below, or the path of a YAML file like them")
     add("--dataset", required=True, metavar="DIR", help="folder with the dataset's official files")
-    text = "bm25 (default), or models, folders or names on the Hugging Face hub; each row is run with each of them"
+    text = "bm25 (default), models, folders or names on the Hugging Face hub, or bm25+MODEL; each row is run with each"
     add("--encoder", nargs="+", default=["bm25"], metavar="NAME", help=text)
     add("--report", required=True, type=Path, metavar="DIR", help="folder for everything that is made")
     text = (
@@ -116,6 +117,7 @@ def _parser() -> argparse.ArgumentParser:
         help="the encoder of dense rows, and of the similarities of figure3: a folder or a name on the hub (default "
         f"{ALL_MINILM}; where it cannot be had, there are no dense rows)",
     )
+    flags.add_model_weight(group)
     flags.add_read(
         group,
         "how texts are read in rows of the dataset's expressions, as in search (default expression)",

@@ -56,6 +56,7 @@ def reproduce(
     threads: int = 1,
     model_options: ModelOptions | None = None,
     read: Reading = "expression",
+    model_weight: float | None = None,
     command: str = "",
 ) -> Results:
     """Runs a protocol, as far as its runs are not in the folder already.
@@ -72,6 +73,7 @@ def reproduce(
         model_options: How models encode; None for the defaults.
         read: How the texts are read for rows that take the dataset's expressions; ``expression`` leaves them as they
             are.
+        model_weight: The share of the model of ``bm25+MODEL``, where a row does not say it; None for the default.
         command: What the report shows as the command that made it.
 
     Raises:
@@ -85,7 +87,8 @@ def reproduce(
     chosen = split or _split(protocol, dataset)
     dataset.part(chosen)
     protocol, left_out = _possible(protocol, dense_encoder)
-    with Workplace(folder, dataset, chosen, threads, model_options, dense_encoder or ALL_MINILM) as workplace:
+    dense = dense_encoder or ALL_MINILM
+    with Workplace(folder, dataset, chosen, threads, model_options, dense, model_weight) as workplace:
         plans = _plans(protocol, workplace)
         evaluator = Evaluator(protocol.measures, workplace)
         ran, seconds, made = _run(protocol, plans, workplace, engines)
@@ -184,13 +187,15 @@ def _jobs(section: SectionPlan, engines: Sequence[Engine], workplace: Workplace)
         if row.method is None:
             continue
         method = make_method(row.method, row.settings)
+        weight = workplace.model_weight if row.model_weight is None else row.model_weight
         depends_on: dict[str, object] = {"method": row.method, "settings": row.settings, "ablation": row.ablation}
+        depends_on |= {"model weight": weight} if weight is not None else {}
         if isinstance(method, DenseMethod):
             search = partial(method.search, lambda: workplace.dense)
             yield _Job(row, row.title, search, None, depends_on | {"dense": workplace.dense_fingerprint()})
             continue
         for engine in engines:
-            context = Context(workplace.searcher(engine, row.ablation), workplace.threads)
+            context = Context(workplace.searcher(engine, row.ablation, weight), workplace.threads)
             compose = partial(method.compose, context) if isinstance(method, ComposingMethod) else None
             name = f"{row.title} [{engine.label}]" if engine.label else row.title
             search = partial(method.search, context)
@@ -269,6 +274,8 @@ def _settings(
             settings[name] = f"{engine.encoder} ({listed})" if listed else engine.encoder
         if workplace.model_options is not None:
             settings["model options"] = repr(workplace.model_options)
+        if workplace.model_weight is not None:
+            settings["model weight, where a row does not say"] = workplace.model_weight
         settings["query weights"] = f"round(weight * {WEIGHT_SCALE:g})"
         settings["operators, where a row does not say"] = ", ".join(
             f"{field.name} {getattr(DEFAULT_OPERATORS, field.name)}" for field in fields(DEFAULT_OPERATORS)

@@ -29,7 +29,7 @@ class Sweep(Settings):
     """A setting that a row varies. The row stands for several rows, one for each value.
 
     Attributes:
-        setting: Its name.
+        setting: Its name, a setting of the method or ``model_weight``.
         symbol: Its symbol in formulas and plots.
         values: Its values.
     """
@@ -48,6 +48,7 @@ class RowPlan(Settings):
         method: A name in ``experiments.methods``; None for a row that is only published.
         settings: The method's settings.
         ablation: What is left out of query vectors, one of ``ABLATIONS``; None for nothing.
+        model_weight: The share of the model of ``bm25+MODEL``; None for what the command says. A sweep may vary it.
         reads: What is made of a query's text: ``expression``, what the dataset says that it means; ``plain``, one atom;
             ``model`` or ``llm``, what the small model of the package or a language model reads, as with ``--read``.
         published: The paper's figures, in the order of the protocol's measures; None where there is none.
@@ -60,6 +61,7 @@ class RowPlan(Settings):
     method: str | None = None
     settings: dict[str, Any] = {}
     ablation: str | None = None
+    model_weight: float | None = Field(None, ge=0)
     reads: Reading = "expression"
     published: tuple[float | None, ...] = ()
     note: Line = ""
@@ -78,9 +80,10 @@ class RowPlan(Settings):
         """
         rows, sweep = [self], self.sweep
         if sweep is not None:
-            changes = [
+            is_weight = sweep.setting == "model_weight"
+            changes: list[dict[str, Any]] = [
                 {
-                    "settings": {**self.settings, sweep.setting: value},
+                    **({"model_weight": value} if is_weight else {"settings": {**self.settings, sweep.setting: value}}),
                     "sweep": sweep.model_copy(update={"values": (value,)}),
                 }
                 for value in sweep.values

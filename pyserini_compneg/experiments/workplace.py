@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.encode.collection import SourceDocument
+from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.errors import OutputError, ProtocolError
 from pyserini_compneg.eval.qrels import Qrels
@@ -57,6 +58,7 @@ class Workplace(ExitStack):
         threads: Queries searched at once.
         model_options: How models encode; None for the defaults.
         dense_encoder: The encoder of dense rows.
+        model_weight: The share of the model of ``bm25+MODEL`` where a row does not say it; None for the default.
 
     Raises:
         OutputError: A folder that holds the dataset or an index, or that cannot be made.
@@ -70,31 +72,38 @@ class Workplace(ExitStack):
         threads: int,
         model_options: ModelOptions | None,
         dense_encoder: str,
+        model_weight: float | None = None,
     ) -> None:
         super().__init__()
         self.folder, self.dataset, self.split, self.threads = folder, dataset, split, threads
-        self.model_options, self.dense_encoder = model_options, dense_encoder
+        self.model_options, self.dense_encoder, self.model_weight = model_options, dense_encoder, model_weight
         self.topics, self.qrels = dataset.topics(split), dataset.qrels(split)
-        self._searchers: dict[tuple[Engine, str | None], SignedImpactSearcher] = {}
+        self._searchers: dict[tuple[Engine, str | None, float | None], SignedImpactSearcher] = {}
         keep_inputs(folder, dataset.folder, remedy=REMEDY)
         if folder.exists() and (is_index(folder) or not folder.is_dir()):
             raise OutputError(f"{folder}: is an index or no folder; {REMEDY}")
         folder.mkdir(parents=True, exist_ok=True)
 
-    def searcher(self, engine: Engine, ablation: str | None = None) -> SignedImpactSearcher:
+    def searcher(
+        self, engine: Engine, ablation: str | None = None, model_weight: float | None = None
+    ) -> SignedImpactSearcher:
         """The searcher of an encoder's index, which is built first if it is not there.
 
         Args:
             engine: The encoder, and an index of the collection if there is one already.
             ablation: What is left out of query vectors.
+            model_weight: As for the searcher; None for that of all rows.
 
         Raises:
             ProtocolError: An index of other documents.
         """
-        key = engine, ablation
+        weight = self.model_weight if model_weight is None else model_weight
+        key = engine, ablation, weight
         if key not in self._searchers:
             index, options = engine.index or self._built(engine.encoder), self._options(engine.encoder)
-            opened = SignedImpactSearcher(index, engine.encoder, model_options=options, ablation=ablation)
+            opened = SignedImpactSearcher(
+                index, engine.encoder, model_options=options, ablation=ablation, model_weight=weight
+            )
             searcher = self.enter_context(opened)
             self._check_documents(searcher)
             self._searchers[key] = searcher
@@ -121,10 +130,11 @@ class Workplace(ExitStack):
         from pyserini_compneg.encode.models import NeuralSide
         from pyserini_compneg.encode.neural import load_checkpoint
 
-        checkpoint = load_checkpoint(encoder, self.model_options)
+        hybrid, name = split_name(encoder)
+        checkpoint = load_checkpoint(name, self.model_options)
         sides = (checkpoint.document, checkpoint.query)
         hashes = [model_hash(side) if isinstance(side, NeuralSide) else repr(side) for side in sides]
-        return [*hashes, repr(self.model_options)]
+        return [*[BM25] * hybrid, *hashes, repr(self.model_options)]
 
     def dense_fingerprint(self) -> str:
         """What dense rankings depend on; the model is not loaded for it."""
