@@ -17,7 +17,7 @@ from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder
 from pyserini_compneg.encode.encoder import DocumentEncoder
 from pyserini_compneg.encode.models.tokenizer import index_term
 from pyserini_compneg.errors import EncodingError
-from pyserini_compneg.vectors import is_number, scale
+from pyserini_compneg.vectors import COMPLEMENT_SIGN, PAIR_SIGN, is_number, is_pseudo_term, scale
 
 BM25 = "bm25"
 HYBRID = f"{BM25}+"
@@ -96,6 +96,17 @@ def joined(
     if taken := next((term for term in bm25 if term.startswith(prefix)), None):
         raise EncodingError(f"bm25 has the term {taken!r}, which would stand for the model's {taken[len(prefix) :]!r}")
     return {**bm25, **{index_term(prefix + term): weight for term, weight in scale(model, factor).items()}}
+
+
+def side(term: str, prefix: str) -> str:
+    """The space of a term, ``bm25`` or ``model``; ``both`` for a pair of terms from both.
+
+    >>> side("comedi", "@"), side("@comedy", "@"), side("@comedy∩spi", "@")
+    ('bm25', 'model', 'both')
+    """
+    terms = term.removeprefix(COMPLEMENT_SIGN).split(PAIR_SIGN) if is_pseudo_term(term) else [term]
+    sides = {one.startswith(prefix) for one in terms}
+    return "both" if len(sides) > 1 or " " in term else "model" if True in sides else BM25
 
 
 def split_name(name: str) -> tuple[bool, str]:

@@ -61,7 +61,9 @@ def show_hits(
 
 
 def heading(text: str, searcher: SignedImpactSearcher) -> str:
-    """A query above its scores; it says if these cannot be in the encoder's unit."""
+    """A query above its scores; it says if these cannot be in the encoder's unit, and which terms are a model's."""
+    if searcher.prefix:
+        return f"{text}  (terms that begin with {searcher.prefix} are the model's, the others bm25's)"
     return text if searcher.reader.manifest else f"{text}  (scores in impacts: the index does not say their scale)"
 
 

@@ -107,7 +107,15 @@ def documents_drawing(explained: ExplainedQuery, most: int) -> list[RenderableTy
         explained: The query and its documents.
         most: Terms shown, those of the largest magnitude; the others are added up in one line.
     """
-    documents = [replace(one, explanation=one.explanation.in_unit(explained.unit)) for one in explained.documents]
+    unit = explained.unit
+    documents = [
+        replace(
+            one,
+            explanation=one.explanation.in_unit(unit),
+            sides={name: amount / unit for name, amount in one.sides.items()},
+        )
+        for one in explained.documents
+    ]
     tree = tree_drawing(explained)
     if len(documents) == 2:
         rows = _compared_rows(documents, most)
@@ -267,7 +275,8 @@ def _heading(document: ExplainedDocument) -> str:
         rank = "not retrieved, because the query does not match it"
     else:
         rank = f"beyond rank {RANKED}" if document.rank is None else f"rank {document.rank}"
-    return f"{titled(document.title, document.explanation.docid)}: {rank}"
+    sides = ", ".join(f"{name} {amount:.{decimals([amount])}f}" for name, amount in document.sides.items())
+    return f"{titled(document.title, document.explanation.docid)}: {rank}" + (f" ({sides})" if sides else "")
 
 
 def _shortened(term: str) -> str:

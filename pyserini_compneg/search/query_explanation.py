@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_terms, query_text, to_json
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, READING_OPERATORS
 from pyserini_compneg.compose.rewrite import verbalised
+from pyserini_compneg.encode.hybrid import side
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import Atom, Expression, atoms, format_expression, parse
 from pyserini_compneg.expression.decomposition import Decomposition
@@ -26,12 +28,14 @@ class ExplainedDocument:
     Attributes:
         title: The title in the stored source, if there is one.
         rank: From 1; None beyond ``RANKED``, and where the query does not retrieve the document.
+        sides: What each space of ``bm25+MODEL``, and pairs of terms from ``both``, add to the score; else empty.
         explanation: The score and its parts.
     """
 
     title: str | None
     rank: int | None
     explanation: Explanation
+    sides: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +101,18 @@ def explain_query(
         1.0 if expression is None else searcher.weight_scale,
         searcher.unit(query),
         dict(zip(wordings, vectors, strict=True)),
-        tuple(ExplainedDocument(searcher.title(one.docid), ranks.get(one.docid), one) for one in explanations),
+        tuple(
+            ExplainedDocument(searcher.title(one.docid), ranks.get(one.docid), one, _sides(one, searcher.prefix))
+            for one in explanations
+        ),
     )
+
+
+def _sides(explanation: Explanation, prefix: str) -> dict[str, float]:
+    amounts: dict[str, list[float]] = {}
+    for term, amount in explanation.contributions if prefix else ():
+        amounts.setdefault(side(term, prefix), []).append(amount)
+    return {name: math.fsum(amounts[name]) for name in sorted(amounts)}
 
 
 def to_object(explained: ExplainedQuery) -> dict[str, Any]:
@@ -123,6 +137,7 @@ def to_object(explained: ExplainedQuery) -> dict[str, Any]:
                 "rank": document.rank,
                 "score": document.explanation.score,
                 "matched": document.explanation.matched,
+                **({"sides": document.sides} if document.sides else {}),
                 "contributions": [part._asdict() for part in document.explanation.contributions],
             }
             for document in explained.documents

@@ -261,6 +261,11 @@ class SignedImpactSearcher:
         impact_scale = self.reader.manifest.impact_scale if self.reader.manifest else 1.0
         return impact_scale if isinstance(query, ScoringNode) else impact_scale * self.weight_scale
 
+    @property
+    def prefix(self) -> str:
+        """How the model's terms begin in an index of ``bm25+MODEL``; empty where all terms are of one space."""
+        return str(self.reader.manifest.settings.get("prefix", "")) if self.reader.manifest else ""
+
     def explain(self, query: Query, docid: str, *, operators: Operators | None = None) -> Explanation:
         """Explains the score of a document by signed contributions of terms and pairs, which add up to it.
 
