@@ -1,0 +1,339 @@
+"""``bm25+MODEL``: two spaces of terms in one vector, their scores in one sum, and what is refused."""
+
+import gzip
+import json
+import math
+import shutil
+
+import pytest
+from anserini_runs import search_collection
+from index_folders import postings, write_jsonl
+from lookup_encoder import LookupEncoder
+from refusals import refusal
+from stand_in_encoder import StandInEncoder, vector
+
+from pyserini_compneg import Operators, SignedImpactSearcher, build_index
+from pyserini_compneg.commands.compose import main as compose
+from pyserini_compneg.commands.search import main as search
+from pyserini_compneg.encode import Bm25DocumentEncoder, query_encoder
+from pyserini_compneg.encode.corpus import encode_collection
+from pyserini_compneg.encode.hybrid import PREFIX, HybridDocumentEncoder, HybridQueryEncoder, joined, side
+from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.encode.vector_files import Shard
+from pyserini_compneg.errors import CompNegError, EncodingError
+from pyserini_compneg.index import build, verify_index
+from pyserini_compneg.lucene import ImpactReader, Manifest, analyze
+from pyserini_compneg.search import explain_query
+from pyserini_compneg.search.query_explanation import to_object
+
+TEXTS = ["A spy comedy about a clumsy spy.", "A serious spy drama.", "", "Westerns, with horses and the law"]
+IDS = [f"d{number}" for number in range(len(TEXTS))]
+
+
+@pytest.fixture
+def collection(tmp_path):
+    return write_jsonl(tmp_path / "c.jsonl", *({"id": i, "contents": text} for i, text in zip(IDS, TEXTS, strict=True)))
+
+
+@pytest.mark.parametrize("sign", [PREFIX, "＠", "﹫"])
+def test_no_term_of_bm25_begins_with_the_prefix(sign):
+    """Other signs may: the analysis takes a:b and _a for words, and #️⃣ and *️⃣, which are emoji."""
+    signs = ["{0}a", "a{0}b", "{0}{0}a", "1{0}1", "_{0}_", "東{0}京", "{0}\ufe0f\u20e3", "a.{0}b", "😀{0}", "{0}##s"]
+    terms = [term for terms in analyze([text.format(sign) for text in signs]) for term in terms]
+    assert terms
+    assert not [term for term in terms if sign in term]
+
+
+def test_documents_by_hand():
+    """The average length is 4; a weight of the model has a fifth of BM25's scale, as their impact scales say."""
+    encoder = HybridDocumentEncoder(Bm25DocumentEncoder(4.0), StandInEncoder(precision="int8"))
+    ((first,), (second, empty)) = encoder.stream(iter([["The bird flies."], ["birds", ""]]))
+    assert first == pytest.approx(
+        {"bird": 1 / 1.72, "fli": 1 / 1.72, "@bird": 0.266666, "@flies.": 0.4, "@the": 0.2}
+    )
+    assert second == pytest.approx({"bird": 1 / 1.63, "@birds": 0.333334})
+    assert empty == {}
+    assert (encoder.impact_scale, encoder.signed, encoder.most_lines) == (256, False, None)
+    model = {"model": "0123456789abcdef", "precision": "int8"}
+    bm25 = {"k1": 0.9, "b": 0.4, "average_length": 4.0}
+    assert encoder.settings == {**bm25, **model, "prefix": "@", "model_scale": 0.2}
+
+
+@pytest.mark.parametrize(
+    ("weight", "expected"),
+    [
+        (1.0, {"spi": 3.0, "@spy": 2.0, "@##s": -0.5}),
+        (0.5, {"spi": 3.0, "@spy": 1.0, "@##s": -0.25}),
+        (0, {"spi": 3.0}),
+    ],
+)
+def test_queries_by_hand(weight, expected):
+    encoders = LookupEncoder({"spies": {"spi": 3.0}}), LookupEncoder({"spies": {"spy": 2.0, "##s": -0.5}})
+    assert HybridQueryEncoder(*encoders, weight).encode_batch(["spies", "x"]) == [expected, {}]
+
+
+def test_terms_that_collide():
+    said = "bm25 has the term '@spy', which would stand for the model's 'spy'"
+    assert refusal(joined, {"@spy": 1.0}, {}, 1.0, error=EncodingError) == said
+    assert joined({}, {"∩": 1.0, "¬": 1.0, "∩x": 1.0}, 1.0) == {"@∩": 1.0, "@¬": 1.0, "@%E2%88%A9x": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("term", "expected"),
+    [
+        ("spi", "bm25"),
+        ("@##s", "model"),
+        ("¬@spy", "model"),
+        ("@∩", "model"),
+        ("comedi∩spi", "bm25"),
+        ("@comedy∩@spy∩@film", "model"),
+        ("@comedy∩spi", "both"),
+        ("conjunction of 3", "both"),
+    ],
+)
+def test_the_side_of_a_term(term, expected):
+    assert side(term, "@") == expected
+
+
+@pytest.fixture
+def stand_in(monkeypatch):
+    """In place of a model that encodes documents."""
+    monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder())
+
+
+@pytest.mark.parametrize("options", [{}, {"bm25": {"k1": 2.0, "b": 0.0}}, {"pair_terms": 3}])
+def test_each_space_has_the_impacts_of_its_own_index(tmp_path, collection, stand_in, options):
+    manifest = build_index(collection, tmp_path / "both", "bm25+owner/m", **options)
+    assert manifest.encoder == "bm25+owner/m"
+    assert manifest.settings["average_length"] == 11 / 3
+    assert (manifest.impact_scale, manifest.empty_documents) == (256.0, 1)
+    assert verify_index(tmp_path / "both") == len(TEXTS)
+    build_index(collection, tmp_path / "bm25", "bm25", bm25=options.get("bm25"))
+    build_index(collection, tmp_path / "model", "owner/m")
+    assert postings(tmp_path / "both", "spy") == postings(tmp_path / "bm25", "spy") != {}
+    for word in {word for text in TEXTS for word in vector(text)}:
+        assert postings(tmp_path / "both", f"@{word}") == postings(tmp_path / "model", word) != {}
+
+
+def test_stock_anserini_takes_it_for_any_impact_index(tmp_path, collection, stand_in, anserini):
+    build_index(collection, tmp_path / "index", "bm25+owner/m")
+    (tmp_path / "topics.tsv").write_text("1\tspy spy @a @clumsy\n")
+    found = search_collection(
+        tmp_path / "index", tmp_path / "topics.tsv", tmp_path / "run", 10, "-topicReader", "TsvString"
+    )
+    assert found == {"1": ["d0", "d1"]}
+
+
+def test_vectors_in_shards_make_the_same_index(tmp_path, collection, stand_in):
+    class Loaded(HybridDocumentEncoder):
+        def __init__(self):
+            super().__init__(Bm25DocumentEncoder(11 / 3), StandInEncoder())
+
+    for number in range(2):
+        encode_collection(collection, tmp_path / "v", "bm25+m", model=Loaded(), shard=Shard(number, 2))
+    made = build_index(tmp_path / "v", tmp_path / "a", "bm25+m")
+    assert made == build_index(collection, tmp_path / "b", "bm25+m")
+    for term in ("spy", "@spy", "@a"):
+        assert postings(tmp_path / "a", term) == postings(tmp_path / "b", term) != {}
+    said = f"{tmp_path / 'v'}: the vectors are of 'bm25+m', not of 'm'"
+    assert refusal(build_index, tmp_path / "v", tmp_path / "c", "m") == said
+    said = "bm25+m: the documents bring their vectors, so k1 and b have no use"
+    assert refusal(build_index, tmp_path / "v", tmp_path / "c", "bm25+m", bm25={"b": 0.5}, error=EncodingError) == said
+
+
+@pytest.mark.parametrize(
+    ("encoder", "said"),
+    [
+        ("bm25+", "--encoder bm25+ names no model; write bm25+FOLDER, or bm25+ and a name of the hub"),
+        ("bm25+ ", "--encoder bm25+  names no model; write bm25+FOLDER, or bm25+ and a name of the hub"),
+        ("bm25+bm25", "bm25 is no model; index and search take --encoder bm25, other commands a model, or bm25+MODEL"),
+    ],
+)
+def test_names_without_a_model(tmp_path, collection, encoder, said):
+    assert refusal(build_index, collection, tmp_path / "index", encoder, error=EncodingError) == said
+    assert refusal(encode_collection, collection, tmp_path / "v", encoder, error=EncodingError) == said
+    build_index(collection, tmp_path / "index")
+    with ImpactReader(tmp_path / "index") as reader:
+        reader.manifest = None
+        assert refusal(query_encoder, encoder, reader, error=EncodingError) == said
+
+
+def test_a_weight_is_for_two_spaces(tmp_path, collection, capsys):
+    build_index(collection, tmp_path / "index")
+    atoms = write_jsonl(tmp_path / "a.jsonl", {"text": "spy", "vector": {"spy": 1}, "encoder": "bm25"})
+    only = ", so --model-weight, which is for bm25+MODEL, has no use"
+    for name, why in (
+        ("bm25", "has terms of one space only"),
+        (atoms, "vectors that were encoded elsewhere are taken as they are"),
+    ):
+        said = refusal(SignedImpactSearcher, tmp_path / "index", name, model_weight=1.0, error=EncodingError)
+        assert said == f"{name}: {why}{only}"
+    for weight in (math.nan, -1, math.inf, "1", True):
+        said = f"the model weight must be a finite number, 0 or more, got {weight!r}"
+        assert refusal(SignedImpactSearcher, tmp_path / "index", model_weight=weight, error=EncodingError) == said
+    for value in ("x", "-1", "nan"):
+        assert search(["--index", str(tmp_path / "index"), "--query", "spy", f"--model-weight={value}"]) == 2
+        assert f"--model-weight: must be a finite number, 0 or more, got {value}\n" in capsys.readouterr().err
+
+
+def test_another_encoder_than_the_indexs(tmp_path, collection, stand_in):
+    for name in ("bm25", "owner/m", "bm25+owner/m"):
+        build_index(collection, tmp_path / name.replace("/", "-"), name)
+    said = "{} was encoded with {!r}, the queries with {!r}; use the index's encoder"
+    for made, asked in (
+        ("bm25", "bm25+owner/m"),
+        ("bm25+owner/m", "bm25"),
+        ("bm25+owner/m", "owner/m"),
+        ("owner/m", "bm25+owner/m"),
+    ):
+        index = tmp_path / made.replace("/", "-")
+        assert refusal(SignedImpactSearcher, index, asked, error=CompNegError) == said.format(index, made, asked)
+    assert refusal(query_encoder, "bm25+owner/m", None, error=CompNegError) == (
+        "bm25+owner/m weighs a query's terms by the statistics of an index; name the --index"
+    )
+
+
+@pytest.mark.parametrize(
+    ("terms", "missing"),
+    [(["spy", "fli"], "of the model, which begin with '@'"), (["@spy"], "of bm25"), (["spy", "@spy"], None)],
+)
+def test_encoded_queries_have_both_sides(tmp_path, collection, stand_in, terms, missing):
+    build_index(collection, tmp_path / "index", "bm25+owner/m")
+    atoms = write_jsonl(
+        tmp_path / "a.jsonl", *({"text": term, "vector": {term: 1}, "encoder": "bm25+owner/m"} for term in terms)
+    )
+    if missing is None:
+        with SignedImpactSearcher(tmp_path / "index", atoms) as searcher:
+            assert [hit.docid for hit in searcher.search("@spy OR spy")] == ["d0", "d1"]
+        return
+    said = f"{atoms}: has no terms {missing}, and {tmp_path / 'index'} needs those of both"
+    assert refusal(SignedImpactSearcher, tmp_path / "index", atoms, error=EncodingError) == said
+
+
+def test_an_explanation_says_the_sides(tmp_path, collection, stand_in):
+    build_index(collection, tmp_path / "index", "bm25+owner/m", store_raw=True)
+    vectors = {"a": {"spy": 2.0, "@a": 1.0}, "b": {"@clumsy": 1.0}}
+    with SignedImpactSearcher(tmp_path / "index", LookupEncoder(vectors), Operators(intersection="cpt")) as searcher:
+        (document,) = to_object(explain_query(searcher, "a AND b", ["d0"]))["documents"]
+        assert {part["term"] for part in document["contributions"]} == {"@clumsy∩spy", "@a∩@clumsy"}
+        assert list(document["sides"]) == ["both", "model"]
+        assert sum(document["sides"].values()) == pytest.approx(document["score"])
+
+
+@pytest.fixture
+def model(checkpoints, exported, tmp_path):
+    """The folder of a tiny model, which a test may move."""
+    for package in ("torch", "transformers", "onnxscript", "onnxruntime"):
+        pytest.importorskip(package)
+    exported("bert")
+    return shutil.copytree(checkpoints.bert, tmp_path / "model")
+
+
+def scores(index, **options):
+    with SignedImpactSearcher(index, **options) as searcher:
+        return searcher.score("spy drama", IDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("weight", "factor"), [(None, 0.2), (2.5, 0.5), (0, 0.0)])
+def test_the_score_is_the_sum_of_both(tmp_path, collection, model, weight, factor):
+    units = {}
+    for name in ("bm25", f"{model}", f"bm25+{model}"):
+        build_index(collection, tmp_path / name.replace("/", "-"), name)
+        with SignedImpactSearcher(tmp_path / name.replace("/", "-")) as searcher:
+            units[name] = searcher.unit("spy")
+    found = scores(tmp_path / f"bm25+{model}".replace("/", "-"), model_weight=weight)
+    parts = zip(scores(tmp_path / "bm25"), scores(tmp_path / f"{model}".replace("/", "-")), strict=True)
+    for score, (bm25, own) in zip(found, parts, strict=True):
+        expected = (bm25 or 0.0) / units["bm25"] + factor * (own or 0.0) / units[f"{model}"]
+        assert (score or 0.0) / units[f"bm25+{model}"] == pytest.approx(expected, rel=0.02, abs=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["opensearch", "signed"])
+def test_other_kinds_of_models(tmp_path, collection, checkpoints, exported, name):
+    """One without a network for queries, and one whose weights may be negative."""
+    exported(name)
+    folder = getattr(checkpoints, name)
+    manifest = build_index(collection, tmp_path / "index", f"bm25+{folder}")
+    assert manifest.signed is (name == "signed")
+    assert verify_index(tmp_path / "index") == len(TEXTS)
+    with SignedImpactSearcher(tmp_path / "index") as searcher:
+        (encoded,) = searcher.encoder.encode_batch(["spy drama"])
+        assert {term.startswith("@") for term in encoded} == {True, False}
+        assert searcher.search("spy NOT drama")
+
+
+@pytest.mark.slow
+def test_a_model_is_its_content(tmp_path, collection, model, capsys):
+    """Its folder is moved: vectors, indexes, queries that were encoded, and a build by the old name are accepted."""
+    build_index(collection, tmp_path / "index", f"bm25+{model}")
+    expected = scores(tmp_path / "index")
+    for number in (1, 0):  # each has the average of the whole collection
+        place = encode_collection(collection, tmp_path / "v", f"bm25+{model}", shard=Shard(number, 2))
+    moved = shutil.move(model, tmp_path / "elsewhere")
+    said = f"{tmp_path / 'index'}: there is no model {model}; give its new place, bm25+FOLDER, as --encoder"
+    assert refusal(scores, tmp_path / "index", error=CompNegError) == said
+    assert scores(tmp_path / "index", encoder=f"bm25+{moved}") == expected
+    assert scores(tmp_path / "index", encoder=f"bm25+{moved}", model_options=ModelOptions("torch")) == pytest.approx(
+        expected
+    )
+    manifest = build_index(tmp_path / "v", tmp_path / "again", f"bm25+{moved}")
+    assert manifest.encoder == f"bm25+{moved}"
+    assert scores(tmp_path / "again") == expected
+    with gzip.open(place, "rt") as lines:
+        texts = [json.loads(line)["contents"] for line in lines]
+    assert texts == TEXTS[::2]
+    with SignedImpactSearcher(tmp_path / "again", place) as searcher:  # the index names the new place, the file the old
+        assert searcher.encoder.encode_batch([TEXTS[0]])[0]["comedi"] > 0
+    with (moved / "config.json").open("a") as handle:
+        handle.write("\n")
+    weights = next(moved.glob("*.safetensors"))
+    weights.write_bytes(weights.read_bytes()[:-4] + b"\0\0\1\0")
+    refused = refusal(scores, tmp_path / "index", encoder=f"bm25+{moved}", error=CompNegError)
+    assert refused.startswith(f"{tmp_path / 'index'} was encoded with 'bm25+{model}' (")
+    assert f"'bm25+{moved}' is another model" in refused
+    arguments = ["--index", str(tmp_path / "again"), "--query", "spy", "--encoder", f"bm25+{moved}"]
+    assert compose([*arguments, "--output", str(moved / "x")]) == 1
+    assert f"{moved / 'x'}: would overwrite {moved}; " in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_an_index_of_unknown_origin_has_both_spaces(tmp_path, model):
+    words = {"time": 9, "bird": 9}
+    (encoded,) = query_encoder(str(model), None).encode_batch(["time year film"])
+    for name, terms in (
+        ("bm25", words),
+        ("own", {f"@{term}": 9 for term in encoded}),
+        ("both", {**words, f"@{next(iter(encoded))}": 9}),
+    ):
+        collection = write_jsonl(tmp_path / f"{name}.jsonl", *({"id": str(i), "vector": terms} for i in range(100)))
+        build_index(collection, tmp_path / name, "bm25+x")
+    with SignedImpactSearcher(tmp_path / "both") as searcher:
+        assert searcher.reader.manifest == Manifest("bm25+x", documents=100)
+    for name, expected in (("bm25", "the model, which begin with '@'"), ("own", "bm25"), ("both", None)):
+        with ImpactReader(tmp_path / name) as reader:
+            reader.manifest = None
+            if expected is None:
+                assert isinstance(query_encoder(f"bm25+{model}", reader), HybridQueryEncoder)
+                continue
+            said = refusal(query_encoder, f"bm25+{model}", reader, error=CompNegError)
+            assert said.startswith(f"{tmp_path / name}: has none of ")
+            assert f" common terms of {expected}, so it is no index of bm25+{model}; " in said
+
+
+@pytest.mark.slow
+def test_a_trained_model_helps_bm25(tmp_path, shared_data):
+    """A query by a word that no document has: BM25 finds nothing, the trained model the document that means it."""
+    for package in ("torch", "transformers", "onnxscript", "onnxruntime"):
+        pytest.importorskip(package)
+    model = shared_data / "models" / "splade-tiny"
+    texts = ["The physician examined the patient.", "The train left the station.", "A recipe for soup."]
+    collection = write_jsonl(tmp_path / "c.jsonl", *({"id": str(i), "contents": text} for i, text in enumerate(texts)))
+    build_index(collection, tmp_path / "index", f"bm25+{model}")
+    with SignedImpactSearcher(tmp_path / "index") as searcher:
+        assert [hit.docid for hit in searcher.search("doctor")][:1] == ["0"]
+        explained = explain_query(searcher, "doctor NOT train", ["0"])
+        assert explained.documents[0].sides.keys() == {"model"}
+    with SignedImpactSearcher(tmp_path / "index", model_weight=0) as searcher:
+        assert searcher.search("doctor") == []
