@@ -14,6 +14,7 @@ from stand_in_encoder import StandInEncoder, vector
 
 from pyserini_compneg import Operators, SignedImpactSearcher, build_index
 from pyserini_compneg.commands.compose import main as compose
+from pyserini_compneg.commands.reproduce import main as reproduce
 from pyserini_compneg.commands.search import main as search
 from pyserini_compneg.encode import Bm25DocumentEncoder, query_encoder
 from pyserini_compneg.encode.corpus import encode_collection
@@ -48,9 +49,7 @@ def test_documents_by_hand():
     """The average length is 4; a weight of the model has a fifth of BM25's scale, as their impact scales say."""
     encoder = HybridDocumentEncoder(Bm25DocumentEncoder(4.0), StandInEncoder(precision="int8"))
     ((first,), (second, empty)) = encoder.stream(iter([["The bird flies."], ["birds", ""]]))
-    assert first == pytest.approx(
-        {"bird": 1 / 1.72, "fli": 1 / 1.72, "@bird": 0.266666, "@flies.": 0.4, "@the": 0.2}
-    )
+    assert first == pytest.approx({"bird": 1 / 1.72, "fli": 1 / 1.72, "@bird": 0.266666, "@flies.": 0.4, "@the": 0.2})
     assert second == pytest.approx({"bird": 1 / 1.63, "@birds": 0.333334})
     assert empty == {}
     assert (encoder.impact_scale, encoder.signed, encoder.most_lines) == (256, False, None)
@@ -320,6 +319,27 @@ def test_an_index_of_unknown_origin_has_both_spaces(tmp_path, model):
             said = refusal(query_encoder, f"bm25+{model}", reader, error=CompNegError)
             assert said.startswith(f"{tmp_path / name}: has none of ")
             assert f" common terms of {expected}, so it is no index of bm25+{model}; " in said
+
+
+@pytest.mark.slow
+def test_the_share_in_a_report(tmp_path, model):
+    """A row has its own weight; where it has none, that of the command counts."""
+    data = tmp_path / "data"
+    (data / "qrels").mkdir(parents=True)
+    write_jsonl(data / "corpus.jsonl", *({"_id": i, "text": text} for i, text in zip(IDS, TEXTS, strict=True)))
+    write_jsonl(data / "queries.jsonl", {"_id": "q", "text": "spy drama"})
+    (data / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td1\t1\n")
+    rows = "[{name: own, method: operators, model_weight: 0}, {name: given, method: operators}]"
+    sections = f"[{{title: All, rows: {rows}}}]"
+    (tmp_path / "p.yaml").write_text(
+        f"title: P\nabout: x\ndatasets: [beir]\nsplits: [test]\nmeasures: [nDCG@10]\nsections: {sections}\n"
+    )
+    arguments = ["--dataset", str(data), "--report", str(tmp_path / "r"), "--encoder", f"bm25+{model}"]
+    assert reproduce([str(tmp_path / "p.yaml"), *arguments, "--model-weight", "0.5"]) == 0
+    index = next((tmp_path / "r" / "indexes").iterdir())
+    found = [float(path.read_text().split()[4]) for path in sorted((tmp_path / "r" / "runs").glob("**/*.txt"))]
+    expected = [max(filter(None, scores(index, model_weight=weight))) for weight in (0.5, 0)]
+    assert found == pytest.approx(expected)
 
 
 @pytest.mark.slow
