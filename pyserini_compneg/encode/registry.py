@@ -153,9 +153,11 @@ def made_by(encoder: str, settings: Mapping[str, object], name: str, model: obje
     (hybrid, made), (is_hybrid, own) = split_name(encoder), split_name(name)
     if hybrid != is_hybrid:
         return False
-    if os.path.realpath(made) == os.path.realpath(own) or (model and model == settings.get("model")):
+    if model and settings.get("model"):
+        return model == settings["model"]
+    if os.path.realpath(made) == os.path.realpath(own):
         return True
-    if model or not settings.get("model") or not os.path.isdir(own):
+    if not settings.get("model") or not os.path.isdir(own):
         return False
     from pyserini_compneg.encode.neural import checkpoint_hash, load_checkpoint
 
@@ -165,8 +167,10 @@ def made_by(encoder: str, settings: Mapping[str, object], name: str, model: obje
 
 def _check(name: str, manifest: Manifest | None, folder: Path, model: object = None) -> None:
     if manifest is not None and not made_by(manifest.encoder, manifest.settings, name, model):
+        changed = " as it is now" if name == manifest.encoder else ""
         raise IndexFormatError(
-            f"{folder} was encoded with {manifest.encoder!r}, the queries with {name!r}; use the index's encoder"
+            f"{folder} was encoded with {manifest.encoder!r}, the queries with {name!r}{changed}; use the index's "
+            "encoder"
         )
 
 

@@ -22,7 +22,7 @@ from rich.tree import Tree
 from pyserini_compneg.compose import Damped, Linear, Max, Product, QueryTerm, ScoringNode, Sum, query_terms
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, verbalise
 from pyserini_compneg.search.display import decimals, titled
-from pyserini_compneg.search.query_explanation import RANKED, ExplainedDocument, ExplainedQuery
+from pyserini_compneg.search.query_explanation import RANKED, ExplainedDocument, ExplainedQuery, sides
 from pyserini_compneg.terminal import printable
 from pyserini_compneg.vectors import add, complement_term
 
@@ -107,24 +107,19 @@ def documents_drawing(explained: ExplainedQuery, most: int) -> list[RenderableTy
         explained: The query and its documents.
         most: Terms shown, those of the largest magnitude; the others are added up in one line.
     """
-    unit = explained.unit
-    documents = [
-        replace(
-            one,
-            explanation=one.explanation.in_unit(unit),
-            sides={name: amount / unit for name, amount in one.sides.items()},
-        )
-        for one in explained.documents
-    ]
+    documents = [replace(one, explanation=one.explanation.in_unit(explained.unit)) for one in explained.documents]
     tree = tree_drawing(explained)
     if len(documents) == 2:
         rows = _compared_rows(documents, most)
-        headings = [f"{letter}  {_heading(document)}" for letter, document in zip(_COMPARED, documents, strict=False)]
+        headings = [
+            f"{letter}  {_heading(document, explained.prefix)}"
+            for letter, document in zip(_COMPARED, documents, strict=False)
+        ]
         return [*tree, *headings, "", _contribution_tables([rows], _COMPARED)[0]]
     tables = _contribution_tables([_rows(document, most) for document in documents])
     parts: list[RenderableType] = []
     for document, table in zip(documents, tables, strict=True):
-        parts += [_heading(document), table, ""]
+        parts += [_heading(document, explained.prefix), table, ""]
     return [*tree, *parts[:-1]]
 
 
@@ -270,13 +265,14 @@ def _heaviest(amounts: Mapping[str, float], most: int) -> list[str]:
     return sorted(amounts, key=lambda term: (-abs(amounts[term]), term))[:most]
 
 
-def _heading(document: ExplainedDocument) -> str:
+def _heading(document: ExplainedDocument, prefix: str) -> str:
     if not document.explanation.matched:
         rank = "not retrieved, because the query does not match it"
     else:
         rank = f"beyond rank {RANKED}" if document.rank is None else f"rank {document.rank}"
-    sides = ", ".join(f"{name} {amount:.{decimals([amount])}f}" for name, amount in document.sides.items())
-    return f"{titled(document.title, document.explanation.docid)}: {rank}" + (f" ({sides})" if sides else "")
+    parts = sides(document.explanation, prefix)
+    said = ", ".join(f"{name} {amount:.{decimals([amount])}f}" for name, amount in parts.items())
+    return f"{titled(document.title, document.explanation.docid)}: {rank}" + (f" ({said})" if said else "")
 
 
 def _shortened(term: str) -> str:

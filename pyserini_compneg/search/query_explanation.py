@@ -28,14 +28,12 @@ class ExplainedDocument:
     Attributes:
         title: The title in the stored source, if there is one.
         rank: From 1; None beyond ``RANKED``, and where the query does not retrieve the document.
-        sides: What each space of ``bm25+MODEL``, and pairs of terms from ``both``, add to the score; else empty.
         explanation: The score and its parts.
     """
 
     title: str | None
     rank: int | None
     explanation: Explanation
-    sides: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +49,7 @@ class ExplainedQuery:
         unit: The scores of documents, divided by it, are in that unit; see ``SignedImpactSearcher.unit``.
         atoms: The composed form of each atom alone. A ``vanilla`` operator has one atom, its wording.
         documents: The documents, in the order given.
+        prefix: As of the searcher.
     """
 
     text: str
@@ -61,6 +60,7 @@ class ExplainedQuery:
     unit: float
     atoms: Mapping[str, ScoringNode]
     documents: tuple[ExplainedDocument, ...]
+    prefix: str = ""
 
 
 def explain_query(
@@ -101,14 +101,13 @@ def explain_query(
         1.0 if expression is None else searcher.weight_scale,
         searcher.unit(query),
         dict(zip(wordings, vectors, strict=True)),
-        tuple(
-            ExplainedDocument(searcher.title(one.docid), ranks.get(one.docid), one, _sides(one, searcher.prefix))
-            for one in explanations
-        ),
+        tuple(ExplainedDocument(searcher.title(one.docid), ranks.get(one.docid), one) for one in explanations),
+        searcher.prefix,
     )
 
 
-def _sides(explanation: Explanation, prefix: str) -> dict[str, float]:
+def sides(explanation: Explanation, prefix: str) -> dict[str, float]:
+    """What each space of ``bm25+MODEL``, and pairs of terms from ``both``, add to a score; empty without a prefix."""
     amounts: dict[str, list[float]] = {}
     for term, amount in explanation.contributions if prefix else ():
         amounts.setdefault(side(term, prefix), []).append(amount)
@@ -137,7 +136,7 @@ def to_object(explained: ExplainedQuery) -> dict[str, Any]:
                 "rank": document.rank,
                 "score": document.explanation.score,
                 "matched": document.explanation.matched,
-                **({"sides": document.sides} if document.sides else {}),
+                **({"sides": sides(document.explanation, explained.prefix)} if explained.prefix else {}),
                 "contributions": [part._asdict() for part in document.explanation.contributions],
             }
             for document in explained.documents

@@ -25,7 +25,7 @@ from pyserini_compneg.errors import CompNegError, EncodingError
 from pyserini_compneg.index import build, verify_index
 from pyserini_compneg.lucene import ImpactReader, Manifest, analyze
 from pyserini_compneg.search import explain_query
-from pyserini_compneg.search.query_explanation import to_object
+from pyserini_compneg.search.query_explanation import sides, to_object
 
 TEXTS = ["A spy comedy about a clumsy spy.", "A serious spy drama.", "", "Westerns, with horses and the law"]
 IDS = [f"d{number}" for number in range(len(TEXTS))]
@@ -354,6 +354,6 @@ def test_a_trained_model_helps_bm25(tmp_path, shared_data):
     with SignedImpactSearcher(tmp_path / "index") as searcher:
         assert [hit.docid for hit in searcher.search("doctor")][:1] == ["0"]
         explained = explain_query(searcher, "doctor NOT train", ["0"])
-        assert explained.documents[0].sides.keys() == {"model"}
+        assert sides(explained.documents[0].explanation, explained.prefix).keys() == {"model"}
     with SignedImpactSearcher(tmp_path / "index", model_weight=0) as searcher:
         assert searcher.search("doctor") == []
