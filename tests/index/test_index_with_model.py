@@ -65,8 +65,10 @@ class Killed(BaseException):
     """Ends a build as a kill does, but Python still cleans up."""
 
 
-def test_a_build_is_continued(tmp_path, collection, model, monkeypatch, caplog):
-    build_index(collection, tmp_path / "expected", "m")
+@pytest.mark.parametrize(("name", "moved", "term"), [("m", "elsewhere/m", "film"), ("bm25+m", "bm25+x/m", "@film")])
+def test_a_build_is_continued(tmp_path, collection, model, monkeypatch, name, moved, term):
+    """Also by another name of the model, which is known by its content."""
+    build_index(collection, tmp_path / "expected", name)
     monkeypatch.setattr(files, "_BLOCK_BYTES", 1 << 10)
     monkeypatch.setattr(build, "CHECKPOINT_SECONDS", 0)
     stream, seen = StandInEncoder.stream, []
@@ -79,21 +81,21 @@ def test_a_build_is_continued(tmp_path, collection, model, monkeypatch, caplog):
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(StandInEncoder, "stream", fails)
-        build_index(collection, tmp_path / "index", "m")
+        build_index(collection, tmp_path / "index", name)
     assert hidden(tmp_path) == [".index.building"]
     monkeypatch.setattr(StandInEncoder, "settings", {}, raising=False)
     monkeypatch.setattr(
         StandInEncoder, "stream", lambda self, batches: stream(self, (seen.extend(texts) or texts for texts in batches))
     )
     monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder(precision="int8"))
-    assert refusal(build_index, collection, tmp_path / "index", "m", resume=True, error=OutputError) == (
+    assert refusal(build_index, collection, tmp_path / "index", name, resume=True, error=OutputError) == (
         f"{tmp_path / 'index'}: the unfinished build cannot be continued, because settings changed since; give "
         "replace=True to start anew"
     )
     monkeypatch.setattr(build, "_model_encoder", lambda *_: StandInEncoder())
-    build_index(collection, tmp_path / "index", "m", resume=True)
+    assert build_index(collection, tmp_path / "index", moved, resume=True).encoder == moved
     assert 0 < len(seen) < DOCUMENTS - 20
-    assert postings(tmp_path / "index", "film") == postings(tmp_path / "expected", "film")
+    assert postings(tmp_path / "index", term) == postings(tmp_path / "expected", term) != {}
     assert hidden(tmp_path) == []
 
 
