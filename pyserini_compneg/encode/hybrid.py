@@ -1,9 +1,9 @@
 """BM25 and a model in one vector, ``bm25+MODEL``: the terms of the two spaces stay apart, and their scores are added.
 
-A term of the model stands in the vector with ``PREFIX`` before it. The document's weights of the model are multiplied
-by the quotient of the two impact scales, so that an impact of either space is what it is in an index of its own. The
-query's weights of the model are multiplied by the *model weight*, so that the share of each space is chosen by the one
-who searches, and no document is encoded again. The composed query is one vector for every operator.
+A term of the model stands in the vector with ``PREFIX`` before it. All weights of a document have BM25's impact scale.
+The query's weights of the model are multiplied by the *model weight*, so that the share of each space is chosen by the
+one who searches, and no document is encoded again. The composed query is one vector for every operator. Operators that
+compare weights of terms, as CPT does for the heaviest, so compare what a document's weight of 1 would add to its score.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HYBRID = f"{BM25}+"
 PREFIX = "@"
 """Before each term of the model. Lucene's English analysis ends a word at this sign, so no term of BM25 has it."""
 
-MODEL_WEIGHT = 1.0
+MODEL_WEIGHT = 0.2
 
 
 class HybridDocumentEncoder:
@@ -38,28 +38,22 @@ class HybridDocumentEncoder:
 
     Attributes:
         impact_scale: That of BM25.
-        settings: Those of both, ``prefix``, and ``model_scale``, by which the model's weights are multiplied.
+        settings: Those of both, and ``prefix``.
         signed: Whether the model's weights may be negative.
         most_lines: That of the model.
     """
 
     def __init__(self, bm25: Bm25DocumentEncoder, model: DocumentEncoder) -> None:
         self._bm25, self._model = bm25, model
-        self._scale = model.impact_scale / bm25.impact_scale
         self.impact_scale = bm25.impact_scale
         self.signed, self.most_lines = model.signed, model.most_lines
-        self.settings: Mapping[str, float | int | str] = {
-            **bm25.settings,
-            **model.settings,
-            "prefix": PREFIX,
-            "model_scale": self._scale,
-        }
+        self.settings: Mapping[str, float | int | str] = {**bm25.settings, **model.settings, "prefix": PREFIX}
 
     def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
         """The vectors of batches of texts, in their order."""
         texts, same_texts = itertools.tee(batches)
         for theirs, ours in zip(self._model.stream(texts), self._bm25.stream(same_texts), strict=True):
-            yield [joined(*pair, self._scale) for pair in zip(ours, theirs, strict=True)]
+            yield [joined(*pair) for pair in zip(ours, theirs, strict=True)]
 
 
 class HybridQueryEncoder:
@@ -83,7 +77,7 @@ class HybridQueryEncoder:
 
 
 def joined(
-    bm25: Mapping[str, float], model: Mapping[str, float], factor: float, prefix: str = PREFIX
+    bm25: Mapping[str, float], model: Mapping[str, float], factor: float = 1.0, prefix: str = PREFIX
 ) -> dict[str, float]:
     """One vector of two: the second times a factor, with its terms after the prefix.
 
