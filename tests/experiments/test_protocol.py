@@ -72,7 +72,7 @@ def test_a_sweep_is_a_row_for_each_value():
 
 def test_a_sweep_of_the_models_weight_is_no_setting_of_the_method():
     rows = read_protocol("hybrid").sections[0].rows
-    assert [(row.model_weight, row.settings) for row in rows[:3]] == [(0, {}), (0.25, {}), (0.5, {})]
+    assert [(row.model_weight, row.settings) for row in rows[:3]] == [(0, {}), (0.05, {}), (0.1, {})]
     assert rows[0].title == "bm25+model, w = 0"
 
 
