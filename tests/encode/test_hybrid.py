@@ -238,14 +238,14 @@ def scores(index, **options):
 def test_the_score_is_the_sum_of_both(tmp_path, collection, model, weight, factor):
     units = {}
     for name in ("bm25", f"{model}", f"bm25+{model}"):
-        build_index(collection, tmp_path / name.replace("/", "-"), name)
-        with SignedImpactSearcher(tmp_path / name.replace("/", "-")) as searcher:
+        build_index(collection, tmp_path / name.replace("/", "-"), name, impact_scale=256.0)
+        with SignedImpactSearcher(tmp_path / name.replace("/", "-"), weight_scale=1e4) as searcher:
             units[name] = searcher.unit("spy")
-    found = scores(tmp_path / f"bm25+{model}".replace("/", "-"), model_weight=weight)
-    parts = zip(scores(tmp_path / "bm25"), scores(tmp_path / f"{model}".replace("/", "-")), strict=True)
-    for score, (bm25, own) in zip(found, parts, strict=True):
+    found = scores(tmp_path / f"bm25+{model}".replace("/", "-"), model_weight=weight, weight_scale=1e4)
+    parts = (scores(tmp_path / name.replace("/", "-"), weight_scale=1e4) for name in ("bm25", f"{model}"))
+    for score, bm25, own in zip(found, *parts, strict=True):
         expected = (bm25 or 0.0) / units["bm25"] + factor * (own or 0.0) / units[f"{model}"]
-        assert (score or 0.0) / units[f"bm25+{model}"] == pytest.approx(expected, rel=0.02, abs=1e-3)
+        assert (score or 0.0) / units[f"bm25+{model}"] == pytest.approx(expected, rel=1e-3)
 
 
 @pytest.mark.slow
