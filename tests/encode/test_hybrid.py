@@ -7,7 +7,8 @@ import shutil
 
 import pytest
 from anserini_runs import search_collection
-from index_folders import postings, write_jsonl
+from index_folders import postings
+from json_lines import write_jsonl
 from lookup_encoder import LookupEncoder
 from refusals import refusal
 from stand_in_encoder import StandInEncoder, vector
