@@ -296,7 +296,7 @@ encode --collection documents.jsonl --output new --encoder missing
 encode --collection documents.jsonl --output new --encoder nothing
 encode --collection documents.jsonl --output new --encoder broken
 encode --collection documents.jsonl --output new --encoder ../../x
-encode --collection documents.jsonl --output new --encoder bm25  # bm25 is no model;…take a model
+encode --collection documents.jsonl --output new --encoder bm25  # bm25 is no model;…or bm25+MODEL
 encode --collection documents.jsonl --output new --encoder broken --shard-num 0  # argument --shard-num:…from 1, got 0
 encode --collection documents.jsonl --output new --encoder broken --shard-id 3 --shard-num 2
 encode --collection documents.jsonl --output new --encoder broken --batch-size 0  # argument --batch-size:…from 1, got 0
@@ -311,7 +311,7 @@ export --encoder nothing  # nothing: no model: neither config.json nor modules.j
 export --encoder broken --precision fp8
 export --encoder broken
 export --encoder 'a\x1b[31m/b'
-export --encoder bm25  # bm25 is no model; index and search take --encoder bm25, other commands take a model
+export --encoder bm25  # bm25 is no model; index and search take --encoder bm25, other commands a model, or bm25+MODEL
 eval  # the following arguments are required: --qrels, --run
 eval --qrels qrels.txt
 eval --run run.txt
