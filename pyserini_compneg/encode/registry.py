@@ -88,7 +88,7 @@ def _cached(name: str, reader: ImpactReader | None) -> CachedQueryEncoder:
         path = Path(name)  # the file that says more of the vectors stands beside those that encode made
         about = read_about(path.with_name(VECTORS_FILE)) if SHARD_NAME.fullmatch(path.name) else {}
         _check(encoder.name or name, manifest, reader.folder, about.get("settings", {}).get("model"))
-    if reader and manifest and split_name(manifest.encoder)[0]:
+    if encoder.name is None and reader and manifest and split_name(manifest.encoder)[0]:
         prefix = str(manifest.settings.get("prefix", PREFIX))
         sides = {term.startswith(prefix) for term in encoder.terms}
         if len(sides) == 1:

@@ -87,6 +87,11 @@ def reproduce(
     chosen = split or _split(protocol, dataset)
     dataset.part(chosen)
     protocol, left_out = _possible(protocol, dense_encoder)
+    other = next((engine.encoder for engine in engines if not engine.is_hybrid), None)
+    rows = [row for section in protocol.sections for row in section.rows if row.model_weight is not None]
+    if rows and other is not None:
+        said = f"row {rows[0].title!r} says a share of a model; give --encoder bm25+MODEL, not {other}"
+        raise ProtocolError(f"protocol {protocol.name}: {said}")
     dense = dense_encoder or ALL_MINILM
     with Workplace(folder, dataset, chosen, threads, model_options, dense, model_weight) as workplace:
         plans = _plans(protocol, workplace)
@@ -189,7 +194,6 @@ def _jobs(section: SectionPlan, engines: Sequence[Engine], workplace: Workplace)
         method = make_method(row.method, row.settings)
         weight = workplace.model_weight if row.model_weight is None else row.model_weight
         depends_on: dict[str, object] = {"method": row.method, "settings": row.settings, "ablation": row.ablation}
-        depends_on |= {"model weight": weight} if weight is not None else {}
         if isinstance(method, DenseMethod):
             search = partial(method.search, lambda: workplace.dense)
             yield _Job(row, row.title, search, None, depends_on | {"dense": workplace.dense_fingerprint()})
@@ -199,7 +203,8 @@ def _jobs(section: SectionPlan, engines: Sequence[Engine], workplace: Workplace)
             compose = partial(method.compose, context) if isinstance(method, ComposingMethod) else None
             name = f"{row.title} [{engine.label}]" if engine.label else row.title
             search = partial(method.search, context)
-            yield _Job(row, name, search, compose, depends_on | workplace.depends_on(engine))
+            share = {"model weight": weight} if engine.is_hybrid and weight is not None else {}
+            yield _Job(row, name, search, compose, depends_on | share | workplace.depends_on(engine))
 
 
 def _run(

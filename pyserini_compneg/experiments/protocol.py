@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from pyserini_compneg.encode.hybrid import checked_weight
 from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.eval import parse_measures
@@ -93,6 +94,7 @@ class RowPlan(Settings):
             try:
                 if row.method is not None:
                     make_method(row.method, row.settings)
+                checked_weight(row.model_weight)
                 if row.ablation not in (None, *ABLATIONS):
                     raise ValueError(f"no ablation {shown(row.ablation)}; expected one of {', '.join(ABLATIONS)}")
             except ValueError as error:

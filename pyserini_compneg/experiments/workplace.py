@@ -44,6 +44,11 @@ class Engine:
     index: Path | None = None
     label: str = ""
 
+    @property
+    def is_hybrid(self) -> bool:
+        """Whether its vectors are those of BM25 and a model."""
+        return split_name(self.encoder)[0]
+
 
 class Workplace(ExitStack):
     """Makes what an experiment needs, or uses what is there. It is a context manager, which closes the indexes.
@@ -92,12 +97,13 @@ class Workplace(ExitStack):
         Args:
             engine: The encoder, and an index of the collection if there is one already.
             ablation: What is left out of query vectors.
-            model_weight: As for the searcher; None for that of all rows.
+            model_weight: As for the searcher; None for that of all rows. Other encoders than ``bm25+MODEL`` have none.
 
         Raises:
             ProtocolError: An index of other documents.
         """
         weight = self.model_weight if model_weight is None else model_weight
+        weight = weight if engine.is_hybrid else None
         key = engine, ablation, weight
         if key not in self._searchers:
             index, options = engine.index or self._built(engine.encoder), self._options(engine.encoder)

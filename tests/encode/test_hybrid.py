@@ -199,15 +199,15 @@ def test_another_encoder_than_the_indexs(tmp_path, collection, stand_in):
 )
 def test_encoded_queries_have_both_sides(tmp_path, collection, stand_in, terms, missing):
     build_index(collection, tmp_path / "index", "bm25+owner/m")
-    atoms = write_jsonl(
-        tmp_path / "a.jsonl", *({"text": term, "vector": {term: 1}, "encoder": "bm25+owner/m"} for term in terms)
-    )
+    atoms = write_jsonl(tmp_path / "a.jsonl", *({"text": term, "vector": {term: 1}} for term in terms))
     if missing is None:
         with SignedImpactSearcher(tmp_path / "index", atoms) as searcher:
             assert [hit.docid for hit in searcher.search("@spy OR spy")] == ["d0", "d1"]
         return
     said = f"{atoms}: has no terms {missing}, and {tmp_path / 'index'} needs those of both"
     assert refusal(SignedImpactSearcher, tmp_path / "index", atoms, error=EncodingError) == said
+    named = write_jsonl(tmp_path / "b.jsonl", {"text": "x", "vector": {terms[0]: 1}, "encoder": "bm25+owner/m"})
+    SignedImpactSearcher(tmp_path / "index", named).close()  # its atoms may happen to have terms of one side
 
 
 def test_an_explanation_says_the_sides(tmp_path, collection, stand_in):
@@ -341,6 +341,11 @@ def test_the_share_in_a_report(tmp_path, model):
     found = [float(path.read_text().split()[4]) for path in sorted((tmp_path / "r" / "runs").glob("**/*.txt"))]
     expected = [max(filter(None, scores(index, model_weight=weight))) for weight in (0.5, 0)]
     assert found == pytest.approx(expected)
+    (tmp_path / "q.yaml").write_text((tmp_path / "p.yaml").read_text().replace(", model_weight: 0", ""))
+    arguments[3:] = [str(tmp_path / "s"), "--encoder", "bm25", f"bm25+{model}"]  # the share is that of the second
+    assert reproduce([str(tmp_path / "q.yaml"), *arguments, "--model-weight", "0.5"]) == 0
+    found = {float(path.read_text().split()[4]) for path in (tmp_path / "s" / "runs").glob("**/*.txt")}
+    assert sorted(found) == pytest.approx(sorted(expected), rel=0.05)
 
 
 @pytest.mark.slow
@@ -358,3 +363,17 @@ def test_a_trained_model_helps_bm25(tmp_path, shared_data):
         assert sides(explained.documents[0].explanation, explained.prefix).keys() == {"model"}
     with SignedImpactSearcher(tmp_path / "index", model_weight=0) as searcher:
         assert searcher.search("doctor") == []
+
+
+def test_a_row_with_a_share_needs_two_spaces(tmp_path, collection, capsys):
+    data = tmp_path / "data"
+    (data / "qrels").mkdir(parents=True)
+    (data / "corpus.jsonl").write_text('{"_id": "d", "text": "spy"}\n')
+    (data / "queries.jsonl").write_text('{"_id": "q", "text": "spy"}\n')
+    (data / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1\n")
+    arguments = ["--dataset", str(data), "--report", str(tmp_path / "r"), "--encoder", "bm25"]
+    assert reproduce(["hybrid", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: protocol hybrid: row ")
+    assert said.endswith(" says a share of a model; give --encoder bm25+MODEL, not bm25\n")
+    assert not (tmp_path / "r").exists()
