@@ -282,7 +282,7 @@ class _Composer:
         lowering, top = zip(*found, strict=True)
         is_specific = all(len(scores) < _TOP or scores[-1] < _BROAD * scores[0] for scores in top)
         wanted = self.top_scores(left, _TOP) if is_specific else ()
-        floor = max(0.0, wanted[-1]) if wanted else 0.0
+        floor = max(0.0, wanted[-1]) if len(wanted) == _TOP else 0.0  # all of fewer ones are on a first page anyway
         return Damped(left, lowering, tuple(scores[0] for scores in top), self.operators.strength, floor)
 
     def _negative(self, expression: Expression, a: AbstractSet[str]) -> Linear | Product:

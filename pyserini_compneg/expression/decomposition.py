@@ -52,8 +52,8 @@ class Decomposition:
         expression: What it asks for.
         parts: The atoms of the expression, from left to right.
         confidence: The estimated probability that the reading is right.
-        understood: Whether the text was read. If not, because the reading would be too unsure, would exclude what it
-            asks for, or the text is too long, it stays one atom.
+        understood: Whether the text was read. If not, because the reading would be too unsure, would only exclude or
+            exclude what it asks for, or the text is too long, it stays one atom.
     """
 
     text: str

@@ -44,7 +44,7 @@ class Chain:
         allowed[[OR, AND], [AND, OR]] = FORBIDDEN
         return cls(allowed)
 
-    def best_path(self, emissions: NDArray[np.float64], tied: Sequence[bool]) -> list[int]:
+    def best_path(self, emissions: NDArray[np.float64], tied: Sequence[bool]) -> tuple[list[int], bool]:
         """The best sequence in which something is wanted (Viterbi).
 
         Args:
@@ -52,7 +52,8 @@ class Chain:
             tied: Whether each word must have the tag of the word before it.
 
         Returns:
-            The place in ``TAGS`` of each word's tag.
+            The place in ``TAGS`` of each word's tag; and whether it is also the best of all sequences, so that the text
+            does not only exclude.
         """
         count = len(TAGS)
         # A state is a tag, and whether something is wanted so far: the first `count` states are those without.
@@ -67,12 +68,14 @@ class Chain:
             extended = scores[:, None] + (same if tied[place] else free)
             sources[place] = extended.argmax(0)
             scores = extended.max(0) + np.tile(emissions[place], 2)
-        state = count + int((scores + np.tile(_EDGE, 2))[count:].argmax())
+        scores += np.tile(_EDGE, 2)
+        state = count + int(scores[count:].argmax())
+        wants = bool(scores[state] >= scores[:count].max())
         path = [state]
         for place in range(len(emissions) - 1, 0, -1):
             state = int(sources[place, state])
             path.append(state)
-        return [state % count for state in reversed(path)]
+        return [state % count for state in reversed(path)], wants
 
     def least_sure(self, emissions: NDArray[np.float64], tags: Sequence[int]) -> float:
         """The probability of the least sure tag of a sequence.

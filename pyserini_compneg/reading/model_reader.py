@@ -52,8 +52,8 @@ class ModelReader:
     def read(self, texts: Sequence[str]) -> list[Decomposition]:
         """The readings of texts. Many at once are faster than one after the other.
 
-        A text stays one atom, as it is, if it excludes and joins nothing, if its reading is less sure than
-        ``threshold``, or if it is longer than the model reads.
+        A text stays one atom, as it is, if it excludes and joins nothing, if it only excludes, if its reading is less
+        sure than ``threshold``, or if it is longer than the model reads.
 
         Args:
             texts: What people typed. Nothing in it is an operator.
@@ -77,11 +77,11 @@ class ModelReader:
     def _assembled(self, text: str, words: Sequence[Span], scores: NDArray[np.float64] | None) -> Decomposition:
         if scores is None:
             return _too_long(text)
-        tags = self._tagger.chain.best_path(scores, is_tied(text, words))
+        tags, wants = self._tagger.chain.best_path(scores, is_tied(text, words))
         confidence = self._calibrated(self._tagger.chain.least_sure(scores, tags))
         lower = [text[start:end].lower() for start, end in words]
         reading = assembled(text, words, closed(tags, lower, self._tagger.separators), confidence)
-        if confidence >= self.threshold or isinstance(reading.expression, Atom):
+        if wants and (confidence >= self.threshold or isinstance(reading.expression, Atom)):
             return reading
         return undivided(text, confidence, understood=False)
 

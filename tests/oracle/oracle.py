@@ -63,8 +63,8 @@ class Total:
 class Damped:
     """max(s · (1 - strength · r³), min(s, floor) · (1 - r³ / 50)) for s above 0, with r = b / best b.
 
-    Here b is the score of the penalty with the largest ratio. The floor is the sixth best s, if no penalty gives its
-    sixth best document 4/5 of its best score.
+    Here b is the score of the penalty with the largest ratio. The floor is the sixth best s, if there is one, and if no
+    penalty gives its sixth best document 4/5 of its best score.
     """
 
     kept: object
@@ -286,7 +286,7 @@ class Oracle:
                 raise UndeterminedError
             if len(scores) > 5 and scores[5] >= 0.8 * scores[0]:
                 return 0
-        return max(0, self.scores_of(node.kept)[:6][-1])
+        return max(0, *self.scores_of(node.kept)[5:6], 0)
 
     def scores_of(self, node):
         """The scores of all documents that match, over positive impacts, best first; 0 where there is none."""

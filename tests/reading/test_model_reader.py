@@ -45,6 +45,12 @@ def test_requests(text):
     assert format_expression(decompose(text).expression) == REQUESTS[text]
 
 
+@pytest.mark.parametrize("text", ["no leather", "no dairy, nothing fried", "not spicy, no pork"])
+def test_a_text_that_only_excludes_is_not_understood(text):
+    reading = decompose(text)
+    assert (reading.expression, reading.understood) == (Atom(text), False)
+
+
 @pytest.mark.parametrize("text", WHOLE)
 def test_a_negation_that_is_a_fact_stays(text):
     assert decompose(text).expression == Atom(text)
