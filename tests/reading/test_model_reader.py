@@ -45,6 +45,10 @@ def test_requests(text):
     assert format_expression(decompose(text).expression) == REQUESTS[text]
 
 
+def test_the_network_names_no_folder_of_the_machine_that_made_it():
+    assert b"site-packages" not in (PACKAGED / "model.onnx").read_bytes()
+
+
 @pytest.mark.parametrize("text", ["no leather", "no dairy, nothing fried", "not spicy, no pork"])
 def test_a_text_that_only_excludes_is_not_understood(text):
     reading = decompose(text)

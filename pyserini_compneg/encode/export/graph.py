@@ -64,7 +64,18 @@ def dense_graph(module: torch.nn.Module, precision: str, folder: Path, output: s
             from onnxruntime.transformers.float16 import convert_float_to_float16
 
             model = convert_float_to_float16(model, keep_io_types=True)
-        return model
+        return without_traces(model)
+
+
+def without_traces(model: Any) -> Any:
+    """The graph without what torch notes beside it, such as the lines of code of each node and their folders."""
+    graph = model.graph
+    noted = (model, graph, *graph.node, *graph.initializer, *graph.input, *graph.output, *graph.value_info)
+    for part in (*noted, *model.functions, *(node for function in model.functions for node in function.node)):
+        for name in ("doc_string", "metadata_props"):
+            if name in part.DESCRIPTOR.fields_by_name:
+                part.ClearField(name)
+    return model
 
 
 def _onnx() -> Any:

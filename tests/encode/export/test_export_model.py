@@ -97,6 +97,7 @@ def test_fp32_gives_torchs_vectors(checkpoints, exported, kind, count):
     assert report["largest_difference"] <= 1e-4
     assert report["bytes"] == (folder / MODEL_FILE).stat().st_size
     assert names(folder) == ["export.json", "model.onnx", "tokenizer.json"]
+    assert b"site-packages" not in (folder / "model.onnx").read_bytes()  # the folders of this machine
 
 
 def test_batches_change_nothing(exported):
