@@ -31,11 +31,10 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("name the --index, whose encoder is used, or an --encoder")
     if args.explain and args.output_format != "jsonl":
         parser.error("--explain needs --output-format jsonl")
-    from pyserini_compneg.encode.hybrid import split_name
     from pyserini_compneg.files import keep_inputs
 
     topics = query_flags.chosen_topics(args)
-    keep_inputs(args.output, *filter(None, (args.index, split_name(args.encoder or "")[1])))
+    keep_inputs(args.output, *query_flags.inputs(args))
     options = {name: getattr(args, name) for name in ("batch_size", "output_format", "explain")}
     options["skip"] = args.on_error == "skip"
     if args.index is not None:

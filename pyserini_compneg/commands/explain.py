@@ -27,14 +27,13 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if (args.topics is None) != (args.qid is None):
         parser.error("--topics needs --qid, the topic to explain" if args.qid is None else "--qid needs --topics")
     from pyserini_compneg.compose.batch import topic_query
-    from pyserini_compneg.encode.hybrid import split_name
     from pyserini_compneg.expression.decomposition import to_object as decomposition_object
     from pyserini_compneg.search.display import decomposition_lines, heading
     from pyserini_compneg.search.drawing import documents_drawing, draw, query_drawing
     from pyserini_compneg.search.query_explanation import explain_query, to_object
 
     (topic,) = query_flags.chosen_topics(args, args.qid)
-    keep_inputs(args.output, args.index, *filter(None, [args.topics, split_name(args.encoder or "")[1]]))
+    keep_inputs(args.output, *query_flags.inputs(args, args.topics))
     with query_flags.open_searcher(args) as searcher, atomic_writer(args.output) as handle:
         explained = explain_query(searcher, topic_query(topic), args.docid, topic.text)
         if args.output_format == "json":

@@ -107,6 +107,13 @@ def chosen_settings(args: argparse.Namespace) -> dict[str, Any]:
     return {"operators": Operators(**named), "cpt": args.cpt, "weight_scale": args.weight_scale}
 
 
+def inputs(args: argparse.Namespace, *others: str | None) -> list[str]:
+    """The files and folders that a command of queries must not replace: index, encoder, and others."""
+    from pyserini_compneg.encode.hybrid import split_name
+
+    return list(filter(None, (args.index, split_name(args.encoder or "")[1], *others)))
+
+
 def chosen_model(args: argparse.Namespace) -> dict[str, Any]:
     """How a model encodes the queries, as keyword arguments of ``SignedImpactSearcher`` and ``query_encoder``.
 
@@ -195,6 +202,6 @@ def _taken_apart(topics: list[Topic], name: str) -> list[Topic]:
     read = reader(name, cache_home())
     topics = decompose_topics(topics, read) if read else topics
     if lost := sum(topic.decomposition is not None and not topic.decomposition.understood for topic in topics):
-        said = "%s of %s texts stay whole: the meaning is not sure, or the text is too long; --explain shows them"
-        _logger.warning(said, f"{lost:,}", f"{len(topics):,}")
+        why = "they only exclude, their meaning is not sure, or they are too long"
+        _logger.warning("%s of %s texts stay whole: %s; --explain shows them", f"{lost:,}", f"{len(topics):,}", why)
     return topics

@@ -24,12 +24,11 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("--output takes a run: name its --output-format, or let the list of --query go to standard output")
     if args.explain and not as_list and args.output_format != "json":
         parser.error("--explain needs --query or --output-format json")
-    from pyserini_compneg.encode.hybrid import split_name
     from pyserini_compneg.search.display import show_hits
     from pyserini_compneg.search.topic_runs import search_topics
 
     topics = query_flags.chosen_topics(args)
-    keep_inputs(args.output, args.index, *filter(None, (args.topics, split_name(args.encoder or "")[1])))
+    keep_inputs(args.output, *query_flags.inputs(args, args.topics))
     with query_flags.open_searcher(args) as searcher:
         if as_list:
             with atomic_writer(None) as handle:

@@ -38,7 +38,7 @@ class HybridDocumentEncoder:
 
     Attributes:
         impact_scale: That of BM25.
-        settings: Those of both, and ``prefix``.
+        settings: Those of both.
         signed: Whether the model's weights may be negative.
         most_lines: That of the model.
     """
@@ -47,7 +47,7 @@ class HybridDocumentEncoder:
         self._bm25, self._model = bm25, model
         self.impact_scale = bm25.impact_scale
         self.signed, self.most_lines = model.signed, model.most_lines
-        self.settings: Mapping[str, float | int | str] = {**bm25.settings, **model.settings, "prefix": PREFIX}
+        self.settings: Mapping[str, float | int | str] = {**bm25.settings, **model.settings}
 
     def stream(self, batches: Iterable[Sequence[str]]) -> Iterator[list[dict[str, float]]]:
         """The vectors of batches of texts, in their order."""
@@ -63,43 +63,39 @@ class HybridQueryEncoder:
         bm25: The encoder of the one space.
         model: That of the other.
         model_weight: The query's weights of the model are multiplied by it; 0 leaves BM25 alone.
-        prefix: What stands before the model's terms in the index.
     """
 
-    def __init__(self, bm25: QueryEncoder, model: QueryEncoder, model_weight: float, prefix: str = PREFIX) -> None:
-        self._bm25, self._model = bm25, model
-        self._weight, self._prefix = model_weight, prefix
+    def __init__(self, bm25: QueryEncoder, model: QueryEncoder, model_weight: float) -> None:
+        self._bm25, self._model, self._weight = bm25, model, model_weight
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """The vector of each text."""
         pairs = zip(self._bm25.encode_batch(texts), self._model.encode_batch(texts), strict=True)
-        return [joined(ours, theirs, self._weight, self._prefix) for ours, theirs in pairs]
+        return [joined(ours, theirs, self._weight) for ours, theirs in pairs]
 
 
-def joined(
-    bm25: Mapping[str, float], model: Mapping[str, float], factor: float = 1.0, prefix: str = PREFIX
-) -> dict[str, float]:
-    """One vector of two: the second times a factor, with its terms after the prefix.
+def joined(bm25: Mapping[str, float], model: Mapping[str, float], factor: float = 1.0) -> dict[str, float]:
+    """One vector of two: the second times a factor, with its terms after ``PREFIX``.
 
     Raises:
-        EncodingError: A term of BM25 begins with the prefix.
+        EncodingError: A term of BM25 begins with ``PREFIX``.
 
     >>> joined({"comedi": 2.0}, {"comedy": 3.0, "##s": 1.0}, 0.5)
     {'comedi': 2.0, '@comedy': 1.5, '@##s': 0.5}
     """
-    if taken := next((term for term in bm25 if term.startswith(prefix)), None):
-        raise EncodingError(f"bm25 has the term {taken!r}, which would stand for the model's {taken[len(prefix) :]!r}")
-    return {**bm25, **{index_term(prefix + term): weight for term, weight in scale(model, factor).items()}}
+    if taken := next((term for term in bm25 if term.startswith(PREFIX)), None):
+        raise EncodingError(f"bm25 has the term {taken!r}, which would stand for the model's {taken[len(PREFIX) :]!r}")
+    return {**bm25, **{index_term(PREFIX + term): weight for term, weight in scale(model, factor).items()}}
 
 
-def side(term: str, prefix: str) -> str:
-    """The space of a term, ``bm25`` or ``model``; ``both`` for a pair of terms from both.
+def side(term: str) -> str:
+    """The space of a term, ``bm25`` or ``model``; ``both`` for a pair of terms from both, and for many pairs in one.
 
-    >>> side("comedi", "@"), side("@comedy", "@"), side("@comedy∩spi", "@")
+    >>> side("comedi"), side("@comedy"), side("@comedy∩spi")
     ('bm25', 'model', 'both')
     """
     terms = term.removeprefix(COMPLEMENT_SIGN).split(PAIR_SIGN) if is_pseudo_term(term) else [term]
-    sides = {one.startswith(prefix) for one in terms}
+    sides = {one.startswith(PREFIX) for one in terms}
     return "both" if len(sides) > 1 or " " in term else "model" if True in sides else BM25
 
 
@@ -115,7 +111,7 @@ def split_name(name: str) -> tuple[bool, str]:
     if not name.startswith(HYBRID):
         return False, name
     if not (model := name.removeprefix(HYBRID)).strip():
-        raise EncodingError(f"--encoder {name} names no model; write bm25+FOLDER, or bm25+ and a name of the hub")
+        raise EncodingError(f"{name!r} names no model; write bm25+FOLDER, or bm25+ and a name of the hub")
     return True, model
 
 

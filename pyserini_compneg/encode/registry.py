@@ -89,10 +89,9 @@ def _cached(name: str, reader: ImpactReader | None) -> CachedQueryEncoder:
         about = read_about(path.with_name(VECTORS_FILE)) if SHARD_NAME.fullmatch(path.name) else {}
         _check(encoder.name or name, manifest, reader.folder, about.get("settings", {}).get("model"))
     if encoder.name is None and reader and manifest and split_name(manifest.encoder)[0]:
-        prefix = str(manifest.settings.get("prefix", PREFIX))
-        sides = {term.startswith(prefix) for term in encoder.terms}
+        sides = {term.startswith(PREFIX) for term in encoder.terms}
         if len(sides) == 1:
-            missing = "of bm25" if True in sides else f"of the model, which begin with {prefix!r}"
+            missing = "of bm25" if True in sides else f"of the model, which begin with {PREFIX!r}"
             raise EncodingError(f"{name}: has no terms {missing}, and {reader.folder} needs those of both")
     return encoder
 
@@ -123,18 +122,17 @@ def _model(
     encoder = ModelQueryEncoder(checkpoint, options, ablation)
     if not hybrid or reader is None:
         return encoder
-    prefix = str(manifest.settings.get("prefix", PREFIX)) if manifest else PREFIX
-    if "prefix" not in (manifest.settings if manifest else {}):
-        _check_spaces(name, reader, encoder, prefix)
-    return HybridQueryEncoder(Bm25QueryEncoder(reader, ablation), encoder, weight, prefix)
+    if model is None:  # nothing says what the index was made with
+        _check_spaces(name, reader, encoder)
+    return HybridQueryEncoder(Bm25QueryEncoder(reader, ablation), encoder, weight)
 
 
-def _check_spaces(name: str, reader: ImpactReader, model: QueryEncoder, prefix: str) -> None:
+def _check_spaces(name: str, reader: ImpactReader, model: QueryEncoder) -> None:
     """Refuses an index of unknown origin that lacks one of the two spaces. Small ones tell nothing."""
     if reader.field_document_count < _TELLING_DOCUMENTS:
         return
     (vector,) = model.encode_batch([" ".join((*_ENGLISH, "study"))])
-    spaces = {"bm25": _ENGLISH, f"the model, which begin with {prefix!r}": [prefix + term for term in vector]}
+    spaces = {"bm25": _ENGLISH, f"the model, which begin with {PREFIX!r}": [PREFIX + term for term in vector]}
     for space, terms in spaces.items():
         if not any(reader.document_frequencies(terms)):
             said = f"none of {len(terms)} common terms of {space}, so it is no index of {name}"

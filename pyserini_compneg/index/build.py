@@ -92,8 +92,9 @@ def build_index(
     replace = options.get("replace", False)
     check_target(target, replace or options.get("overwrite", False))  # before the collection is read
     hybrid, model = split_name(encoder)
-    if encoder != BM25 and Path(model).is_dir():  # the whole path, so that searches find it from other folders
-        encoder = HYBRID * hybrid + os.path.realpath(model)
+    folder = os.path.expanduser(model)  # the shell leaves ~ alone behind bm25+
+    if encoder != BM25 and os.path.isdir(folder):  # the whole path, so that searches find it from other folders
+        encoder = HYBRID * hybrid + os.path.realpath(folder)
     if bm25 and encoder != BM25 and not hybrid:
         raise EncodingError(f"{encoder}: k1 and b are parameters of bm25, not of this encoder")
     average = partial(_average_length, files, index, encoder, resume or replace, on_error)

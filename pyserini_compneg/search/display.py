@@ -8,6 +8,7 @@ from typing import TextIO
 
 from pyserini_compneg.compose import query_text
 from pyserini_compneg.compose.batch import topic_query
+from pyserini_compneg.encode.hybrid import PREFIX
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.expression.decomposition import Decomposition, tagged
 from pyserini_compneg.expression.topics import Topic
@@ -62,8 +63,8 @@ def show_hits(
 
 def heading(text: str, searcher: SignedImpactSearcher) -> str:
     """A query above its scores; it says if these cannot be in the encoder's unit, and which terms are a model's."""
-    if searcher.prefix:
-        return f"{text}  (terms that begin with {searcher.prefix} are the model's, the others bm25's)"
+    if searcher.is_hybrid:
+        return f"{text}  (terms that begin with {PREFIX} are the model's, the others bm25's)"
     return text if searcher.reader.manifest else f"{text}  (scores in impacts: the index does not say their scale)"
 
 
@@ -81,7 +82,7 @@ def decomposition_lines(decomposition: Decomposition) -> Iterator[str]:
     """How a text was read: its words with their tags, and how sure the reading is."""
     yield " ".join(tagged(decomposition).split())
     if not decomposition.understood:
-        yield "stays whole: the meaning is not sure, or the text is too long"
+        yield "stays whole: it only excludes, its meaning is not sure, or it is too long"
     elif isinstance(decomposition.expression, Atom):
         yield "nothing is excluded or joined"
     yield f"confidence {decomposition.confidence:.2f}"

@@ -112,14 +112,14 @@ def documents_drawing(explained: ExplainedQuery, most: int) -> list[RenderableTy
     if len(documents) == 2:
         rows = _compared_rows(documents, most)
         headings = [
-            f"{letter}  {_heading(document, explained.prefix)}"
+            f"{letter}  {_heading(document, explained.is_hybrid)}"
             for letter, document in zip(_COMPARED, documents, strict=False)
         ]
         return [*tree, *headings, "", _contribution_tables([rows], _COMPARED)[0]]
     tables = _contribution_tables([_rows(document, most) for document in documents])
     parts: list[RenderableType] = []
     for document, table in zip(documents, tables, strict=True):
-        parts += [_heading(document, explained.prefix), table, ""]
+        parts += [_heading(document, explained.is_hybrid), table, ""]
     return [*tree, *parts[:-1]]
 
 
@@ -265,12 +265,12 @@ def _heaviest(amounts: Mapping[str, float], most: int) -> list[str]:
     return sorted(amounts, key=lambda term: (-abs(amounts[term]), term))[:most]
 
 
-def _heading(document: ExplainedDocument, prefix: str) -> str:
+def _heading(document: ExplainedDocument, is_hybrid: bool) -> str:
     if not document.explanation.matched:
         rank = "not retrieved, because the query does not match it"
     else:
         rank = f"beyond rank {RANKED}" if document.rank is None else f"rank {document.rank}"
-    parts = sides(document.explanation, prefix)
+    parts = sides(document.explanation) if is_hybrid else {}
     said = ", ".join(f"{name} {amount:.{decimals([amount])}f}" for name, amount in parts.items())
     return f"{titled(document.title, document.explanation.docid)}: {rank}" + (f" ({said})" if said else "")
 

@@ -49,7 +49,7 @@ class ExplainedQuery:
         unit: The scores of documents, divided by it, are in that unit; see ``SignedImpactSearcher.unit``.
         atoms: The composed form of each atom alone. A ``vanilla`` operator has one atom, its wording.
         documents: The documents, in the order given.
-        prefix: As of the searcher.
+        is_hybrid: Whether the terms are of two spaces.
     """
 
     text: str
@@ -60,7 +60,7 @@ class ExplainedQuery:
     unit: float
     atoms: Mapping[str, ScoringNode]
     documents: tuple[ExplainedDocument, ...]
-    prefix: str = ""
+    is_hybrid: bool = False
 
 
 def explain_query(
@@ -102,16 +102,16 @@ def explain_query(
         searcher.unit(query),
         dict(zip(wordings, vectors, strict=True)),
         tuple(ExplainedDocument(searcher.title(one.docid), ranks.get(one.docid), one) for one in explanations),
-        searcher.prefix,
+        searcher.is_hybrid,
     )
 
 
-def sides(explanation: Explanation, prefix: str) -> dict[str, float]:
-    """What each space of ``bm25+MODEL``, and pairs of terms from ``both``, add to a score; empty without a prefix."""
-    amounts: dict[str, list[float]] = {}
-    for term, amount in explanation.contributions if prefix else ():
-        amounts.setdefault(side(term, prefix), []).append(amount)
-    return {name: math.fsum(amounts[name]) for name in sorted(amounts)}
+def sides(explanation: Explanation) -> dict[str, float]:
+    """What each space of ``bm25+MODEL``, and pairs of terms from ``both``, add to a score."""
+    amounts: dict[str, list[float]] = {"bm25": [], "model": [], "both": []}
+    for term, amount in explanation.contributions:
+        amounts[side(term)].append(amount)
+    return {name: math.fsum(parts) for name, parts in amounts.items() if parts}
 
 
 def to_object(explained: ExplainedQuery) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def to_object(explained: ExplainedQuery) -> dict[str, Any]:
                 "rank": document.rank,
                 "score": document.explanation.score,
                 "matched": document.explanation.matched,
-                **({"sides": sides(document.explanation, explained.prefix)} if explained.prefix else {}),
+                **({"sides": sides(document.explanation)} if explained.is_hybrid else {}),
                 "contributions": [part._asdict() for part in document.explanation.contributions],
             }
             for document in explained.documents

@@ -20,7 +20,7 @@ from pyserini_compneg.compose.lowering import FACTORED, MATERIALISED, checked_cp
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, READING_OPERATORS, checked_operators
 from pyserini_compneg.compose.quantisation import checked_scale
 from pyserini_compneg.encode import query_encoder
-from pyserini_compneg.encode.hybrid import checked_weight
+from pyserini_compneg.encode.hybrid import checked_weight, split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.errors import ArgumentError, IndexFormatError
 from pyserini_compneg.expression import Expression
@@ -262,9 +262,9 @@ class SignedImpactSearcher:
         return impact_scale if isinstance(query, ScoringNode) else impact_scale * self.weight_scale
 
     @property
-    def prefix(self) -> str:
-        """How the model's terms begin in an index of ``bm25+MODEL``; empty where all terms are of one space."""
-        return str(self.reader.manifest.settings.get("prefix", "")) if self.reader.manifest else ""
+    def is_hybrid(self) -> bool:
+        """Whether the index is one of ``bm25+MODEL``, with terms of two spaces."""
+        return self.reader.manifest is not None and split_name(self.reader.manifest.encoder)[0]
 
     def explain(self, query: Query, docid: str, *, operators: Operators | None = None) -> Explanation:
         """Explains the score of a document by signed contributions of terms and pairs, which add up to it.

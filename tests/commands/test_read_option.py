@@ -203,8 +203,8 @@ def test_a_reading_is_shown(run, topics):
 def test_a_text_that_is_not_understood_is_told(run, caplog, monkeypatch):
     monkeypatch.setattr(packaged_reader(), "threshold", 1.0)
     shown = run(search, "--query", TEXT, "--read", "model", "--explain").out
-    assert "  stays whole: the meaning is not sure, or the text is too long\n" in shown
-    assert caplog.messages[0].startswith("1 of 1 texts stay whole: the meaning is not sure, or ")
+    assert "  stays whole: it only excludes, its meaning is not sure, or it is too long\n" in shown
+    assert caplog.messages[0].startswith("1 of 1 texts stay whole: they only exclude, their meaning is not sure, or ")
 
 
 @pytest.mark.parametrize("name", ["cues", "no/such/folder"])

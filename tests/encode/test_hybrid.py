@@ -56,7 +56,7 @@ def test_documents_by_hand():
     assert (encoder.impact_scale, encoder.signed, encoder.most_lines) == (256, False, None)
     model = {"model": "0123456789abcdef", "precision": "int8"}
     bm25 = {"k1": 0.9, "b": 0.4, "average_length": 4.0}
-    assert encoder.settings == {**bm25, **model, "prefix": "@"}
+    assert encoder.settings == {**bm25, **model}
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_terms_that_collide():
     ],
 )
 def test_the_side_of_a_term(term, expected):
-    assert side(term, "@") == expected
+    assert side(term) == expected
 
 
 @pytest.fixture
@@ -144,8 +144,8 @@ def test_vectors_in_shards_make_the_same_index(tmp_path, collection, stand_in):
 @pytest.mark.parametrize(
     ("encoder", "said"),
     [
-        ("bm25+", "--encoder bm25+ names no model; write bm25+FOLDER, or bm25+ and a name of the hub"),
-        ("bm25+ ", "--encoder bm25+  names no model; write bm25+FOLDER, or bm25+ and a name of the hub"),
+        ("bm25+", "'bm25+' names no model; write bm25+FOLDER, or bm25+ and a name of the hub"),
+        ("bm25+ ", "'bm25+ ' names no model; write bm25+FOLDER, or bm25+ and a name of the hub"),
         ("bm25+bm25", "bm25 is no model; index and search take --encoder bm25, other commands a model, or bm25+MODEL"),
     ],
 )
@@ -216,7 +216,7 @@ def test_an_explanation_says_the_sides(tmp_path, collection, stand_in):
     with SignedImpactSearcher(tmp_path / "index", LookupEncoder(vectors), Operators(intersection="cpt")) as searcher:
         (document,) = to_object(explain_query(searcher, "a AND b", ["d0"]))["documents"]
         assert {part["term"] for part in document["contributions"]} == {"@clumsy∩spy", "@a∩@clumsy"}
-        assert list(document["sides"]) == ["both", "model"]
+        assert list(document["sides"]) == ["model", "both"]
         assert sum(document["sides"].values()) == pytest.approx(document["score"])
 
 
@@ -224,7 +224,7 @@ def test_an_explanation_says_the_sides(tmp_path, collection, stand_in):
 def model(checkpoints, exported, tmp_path):
     """The folder of a tiny model, which a test may move."""
     for package in ("torch", "transformers", "onnxscript", "onnxruntime"):
-        pytest.importorskip(package)
+        pytest.importorskip(package, reason="models are exported by torch, and run by onnxruntime")
     exported("bert")
     return shutil.copytree(checkpoints.bert, tmp_path / "model")
 
@@ -352,7 +352,7 @@ def test_the_share_in_a_report(tmp_path, model):
 def test_a_trained_model_helps_bm25(tmp_path, shared_data):
     """A query by a word that no document has: BM25 finds nothing, the trained model the document that means it."""
     for package in ("torch", "transformers", "onnxscript", "onnxruntime"):
-        pytest.importorskip(package)
+        pytest.importorskip(package, reason="models are exported by torch, and run by onnxruntime")
     model = shared_data / "models" / "splade-tiny"
     texts = ["The physician examined the patient.", "The train left the station.", "A recipe for soup."]
     collection = write_jsonl(tmp_path / "c.jsonl", *({"id": str(i), "contents": text} for i, text in enumerate(texts)))
@@ -360,7 +360,7 @@ def test_a_trained_model_helps_bm25(tmp_path, shared_data):
     with SignedImpactSearcher(tmp_path / "index") as searcher:
         assert [hit.docid for hit in searcher.search("doctor")][:1] == ["0"]
         explained = explain_query(searcher, "doctor NOT train", ["0"])
-        assert sides(explained.documents[0].explanation, explained.prefix).keys() == {"model"}
+        assert sides(explained.documents[0].explanation).keys() == {"model"}
     with SignedImpactSearcher(tmp_path / "index", model_weight=0) as searcher:
         assert searcher.search("doctor") == []
 

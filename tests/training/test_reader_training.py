@@ -1,6 +1,7 @@
 """Readers: the requests that they are trained on, and a whole training of a tiny one."""
 
 import json
+import random
 
 import pytest
 from json_lines import write_jsonl
@@ -10,10 +11,11 @@ from tiny_training import train_error
 from pyserini_compneg.errors import TrainingError
 from pyserini_compneg.expression import format_expression
 from pyserini_compneg.reading import ModelReader, undivided
+from pyserini_compneg.reading.tags import SHARED
 from pyserini_compneg.training import read_config, train
 from pyserini_compneg.training.config import ReaderSection, ReaderTrainConfig
 from pyserini_compneg.training.request_scores import request_score
-from pyserini_compneg.training.requests import JudgedRequest, parse_request, separators
+from pyserini_compneg.training.requests import JudgedRequest, augmented, distributed, parse_request, separators
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
 
@@ -41,6 +43,34 @@ HELD_OUT = {"[W films of war] but not [X love]", "[W songs about love that are n
 )
 def test_a_wrong_line_is_refused(line, said):
     assert refusal(parse_request, line, "f.txt:7", error=TrainingError) == f"f.txt:7: {said}"
+
+
+@pytest.mark.parametrize(
+    ("line", "again"),
+    [
+        ("[S songs by] [W drake] [OR or] [W denny]", ["songs by drake", "or", "songs by denny"]),
+        ("[W red][OR ,] [W white] [S sneakers], no [X Nike]", ["red sneakers", ",", "white sneakers", "Nike"]),
+        (
+            "no [X kit]: [S a] [W canoe] [OR or] [W raft] [S for two]",
+            ["kit", "a canoe for two", "or", "a raft for two"],
+        ),
+        ("[W Drake] [OR or] [W Denny]", None),  # nothing is shared
+        ("[S inns] which are [W old] [OR or] [W cheap]", None),  # other words stand between
+        ("[S inns] [W old] [AND and] [W cheap]", None),  # conditions read badly so
+    ],
+)
+def test_alternatives_repeat_what_they_share(line, again):
+    request = parse_request(line, "")
+    made = distributed(request)
+    if again is None:
+        assert made is request
+        return
+    assert [made.text[slice(*span)] for span, _ in made.segments] == again
+    kinds = [tag for _, tag in request.segments if tag != SHARED]
+    assert [tag for _, tag in made.segments] == kinds
+    repeated = next(words for words in again if words not in request.text)
+    draws = [augmented(request, ["x"], random.Random(number))[0].casefold() for number in range(60)]
+    assert 5 < sum(repeated in text for text in draws) < 40
 
 
 def test_words_between_exclusions():

@@ -35,8 +35,8 @@ def model_folder(name: str) -> Path:
     unknown = EncodingError(
         "bm25 is no model; index and search take --encoder bm25, other commands a model, or bm25+MODEL"
         if name == "bm25"
-        else f"no model {name!r}; expected a folder, or owner/name on the Hugging Face hub (index also takes bm25, "
-        "search also bm25 or a JSON Lines file of encoded texts)"
+        else f"no model {name!r}; expected a folder, or owner/name on the Hugging Face hub (index and "
+        "search also take bm25 and bm25+MODEL, search also a JSON Lines file of encoded texts)"
     )
     if folder is None and (not _HUB_NAME.fullmatch(name) or path.suffix in _FILES or path.exists()):
         raise unknown
