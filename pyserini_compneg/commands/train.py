@@ -27,7 +27,7 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     if args.show:
         print("\n".join(map(printable, recipe_text(args.config).split("\n"))), end="")
         return
-    config = located(config, args.data, args.base)
+    config = located(config, args.data, args.base, args.teacher)
     results = train(config, args.output, resume=args.resume, overwrite=args.overwrite)
     for name, value in results.items():
         print(f"{name}\t{value:.4f}")
@@ -49,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--resume", action="store_true", help="continue a training that was killed")
     group = flags.advanced(parser)
     group.add_argument("--base", metavar="MODEL", help="start from this checkpoint instead of the one in CONFIG")
+    group.add_argument("--teacher", metavar="MODEL", help="learn from this model instead of the teacher in CONFIG")
     group.add_argument("--overwrite", action="store_true", help="replace the folder of an earlier model")
     return parser
 

@@ -13,11 +13,11 @@ from string import Template
 
 from pyserini_compneg.errors import TrainingError
 from pyserini_compneg.settings_files import parse_settings, settings_text
-from pyserini_compneg.training.config import ReaderTrainConfig, TrainConfig
+from pyserini_compneg.training.config import AnyConfig, HybridTrainConfig, ReaderTrainConfig, TrainConfig
 
 _FOLDER = Path(__file__).parent / "recipes"
-_READER = re.compile(r"""^\s*\{?\s*["']?reader["']?\s*:""", re.MULTILINE)
-"""The section of a settings file that only readers have."""
+_SECTION = re.compile(r"""^\s*\{?\s*["']?(reader|hybrid)["']?\s*:""", re.MULTILINE)
+"""The section of a settings file that only readers, or only models that are added to BM25, have."""
 
 
 def recipe_names() -> list[str]:
@@ -25,7 +25,7 @@ def recipe_names() -> list[str]:
     return sorted(_recipes())
 
 
-def read_config(name: str | Path) -> TrainConfig | ReaderTrainConfig:
+def read_config(name: str | Path) -> AnyConfig:
     """Reads the settings of a training.
 
     Args:
@@ -36,9 +36,12 @@ def read_config(name: str | Path) -> TrainConfig | ReaderTrainConfig:
             or not allowed; the message starts with the name.
     """
     text = recipe_text(name)
-    if _READER.search(text):
+    section = _SECTION.search(text)
+    if section is None:
+        return parse_settings(text, str(name), TrainConfig, TrainingError)
+    if section[1] == "reader":
         return parse_settings(text, str(name), ReaderTrainConfig, TrainingError)
-    return parse_settings(text, str(name), TrainConfig, TrainingError)
+    return parse_settings(text, str(name), HybridTrainConfig, TrainingError)
 
 
 def recipe_text(name: str | Path) -> str:
@@ -55,16 +58,32 @@ def recipe_text(name: str | Path) -> str:
 
 
 def located(
-    config: TrainConfig | ReaderTrainConfig, data: str | None = None, base: str | None = None
-) -> TrainConfig | ReaderTrainConfig:
+    config: AnyConfig, data: str | None = None, base: str | None = None, teacher: str | None = None
+) -> AnyConfig:
     """Settings with the paths of a machine.
 
     Args:
         config: The settings.
         data: The folder that relative paths of datasets start from; None for the current one.
         base: The checkpoint to start from, instead of that of the settings.
+        teacher: The teacher, instead of that of the settings.
+
+    Raises:
+        TrainingError: A teacher for settings that have none.
     """
     root = Path(data or "")
+    section = config.hybrid if isinstance(config, HybridTrainConfig) else getattr(config, "teacher", None)
+    if teacher and section is None:
+        raise TrainingError("the settings have no teacher; leave --teacher out")
+    if isinstance(config, HybridTrainConfig):
+        settings = config.hybrid
+        places = {
+            "films": str(root / settings.films),
+            "passages": tuple(str(root / path) for path in settings.passages),
+            "base": base or settings.base,
+            "teacher": teacher or settings.teacher,
+        }
+        return config.model_copy(update={"hybrid": settings.model_copy(update=places)})
     if isinstance(config, ReaderTrainConfig):
         files = {
             name: tuple(str(root / path) for path in getattr(config.reader, name)) for name in ("requests", "judged")
@@ -74,7 +93,8 @@ def located(
     sources = tuple(source.model_copy(update={"dataset": str(root / source.dataset)}) for source in config.data)
     dev = config.dev and config.dev.model_copy(update={"dataset": str(root / config.dev.dataset)})
     model = config.model.model_copy(update={"base": base}) if base else config.model
-    return config.model_copy(update={"data": sources, "dev": dev, "model": model})
+    taught = config.teacher.model_copy(update={"model": teacher}) if teacher and config.teacher else config.teacher
+    return config.model_copy(update={"data": sources, "dev": dev, "model": model, "teacher": taught})
 
 
 @cache

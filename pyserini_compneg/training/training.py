@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 
 from pyserini_compneg.errors import CompNegError, OutputError, TrainingError
 from pyserini_compneg.files import reason_of
-from pyserini_compneg.training.config import LOG_FILE, ReaderTrainConfig, TrainConfig
+from pyserini_compneg.training.config import LOG_FILE, AnyConfig, HybridTrainConfig, ReaderTrainConfig
 from pyserini_compneg.training.examples import read_examples
 from pyserini_compneg.training.requests import read_judged, read_requests, refuse_common
 
@@ -26,9 +26,7 @@ _PACKAGES = ("torch", "transformers", "sentence_transformers", "accelerate", "da
 _READER_PACKAGES = ("torch", "transformers", "tokenizers", "onnx", "onnxscript", "onnxruntime")
 
 
-def train(
-    config: TrainConfig | ReaderTrainConfig, output: str | Path, resume: bool = False, overwrite: bool = False
-) -> dict[str, float]:
+def train(config: AnyConfig, output: str | Path, resume: bool = False, overwrite: bool = False) -> dict[str, float]:
     """Trains a model. Its folder appears when it is complete; until then checkpoints are in ``OUTPUT.training``.
 
     Args:
@@ -72,9 +70,7 @@ def _alone(unfinished: Path) -> Iterator[None]:
         lock.release()
 
 
-def _finish(
-    config: TrainConfig | ReaderTrainConfig, examples: Sequence[Any], unfinished: Path, output: Path
-) -> dict[str, float]:
+def _finish(config: AnyConfig, examples: Sequence[Any], unfinished: Path, output: Path) -> dict[str, float]:
     from safetensors import SafetensorError
 
     try:
@@ -95,20 +91,29 @@ def _finish(
     return results
 
 
-def _examples(config: TrainConfig | ReaderTrainConfig) -> Sequence[Any]:
+def _examples(config: AnyConfig) -> Sequence[Any]:
     if isinstance(config, ReaderTrainConfig):
         requests = [request for path in config.reader.requests for request in read_requests(path)]
         refuse_common(requests, [request for path in config.reader.judged for request in read_judged(path)])
         return requests
+    if isinstance(config, HybridTrainConfig):
+        from pyserini_compneg.training.hybrid_data import read_hybrid
+
+        return read_hybrid(config.hybrid)
     return [read_examples(source, config.training.seed + number) for number, source in enumerate(config.data)]
 
 
-def _fit(config: TrainConfig | ReaderTrainConfig, examples: Sequence[Any], unfinished: Path) -> dict[str, float]:
+def _fit(config: AnyConfig, examples: Sequence[Any], unfinished: Path) -> dict[str, float]:
     """Trains, and writes the folder ``model`` of ``unfinished``."""
     if isinstance(config, ReaderTrainConfig):
         from pyserini_compneg.training.reader_training import fit_reader
 
         return fit_reader(config, examples, unfinished)
+    if isinstance(config, HybridTrainConfig):
+        from pyserini_compneg.training.hybrid_data import HybridTexts
+        from pyserini_compneg.training.hybrid_training import fit_hybrid
+
+        return fit_hybrid(config, HybridTexts(*examples), unfinished)
     from pyserini_compneg.training.fine_tuning import fine_tune
     from pyserini_compneg.training.trained_folder import write_trained
 
@@ -132,7 +137,7 @@ def _check_output(output: Path, overwrite: bool) -> None:
 
 
 def _prepare_unfinished(
-    folder: Path, config: TrainConfig | ReaderTrainConfig, examples: Sequence[Any], resume: bool, overwrite: bool
+    folder: Path, config: AnyConfig, examples: Sequence[Any], resume: bool, overwrite: bool
 ) -> None:
     """Makes the folder of the unfinished training, or checks that what is there belongs to this training."""
     settings = config.model_dump(mode="json")

@@ -1,0 +1,49 @@
+"""BM25's scores of a collection in memory, for models that are trained to be added to them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, lucene_idf, term_counts
+from pyserini_compneg.lucene import analyze
+
+
+class Bm25Scores:
+    """The scores that an index of ``--encoder bm25`` gives, without its rounding.
+
+    Args:
+        texts: The documents.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        counts = [count for count in term_counts(texts) if count]
+        self._columns: dict[str, int] = {}
+        vectors = Bm25DocumentEncoder(sum(counts) / max(1, len(counts))).encode_batch(texts)
+        self._documents = self._matrix(vectors, {term: None for vector in vectors for term in vector})
+        frequencies = np.bincount(self._documents.indices, minlength=len(self._columns))
+        self._idf = [lucene_idf(int(frequency), len(counts)) for frequency in frequencies]
+
+    def __call__(self, queries: Sequence[str]) -> NDArray[np.float32]:
+        """The scores of all documents, (queries, documents).
+
+        >>> (Bm25Scores(["spy films", "war films"])(["spy", "a war", "love"]) > 0).astype(int).tolist()
+        [[1, 0], [0, 1], [0, 0]]
+        """
+        vectors = [
+            {term: count * self._idf[self._columns[term]] for term, count in Counter(terms).items()}
+            for terms in ([term for term in terms if term in self._columns] for terms in analyze(queries))
+        ]
+        scores: NDArray[np.float32] = (self._matrix(vectors, ()) @ self._documents.T).toarray()
+        return scores
+
+    def _matrix(self, vectors: Sequence[Mapping[str, float]], new_terms: Mapping[str, None] | tuple[()]) -> csr_array:
+        self._columns |= {term: number for number, term in enumerate(new_terms)}
+        bounds = np.cumsum([0, *map(len, vectors)])
+        columns = [self._columns[term] for vector in vectors for term in vector]
+        weights = np.array([weight for vector in vectors for weight in vector.values()], np.float32)
+        return csr_array((weights, columns, bounds), shape=(len(vectors), len(self._columns)))

@@ -1,0 +1,170 @@
+"""Batches for a model that is added to BM25: films with judgements, and passages with a teacher."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_compneg.encode.models import model_folder
+from pyserini_compneg.errors import TrainingError, in_one_line
+from pyserini_compneg.experiments.datasets import open_dataset
+from pyserini_compneg.expression import Expression
+from pyserini_compneg.training.bm25_scores import Bm25Scores
+from pyserini_compneg.training.config import HybridSection, SourceConfig
+from pyserini_compneg.training.examples import Example, read_examples
+from pyserini_compneg.training.lead_queries import LeadQueries, hard_documents
+
+BEST = 30
+"""The depth to which BM25's ranking, or that of the teachers, gives hard negatives."""
+
+_SENTENCE = re.compile(r"(?<=[.?!])\s+|\n")
+_SENTENCE_LENGTHS = range(40, 221)
+_TEACHER_TOKENS = 160
+_TEACHER_BATCH = 32
+
+
+class HybridTexts(NamedTuple):
+    """What a training reads.
+
+    Attributes:
+        films: The documents.
+        judged: Queries about them, with the numbers of their relevant documents.
+        examples: Questions with passages.
+    """
+
+    films: list[str]
+    judged: list[tuple[Expression, list[int]]]
+    examples: list[Example]
+
+
+def read_hybrid(settings: HybridSection) -> HybridTexts:
+    """Reads the texts of a training.
+
+    Raises:
+        CompNegError: A dataset or a file that cannot be read.
+    """
+    dataset = open_dataset(settings.films)
+    documents = {document.docid: document.text or "" for document in dataset.documents(settings.split)}
+    number = {docid: place for place, docid in enumerate(documents)}
+    judgements = dataset.qrels(settings.split).items()
+    if missing := next((docid for _, grades in judgements for docid in grades if docid not in number), None):
+        raise TrainingError(f"{settings.films}: document {missing!r} is judged, but not in the collection")
+    relevant = {qid: [number[docid] for docid, grade in grades.items() if grade > 0] for qid, grades in judgements}
+    topics = [topic for topic in dataset.topics(settings.split) if topic.qid in relevant]
+    judged = [(topic.expression, relevant[topic.qid]) for topic in topics if topic.expression is not None]
+    examples = [one for path in settings.passages for one in read_examples(SourceConfig(dataset=path), 0)]
+    return HybridTexts(list(documents.values()), judged, examples)
+
+
+class Batch(NamedTuple):
+    """Queries, and documents for all of them.
+
+    Attributes:
+        queries: The texts of the queries.
+        documents: The numbers of the documents.
+        bm25: BM25's scores, (queries, documents).
+        target: Which documents are relevant, as 0 and 1, or the teacher's cosines, (queries, documents).
+    """
+
+    queries: list[str]
+    documents: list[int]
+    bm25: NDArray[np.float32]
+    target: NDArray[np.float32]
+
+
+class Films:
+    """Batches of queries about films.
+
+    Args:
+        texts: The documents.
+        queries: The source of queries.
+        shares: The numbers of queries in a batch: judged with a decade, other judged ones, made of leads.
+    """
+
+    def __init__(self, texts: Sequence[str], queries: LeadQueries, shares: tuple[int, int, int]) -> None:
+        self.texts = texts
+        self._queries = queries
+        self._shares = shares
+        self._bm25 = Bm25Scores(texts)
+
+    def batch(self, draw: random.Random) -> Batch:
+        """A batch."""
+        classes, others, made = self._shares
+        asked = draw.sample(self._queries.classes, min(classes, len(self._queries.classes)))
+        asked += draw.sample(self._queries.others, min(others, len(self._queries.others)))
+        asked += [self._queries.made(draw) for _ in range(made)]
+        scores = self._bm25([one.text for one in asked])
+        documents = dict[int, None]()
+        for one, row in zip(asked, scores, strict=True):
+            relevant = sorted(one.relevant)
+            best = np.argsort(-row, kind="stable")[:BEST].tolist()
+            documents |= dict.fromkeys(draw.sample(relevant, min(2, len(relevant))))
+            documents |= dict.fromkeys(hard_documents(one, best, draw))
+        target = np.array([[number in one.relevant for number in documents] for one in asked], np.float32)
+        return Batch([one.text for one in asked], list(documents), scores[:, list(documents)], target)
+
+
+class Passages:
+    """Batches of questions and sentences, with a teacher's cosines.
+
+    Args:
+        examples: Questions with passages.
+        teacher: A bi-encoder that sentence-transformers loads.
+        scale: What the cosines are multiplied by, to be added to BM25's scores.
+        size: The number of queries in a batch; half of them are questions.
+        seed: The seed of the draw of sentences.
+
+    Raises:
+        TrainingError: The teacher cannot be loaded, or there are too few passages.
+    """
+
+    def __init__(self, examples: Sequence[Example], teacher: str, scale: float, size: int, seed: int) -> None:
+        self.texts = sorted({text for one in examples for text in (one.positive, *one.negatives)})
+        if len(self.texts) <= BEST:
+            raise TrainingError(f"the passages are {len(self.texts)}; give more than {BEST}")
+        questions = list(dict.fromkeys(one.query for one in examples))
+        self._halves = questions, _sentences(self.texts, random.Random(seed)) or questions
+        queries = [*dict.fromkeys(self._halves[0] + self._halves[1])]
+        self._row = {query: row for row, query in enumerate(queries)}
+        self._size = size
+        self._bm25 = Bm25Scores(self.texts)(queries)
+        vectors = _teacher_vectors(teacher, [queries, self.texts])
+        self._cosines: NDArray[np.float32] = vectors[0] @ vectors[1].T
+        whole = self._bm25 + scale * self._cosines
+        self._best = np.argsort(-whole, axis=1, kind="stable")[:, :BEST].tolist()
+
+    def batch(self, draw: random.Random) -> Batch:
+        """A batch."""
+        queries = list(dict.fromkeys(draw.choice(self._halves[number % 2]) for number in range(self._size)))
+        rows = [self._row[query] for query in queries]
+        documents = dict[int, None]()
+        for row in rows:
+            best = self._best[row]
+            documents |= dict.fromkeys((best[0], draw.choice(best[1:4]), *draw.sample(best[4:], 2)))
+        places = np.ix_(rows, list(documents))
+        return Batch(queries, list(documents), self._bm25[places], self._cosines[places])
+
+
+def _sentences(texts: Sequence[str], draw: random.Random) -> list[str]:
+    """One sentence of each text, or two if it has five or more."""
+    drawn = list[str]()
+    for text in texts:
+        sentences = [part.strip() for part in _SENTENCE.split(text) if len(part.strip()) in _SENTENCE_LENGTHS]
+        drawn += draw.sample(sentences, min(len(sentences), 1 + (len(sentences) > 4)))
+    return list(dict.fromkeys(drawn))
+
+
+def _teacher_vectors(name: str, parts: Sequence[Sequence[str]]) -> list[NDArray[np.float32]]:
+    from sentence_transformers import SentenceTransformer
+
+    folder = str(model_folder(name))
+    with in_one_line(TrainingError, f"{name}: cannot be loaded as a teacher"):
+        teacher: Any = SentenceTransformer(folder, local_files_only=True, trust_remote_code=False)
+    teacher.max_seq_length = min(_TEACHER_TOKENS, teacher.max_seq_length or _TEACHER_TOKENS)
+    options = {"batch_size": _TEACHER_BATCH, "show_progress_bar": False, "normalize_embeddings": True}
+    return [teacher.encode(list(texts), **options) for texts in parts]
