@@ -22,10 +22,11 @@ class Bm25Scores:
 
     def __init__(self, texts: Sequence[str]) -> None:
         counts = [count for count in term_counts(texts) if count]
-        self._columns: dict[str, int] = {}
         vectors = Bm25DocumentEncoder(sum(counts) / max(1, len(counts))).encode_batch(texts)
-        self._documents = self._matrix(vectors, {term: None for vector in vectors for term in vector})
-        frequencies = np.bincount(self._documents.indices, minlength=len(self._columns))
+        self._columns = {term: number for number, term in enumerate(sorted(set().union(*vectors)))}
+        documents = self._matrix(vectors)
+        frequencies = np.bincount(documents.indices, minlength=len(self._columns))
+        self._postings = documents.T.tocsr()
         self._idf = [lucene_idf(int(frequency), len(counts)) for frequency in frequencies]
 
     def __call__(self, queries: Sequence[str]) -> NDArray[np.float32]:
@@ -38,11 +39,10 @@ class Bm25Scores:
             {term: count * self._idf[self._columns[term]] for term, count in Counter(terms).items()}
             for terms in ([term for term in terms if term in self._columns] for terms in analyze(queries))
         ]
-        scores: NDArray[np.float32] = (self._matrix(vectors, ()) @ self._documents.T).toarray()
+        scores: NDArray[np.float32] = (self._matrix(vectors) @ self._postings).toarray()
         return scores
 
-    def _matrix(self, vectors: Sequence[Mapping[str, float]], new_terms: Mapping[str, None] | tuple[()]) -> csr_array:
-        self._columns |= {term: number for number, term in enumerate(new_terms)}
+    def _matrix(self, vectors: Sequence[Mapping[str, float]]) -> csr_array:
         bounds = np.cumsum([0, *map(len, vectors)])
         columns = [self._columns[term] for vector in vectors for term in vector]
         weights = np.array([weight for vector in vectors for weight in vector.values()], np.float32)

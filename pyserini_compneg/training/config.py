@@ -226,9 +226,9 @@ class HybridSection(Settings):
     learning_rate: _Rate = 5e-4
     query_learning_rate: _Rate = 2e-2
     passage_weight: _Rate = 3.0
-    flops: _Rate = 1.5e-3
+    flops: _Rate = 5e-4
     max_length: _TextLength = 256
-    training_length: _TextLength = 128
+    training_length: _TextLength = 112
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
 
     @model_validator(mode="after")

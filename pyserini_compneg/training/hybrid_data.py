@@ -102,7 +102,7 @@ class Films:
         documents = dict[int, None]()
         for one, row in zip(asked, scores, strict=True):
             relevant = sorted(one.relevant)
-            best = np.argsort(-row, kind="stable")[:BEST].tolist()
+            best = np.argpartition(-row, min(BEST, len(row) - 1))[:BEST].tolist()
             documents |= dict.fromkeys(draw.sample(relevant, min(2, len(relevant))))
             documents |= dict.fromkeys(hard_documents(one, best, draw))
         target = np.array([[number in one.relevant for number in documents] for one in asked], np.float32)

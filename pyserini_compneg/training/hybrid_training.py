@@ -30,7 +30,7 @@ from pyserini_compneg.training.lead_queries import LeadQueries
 from pyserini_compneg.training.masked_lm import load_base
 from pyserini_compneg.training.static_query import StaticQueryModule, idf_weights
 
-_SHARES = (4, 7, 9)
+_SHARES = (5, 6, 9)
 """Queries of films in a batch: judged with a decade, other judged ones, made of leads."""
 
 _PASSAGE_QUERIES = 12
@@ -84,7 +84,7 @@ class HybridModule(nn.Module):  # type: ignore[misc]  # torch without types
 
         Source: Paria et al. 2020 for FLOPS; Geng et al. 2024 for its weights by idf.
         """
-        tokens = self.query.tokenizer(list(queries), add_special_tokens=False)["input_ids"]
+        tokens = self.query.tokenizer(list(queries), add_special_tokens=False, verbose=False)["input_ids"]
         terms = sorted({token for ids in tokens for token in ids})
         place = {term: number for number, term in enumerate(terms)}
         wanted = torch.zeros(len(queries), len(terms))

@@ -156,7 +156,7 @@ class LeadQueries:
             return Asked(f"{name} {noun}", of_kind)
         if form < 0.28:
             return Asked(draw.choice((f"{decade} {noun}", f"{noun} of the {decade}")), of_decade)
-        if form < 0.33:
+        if form < 0.33 and self._years:
             year, of_year = draw.choice(list(self._years.items()))
             of_decade = self._decades.get(f"{year[:3]}0s", of_year)
             text = draw.choice((f"{year} {name} {noun}", f"{name} {noun} from {year}"))
