@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
 from pyserini_compneg.encode.models import PRECISIONS, Head
+from pyserini_compneg.errors import EncodingError
 
 _EPILOG = """\
 The first use of a model exports it. This command does it earlier, for example while there is a network. An export is
@@ -20,11 +22,13 @@ example:
 
 
 def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
-    from pyserini_compneg.encode.export import export_model
-    from pyserini_compneg.encode.export.exporting import read_report
+    from pyserini_compneg.encode.export import export_model, read_report, save_exported
     from pyserini_compneg.encode.models import NeuralSide, model_folder, read_checkpoint
 
-    checkpoint = read_checkpoint(model_folder(args.encoder), args.encoder, Head.parse(args.head) if args.head else None)
+    if args.output and (len(args.precision) > 1 or args.head):
+        raise EncodingError("--output takes one --precision, and the checkpoint's own head; leave out the others")
+    source = model_folder(args.encoder)
+    checkpoint = read_checkpoint(source, args.encoder, Head.parse(args.head) if args.head else None)
     sides = [side for side in dict.fromkeys([checkpoint.document, checkpoint.query]) if isinstance(side, NeuralSide)]
     for side in sides:
         for precision in args.precision:
@@ -36,6 +40,9 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
                 file=sys.stderr,
             )
             print(folder)
+    if args.output:
+        save_exported(checkpoint, source, args.precision[0], args.output)
+        print(args.output)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -48,6 +55,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--encoder", required=True, metavar="MODEL", help=flags.MODEL)
     text = "fp32 (default), int8 for processors, fp16 for GPUs"
     parser.add_argument("--precision", nargs="+", choices=PRECISIONS, default=["fp32"], help=text)
+    text = "also write a folder like the model's, with the export in place of its weights; it needs no torch"
+    parser.add_argument("--output", type=Path, metavar="DIR", help=text)
     group = flags.advanced(parser)
     flags.add_head(group)
     group.add_argument("--overwrite", action="store_true", help="replace an earlier export")

@@ -64,7 +64,7 @@ class ModelQueryEncoder:
     def __init__(
         self, checkpoint: Checkpoint, options: ModelOptions | None = None, ablation: str | None = None
     ) -> None:
-        options, ablation = options or ModelOptions(), checked_ablation(ablation)
+        options, ablation = (options or ModelOptions()).for_side(checkpoint.query), checked_ablation(ablation)
         self.name = checkpoint.name
         self._side = checkpoint.query
         if ablation == "doc-only":
@@ -152,8 +152,8 @@ class ModelDocumentEncoder:
     most_lines: int | None = 512
 
     def __init__(self, checkpoint: Checkpoint, options: ModelOptions | None = None) -> None:
-        options = options or ModelOptions()
         side = checkpoint.document
+        options = (options or ModelOptions()).for_side(side)
         self.settings: Mapping[str, float | int | str] = {
             "model": checkpoint_hash(checkpoint),
             "precision": options.runs_in,

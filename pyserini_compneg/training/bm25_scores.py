@@ -24,13 +24,13 @@ class Bm25Scores:
         counts = [count for count in term_counts(texts) if count]
         vectors = Bm25DocumentEncoder(sum(counts) / max(1, len(counts))).encode_batch(texts)
         self._columns = {term: number for number, term in enumerate(sorted(set().union(*vectors)))}
-        documents = self._matrix(vectors)
-        frequencies = np.bincount(documents.indices, minlength=len(self._columns))
-        self._postings = documents.T.tocsr()
+        self._documents = self._matrix(vectors)
+        frequencies = np.bincount(self._documents.indices, minlength=len(self._columns))
+        self._postings = self._documents.T.tocsr()
         self._idf = [lucene_idf(int(frequency), len(counts)) for frequency in frequencies]
 
-    def __call__(self, queries: Sequence[str]) -> NDArray[np.float32]:
-        """The scores of all documents, (queries, documents).
+    def __call__(self, queries: Sequence[str], documents: Sequence[int] | None = None) -> NDArray[np.float32]:
+        """The scores of all documents, or of those with some numbers, (queries, documents).
 
         >>> (Bm25Scores(["spy films", "war films"])(["spy", "a war", "love"]) > 0).astype(int).tolist()
         [[1, 0], [0, 1], [0, 0]]
@@ -39,7 +39,8 @@ class Bm25Scores:
             {term: count * self._idf[self._columns[term]] for term, count in Counter(terms).items()}
             for terms in ([term for term in terms if term in self._columns] for terms in analyze(queries))
         ]
-        scores: NDArray[np.float32] = (self._matrix(vectors) @ self._postings).toarray()
+        postings = self._postings if documents is None else self._documents[documents].T
+        scores: NDArray[np.float32] = (self._matrix(vectors) @ postings).toarray()
         return scores
 
     def _matrix(self, vectors: Sequence[Mapping[str, float]]) -> csr_array:

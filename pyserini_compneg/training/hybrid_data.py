@@ -83,7 +83,8 @@ class Films:
     Args:
         texts: The documents.
         queries: The source of queries.
-        shares: The numbers of queries in a batch: judged with a decade, other judged ones, made of leads.
+        shares: The numbers of queries in a batch that choose its documents: judged with a decade, judged with a name,
+            made of leads. Each document adds a query that is made of its own lead.
     """
 
     def __init__(self, texts: Sequence[str], queries: LeadQueries, shares: tuple[int, int, int]) -> None:
@@ -94,9 +95,9 @@ class Films:
 
     def batch(self, draw: random.Random) -> Batch:
         """A batch."""
-        classes, others, made = self._shares
+        classes, names, made = self._shares
         asked = draw.sample(self._queries.classes, min(classes, len(self._queries.classes)))
-        asked += draw.sample(self._queries.others, min(others, len(self._queries.others)))
+        asked += draw.sample(self._queries.names, min(names, len(self._queries.names)))
         asked += [self._queries.made(draw) for _ in range(made)]
         scores = self._bm25([one.text for one in asked])
         documents = dict[int, None]()
@@ -105,8 +106,12 @@ class Films:
             best = np.argpartition(-row, min(BEST, len(row) - 1))[:BEST].tolist()
             documents |= dict.fromkeys(draw.sample(relevant, min(2, len(relevant))))
             documents |= dict.fromkeys(hard_documents(one, best, draw))
+        chosen, own = scores[:, list(documents)], [self._queries.made_of(number, draw) for number in documents]
+        more = [one for one in own if one]
+        asked += more
         target = np.array([[number in one.relevant for number in documents] for one in asked], np.float32)
-        return Batch([one.text for one in asked], list(documents), scores[:, list(documents)], target)
+        known = np.concatenate([chosen, self._bm25([one.text for one in more], list(documents))])
+        return Batch([one.text for one in asked], list(documents), known, target)
 
 
 class Passages:

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pyserini_compneg.encode import bm25, neural
+from pyserini_compneg.encode.hybrid import MODEL_WEIGHT
 from pyserini_compneg.encode.models import Head, model_folder
 from pyserini_compneg.errors import OutputError, TrainingError, in_one_line
 from pyserini_compneg.experiments.datasets import open_dataset
@@ -30,11 +30,11 @@ from pyserini_compneg.training.lead_queries import LeadQueries
 from pyserini_compneg.training.masked_lm import load_base
 from pyserini_compneg.training.static_query import StaticQueryModule, idf_weights
 
-_SHARES = (5, 6, 9)
-"""Queries of films in a batch: judged with a decade, other judged ones, made of leads."""
+_SHARES = (6, 4, 12)
+"""Queries of films that choose a batch's documents: judged with a decade, judged with a name, made of leads."""
 
 _PASSAGE_QUERIES = 12
-_SAMPLED_TERMS = 1500
+_SAMPLED_TERMS = 600
 _TEACHER_SCALE = 30.0
 """What a cosine of the teacher is multiplied by, to be added to a score of BM25."""
 
@@ -110,12 +110,9 @@ class HybridModule(nn.Module):  # type: ignore[misc]  # torch without types
         return weights[torch.tensor(order).argsort()]
 
     def write(self, folder: Path) -> None:
-        """Writes a checkpoint for ``bm25+FOLDER``, whose model weight is 1 for the sum that was trained.
-
-        Impacts of BM25 and of models have other scales, so query weights are multiplied by their quotient.
-        """
+        """Writes a checkpoint for ``bm25+FOLDER``, whose default model weight gives the sum that was trained."""
         with torch.no_grad():
-            self.query.weight *= bm25.IMPACT_SCALE / neural.IMPACT_SCALE
+            self.query.weight /= MODEL_WEIGHT
         write_layout(folder, self.query, self.document)
 
 
@@ -230,7 +227,9 @@ def _losses(module: HybridModule, source: Films | Passages, batch: Batch, film: 
     scores, flops = module(batch.queries, [source.texts[number] for number in batch.documents])
     known, target = torch.from_numpy(batch.bm25), torch.from_numpy(batch.target)
     if film:
-        return {"films": film_loss(scores + known, target), "films_flops": flops}
+        drawn = sum(_SHARES)  # the queries of single documents are many, and easier
+        parts = [film_loss((scores + known)[rows], target[rows]) for rows in (slice(drawn), slice(drawn, None))]
+        return {"films": (parts[0] + parts[1]) / 2, "films_drawn": parts[0], "films_flops": flops}
     return {"passages": passage_loss(scores + known, known + _TEACHER_SCALE * target), "passages_flops": flops}
 
 

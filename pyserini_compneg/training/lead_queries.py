@@ -85,7 +85,7 @@ class LeadQueries:
 
     Attributes:
         classes: The judged atoms that name a decade and a kind.
-        others: The other judged atoms, such as `films starring Gal Gadot`.
+        names: The judged atoms that name someone, such as `films starring Gal Gadot`; their documents have the name.
 
     Raises:
         TrainingError: There are no such atoms, or the leads say neither decades nor kinds.
@@ -93,7 +93,8 @@ class LeadQueries:
 
     def __init__(self, texts: Sequence[str], judged: Iterable[tuple[Expression, Iterable[int]]], name: str) -> None:
         years, kinds = defaultdict[str, set[int]](set), defaultdict[str, set[int]](set)
-        for number, lead in enumerate(map(read_lead, texts)):
+        leads = [read_lead(text) for text in texts]
+        for number, lead in enumerate(leads):
             years[lead.year].add(number)
             for kind in lead.kinds:
                 kinds[kind].add(number)
@@ -104,15 +105,18 @@ class LeadQueries:
         self._years, self._decades, self._kinds = map(_common, (years, decades, kinds))
         if not self._decades or not self._kinds:
             raise TrainingError(f"{name}: no decade or no kind of film has {_LEAST} leads; name FilmSets")
+        self._leads = leads
         self._weights = [min(len(numbers), _MOST) ** 0.5 for numbers in self._kinds.values()]
         self._judged = defaultdict[str, set[int]](set)
-        self.classes, self.others = list[Asked](), list[Asked]()
+        self.classes, self.names = list[Asked](), list[Asked]()
         for expression, relevant in judged:
-            self._add(expression, set(relevant))
-        if not self.classes or not self.others:
-            raise TrainingError(f"{name}: no query such as `1990s spy films`, or no other atom; name FilmSets")
+            self._add(expression, set(relevant), texts)
+        if not self.classes or not self.names:
+            raise TrainingError(
+                f"{name}: no query such as `1990s spy films`, or none such as `films starring Gal Gadot`; name FilmSets"
+            )
 
-    def _add(self, expression: Expression, relevant: set[int]) -> None:
+    def _add(self, expression: Expression, relevant: set[int], texts: Sequence[str]) -> None:
         """Takes a judged query; of a composed one, its documents belong to the kinds that all of them have."""
         match expression:
             case Atom(text):
@@ -132,26 +136,36 @@ class LeadQueries:
             if named and named[1]:
                 decade, kind = self._decades.get(named[1], set()), self._kinds.get(named[2].lower(), set())
                 self.classes.append(Asked(text, relevant, (kind or relevant, decade, decade)))
-            else:
-                self.others.append(Asked(text, relevant))
+            elif not named and (naming := _naming(text, relevant, texts)):
+                self.names.append(Asked(text, naming))
 
     def made(self, draw: random.Random) -> Asked:
         """A query that is made of the leads."""
         while True:
+            decade = draw.choice(list(self._decades))
             if draw.random() < 0.12:
                 kind = draw.choice(list(self._judged))
-                of_kind = self._judged[kind] | self._kinds.get(kind, set())
+                asked = self._phrased(draw, kind, self._judged[kind] | self._kinds.get(kind, set()), decade)
             else:
                 kind = draw.choices(list(self._kinds), self._weights)[0]
-                of_kind = self._kinds[kind]
-            if asked := self._phrased(draw, kind, of_kind):
+                asked = self._phrased(draw, kind, self._kinds[kind], decade)
+            if asked:
                 return asked
 
-    def _phrased(self, draw: random.Random, kind: str, of_kind: set[int]) -> Asked | None:
+    def made_of(self, number: int, draw: random.Random) -> Asked | None:
+        """A query that is made of a document's lead; None if the lead has no common decade and kind."""
+        lead = self._leads[number]
+        kinds, decade = sorted(lead.kinds & self._kinds.keys()), f"{lead.year[:3]}0s"
+        if not kinds or decade not in self._decades:
+            return None
+        kind = draw.choice(kinds)
+        return self._phrased(draw, kind, self._kinds[kind], decade)
+
+    def _phrased(self, draw: random.Random, kind: str, of_kind: set[int], decade: str) -> Asked | None:
         """A query for a kind, a decade or both; None if fewer than two documents are both."""
         noun, form = draw.choice(_NOUNS), draw.random()
         name = kind.replace("-", " ") if draw.random() < 0.5 else kind
-        decade, of_decade = draw.choice(list(self._decades.items()))
+        of_decade = self._decades[decade]
         if form < 0.2:
             return Asked(f"{name} {noun}", of_kind)
         if form < 0.28:
@@ -165,6 +179,12 @@ class LeadQueries:
             text = f"{decade} {name} {noun}" if draw.random() < 0.6 else f"{name} {noun} of the {decade}"
             asked = Asked(text, of_decade & of_kind, (of_kind, of_decade, of_decade))
         return asked if len(asked.relevant) > 1 else None
+
+
+def _naming(text: str, relevant: set[int], texts: Sequence[str]) -> set[int]:
+    """The relevant documents that have all names of a query: its words with a capital, after the first."""
+    names = [word for word in text.split()[1:] if word[0].isupper()]
+    return {number for number in relevant if names and all(name in texts[number] for name in names)}
 
 
 def _common(sets: Mapping[str, set[int]]) -> dict[str, set[int]]:

@@ -19,7 +19,7 @@ from checkpoints import edit_json, sample_texts, token_weights  # noqa: E402
 from pyserini_compneg.encode import CachedQueryEncoder, query_encoder, sides  # noqa: E402
 from pyserini_compneg.encode.export import model_hash  # noqa: E402
 from pyserini_compneg.encode.models import ABLATIONS, Head, ModelOptions  # noqa: E402
-from pyserini_compneg.encode.models.onnx_model import MODEL_FILE  # noqa: E402
+from pyserini_compneg.encode.models.checkpoint import MODEL_FILE  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder, load_checkpoint  # noqa: E402
 from pyserini_compneg.errors import DownloadError, EncodingError  # noqa: E402

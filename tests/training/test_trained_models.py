@@ -112,7 +112,8 @@ def test_what_was_trained_is_exported_in_int8(tmp_path, trunk, dataset, monkeypa
     pytest.importorskip("onnxscript", reason="exports are made by torch and onnxscript")
     from pyserini_compneg.encode.export.graph import write_graph
     from pyserini_compneg.encode.models import torch_model
-    from pyserini_compneg.encode.models.onnx_model import MODEL_FILE, OnnxModel
+    from pyserini_compneg.encode.models.checkpoint import MODEL_FILE
+    from pyserini_compneg.encode.models.onnx_model import OnnxModel
 
     monkeypatch.setattr(torch_model, "SLICE", terms)
     train(tiny_config(trunk, dataset, dev=False, steps=1, model={"vocabulary": vocabulary}), tmp_path / "m")

@@ -16,14 +16,12 @@ from filelock import FileLock
 
 from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
 from pyserini_compneg.encode.models.cache import cache_home, content_hash
-from pyserini_compneg.encode.models.checkpoint import NeuralSide
-from pyserini_compneg.encode.models.onnx_model import MODEL_FILE, OnnxModel
+from pyserini_compneg.encode.models.checkpoint import MODEL_FILE, REPORT_FILE, Checkpoint, NeuralSide
+from pyserini_compneg.encode.models.onnx_model import OnnxModel
 from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TextTokenizer
 from pyserini_compneg.errors import EncodingError, OutputError
 from pyserini_compneg.files import reason_of
 from pyserini_compneg.vectors import dot, norm
-
-REPORT_FILE = "export.json"
 
 TOLERANCE = 1e-4
 """How much a weight of an fp32 export may differ from torch's, relative to the larger of 1 and the weight."""
@@ -63,7 +61,9 @@ def model_hash(side: NeuralSide) -> str:
 
 
 def exported_folder(side: NeuralSide, precision: str = "fp32") -> Path:
-    """The folder of a model's export, whether it exists or not."""
+    """The folder of a model's export, whether it exists or not; of one that comes exported, its own."""
+    if side.exported_in:
+        return side.folder
     graph = replace(side, prompt="", lowercase=False, own_terms=None)  # none of these is part of the network
     return cache_home() / "models" / f"{model_hash(graph)}-{precision}"
 
@@ -99,6 +99,44 @@ def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False)
             f"{folder.parent}: cannot be written: {reason_of(cause)}; name another place in COMPNEG_CACHE"
         ) from None
     return folder
+
+
+def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: Path) -> None:
+    """Writes a folder like the checkpoint's, with exports in place of weights. It is used as a checkpoint is.
+
+    Args:
+        checkpoint: The checkpoint.
+        source: Its folder.
+        precision: That of the exports.
+        output: The folder to make.
+
+    Raises:
+        EncodingError: As :func:`export_model`.
+        OutputError: The folder exists, or cannot be written.
+    """
+    if output.exists():
+        raise OutputError(f"{output}: exists already; name another folder")
+    sides = [side for side in dict.fromkeys(checkpoint[1:]) if isinstance(side, NeuralSide)]
+    exports = [export_model(side, precision) for side in sides]
+    weights = {file for side in sides for file in side.weights}
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
+            made = Path(temporary) / output.name
+            for file in source.rglob("*"):
+                if file.is_file() and file not in weights:
+                    place = made / file.relative_to(source)
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(file, place)
+            for side, export in zip(sides, exports, strict=True):
+                place = made / side.folder.relative_to(source)
+                for name in (MODEL_FILE, TOKENIZER_FILE):
+                    shutil.copyfile(export / name, place / name)
+                report = {key: value for key, value in read_report(export).items() if key != "model"}  # a path
+                (place / REPORT_FILE).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+            os.replace(made, output)
+    except OSError as cause:
+        raise OutputError(f"{output}: cannot be written: {reason_of(cause)}") from None
 
 
 def read_report(folder: Path) -> dict[str, Any]:

@@ -23,6 +23,12 @@ from pyserini_compneg.encode.models.heads import Head
 from pyserini_compneg.errors import EncodingError
 
 _WEIGHT_FILES = ("model*.safetensors", "pytorch_model*.bin")
+MODEL_FILE = "model.onnx"
+"""An export."""
+
+REPORT_FILE = "export.json"
+"""Beside an export: its precision, the columns of its vectors, and how it compares with torch."""
+
 OWN_LOGITS_FILE = "own_logits.safetensors"
 """Beside SpladePooling's configuration, which then says ``"own_logits": true``."""
 
@@ -99,8 +105,23 @@ class NeuralSide:
 
     @property
     def weights(self) -> list[Path]:
-        """The files of weights, in the safe format if there are any; transformers reads the same ones."""
-        return next(filter(None, (sorted(self.folder.glob(pattern)) for pattern in _WEIGHT_FILES)), [])
+        """The files of weights, in the safe format if there are any; transformers reads the same ones.
+
+        A folder without them may have an export in their place.
+        """
+        export = [self.folder / MODEL_FILE] if self._has_export else []
+        return next(filter(None, (sorted(self.folder.glob(pattern)) for pattern in _WEIGHT_FILES)), export)
+
+    @property
+    def exported_in(self) -> str | None:
+        """The precision of the export that the folder has in place of weights; None if it has weights."""
+        if self.weights != [self.folder / MODEL_FILE]:
+            return None
+        return str(required_json(self.folder / REPORT_FILE, dict, str(self.folder)).get("precision"))
+
+    @property
+    def _has_export(self) -> bool:
+        return (self.folder / MODEL_FILE).is_file() and (self.folder / REPORT_FILE).is_file()
 
 
 Side: TypeAlias = NeuralSide | StaticSide

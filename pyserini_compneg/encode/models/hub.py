@@ -6,11 +6,15 @@ import logging
 import os
 import re
 from contextlib import suppress
+from importlib import resources
 from pathlib import Path
 
 from pyserini_compneg.encode.models.cache import cache_home
 from pyserini_compneg.encode.models.configuration import refuse_foreign_code
 from pyserini_compneg.errors import DownloadError, EncodingError
+
+MINI = "mini"
+"""The model that comes with the package."""
 
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _FILES = (".jsonl", ".json", ".gz", ".tsv", ".txt")
@@ -24,18 +28,20 @@ def model_folder(name: str) -> Path:
     """The folder of a checkpoint.
 
     Args:
-        name: A folder, or a model of the Hugging Face hub, ``owner/name``.
+        name: A folder; a model of the Hugging Face hub, ``owner/name``; or ``mini``, that of the package.
 
     Raises:
         EncodingError: Neither, or a model that needs code of its own, which is never run.
         DownloadError: A model that is not in the cache and cannot be downloaded.
     """
+    if name == MINI:
+        return Path(str(resources.files("pyserini_compneg") / "resources" / MINI))
     path = Path(os.path.expanduser(name))
     folder = path if name and path.is_dir() else None
     unknown = EncodingError(
         "bm25 is no model; index and search take --encoder bm25, other commands a model, or bm25+MODEL"
         if name == "bm25"
-        else f"no model {name!r}; expected a folder, or owner/name on the Hugging Face hub (index and "
+        else f"no model {name!r}; expected mini, a folder, or owner/name on the Hugging Face hub (index and "
         "search also take bm25 and bm25+MODEL, search also a JSON Lines file of encoded texts)"
     )
     if folder is None and (not _HUB_NAME.fullmatch(name) or path.suffix in _FILES or path.exists()):

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_compneg.encode.models.batching import Entries
+from pyserini_compneg.encode.models.checkpoint import MODEL_FILE
 from pyserini_compneg.errors import EncodingError, in_one_line
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MODEL_FILE = "model.onnx"
 INPUTS = ("input_ids", "token_type_ids", "attention_mask")
 OUTPUTS = ("output_idx", "output_weights", "output_row")
 """Anserini's encoders read the first two. They pass a single text, for which the third is all 0."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from pyserini_compneg.encode.models.checkpoint import NeuralSide, Side
 from pyserini_compneg.encode.models.heads import Head
 from pyserini_compneg.errors import EncodingError
 
@@ -84,6 +85,18 @@ class ModelOptions:
         head = Head.parse(str(settings["head"])) if self.head is None and "head" in settings else self.head
         as_int8 = settings.get("precision") == "int8" and (self.backend, self.device) == ("onnx", "cpu")
         return replace(self, head=head, precision=self.precision or ("int8" if as_int8 else None))
+
+    def for_side(self, side: Side) -> ModelOptions:
+        """The same with the precision of a side that comes exported, where none is chosen here.
+
+        Raises:
+            EncodingError: It has no other precision and no weights.
+        """
+        has = side.exported_in if isinstance(side, NeuralSide) else None
+        if has and (self.precision not in (None, has) or self.backend != "onnx"):
+            chosen = f"--backend {self.backend}" if self.backend != "onnx" else f"--precision {self.precision}"
+            raise EncodingError(f"{side.folder}: comes exported in {has}, without its weights; leave out {chosen}")
+        return replace(self, precision=self.precision or has)
 
     def pruned(self, vector: dict[str, float]) -> dict[str, float]:
         """The entries of a vector that are kept; among equal weights, terms by code point."""

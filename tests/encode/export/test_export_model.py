@@ -16,7 +16,7 @@ runtime = pytest.importorskip("onnxruntime", reason="exports are run by onnxrunt
 
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
-from checkpoints import sample_texts  # noqa: E402
+from checkpoints import sample_texts, write_opensearch  # noqa: E402
 from film_index import start  # noqa: E402
 from varied_texts import varied_texts  # noqa: E402
 
@@ -29,11 +29,13 @@ from pyserini_compneg.encode.export import (  # noqa: E402
     model_hash,
     read_report,
 )
-from pyserini_compneg.encode.models import Head, read_checkpoint  # noqa: E402
+from pyserini_compneg.encode.models import Head, ModelOptions, read_checkpoint  # noqa: E402
 from pyserini_compneg.encode.models.batching import encode_tokens  # noqa: E402
-from pyserini_compneg.encode.models.onnx_model import MODEL_FILE, OnnxModel  # noqa: E402
+from pyserini_compneg.encode.models.checkpoint import MODEL_FILE  # noqa: E402
+from pyserini_compneg.encode.models.onnx_model import OnnxModel  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
 from pyserini_compneg.encode.models.torch_model import TorchModel  # noqa: E402
+from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder  # noqa: E402
 from pyserini_compneg.errors import EncodingError, OutputError  # noqa: E402
 from pyserini_compneg.vectors import dot, norm  # noqa: E402
 
@@ -317,3 +319,30 @@ print(json.dumps(sorted(sys.modules)))
     modules = set(json.loads(out))
     assert {"onnxruntime", "tokenizers", "numpy"} <= modules
     assert modules & {"torch", "transformers", "onnx", "onnxscript", "sentence_transformers", "safetensors"} == set()
+
+
+def test_a_folder_with_an_export_in_place_of_weights(checkpoints, cache, quick, tmp_path, monkeypatch, capfd):
+    quick()
+    source, output = write_opensearch(tmp_path / "whole", checkpoints.bert), tmp_path / "light"
+    arguments = ["--encoder", str(source), "--precision", "int8", "--output", str(output)]
+    assert main(arguments) == 0
+    assert capfd.readouterr().out.splitlines()[-1] == str(output)
+    assert not [path for pattern in ("*.safetensors", "*.bin") for path in output.glob(pattern)]
+    assert str(tmp_path) not in next(output.rglob("export.json")).read_text()
+    options = ModelOptions(precision="int8")
+    whole, light = read_checkpoint(source), read_checkpoint(output)
+    texts = sample_texts(20)
+    expected = ModelDocumentEncoder(whole, options).encode_batch(texts)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    encoder = ModelDocumentEncoder(light)
+    assert encoder.encode_batch(texts) == expected
+    assert encoder.settings["precision"] == "int8"
+    assert ModelQueryEncoder(light).encode_batch(texts) == ModelQueryEncoder(whole).encode_batch(texts)
+    for chosen, said in (({"precision": "fp32"}, "--precision fp32"), ({"backend": "torch"}, "--backend torch")):
+        assert refusal(ModelDocumentEncoder, light, ModelOptions(**chosen), error=EncodingError) == (
+            f"{light.document.folder}: comes exported in int8, without its weights; leave out {said}"
+        )
+    assert main(arguments) == 1
+    assert capfd.readouterr().err.splitlines()[-1].endswith(f"{output}: exists already; name another folder")
+    assert main([*arguments, "--head", "relu:max"]) == 2
+    assert names(tmp_path) == ["cache", "light", "whole"]
