@@ -5,6 +5,7 @@
 Reads ``DATA_FOLDER/filmsets/{documents.jsonl.gz,dev.jsonl}``. The sample holds a few queries of each template, every
 document that is relevant to one of them (so its judgements are complete), the near misses that make intersection and
 difference mean something, and a random rest. The same input gives the same bytes, as far as zlib compresses alike.
+Beside them are the documents' vectors of bm25+mini, for which no model has to run before the sample is searched.
 
 The queries are chosen to show the operators at work on plain words, and the documents are one in eight: a figure
 measured on the sample says nothing about the whole collection.
@@ -17,10 +18,17 @@ import gzip
 import json
 import random
 import re
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from pyserini_compneg.commands.encode import main as encode
+from pyserini_compneg.encode.hybrid import HYBRID
+from pyserini_compneg.encode.models.hub import MINI
+from pyserini_compneg.encode.vector_files import VECTORS_FILE
 
 SEED = 20
 QUERIES_PER_TEMPLATE = 6
@@ -164,6 +172,22 @@ def as_lines(records: Iterable[Record]) -> bytes:
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode()
 
 
+def write_vectors(sample: Path) -> None:
+    """Encodes the documents of a sample, with weights of four decimals: impacts have a scale of 256."""
+    with tempfile.TemporaryDirectory() as folder:
+        documents = str(sample / "documents.jsonl.gz")
+        if encode(["--collection", documents, "--output", folder, "--encoder", f"{HYBRID}{MINI}"]):
+            raise SystemExit(1)
+        (made,) = Path(folder).glob("*.jsonl.gz")
+        with gzip.open(made, "rt", encoding="utf-8") as lines:
+            records = [json.loads(line) for line in lines]
+        for record in records:
+            record["vector"] = {term: round(weight, 4) for term, weight in record["vector"].items()}
+        (sample / "vectors").mkdir(exist_ok=True)
+        (sample / "vectors" / made.name).write_bytes(gzip.compress(as_lines(records), compresslevel=9, mtime=0))
+        shutil.copyfile(Path(folder) / VECTORS_FILE, sample / "vectors" / VECTORS_FILE)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Writes the sample and prints what is in it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
@@ -182,6 +206,7 @@ def main(argv: list[str] | None = None) -> int:
     (options.output / "queries.jsonl").write_bytes(as_lines(chosen))
     # The time of writing and the file's name stay out of the gzip header: the bytes depend on the input alone.
     (options.output / "documents.jsonl.gz").write_bytes(gzip.compress(as_lines(kept), compresslevel=9, mtime=0))
+    write_vectors(options.output)
     print(f"{len(kept)} documents, {len(chosen)} queries in {options.output}", file=sys.stderr)
     return 0
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyserini_compneg.search import SignedImpactSearcher
 
 SAMPLE = Path(str(resources.files("pyserini_compneg") / "resources" / "sample"))
-DOCUMENTS, QUERIES = SAMPLE / "documents.jsonl.gz", SAMPLE / "queries.jsonl"
+VECTORS, QUERIES = SAMPLE / "vectors", SAMPLE / "queries.jsonl"
 
 _EXAMPLES = (
     "silent films AND western films",
@@ -42,23 +42,30 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     from pyserini_compneg.search import SignedImpactSearcher
     from pyserini_compneg.search.topic_runs import search_topics
 
-    vanilla = args.output.with_name("vanilla.txt")
-    for output in (args.output, vanilla):
+    others = {"bm25": (None, 0.0), "vanilla": (Operators("vanilla", "vanilla", "vanilla"), None)}
+    runs = [args.output, *(args.output.with_name(f"{name}.txt") for name in others)]
+    for output in runs:
         keep_inputs(output, args.index)
     if not args.index.exists():
-        manifest = build_index(DOCUMENTS, args.index, threads=2, store_raw=True)
-        print(f"Indexed {manifest.documents} film leads as BM25 impacts in {args.index}.\n")
+        manifest = build_index(VECTORS, args.index, threads=2, store_raw=True)
+        print(
+            f"Indexed {manifest.documents} film leads in {args.index}, as impacts of BM25 and of the small model mini.\n"
+        )
     with SignedImpactSearcher(args.index) as searcher:
-        print("With each hit, the terms that add most to its score, or take most from it (a∩b: both terms together).\n")
+        print("With each hit, the terms that add most to its score, or take most from it. @ marks terms of the model,")
+        print("a∩b both terms together.\n")
         for text in _EXAMPLES:
             _show(searcher, text)
         search_topics(searcher, read_topics(QUERIES), args.output, threads=2)
-    with SignedImpactSearcher(args.index, operators=Operators("vanilla", "vanilla", "vanilla")) as searcher:
-        search_topics(searcher, read_topics(QUERIES), vanilla, threads=2)
-    print("The default operators, and vanilla, which encodes the wording of the whole query as one text:\n")
-    if evaluate(["--qrels", str(QUERIES), "--run", str(args.output), str(vanilla), "--by", "template"]):
+    for output, (operators, weight) in zip(runs[1:], others.values(), strict=True):
+        with SignedImpactSearcher(args.index, operators=operators, model_weight=weight) as searcher:
+            search_topics(searcher, read_topics(QUERIES), output, threads=2)
+    print(
+        "The default operators; the same with BM25 alone; vanilla, which encodes the wording of a query as one text:\n"
+    )
+    if evaluate(["--qrels", str(QUERIES), "--run", *map(str, runs), "--by", "template"]):
         raise SystemExit(1)
-    print(f"\nBoth runs are in {args.output.parent}. Search for yourself, explain a ranking, or list all commands:")
+    print(f"\nThe runs are in {args.output.parent}. Search for yourself, explain a ranking, or list all commands:")
     query = ["--index", args.index, "--query", "1940s war films NOT spy films"]
     for words in (["search", *query], ["explain", *query, "--docid", "Sky_Murder"], [""]):
         print(f"  {_pasted(words)}")
@@ -98,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         _EPILOG,
     )
     parser.add_argument("--index", type=Path, default=Path("indexes/sample"), metavar="DIR", help="folder of the index")
-    text = "the run of the default operators; vanilla.txt comes beside it"
+    text = "the run of the default operators; bm25.txt and vanilla.txt come beside it"
     parser.add_argument("--output", type=Path, default=Path("runs/sample/default.txt"), metavar="RUN", help=text)
     return parser
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -24,6 +25,10 @@ BEST = 30
 
 _SENTENCE = re.compile(r"(?<=[.?!])\s+|\n")
 _SENTENCE_LENGTHS = range(40, 221)
+_LEFT_OUT = -1e4
+"""The score of BM25 for a passage that no model shall find: what is left over of its share of the softmax is 0."""
+
+_ASKING_BEST = 4
 _TEACHER_TOKENS = 160
 _TEACHER_BATCH = 32
 
@@ -115,13 +120,14 @@ class Films:
 
 
 class Passages:
-    """Batches of questions and sentences, with a teacher's cosines.
+    """Batches of questions and sentences, with a teacher's cosines. A sentence's own passage is left out.
 
     Args:
         examples: Questions with passages.
         teacher: A bi-encoder that sentence-transformers loads.
         scale: What the cosines are multiplied by, to be added to BM25's scores.
-        size: The number of queries in a batch; half of them are questions.
+        size: The number of queries that choose a batch's passages; half of them are questions. Each passage adds a
+            query that it is good for.
         seed: The seed of the draw of sentences.
 
     Raises:
@@ -133,35 +139,42 @@ class Passages:
         if len(self.texts) <= BEST:
             raise TrainingError(f"the passages are {len(self.texts)}; give more than {BEST}")
         questions = list(dict.fromkeys(one.query for one in examples))
-        self._halves = questions, _sentences(self.texts, random.Random(seed)) or questions
-        queries = [*dict.fromkeys(self._halves[0] + self._halves[1])]
-        self._row = {query: row for row, query in enumerate(queries)}
+        sentences = _sentences(self.texts, random.Random(seed))
+        self._queries = [*questions, *sentences]
+        self._halves = range(len(questions)), range(len(questions) if sentences else 0, len(self._queries))
         self._size = size
-        self._bm25 = Bm25Scores(self.texts)(queries)
-        vectors = _teacher_vectors(teacher, [queries, self.texts])
+        self._bm25 = Bm25Scores(self.texts)(self._queries)
+        for row, passage in enumerate(sentences.values(), len(questions)):
+            self._bm25[row, passage] = _LEFT_OUT
+        vectors = _teacher_vectors(teacher, [self._queries, self.texts])
         self._cosines: NDArray[np.float32] = vectors[0] @ vectors[1].T
         whole = self._bm25 + scale * self._cosines
         self._best = np.argsort(-whole, axis=1, kind="stable")[:, :BEST].tolist()
+        self._asking = defaultdict[int, list[int]](list)
+        for row, best in enumerate(self._best):
+            for passage in best[:_ASKING_BEST]:
+                self._asking[passage].append(row)
 
     def batch(self, draw: random.Random) -> Batch:
         """A batch."""
-        queries = list(dict.fromkeys(draw.choice(self._halves[number % 2]) for number in range(self._size)))
-        rows = [self._row[query] for query in queries]
+        rows = dict.fromkeys(draw.choice(self._halves[number % 2]) for number in range(self._size))
         documents = dict[int, None]()
         for row in rows:
             best = self._best[row]
             documents |= dict.fromkeys((best[0], draw.choice(best[1:4]), *draw.sample(best[4:], 2)))
-        places = np.ix_(rows, list(documents))
+        rows |= dict.fromkeys(draw.choice(self._asking[number]) for number in documents if self._asking[number])
+        places = np.ix_(list(rows), list(documents))
+        queries = [self._queries[row] for row in rows]
         return Batch(queries, list(documents), self._bm25[places], self._cosines[places])
 
 
-def _sentences(texts: Sequence[str], draw: random.Random) -> list[str]:
-    """One sentence of each text, or two if it has five or more."""
-    drawn = list[str]()
-    for text in texts:
+def _sentences(texts: Sequence[str], draw: random.Random) -> dict[str, int]:
+    """One sentence of each text, or two if it has five or more; with the number of its text."""
+    drawn = dict[str, int]()
+    for number, text in enumerate(texts):
         sentences = [part.strip() for part in _SENTENCE.split(text) if len(part.strip()) in _SENTENCE_LENGTHS]
-        drawn += draw.sample(sentences, min(len(sentences), 1 + (len(sentences) > 4)))
-    return list(dict.fromkeys(drawn))
+        drawn |= dict.fromkeys(draw.sample(sentences, min(len(sentences), 1 + (len(sentences) > 4))), number)
+    return drawn
 
 
 def _teacher_vectors(name: str, parts: Sequence[Sequence[str]]) -> list[NDArray[np.float32]]:

@@ -33,9 +33,9 @@ from pyserini_compneg.training.static_query import StaticQueryModule, idf_weight
 _SHARES = (6, 4, 12)
 """Queries of films that choose a batch's documents: judged with a decade, judged with a name, made of leads."""
 
-_PASSAGE_QUERIES = 12
+_PASSAGE_QUERIES = 16
 _SAMPLED_TERMS = 600
-_TEACHER_SCALE = 30.0
+_TEACHER_SCALE = 20.0
 """What a cosine of the teacher is multiplied by, to be added to a score of BM25."""
 
 _TEMPERATURE = 3.0
@@ -229,7 +229,7 @@ def _losses(module: HybridModule, source: Films | Passages, batch: Batch, film: 
     if film:
         drawn = sum(_SHARES)  # the queries of single documents are many, and easier
         parts = [film_loss((scores + known)[rows], target[rows]) for rows in (slice(drawn), slice(drawn, None))]
-        return {"films": (parts[0] + parts[1]) / 2, "films_drawn": parts[0], "films_flops": flops}
+        return {"films": (parts[0] + parts[1]) / 2, "films_flops": flops}
     return {"passages": passage_loss(scores + known, known + _TEACHER_SCALE * target), "passages_flops": flops}
 
 

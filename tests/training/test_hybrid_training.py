@@ -7,7 +7,8 @@ import re
 import numpy as np
 import pytest
 from checkpoints import sample_texts
-from tiny_training import train_error, write_lines
+from json_lines import write_jsonl
+from tiny_training import train_error
 
 from pyserini_compneg.encode.bm25 import lucene_idf
 from pyserini_compneg.errors import TrainingError
@@ -18,6 +19,7 @@ from pyserini_compneg.training.config import HybridSection, HybridTrainConfig
 from pyserini_compneg.training.lead_queries import LeadQueries, hard_documents, read_lead
 from pyserini_compneg.training.recipe_file import located
 
+NO_QUERIES = "films: no query such as `1990s spy films`, or none such as `films starring Gal Gadot`; name FilmSets"
 KINDS = ("spy", "war", "silent drama", "comedy-drama")
 LEADS = [
     f"Film {number}\nFilm {number} is a {1930 + number % 25} American {KINDS[number % 4]} film starring Ada Lovelace."
@@ -38,6 +40,7 @@ def lead_queries():
     judged = [
         (Atom("1930s spy films"), spy),
         (Atom("films starring Ada Lovelace"), {1, 2, 3}),
+        (Atom("films starring Charles Babbage"), {4}),  # no lead has the name
         (Intersection((Atom("1930s spy films"), Atom("Short films"))), {4}),
         (Difference(Atom("1940s war films"), Atom("Lost films")), {13}),
         (Union((Atom("Odd films"), Atom("Other films"))), {9}),
@@ -61,7 +64,7 @@ def test_a_lead_is_read(text, year, kinds):
 def test_judged_queries_are_told_apart():
     queries = lead_queries()
     assert [one.text for one in queries.classes] == ["1930s spy films"]
-    assert [one.text for one in queries.others] == ["films starring Ada Lovelace"]
+    assert [(one.text, one.relevant) for one in queries.names] == [("films starring Ada Lovelace", {1, 2, 3})]
     assert queries.classes[0].misleading == (relevant(kind="spy"), relevant("1930s"), relevant("1930s"))
 
 
@@ -80,6 +83,19 @@ def test_made_queries_have_all_their_documents():
     assert seen == {(True, True), (True, False), (False, True)}
 
 
+def test_queries_of_a_single_lead_find_it():
+    queries, draw = lead_queries(), random.Random(0)
+    for number in range(0, 240, 7):
+        asked = queries.made_of(number, draw)
+        assert asked is None or number in asked.relevant or re.search(r"\b19\d\d\b", asked.text)
+    assert (
+        LeadQueries(
+            [*LEADS, "no lead"], [(Atom("1930s spy films"), {0}), (Atom("films of Ada"), {0})], "films"
+        ).made_of(240, draw)
+        is None
+    )
+
+
 def test_kinds_of_composed_queries_count_as_judged():
     texts = {lead_queries().made(random.Random(seed)).text for seed in range(600)}
     named = {kind for kind in ("short", "war", "lost", "odd") if any(text.startswith(f"{kind} ") for text in texts)}
@@ -88,7 +104,7 @@ def test_kinds_of_composed_queries_count_as_judged():
 
 def test_hard_documents_are_not_relevant():
     queries, draw = lead_queries(), random.Random(0)
-    for asked in [*queries.classes, *queries.others, *(queries.made(draw) for _ in range(100))]:
+    for asked in [*queries.classes, *queries.names, *(queries.made(draw) for _ in range(100))]:
         assert not asked.relevant & set(hard_documents(asked, range(20), draw))
     assert len(set(hard_documents(queries.classes[0], range(20), draw))) == 3
 
@@ -97,7 +113,7 @@ def test_hard_documents_are_not_relevant():
     ("texts", "judged", "said"),
     [
         (LEADS[:5], [], "films: no decade or no kind of film has 20 leads; name FilmSets"),
-        (LEADS, [(Atom("birds"), {1})], "films: no query such as `1990s spy films`, or no other atom; name FilmSets"),
+        (LEADS, [(Atom("birds"), {1})], NO_QUERIES),
     ],
 )
 def test_other_collections_are_refused(texts, judged, said):
@@ -136,23 +152,26 @@ from pyserini_compneg.training.hybrid_training import HybridModule  # noqa: E402
 @pytest.fixture(scope="module")
 def settings(checkpoints, tmp_path_factory):
     folder = tmp_path_factory.mktemp("hybrid")
-    write_lines(
+    write_jsonl(
         folder / "films" / "documents.jsonl",
-        [{"docid": f"d{i}", "title": text.split("\n")[0], "text": text.split("\n")[1]} for i, text in enumerate(LEADS)],
+        *[
+            {"docid": f"d{i}", "title": text.split("\n")[0], "text": text.split("\n")[1]}
+            for i, text in enumerate(LEADS)
+        ],
     )
     atoms = {"1930s spy films": relevant("1930s", "spy"), "films starring Ada Lovelace": {1, 2, 3}}
-    write_lines(
+    write_jsonl(
         folder / "films" / "train.jsonl",
-        [
+        *[
             {"qid": f"q{i}", "query": atom, "original_query": f"<mark>{atom}</mark>", "metadata": {"template": "_"}}
             | {"docs": [f"d{number}" for number in sorted(numbers)]}
             for i, (atom, numbers) in enumerate(atoms.items())
         ],
     )
     passages = sample_texts(80)
-    write_lines(
+    write_jsonl(
         folder / "pairs.jsonl",
-        [{"query": " ".join(text.split()[:6]), "positive": text, "negative": passages[-1]} for text in passages[:-1]],
+        *[{"query": " ".join(text.split()[:6]), "positive": text, "negative": passages[-1]} for text in passages[:-1]],
     )
     models.SentenceTransformer(str(checkpoints.distilbert)).save_pretrained(str(folder / "teacher"))
     section = {"base": str(checkpoints.bert), "teacher": str(folder / "teacher"), "films": str(folder / "films")}
