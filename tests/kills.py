@@ -28,7 +28,7 @@ sys.path += [str(HERE / "helpers"), str(HERE.parent)]
 from checkpoints import write_masked_lm  # noqa: E402
 from tiny_training import write_dataset  # noqa: E402
 
-from pyserini_compneg.commands.demo import DOCUMENTS, QUERIES  # noqa: E402
+from pyserini_compneg.commands.demo import QUERIES, SAMPLE  # noqa: E402
 from pyserini_compneg.index import verify_index  # noqa: E402
 from pyserini_compneg.search import SignedImpactSearcher  # noqa: E402
 
@@ -99,7 +99,7 @@ def works(home: Path) -> dict[str, Work]:
     sample = home / "index" / "sample"
     vectors = home / "encode" / "vectors"
     model, run = home / "train" / "model", home / "search" / "run.txt"
-    index = ["index", "--collection", str(DOCUMENTS), "--index", str(sample), "--pair-terms", "16", "--replace"]
+    index = ["index", "--collection", str(SAMPLE / "documents.jsonl.gz"), "--index", str(sample), "--pair-terms", "16", "--replace"]
     encode = ["encode", "--collection", str(documents), "--output", str(vectors), "--encoder", base]
     encode += ["--backend", "torch", "--resume", "--overwrite"]
     search = ["search", "--index", str(sample), "--topics", str(QUERIES), "--output", str(run)]

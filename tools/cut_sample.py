@@ -27,7 +27,7 @@ from typing import Any
 
 from pyserini_compneg.commands.encode import main as encode
 from pyserini_compneg.encode.hybrid import HYBRID
-from pyserini_compneg.encode.models.hub import MINI
+from pyserini_compneg.encode.models import MINI
 from pyserini_compneg.encode.vector_files import VECTORS_FILE
 
 SEED = 20
@@ -173,7 +173,7 @@ def as_lines(records: Iterable[Record]) -> bytes:
 
 
 def write_vectors(sample: Path) -> None:
-    """Encodes the documents of a sample, with weights of four decimals: impacts have a scale of 256."""
+    """Encodes the documents of a sample, with weights of three decimals: impacts have a scale of 256."""
     with tempfile.TemporaryDirectory() as folder:
         documents = str(sample / "documents.jsonl.gz")
         if encode(["--collection", documents, "--output", folder, "--encoder", f"{HYBRID}{MINI}"]):
@@ -182,7 +182,8 @@ def write_vectors(sample: Path) -> None:
         with gzip.open(made, "rt", encoding="utf-8") as lines:
             records = [json.loads(line) for line in lines]
         for record in records:
-            record["vector"] = {term: round(weight, 4) for term, weight in record["vector"].items()}
+            record["title"] = record["contents"].partition("\n")[0]
+            record["vector"] = {term: round(weight, 3) for term, weight in record["vector"].items()}
         (sample / "vectors").mkdir(exist_ok=True)
         (sample / "vectors" / made.name).write_bytes(gzip.compress(as_lines(records), compresslevel=9, mtime=0))
         shutil.copyfile(Path(folder) / VECTORS_FILE, sample / "vectors" / VECTORS_FILE)

@@ -27,6 +27,8 @@ _EXAMPLES = (
     "(western films OR war films) AND comedy films NOT silent films",
 )
 _HITS_SHOWN = 3
+ENCODER = "bm25+mini"
+"""What made the vectors."""
 
 _EPILOG = """example:
   python -m pyserini_compneg demo --index indexes/sample
@@ -47,9 +49,9 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     for output in runs:
         keep_inputs(output, args.index)
     if not args.index.exists():
-        manifest = build_index(VECTORS, args.index, threads=2, store_raw=True)
+        manifest = build_index(VECTORS, args.index, encoder=ENCODER, threads=2, store_raw=True)
         print(
-            f"Indexed {manifest.documents} film leads in {args.index}, as impacts of BM25 and of the small model mini.\n"
+            f"Indexed {manifest.documents} film leads in {args.index}, as impacts of BM25 and of a small model, mini.\n"
         )
     with SignedImpactSearcher(args.index) as searcher:
         print("With each hit, the terms that add most to its score, or take most from it. @ marks terms of the model,")
@@ -61,7 +63,7 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
         with SignedImpactSearcher(args.index, operators=operators, model_weight=weight) as searcher:
             search_topics(searcher, read_topics(QUERIES), output, threads=2)
     print(
-        "The default operators; the same with BM25 alone; vanilla, which encodes the wording of a query as one text:\n"
+        "The default operators; BM25 alone; and vanilla, which encodes the wording of a query as one text:\n"
     )
     if evaluate(["--qrels", str(QUERIES), "--run", *map(str, runs), "--by", "template"]):
         raise SystemExit(1)

@@ -22,7 +22,7 @@ from pyserini_compneg.terminal import shown, suggestion
 Flags: TypeAlias = argparse._ActionsContainer
 """A parser, or a group of its flags."""
 
-MODEL = "a folder, or a name on the Hugging Face hub"
+MODEL = "mini, a folder, or a name on the Hugging Face hub"
 _FLAGS_ELSEWHERE = {
     ("index", "--input"): "the documents are --collection",
     ("search", "--k1"): "k1 and b belong to index, which keeps them",

@@ -19,7 +19,7 @@ from pyserini_compneg.encode.collection import (
     iter_collection_blocks,
 )
 from pyserini_compneg.encode.hybrid import HYBRID, HybridDocumentEncoder, split_name
-from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.encode.models import MINI, ModelOptions
 from pyserini_compneg.errors import ArgumentError, CollectionError, EncodingError
 from pyserini_compneg.index.index_folder import check_target, clear_stale, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer, OnError
@@ -93,7 +93,9 @@ def build_index(
     check_target(target, replace or options.get("overwrite", False))  # before the collection is read
     hybrid, model = split_name(encoder)
     folder = os.path.expanduser(model)  # the shell leaves ~ alone behind bm25+
-    if encoder != BM25 and os.path.isdir(folder):  # the whole path, so that searches find it from other folders
+    if (
+        encoder != BM25 and model != MINI and os.path.isdir(folder)
+    ):  # the whole path, so that searches find it from other folders
         encoder = HYBRID * hybrid + os.path.realpath(folder)
     if bm25 and encoder != BM25 and not hybrid:
         raise EncodingError(f"{encoder}: k1 and b are parameters of bm25, not of this encoder")

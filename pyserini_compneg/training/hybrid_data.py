@@ -29,6 +29,9 @@ _LEFT_OUT = -1e4
 """The score of BM25 for a passage that no model shall find: what is left over of its share of the softmax is 0."""
 
 _ASKING_BEST = 4
+_SENTENCES = 4
+"""Of a passage, as queries."""
+
 _TEACHER_TOKENS = 160
 _TEACHER_BATCH = 32
 
@@ -169,11 +172,11 @@ class Passages:
 
 
 def _sentences(texts: Sequence[str], draw: random.Random) -> dict[str, int]:
-    """One sentence of each text, or two if it has five or more; with the number of its text."""
+    """Some sentences of each text, with the number of the text."""
     drawn = dict[str, int]()
     for number, text in enumerate(texts):
         sentences = [part.strip() for part in _SENTENCE.split(text) if len(part.strip()) in _SENTENCE_LENGTHS]
-        drawn |= dict.fromkeys(draw.sample(sentences, min(len(sentences), 1 + (len(sentences) > 4))), number)
+        drawn |= dict.fromkeys(draw.sample(sentences, min(len(sentences), _SENTENCES)), number)
     return drawn
 
 

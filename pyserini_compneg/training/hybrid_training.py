@@ -30,10 +30,10 @@ from pyserini_compneg.training.lead_queries import LeadQueries
 from pyserini_compneg.training.masked_lm import load_base
 from pyserini_compneg.training.static_query import StaticQueryModule, idf_weights
 
-_SHARES = (6, 4, 12)
+_SHARES = (4, 2, 8)
 """Queries of films that choose a batch's documents: judged with a decade, judged with a name, made of leads."""
 
-_PASSAGE_QUERIES = 16
+_PASSAGE_QUERIES = 12
 _SAMPLED_TERMS = 600
 _TEACHER_SCALE = 20.0
 """What a cosine of the teacher is multiplied by, to be added to a score of BM25."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
@@ -106,6 +106,8 @@ class LeadQueries:
         if not self._decades or not self._kinds:
             raise TrainingError(f"{name}: no decade or no kind of film has {_LEAST} leads; name FilmSets")
         self._leads = leads
+        frequencies = Counter(word for text in texts for word in {*_WORD.findall(text.lower())})
+        self._words = {word for word, frequency in frequencies.items() if frequency >= _LEAST}
         self._weights = [min(len(numbers), _MOST) ** 0.5 for numbers in self._kinds.values()]
         self._judged = defaultdict[str, set[int]](set)
         self.classes, self.names = list[Asked](), list[Asked]()
@@ -165,20 +167,34 @@ class LeadQueries:
         """A query for a kind, a decade or both; None if fewer than two documents are both."""
         noun, form = draw.choice(_NOUNS), draw.random()
         name = kind.replace("-", " ") if draw.random() < 0.5 else kind
+        plural = _plural(name)
+        things = plural if plural.split()[-1] in self._words and draw.random() < 0.3 else f"{name} {noun}"
+        when = decade[2:] if "1920s" <= decade <= "1990s" and draw.random() < 0.15 else decade
         of_decade = self._decades[decade]
         if form < 0.2:
-            return Asked(f"{name} {noun}", of_kind)
+            return Asked(things, of_kind)
         if form < 0.28:
-            return Asked(draw.choice((f"{decade} {noun}", f"{noun} of the {decade}")), of_decade)
+            return Asked(draw.choice((f"{when} {noun}", f"{noun} of the {when}")), of_decade)
         if form < 0.33 and self._years:
             year, of_year = draw.choice(list(self._years.items()))
             of_decade = self._decades.get(f"{year[:3]}0s", of_year)
-            text = draw.choice((f"{year} {name} {noun}", f"{name} {noun} from {year}"))
+            text = draw.choice((f"{year} {things}", f"{things} from {year}"))
             asked = Asked(text, of_year & of_kind, (of_decade & of_kind,))
         else:
-            text = f"{decade} {name} {noun}" if draw.random() < 0.6 else f"{name} {noun} of the {decade}"
+            text = draw.choice(
+                (f"{when} {things}", f"{when} {things}", f"{things} of the {when}", f"{things} from the {when}")
+            )
             asked = Asked(text, of_decade & of_kind, (of_kind, of_decade, of_decade))
         return asked if len(asked.relevant) > 1 else None
+
+
+def _plural(kind: str) -> str:
+    """The plural of a kind, if it is a noun: it may be no word.
+
+    >>> _plural("spy comedy"), _plural("thriller")
+    ('spy comedies', 'thrillers')
+    """
+    return re.sub("(?<=[^aeiou])y$", "ie", kind) + "s"
 
 
 def _naming(text: str, relevant: set[int], texts: Sequence[str]) -> set[int]:

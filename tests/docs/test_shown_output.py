@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pyserini_compneg.commands.demo import DOCUMENTS
+from pyserini_compneg.commands.demo import ENCODER, VECTORS
 from pyserini_compneg.commands.main import main
 from pyserini_compneg.index import build_index
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shown") / "sample"
-    build_index(DOCUMENTS, folder, store_raw=True)
+    build_index(VECTORS, folder, encoder=ENCODER, store_raw=True)
     return folder
 
 

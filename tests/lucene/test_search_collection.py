@@ -13,7 +13,7 @@ from random_searches import collections, trees
 from test_pruning import TERMS, random_node
 
 from pyserini_compneg import SignedImpactSearcher, build_index
-from pyserini_compneg.commands.demo import DOCUMENTS, QUERIES
+from pyserini_compneg.commands.demo import QUERIES, SAMPLE
 from pyserini_compneg.compose import composed_line
 from pyserini_compneg.expression.topics import read_topics
 from pyserini_compneg.lucene import ImpactReader, java_class
@@ -95,7 +95,7 @@ def test_lines_packed_with_gzip_and_sorted_by_id(tmp_path):
 
 @pytest.mark.slow
 def test_the_queries_of_the_sample_rank_alike(tmp_path):
-    build_index(DOCUMENTS, tmp_path / "index")
+    build_index(SAMPLE / "documents.jsonl.gz", tmp_path / "index")
     with SignedImpactSearcher(tmp_path / "index") as searcher:
         nodes = searcher.compose([topic.expression for topic in read_topics(QUERIES)])
     assert len(nodes) == 42

@@ -118,22 +118,23 @@ def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: 
         raise OutputError(f"{output}: exists already; name another folder")
     sides = [side for side in dict.fromkeys(checkpoint[1:]) if isinstance(side, NeuralSide)]
     exports = [export_model(side, precision) for side in sides]
-    weights = {file for side in sides for file in side.weights}
+    source = source.resolve()
+    places = [side.folder.resolve().relative_to(source) for side in sides]
+    weights = {source / place / file.name for side, place in zip(sides, places, strict=True) for file in side.weights}
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
             made = Path(temporary) / output.name
             for file in source.rglob("*"):
                 if file.is_file() and file not in weights:
-                    place = made / file.relative_to(source)
-                    place.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(file, place)
-            for side, export in zip(sides, exports, strict=True):
-                place = made / side.folder.relative_to(source)
+                    target = made / file.relative_to(source)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(file, target)
+            for place, export in zip(places, exports, strict=True):
                 for name in (MODEL_FILE, TOKENIZER_FILE):
-                    shutil.copyfile(export / name, place / name)
+                    shutil.copyfile(export / name, made / place / name)
                 report = {key: value for key, value in read_report(export).items() if key != "model"}  # a path
-                (place / REPORT_FILE).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+                (made / place / REPORT_FILE).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
             os.replace(made, output)
     except OSError as cause:
         raise OutputError(f"{output}: cannot be written: {reason_of(cause)}") from None

@@ -2,7 +2,7 @@
 
 from pyserini_compneg.encode.models.checkpoint import Checkpoint, NeuralSide, Side, StaticSide, read_checkpoint
 from pyserini_compneg.encode.models.heads import ACTIVATIONS, Head
-from pyserini_compneg.encode.models.hub import model_folder
+from pyserini_compneg.encode.models.hub import MINI, model_folder
 from pyserini_compneg.encode.models.options import ABLATIONS, BACKENDS, DEVICES, PRECISIONS, ModelOptions
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "ACTIVATIONS",
     "BACKENDS",
     "DEVICES",
+    "MINI",
     "PRECISIONS",
     "Checkpoint",
     "Head",

@@ -324,7 +324,8 @@ print(json.dumps(sorted(sys.modules)))
 def test_a_folder_with_an_export_in_place_of_weights(checkpoints, cache, quick, tmp_path, monkeypatch, capfd):
     quick()
     source, output = write_opensearch(tmp_path / "whole", checkpoints.bert), tmp_path / "light"
-    arguments = ["--encoder", str(source), "--precision", "int8", "--output", str(output)]
+    arguments = ["--encoder", "whole", "--precision", "int8", "--output", str(output)]
+    monkeypatch.chdir(tmp_path)
     assert main(arguments) == 0
     assert capfd.readouterr().out.splitlines()[-1] == str(output)
     assert not [path for pattern in ("*.safetensors", "*.bin") for path in output.glob(pattern)]

@@ -90,7 +90,7 @@ def test_a_folder_is_a_folder(tmp_path, monkeypatch):
 )
 def test_what_cannot_be_a_name(name):
     assert refusal(model_folder, name, error=EncodingError) == (
-        f"no model {name!r}; expected a folder, or owner/name on the Hugging Face hub (index and "
+        f"no model {name!r}; expected mini, a folder, or owner/name on the Hugging Face hub (index and "
         "search also take bm25 and bm25+MODEL, search also a JSON Lines file of encoded texts)"
     )
 
