@@ -4,14 +4,14 @@
 
 The folders filmsets/, scifact/, cisi/, negconstraint/ and excluir/ below DATASETS are searched; plain texts of the last
 two are read by the model of the package, and their exclusions are `damped`; the columns of excluir/ have Right Rank
-and R@10. The first encoder is what others are
-compared with: * marks a difference with p < 0.05 (paired t-test, Holm's correction over a column). Indexes are kept in
-indexes/, and are built where they are missing. Prints Markdown.
+and R@10. The first encoder is what others are compared with: * marks a difference with p < 0.05 (paired t-test, Holm's
+correction over a column). Indexes are kept in indexes/, and are built where they are missing. Prints Markdown.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -28,12 +28,13 @@ from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.eval.measures import evaluate, parse_measures
 from pyserini_compneg.eval.significance import holm, t_test
 from pyserini_compneg.experiments.datasets import open_dataset
+from pyserini_compneg.experiments.datasets.dataset import Dataset
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.files import slug
 from pyserini_compneg.index import build_index
 from pyserini_compneg.search import SignedImpactSearcher
 
-SPLITS = {"filmsets": ["dev"], "scifact": ["test", "train"], "cisi": ["queries"], "negconstraint": ["dev"]}
+SPLITS = {"filmsets": ["dev"], "scifact": ["test", "train"], "cisi": ["all"], "negconstraint": ["dev"]}
 READ = {"negconstraint": ["dev"], "excluir": ["dev"]}
 SPLITS |= READ
 NAMES = {
@@ -60,7 +61,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, metavar="DATASETS")
     parser.add_argument("--encoder", nargs="+", required=True, metavar="NAME")
-    parser.add_argument("--precision", metavar="P", help="of models; none for the default")
     args = parser.parse_args()
     values: dict[str, dict[str, Values]] = {measure.name: {} for measure in MEASURES}
     costs = []
@@ -91,7 +91,7 @@ def _evaluated(encoder: str, data: Path) -> tuple[dict[str, Values], tuple[float
         start = time.perf_counter()
         built = not index.exists()
         if built:
-            build_index(dataset.collection, index, encoder=encoder)
+            build_index(dataset.collection or _converted(dataset, splits[0]), index, encoder=encoder)
         took = time.perf_counter() - start
         operators = Operators(difference="damped") if name in READ else None
         with SignedImpactSearcher(index, encoder=encoder, operators=operators) as searcher:
@@ -109,6 +109,14 @@ def _evaluated(encoder: str, data: Path) -> tuple[dict[str, Values], tuple[float
                 rate = searcher.num_docs / took if built else float("nan")
                 cost = rate, size, _milliseconds(searcher, topics)
     return values, cost
+
+
+def _converted(dataset: Dataset, split: str) -> Path:
+    """The documents of a dataset as JSON Lines."""
+    path = INDEXES / f"{dataset.name}.jsonl"
+    lines = ({"id": document.docid, "contents": document.text} for document in dataset.documents(split))
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
 
 
 def _read(topic: Topic, name: str) -> Topic:

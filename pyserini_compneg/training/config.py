@@ -222,13 +222,13 @@ class HybridSection(Settings):
     films: str
     passages: Annotated[tuple[str, ...], Field(min_length=1)]
     split: str = "train"
-    steps: _Positive = 1500
-    learning_rate: _Rate = 3e-4
+    steps: _Positive = 1200
+    learning_rate: _Rate = 5e-4
     query_learning_rate: _Rate = 2e-2
     passage_weight: _Rate = 3.0
     flops: _Rate = 1e-3
     max_length: _TextLength = 256
-    training_length: _TextLength = 160
+    training_length: _TextLength = 112
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
 
     @model_validator(mode="after")

@@ -30,10 +30,10 @@ from pyserini_compneg.training.lead_queries import LeadQueries
 from pyserini_compneg.training.masked_lm import load_base
 from pyserini_compneg.training.static_query import StaticQueryModule, idf_weights
 
-_SHARES = (4, 2, 8)
+_SHARES = (6, 4, 12)
 """Queries of films that choose a batch's documents: judged with a decade, judged with a name, made of leads."""
 
-_PASSAGE_QUERIES = 12
+_PASSAGE_QUERIES = 16
 _SAMPLED_TERMS = 600
 _TEACHER_SCALE = 20.0
 """What a cosine of the teacher is multiplied by, to be added to a score of BM25."""
@@ -46,7 +46,7 @@ _START = 0.45
 
 _LEAST_IDF = 0.5
 _WARMUP_STEPS = 100
-_FLOPS_WARMUP_STEPS = 300
+_FLOPS_WARMUP_STEPS = 900
 _LAST_RATE = 0.02
 _LENGTH_GROUPS = 3
 _CHECKPOINT = "checkpoints/last/step.pt"
