@@ -99,7 +99,16 @@ def works(home: Path) -> dict[str, Work]:
     sample = home / "index" / "sample"
     vectors = home / "encode" / "vectors"
     model, run = home / "train" / "model", home / "search" / "run.txt"
-    index = ["index", "--collection", str(SAMPLE / "documents.jsonl.gz"), "--index", str(sample), "--pair-terms", "16", "--replace"]
+    index = [
+        "index",
+        "--collection",
+        str(SAMPLE / "documents.jsonl.gz"),
+        "--index",
+        str(sample),
+        "--pair-terms",
+        "16",
+        "--replace",
+    ]
     encode = ["encode", "--collection", str(documents), "--output", str(vectors), "--encoder", base]
     encode += ["--backend", "torch", "--resume", "--overwrite"]
     search = ["search", "--index", str(sample), "--topics", str(QUERIES), "--output", str(run)]

@@ -173,10 +173,11 @@ def as_lines(records: Iterable[Record]) -> bytes:
 
 
 def write_vectors(sample: Path) -> None:
-    """Encodes the documents of a sample, with weights of three decimals: impacts have a scale of 256."""
+    """Encodes the documents of a sample. To save space, the model's small weights go; others have three decimals."""
     with tempfile.TemporaryDirectory() as folder:
         documents = str(sample / "documents.jsonl.gz")
-        if encode(["--collection", documents, "--output", folder, "--encoder", f"{HYBRID}{MINI}"]):
+        options = ["--encoder", f"{HYBRID}{MINI}", "--threshold", "0.5"]
+        if encode(["--collection", documents, "--output", folder, *options]):
             raise SystemExit(1)
         (made,) = Path(folder).glob("*.jsonl.gz")
         with gzip.open(made, "rt", encoding="utf-8") as lines:

@@ -62,9 +62,7 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     for output, (operators, weight) in zip(runs[1:], others.values(), strict=True):
         with SignedImpactSearcher(args.index, operators=operators, model_weight=weight) as searcher:
             search_topics(searcher, read_topics(QUERIES), output, threads=2)
-    print(
-        "The default operators; BM25 alone; and vanilla, which encodes the wording of a query as one text:\n"
-    )
+    print("The default operators; BM25 alone; and vanilla, which encodes the wording of a query as one text:\n")
     if evaluate(["--qrels", str(QUERIES), "--run", *map(str, runs), "--by", "template"]):
         raise SystemExit(1)
     print(f"\nThe runs are in {args.output.parent}. Search for yourself, explain a ranking, or list all commands:")

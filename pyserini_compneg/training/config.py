@@ -222,11 +222,11 @@ class HybridSection(Settings):
     films: str
     passages: Annotated[tuple[str, ...], Field(min_length=1)]
     split: str = "train"
-    steps: _Positive = 1200
+    steps: _Positive = 800
     learning_rate: _Rate = 5e-4
     query_learning_rate: _Rate = 2e-2
     passage_weight: _Rate = 3.0
-    flops: _Rate = 1e-3
+    flops: _Rate = 5e-4
     max_length: _TextLength = 256
     training_length: _TextLength = 112
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0

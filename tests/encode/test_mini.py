@@ -12,7 +12,7 @@ from checkpoints import SAMPLE
 pytest.importorskip("onnxruntime", reason="models are run by onnxruntime")
 
 from pyserini_compneg import SignedImpactSearcher, build_index  # noqa: E402
-from pyserini_compneg.encode.models import MINI, model_folder, read_checkpoint  # noqa: E402
+from pyserini_compneg.encode.models import MINI, ModelOptions, model_folder, read_checkpoint  # noqa: E402
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, checkpoint_hash  # noqa: E402
 from pyserini_compneg.encode.vector_files import VECTORS_FILE  # noqa: E402
 from pyserini_compneg.vectors import dot, norm  # noqa: E402
@@ -68,7 +68,8 @@ def test_the_vectors_of_the_sample_are_its_own():
     assert settings["model"] == checkpoint_hash(checkpoint)
     with gzip.open(next((SAMPLE / "vectors").glob("*.gz")), "rt", encoding="utf-8") as lines:
         records = [json.loads(line) for line, _ in zip(lines, range(40), strict=False)]
-    made = ModelDocumentEncoder(checkpoint).encode_batch([record["contents"] for record in records])
+    options = ModelOptions(threshold=settings["threshold"])
+    made = ModelDocumentEncoder(checkpoint, options).encode_batch([record["contents"] for record in records])
     for record, vector in zip(records, made, strict=True):
         shipped = {term[1:]: weight for term, weight in record["vector"].items() if term.startswith("@")}
         assert dot(shipped, vector) > 0.99 * norm(shipped) * norm(vector)  # processors round int8 differently
