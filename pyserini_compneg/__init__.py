@@ -24,12 +24,11 @@ if TYPE_CHECKING:
     from pyserini_compneg.expression import parse
     from pyserini_compneg.index import ImpactIndexer, build_index
     from pyserini_compneg.reading import decompose
-    from pyserini_compneg.search import ComposedQueryEncoder, SignedImpactSearcher
+    from pyserini_compneg.search import SignedImpactSearcher
 
 __all__ = [
     "ArgumentError",
     "CompNegError",
-    "ComposedQueryEncoder",
     "ImpactIndexer",
     "ModelOptions",
     "Operators",
@@ -48,7 +47,6 @@ __all__ = [
 _HOMES = {
     "ArgumentError": "errors",
     "CompNegError": "errors",
-    "ComposedQueryEncoder": "search",
     "ImpactIndexer": "index",
     "ModelOptions": "encode.models",
     "Operators": "compose",

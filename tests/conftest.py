@@ -3,6 +3,7 @@
 import os
 import signal
 import tempfile
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from checkpoints import (
     write_signed,
     write_sparse_encoder,
 )
+from hosts import adapter, pyserini_2
 from hypothesis import settings
 from metadata_server import ask_here, metadata_server
 
@@ -66,15 +68,10 @@ def metadata(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def lucene_impact_searcher(metadata):
-    """Pyserini's own searcher. Where it cannot be imported a test is skipped, but in CI with Pyserini 1 it must be."""
-    if metadata:
-        pytest.skip("Pyserini 2 asks the network for more when its search is imported")
-    if "CI" not in os.environ:
-        return pytest.importorskip("pyserini.search.lucene", exc_type=Exception).LuceneImpactSearcher
-    from pyserini.search.lucene import LuceneImpactSearcher
-
-    return LuceneImpactSearcher
+def pyserini_host(metadata):
+    """The module for Pyserini, which imports Pyserini's search."""
+    with pyserini_2(metadata) if metadata else nullcontext():
+        return adapter("pyserini")
 
 
 @pytest.fixture(scope="session")

@@ -25,6 +25,7 @@ FLOORS = (
     ("index", "search", "eval"),  # up to here the engine, which knows nothing of what stands above it
     ("experiments",),
     ("training",),
+    ("integrations",),  # nothing imports them
 )
 TORCH = {"encode.export", "training", "encode.models.pooling", "encode.models.torch_model"}
 MODEL_PACKAGES = {
@@ -32,6 +33,7 @@ MODEL_PACKAGES = {
     *("sentence_transformers",),
 }
 JAVA = {"jnius", "jnius_config", "pyserini"}
+HOSTS = {"pyserini": "pyserini", "pyterrier": "pyterrier", "mteb": "mteb", "langchain": "langchain_core"}
 
 
 def module_name(path):
@@ -107,11 +109,20 @@ def test_no_cycle_between_modules():
 
 def test_the_engine_reads_no_plain_words():
     readers = {part(module) for module, name in OUR_ARROWS if part(name) == "reading"} - {"reading"}
-    assert readers <= {None, "commands", "experiments", "training"}
+    assert readers <= {None, "commands", "integrations", "experiments", "training"}
+
+
+def test_nothing_imports_what_is_for_a_host():
+    assert {part(module) for module, name in OUR_ARROWS if part(name) == "integrations"} == {"integrations"}
+    found = {(module.rpartition(".")[2], name.split(".")[0]) for module, name in ARROWS}
+    hosts = {(module, name) for module, name in found if name in HOSTS.values()}
+    assert hosts - {("prebuilt", "pyserini")} == set(HOSTS.items())  # the list of prebuilt indexes is Pyserini's
 
 
 def test_only_the_gate_touches_java():
-    assert {part(module) for module, name in ARROWS if name.split(".")[0] in JAVA} == {"lucene"}
+    found = {module for module, name in ARROWS if name.split(".")[0] in JAVA}
+    assert {part(module) for module in found} == {"lucene", "integrations"}
+    assert {module for module in found if part(module) != "lucene"} == {f"{PACKAGE}.integrations.pyserini"}
 
 
 def test_only_what_runs_torch_imports_it():

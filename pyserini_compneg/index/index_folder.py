@@ -30,7 +30,11 @@ SKIPPED_LOG = "skipped-documents.txt"
 _PLAN = "build.json"
 _PLAN_KEYS = {"encoder", "settings", "sources"}
 _LUCENE_FILES = r"(pending_)?segments_[0-9a-z]+|_[0-9a-z]+(_[\w-]+)?\.\w+|write\.lock"
-_INDEX_FILES = re.compile("|".join([_LUCENE_FILES, *map(re.escape, (MANIFEST_NAME, SKIPPED_LOG, _PLAN))]))
+_ARTIFACT = "pt_meta.json"
+"""By this file PyTerrier knows what an index is."""
+
+_OUR_FILES = (MANIFEST_NAME, SKIPPED_LOG, _PLAN, _ARTIFACT)
+_INDEX_FILES = re.compile("|".join([_LUCENE_FILES, *map(re.escape, _OUR_FILES)]))
 _logger = logging.getLogger(__name__)
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.errors import CompNegError, JvmError
-from pyserini_compneg.lucene.java_home import JavaRuntime, find_java
+from pyserini_compneg.lucene.java_home import find_java
 
 _VECTOR_MODULE = "jdk.incubator.vector"
 _COLLECTOR = ("-XX:+UseParallelGC", "-XX:MaxNewSize=256m")
@@ -142,10 +142,7 @@ def _autoclass() -> Any:
 
             _join_running_machine(autoclass)
             return autoclass
-        java = find_java()
-        _configure(jnius_config, java)
-        variables = {"JAVA_HOME": str(java.home), "JVM_PATH": str(java.library)} | _file_names_in_utf8()
-        with _environment(variables), _captured_stderr() as printed:
+        with _environment(configure_machine(jnius_config)), _captured_stderr() as printed:
             try:
                 from jnius import autoclass
             except Exception as cause:
@@ -194,9 +191,21 @@ def _captured_stderr() -> Iterator[Callable[[], str]]:
             os.close(saved)
 
 
-def _configure(jnius_config: Any, java: JavaRuntime) -> None:
+def configure_machine(jnius_config: Any) -> dict[str, str]:
+    """Gives the machine that is about to start our jars and options, beside those that others have given it.
+
+    Args:
+        jnius_config: The module of this name; the machine must not be running.
+
+    Returns:
+        The environment variables that it must be started with; they say which Java to take.
+
+    Raises:
+        JvmError: There is no usable Java or no Anserini.
+    """
+    java = find_java()
     inherited = filter(None, os.environ.get("CLASSPATH", "").split(os.pathsep))
-    jnius_config.set_classpath(str(anserini_jar()), str(companion_jar()), *inherited)
+    jnius_config.add_classpath(str(anserini_jar()), str(companion_jar()), *inherited)
     options = [*_OPTIONS, f"-Djava.util.logging.config.file={_resource('logging.properties')}"]
     chosen = [*jnius_config.get_options(), os.environ.get("JAVA_TOOL_OPTIONS", ""), os.environ.get("_JAVA_OPTIONS", "")]
     if not any("GC" in option for option in chosen):
@@ -206,6 +215,7 @@ def _configure(jnius_config: Any, java: JavaRuntime) -> None:
     if java.has_module(_VECTOR_MODULE):
         options.append(f"--add-modules={_VECTOR_MODULE}")
     jnius_config.add_options(*options)
+    return {"JAVA_HOME": str(java.home), "JVM_PATH": str(java.library)} | _file_names_in_utf8()
 
 
 def _join_running_machine(autoclass: Any) -> None:

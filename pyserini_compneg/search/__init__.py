@@ -1,13 +1,11 @@
-"""Search of composed queries: the searcher, explanations, run files, and queries for Pyserini's own searcher."""
+"""Search of composed queries: the searcher, explanations and run files."""
 
-from pyserini_compneg.search.composed_encoder import ComposedQueryEncoder
 from pyserini_compneg.search.explanation import Contribution, Explanation
 from pyserini_compneg.search.query_explanation import ExplainedDocument, ExplainedQuery, explain_query
 from pyserini_compneg.search.run_writer import Hit, write_run
 from pyserini_compneg.search.searcher import SignedImpactSearcher
 
 __all__ = [
-    "ComposedQueryEncoder",
     "Contribution",
     "ExplainedDocument",
     "ExplainedQuery",

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hosts import ALIASED, prebuilt_entry
 
 from pyserini_compneg.lucene.prebuilt import registry
 
@@ -25,14 +26,9 @@ def environment(anserini, metadata, tmp_path_factory):
     """That of a user whose Pyserini has downloaded an index before."""
     cache = tmp_path_factory.mktemp("cache")
     if metadata:
-        names = PREBUILT, "msmarco-v1-passage.unicoil", "msmarco-v2-passage.unicoil-0shot"
-        entries = {
-            name: {"description": "", "filename": f"lucene-inverted.{name}.tar.gz", "urls": [], "md5": "5" * 32}
-            for name in names
-        }
-        records = [{"name": name, "size": 1, **entry} for name, entry in entries.items()]
-        metadata.files |= {"/beir-impact.json": records, "/msmarco-v1-passage-impact.json": records}
-        entry = entries[PREBUILT]
+        entry = prebuilt_entry(PREBUILT)
+        aliased = [prebuilt_entry(name) for name in ALIASED]
+        metadata.files |= {"/beir-impact.json": [entry], "/msmarco-v1-passage-impact.json": aliased}
     else:
         entry = registry()[PREBUILT]
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -79,15 +75,9 @@ def test_the_hits_on_a_prebuilt_index(folder):
     assert hits[:3] == ["d1", "d3", "d2"]
 
 
-def test_pyserinis_searcher(folder, environment, metadata):
-    if metadata:
-        pytest.skip("Pyserini 2 needs more of the network when its search is imported")
+def test_pyserinis_searcher(folder, pyserini_host, monkeypatch, capsys):
     (script,) = blocks("python")
-    ended = subprocess.run(
-        [sys.executable, "-c", script], cwd=folder, env=environment[0], capture_output=True, text=True
-    )
-    if "CI" not in os.environ and "pyserini/" in ended.stderr and "ImportError" in ended.stderr:
-        pytest.skip("pyserini.search cannot be imported here")
-    assert ended.returncode == 0, ended.stderr
+    monkeypatch.chdir(folder)
+    exec(script, {})
     expected = [docid for qid, docid, _ in ranking(folder / "runs" / "stock-ours.txt") if qid == "3"]
-    assert [line.split()[0] for line in ended.stdout.splitlines()] == expected
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == expected

@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from hosts import adapter
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 EXPECTED = {
     "compare_operators.py": "_ that are not _",
+    "pyterrier_experiment.py": "composed % 10",
     "own_vectors.py": "night animals NOT singers [('owl', ",
     "search_films.py": "1 Sky_Murder",
 }
@@ -22,6 +24,8 @@ def test_every_example_is_run():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_example(name, tmp_path):
+    if name.startswith("pyterrier"):
+        adapter("pyterrier")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, str(EXAMPLES / name)]
     answer = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=300)

@@ -65,12 +65,12 @@ def test_an_index_of_stock_anserini_has_the_same_rankings_and_no_manifest(indexe
 
 
 @pytest.mark.slow
-def test_pyserinis_own_searcher_reads_our_index(indexes, lucene_impact_searcher):
+def test_pyserinis_own_searcher_reads_our_index(indexes, pyserini_host):
     class Encoder:
         def encode(self, text):
             return make_queries()[int(text)]
 
-    stock = lucene_impact_searcher(str(indexes["ours"]), Encoder())
+    stock = pyserini_host.LuceneImpactSearcher(str(indexes["ours"]), Encoder())
     with ImpactReader(indexes["ours"]) as reader:
         for i, ranking in enumerate(search(reader, list(map(Linear, make_queries())), 10)):
             found = [(hit.docid, hit.score) for hit in stock.search(str(i), 10)]

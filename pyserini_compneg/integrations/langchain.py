@@ -1,0 +1,46 @@
+"""LangChain: a retriever."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyserini_compneg.compose import Query
+from pyserini_compneg.expression import parse
+from pyserini_compneg.integrations import require
+from pyserini_compneg.search import SignedImpactSearcher
+
+require("langchain-core", "1.0", "langchain")
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun  # noqa: E402
+from langchain_core.documents import Document  # noqa: E402
+from langchain_core.retrievers import BaseRetriever  # noqa: E402
+
+
+class CompNegRetriever(BaseRetriever):
+    """Finds documents of an index with stored sources; each has its score, its title and all else in ``metadata``.
+
+    Attributes:
+        searcher: The open index.
+        k: Documents a query.
+        read: What makes a query of a text; by default it is an expression. ``decompose`` reads plain texts.
+
+    Example:
+        >>> searcher = SignedImpactSearcher("indexes/films")  # doctest: +SKIP
+        >>> CompNegRetriever(searcher=searcher).invoke("spy films NOT comedies")  # doctest: +SKIP
+    """
+
+    searcher: SignedImpactSearcher
+    k: int = 10
+    read: Callable[[str], Query] = parse
+
+    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+        return [self._document(hit.docid, hit.score) for hit in self.searcher.search(self.read(query), self.k)]
+
+    def _document(self, docid: str, score: float) -> Document:
+        source = self.searcher.doc(docid)
+        if source is None:
+            folder = self.searcher.reader.folder
+            raise ValueError(f"{folder} stores no texts; build it with store_raw=True, or index --store-raw")
+        fields = {**source, "score": score}
+        text = fields.pop("contents", None) or fields.pop("text", "")
+        return Document(page_content=text, id=docid, metadata=fields)

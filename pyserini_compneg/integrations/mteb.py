@@ -1,0 +1,87 @@
+"""MTEB: the engine as a search model, for ``mteb.evaluate``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pyserini_compneg.compose import Operators, Query
+from pyserini_compneg.encode import BM25
+from pyserini_compneg.expression import Atom
+from pyserini_compneg.integrations import require
+from pyserini_compneg.integrations.records import index_records
+from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.search.run_writer import printed_scores
+
+require("mteb", "2.0")
+
+from mteb.models.model_meta import ModelMeta  # noqa: E402
+
+
+class CompNegSearch:
+    """A ``SearchProtocol`` of MTEB: indexes a task's documents in a temporary folder, and searches its queries there.
+
+    Args:
+        encoder: What encodes documents and queries: ``bm25``, a model, or ``bm25+MODEL``.
+        operators: As for :class:`SignedImpactSearcher`.
+        read: What makes a query of a text; by default it is one atom. ``decompose`` reads AND, OR and NOT in it.
+        name: The name in the results; it has the form ``organisation/model``.
+
+    Example:
+        >>> mteb.evaluate(CompNegSearch(read=decompose), mteb.get_task("NevIR"))  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        encoder: str = BM25,
+        operators: Operators | None = None,
+        read: Callable[[str], Query] = Atom,
+        name: str = "pyserini_compneg/bm25",
+    ) -> None:
+        self.encoder, self.operators, self.read = encoder, operators, read
+        self.mteb_model_meta = ModelMeta.create_empty({"name": name, "revision": "0"})
+        self._folder = TemporaryDirectory()
+        self._searcher: SignedImpactSearcher | None = None
+
+    def index(self, corpus: Sequence[Mapping[str, str]], **_: Any) -> None:
+        """Indexes the documents of a task, in place of those of the task before.
+
+        Raises:
+            CompNegError: As :func:`build_index`.
+        """
+        records = ({"id": row["id"], "title": row.get("title"), "text": row["text"]} for row in corpus)
+        index_records(records, f"{self._folder.name}/index", self.encoder, overwrite=True)
+        self._searcher = SignedImpactSearcher(f"{self._folder.name}/index", operators=self.operators)
+
+    def search(
+        self,
+        queries: Mapping[str, Sequence[str]],
+        *,
+        top_k: int,
+        top_ranked: Mapping[str, Sequence[str]] | None = None,
+        **_: Any,
+    ) -> dict[str, dict[str, float]]:
+        """The scores of the best documents of each query, or of given ones that it matches.
+
+        Equal scores of a ranking are set apart by a millionth, as in runs.
+
+        Raises:
+            RuntimeError: Nothing was indexed.
+            CompNegError: As :meth:`SignedImpactSearcher.search`.
+        """
+        if self._searcher is None:
+            raise RuntimeError("no documents to search; call index first")
+        qids, asked = list(queries["id"]), [self.read(text) for text in queries["text"]]
+        if top_ranked is None:
+            found = self._searcher.batch_search(asked, qids, top_k)
+            return {
+                qid: dict(zip([hit.docid for hit in hits], printed_scores(hits), strict=True))
+                for qid, hits in found.items()
+            }
+        given = [top_ranked[qid] for qid in qids]
+        scores = [zip(*pair, strict=True) for pair in zip(given, self._searcher.batch_score(asked, given), strict=True)]
+        return {
+            qid: {docid: score for docid, score in scored if score is not None}
+            for qid, scored in zip(qids, scores, strict=True)
+        }

@@ -1,0 +1,203 @@
+"""Pyserini: its impact searcher with every operator, and an encoder of composed queries.
+
+Import this module before anything of Pyserini: then a Java is started that is recent enough for Anserini.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.compose import WEIGHT_SCALE, Max, Operators, Product, Query, query_text
+from pyserini_compneg.compose import QueryEncoder as AtomEncoder
+from pyserini_compneg.compose.lowering import FACTORED
+from pyserini_compneg.compose.token_form import stock_obstacle, whole_weights
+from pyserini_compneg.errors import CompositionError, IndexFormatError
+from pyserini_compneg.integrations.records import plain_vector
+from pyserini_compneg.lucene import java_class, resolve_index
+from pyserini_compneg.search import Hit, SignedImpactSearcher
+
+java_class("io.compneg.SignedSearcher")  # Pyserini itself would start any Java
+
+from pyserini.encode import QueryEncoder  # noqa: E402
+from pyserini.search.lucene import LuceneImpactSearcher  # noqa: E402
+
+_REMEDIES = {
+    Product: "give cpt='materialised' for an index that holds pairs, or Operators(intersection='maxpool')",
+    Max: "give Operators(union='maxpool')",
+}
+_OURS = "search with SignedLuceneImpactSearcher of pyserini_compneg.integrations.pyserini, or with SearchCollection "
+_OURS += "-generator ComposedQueryGenerator"
+
+
+class ComposedQueryEncoder(QueryEncoder):
+    """Composes expressions for an impact searcher of Pyserini.
+
+    ``LuceneImpactSearcher`` takes only positive whole weights, and leaves out terms that every document has.
+    :class:`SignedLuceneImpactSearcher` takes every query, and leaves out none.
+
+    Args:
+        index_dir: The index that is to be searched.
+        encoder: Encodes the atoms: as for :class:`SignedImpactSearcher`, or a ``QueryEncoder`` of Pyserini.
+        operators: How union, intersection and difference are composed.
+        cpt: The form of conjunctions.
+        weight_scale: Query weights are round(w · weight_scale). By default 1 for an encoder of Pyserini, whose weights
+            are whole numbers.
+
+    Raises:
+        CompNegError: As :class:`SignedImpactSearcher`.
+    """
+
+    def __init__(
+        self,
+        index_dir: str | Path,
+        encoder: str | Path | AtomEncoder | QueryEncoder | None = None,
+        operators: Operators | None = None,
+        cpt: str = FACTORED,
+        weight_scale: float | None = None,
+    ) -> None:
+        super().__init__()
+        if isinstance(encoder, QueryEncoder):
+            encoder, weight_scale = _Atoms(encoder), weight_scale or 1.0
+        self.searcher = SignedImpactSearcher(index_dir, encoder, operators, cpt, weight_scale or WEIGHT_SCALE)
+
+    def encode(self, text: Query, **_: object) -> dict[str, int]:
+        """The weights of the terms of a query.
+
+        Args:
+            text: An expression.
+
+        Raises:
+            QuerySyntaxError: A text that is no expression.
+            EncodingError: An atom that the encoder cannot encode.
+            CompositionError: A query that ``LuceneImpactSearcher`` cannot run; the message says what can.
+        """
+        (node,) = self.searcher.compose([text])
+        if (obstacle := stock_obstacle(node)) is not None:
+            kind, what = obstacle
+            remedy = f"{_REMEDIES[kind]}; or {_OURS}" if kind else _OURS
+            raise CompositionError(f"query {query_text(text)!r}: LuceneImpactSearcher cannot run {what}; {remedy}")
+        return whole_weights(node)
+
+
+class SignedLuceneImpactSearcher(LuceneImpactSearcher):
+    """``LuceneImpactSearcher``, for queries with every operator.
+
+    A query without operators has the hits and scores that it has there. Feedback and fields are not for composed
+    queries.
+
+    Args:
+        index_dir: The index, or the name of a prebuilt one.
+        query_encoder: As there; it encodes the atoms of queries. A :class:`ComposedQueryEncoder` chooses the operators,
+            too, and needs no ``min_idf``.
+        min_idf: As there, for the terms of atoms.
+        encoder_type: As there.
+        prebuilt_index_name: As there.
+
+    Attributes:
+        signed: What searches.
+
+    Raises:
+        IndexFormatError: There is no index, or the encoder composes for another one.
+
+    Example:
+        >>> encoder = SpladeQueryEncoder("naver/splade-v3")  # doctest: +SKIP
+        >>> searcher = SignedLuceneImpactSearcher("indexes/films", encoder)  # doctest: +SKIP
+        >>> searcher.search("spy films NOT comedies", k=3)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        index_dir: str | Path,
+        query_encoder: QueryEncoder | str | None,
+        min_idf: float = 0,
+        encoder_type: str = "pytorch",
+        prebuilt_index_name: str | None = None,
+    ) -> None:
+        folder = resolve_index(index_dir)
+        composer = query_encoder if isinstance(query_encoder, ComposedQueryEncoder) else None
+        if composer and not composer.searcher.reader.folder.samefile(folder):
+            made = composer.searcher.reader.folder
+            raise IndexFormatError(f"{folder}: the encoder composes queries for {made}; make one for this index")
+        super().__init__(str(folder), query_encoder, min_idf, encoder_type, prebuilt_index_name)
+        composer = composer or ComposedQueryEncoder(folder, _Atoms(self, self), weight_scale=1)
+        self.signed = composer.searcher
+
+    def search(self, q: Query, k: int = 10, fields: Mapping[str, float] | None = None) -> list[SignedHit]:
+        """The k best documents.
+
+        Args:
+            q: For example ``"spy films NOT comedies"``.
+            k: Hits.
+            fields: None.
+
+        Raises:
+            CompNegError: As :meth:`SignedImpactSearcher.search`.
+        """
+        return self.batch_search([q], [""], k, 1, fields)[""]
+
+    def batch_search(
+        self,
+        queries: Sequence[Query],
+        qids: Sequence[str],
+        k: int = 10,
+        threads: int = 1,
+        fields: Mapping[str, float] | None = None,
+    ) -> dict[str, list[SignedHit]]:
+        """As :meth:`search`, for many queries."""
+        if fields or self.is_using_rm3() or self.is_using_rocchio():
+            what = "fields" if fields else "feedback"
+            raise CompositionError(f"composed queries take no {what}; search without, or with LuceneImpactSearcher")
+        found = self.signed.batch_search(queries, qids, k, threads)
+        return {qid: [SignedHit(hit, self.object) for hit in hits] for qid, hits in found.items()}
+
+    def close(self) -> None:
+        """Closes the index."""
+        self.signed.close()
+        super().close()
+
+
+class SignedHit:
+    """A hit, with the attributes that Anserini's have. What only the index knows is looked up when it is asked for."""
+
+    def __init__(self, hit: Hit, searcher: Any) -> None:
+        self.docid, self.score = hit
+        self._searcher = searcher
+
+    @cached_property
+    def lucene_document(self) -> Any:
+        """Lucene's document."""
+        return self._searcher.doc(self.docid)
+
+    @cached_property
+    def lucene_docid(self) -> int:
+        """Lucene's number of the document."""
+        utils = java_class("io.anserini.index.IndexReaderUtils")
+        return int(utils.convertDocidToLuceneDocid(self._searcher.reader, self.docid))
+
+    @property
+    def raw(self) -> str | None:
+        """The stored source, if it was stored."""
+        source: str | None = self.lucene_document.get("raw")
+        return source
+
+    def __repr__(self) -> str:
+        """The id and the score."""
+        return f"SignedHit(docid={self.docid!r}, score={self.score!r})"
+
+
+class _Atoms:
+    """An encoder of Pyserini as one of ours. With a searcher, terms are left out that it leaves out."""
+
+    def __init__(self, encoder: Any, searcher: LuceneImpactSearcher | None = None) -> None:
+        self._encoder, self._searcher = encoder, searcher
+
+    def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
+        vectors = (plain_vector(self._encoder.encode(text)) for text in texts)
+        return [{term: weight for term, weight in vector.items() if self._keeps(term)} for vector in vectors]
+
+    def _keeps(self, term: str) -> bool:
+        searcher = self._searcher
+        return searcher is None or term not in searcher.idf or searcher.idf[term] > searcher.min_idf

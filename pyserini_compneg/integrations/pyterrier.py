@@ -1,0 +1,243 @@
+"""PyTerrier: an index, its indexer and its retriever, readings and explanations of queries.
+
+Importing this module starts no Java. If Terrier takes part, call ``pt.java.init()`` first: one Java then serves both.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.compose import Operators, Query, QueryEncoder, from_json, lowered, query_text
+from pyserini_compneg.encode import BM25
+from pyserini_compneg.errors import CompNegError
+from pyserini_compneg.expression import parse
+from pyserini_compneg.files import atomic_writer
+from pyserini_compneg.integrations import require
+from pyserini_compneg.integrations.records import index_records, plain_vector
+from pyserini_compneg.lucene.gate import configure_machine
+from pyserini_compneg.reading import decompose
+from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.search.run_writer import printed_scores
+
+require("pyterrier", "1.1")
+
+import pandas as pd  # noqa: E402
+import pyterrier as pt  # noqa: E402
+
+_QUERIES = ("query_tree", "query_toks", "query")
+"""The columns with queries. If a frame has several, the first of these counts."""
+
+
+class CompNegIndex(pt.Artifact, pt.Indexer):
+    """An index of this package or of stock Anserini, as an artifact.
+
+    Args:
+        path: Its folder.
+        encoder: Encodes the atoms of queries, as for :class:`SignedImpactSearcher`.
+
+    Example:
+        >>> index = CompNegIndex("indexes/films").index([{"docno": "d1", "text": "a spy film"}])  # doctest: +SKIP
+        >>> (index.retriever() % 10).search("spy films NOT comedies")  # doctest: +SKIP
+    """
+
+    ARTIFACT_TYPE = "sparse_index"
+    ARTIFACT_FORMAT = "compneg"
+
+    def __init__(self, path: str | Path, encoder: str | QueryEncoder | None = None) -> None:
+        super().__init__(path)
+        self.encoder = encoder
+        self._searcher: SignedImpactSearcher | None = None
+
+    @property
+    def searcher(self) -> SignedImpactSearcher:
+        """What searches it. It is opened on first use, and again if the index was replaced."""
+        if self._searcher is None:
+            self._searcher = SignedImpactSearcher(self.path, self.encoder)
+        self._searcher.reopen()
+        return self._searcher
+
+    def indexer(self, encoder: str = BM25, **options: Any) -> CompNegIndexer:
+        """Makes the index, with options."""
+        return CompNegIndexer(self, encoder, **options)
+
+    def retriever(
+        self, num_results: int = 1000, operators: Operators | None = None, threads: int = 1
+    ) -> CompNegRetriever:
+        """Searches the index."""
+        return CompNegRetriever(self, num_results, operators, threads)
+
+    def index(self, iter: Iterable[Mapping[str, Any]], **_: Any) -> CompNegIndex:
+        """Makes the index, with BM25."""
+        return self.indexer().index(iter)
+
+    def index_inputs(self) -> list[list[str]]:
+        """What documents must have."""
+        return self.indexer().index_inputs()
+
+
+class CompNegIndexer(pt.Indexer):
+    """Makes an index of texts (``docno``, ``text``, and ``title`` if there is one) or of vectors (``docno``, ``toks``).
+
+    Weights in ``toks`` are taken as they are: impact = round(weight · impact_scale), and nothing is multiplied by 100
+    unless ``impact_scale=100`` says so.
+
+    Args:
+        index: Where to.
+        encoder: What encodes the texts, as for :func:`build_index`; of ``toks`` the name of what made them.
+        **options: Further options of :func:`build_index`, such as ``impact_scale``, ``store_raw`` and ``overwrite``.
+    """
+
+    def __init__(self, index: CompNegIndex, encoder: str = BM25, **options: Any) -> None:
+        self._index, self.encoder, self._options = index, encoder, options
+
+    def index_inputs(self) -> list[list[str]]:
+        """What documents must have."""
+        return [["docno", "toks"], ["docno", "text"]]
+
+    def index(self, iter: Iterable[Mapping[str, Any]], **_: Any) -> CompNegIndex:
+        """Makes the index.
+
+        Args:
+            iter: The documents, all with the columns of the first.
+
+        Raises:
+            InputValidationError: The first has neither a text nor a vector.
+            CompNegError: As :func:`build_index`.
+        """
+        documents = pt.utils.peekable(iter)
+        with pt.validate.any_iter(documents) as found:
+            for columns in self.index_inputs():
+                found.columns(includes=columns, mode=columns[1])
+        if found.mode == "toks" and self.encoder == BM25:
+            raise ValueError("toks are not of bm25; name what made them: indexer('splade', impact_scale=100)")
+        fields = {"docno": "id", **({"toks": "vector"} if found.mode == "toks" else {"title": "title", "text": "text"})}
+        records = ({name: document[key] for key, name in fields.items() if key in document} for document in documents)
+        index_records(records, self._index.path, self.encoder, **self._options)
+        with atomic_writer(self._index.path / "pt_meta.json") as file:
+            json.dump(self._index._build_metadata(), file)
+        return self._index
+
+
+class CompNegRetriever(pt.Transformer):
+    """Searches ``query_tree`` (what :class:`Decompose` made, or a composed query), ``query_toks`` or ``query``.
+
+    Weights of ``query_toks`` may be negative, and are taken as they are. A ``query`` is an expression.
+
+    Args:
+        index: The index.
+        num_results: Documents a query.
+        operators: As for :class:`SignedImpactSearcher`.
+        threads: Queries searched at once.
+    """
+
+    def __init__(
+        self, index: CompNegIndex, num_results: int = 1000, operators: Operators | None = None, threads: int = 1
+    ) -> None:
+        self.index, self.num_results, self.operators, self.threads = index, num_results, operators, threads
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """The best documents of each query: ``docno``, ``score`` and ``rank`` beside the columns of the query.
+
+        Equal scores are set apart by a millionth, as in runs: measures look at scores alone, not at ranks.
+
+        Raises:
+            InputValidationError: A frame without queries, or with documents.
+            ValueError: A query id given twice, or a query that cannot be searched.
+        """
+        with pt.validate.any(inp, context=self) as found:
+            for column in _QUERIES:
+                found.query_frame(extra_columns=[column], mode=column)
+        if inp.empty:
+            return pd.DataFrame(columns=[*inp.columns, "docno", "score", "rank"])
+        if (twice := inp["qid"].duplicated()).any():
+            raise ValueError(f"qid {inp['qid'][twice].iloc[0]!r} is given twice; give each query one row")
+        queries, qids = _queries(inp, found.mode, self.index), list(inp["qid"].astype(str))
+        rankings = self.index.searcher.batch_search(
+            queries, qids, self.num_results, self.threads, operators=self.operators
+        )
+        rows = [
+            (at, hit.docid, score, rank)
+            for at, qid in enumerate(qids)
+            for rank, (hit, score) in enumerate(zip(rankings[qid], printed_scores(rankings[qid]), strict=True))
+        ]
+        of_query, docnos, scores, ranks = zip(*rows, strict=True) if rows else ((),) * 4
+        asked = inp.iloc[list(of_query)].reset_index(drop=True)
+        return asked.assign(docno=list(docnos), score=list(scores), rank=list(ranks))
+
+    def fuse_rank_cutoff(self, k: int) -> CompNegRetriever | None:
+        """``retriever % k`` searches k documents, where it is compiled."""
+        return CompNegRetriever(self.index, k, self.operators, self.threads) if k < self.num_results else None
+
+
+class Decompose(pt.Transformer):
+    """Reads the plain text in ``query`` as an expression: ``query_tree``, and for people ``query``.
+
+    Args:
+        read: What reads a text; by default the small model of the package.
+    """
+
+    def __init__(self, read: Callable[[str], Query] = decompose) -> None:
+        self.read = read
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """The frame with what was read; the text itself is ``query_0``."""
+        pt.validate.query_frame(inp, extra_columns=["query"], context=self)
+        trees = [self.read(text) for text in inp["query"]]
+        return pt.model.push_queries(inp).assign(query=[query_text(tree) for tree in trees], query_tree=trees)
+
+
+class Explain(pt.Transformer):
+    """Adds to each hit ``explanation``, a dictionary: what each term adds to the score, the largest first.
+
+    Args:
+        index: The index that was searched.
+        operators: As for the retriever.
+    """
+
+    def __init__(self, index: CompNegIndex, operators: Operators | None = None) -> None:
+        self.index, self.operators = index, operators
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """The frame with explanations."""
+        with pt.validate.any(inp, context=self) as found:
+            for column in _QUERIES:
+                found.result_frame(extra_columns=[column], mode=column)
+        if inp.empty:
+            return inp.assign(explanation=[])
+        first, searcher = inp.drop_duplicates("qid"), self.index.searcher
+        composed = searcher.compose(_queries(first, found.mode, self.index), self.operators)
+        nodes = dict(zip(first["qid"], composed, strict=True))
+        hits = zip(inp["qid"], inp["docno"], strict=True)
+        return inp.assign(explanation=[dict(searcher.explain(nodes[qid], docno).contributions) for qid, docno in hits])
+
+
+class CompNegJavaInit(pt.java.JavaInitializer):
+    """Lets the Java of ``pt.java.init()`` serve this package, too; PyTerrier finds it by its entry point."""
+
+    def pre_init(self, jnius_config: Any) -> None:
+        """Adds Anserini and our jar, and chooses a Java that is recent enough for them."""
+        os.environ.update(configure_machine(jnius_config))
+
+
+def _queries(inp: pd.DataFrame, column: str, index: CompNegIndex) -> list[Query]:
+    """The queries of a frame.
+
+    Raises:
+        CompNegError: One is none; the message begins with its id.
+    """
+    manifest = index.searcher.reader.manifest
+    signed = manifest is not None and manifest.signed
+    return [_query(value, f"qid {qid!r}", column, signed) for qid, value in zip(inp["qid"], inp[column], strict=True)]
+
+
+def _query(value: Any, source: str, column: str, signed: bool) -> Query:
+    if column == "query_toks":
+        return lowered(from_json({"vector": plain_vector(value)}, source), signed=signed)
+    try:
+        return parse(value) if isinstance(value, str) else value
+    except CompNegError as error:
+        raise type(error)(f"{source}: {error}") from None

@@ -1,0 +1,56 @@
+"""The examples of ``docs/integrations.md`` run, and its table is right."""
+
+import re
+from pathlib import Path
+
+import pytest
+from film_index import FILMS, build
+from hosts import adapter
+from json_lines import write_jsonl
+
+from pyserini_compneg import build_index, integrations
+
+pytestmark = pytest.mark.slow
+
+PAGE = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
+SCRIPTS = dict(re.findall(r"^## (\w+)$.*?^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
+
+
+@pytest.fixture
+def sample(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "indexes").mkdir()
+    build(tmp_path, store_raw=True).rename(tmp_path / "indexes" / "sample")
+
+
+@pytest.mark.parametrize("host", ["PyTerrier", "LangChain"])
+def test_script(sample, host, capsys):
+    adapter(host.lower())
+    exec(SCRIPTS[host], {})
+    assert "d2" in capsys.readouterr().out
+
+
+def test_script_of_pyserini(tmp_path, monkeypatch, capsys, shared_data, pyserini_host):
+    """With a small SPLADE in place of the one on the hub, and Pyserini's own encoder for it."""
+    pytest.importorskip("torch", reason="SpladeQueryEncoder runs on torch")
+    monkeypatch.chdir(tmp_path)
+    model = str(shared_data / "models" / "splade-tiny")
+    films = ({"id": docid, "title": title, "text": text} for docid, (title, text) in FILMS.items())
+    build_index(write_jsonl(tmp_path / "films.jsonl", *films), "indexes/splade", model)
+    script = SCRIPTS["Pyserini"].replace("naver/splade-v3", model)
+    found = {}
+    for query in ("spy films NOT comedies", "spy films"):
+        exec(script.replace("spy films NOT comedies", query), {})
+        found[query] = [line.split() for line in capsys.readouterr().out.splitlines()]
+    from pyserini.encode import SpladeQueryEncoder
+
+    stock = pyserini_host.LuceneImpactSearcher("indexes/splade", SpladeQueryEncoder(model))
+    assert found["spy films"] == [[hit.docid, str(hit.score)] for hit in stock.search("spy films", 3)]
+    assert found["spy films NOT comedies"][0][0] == "d2"
+
+
+def test_the_table_counts_the_lines_of_each_adapter():
+    counts = dict(re.findall(r"^\|.*`integrations\.(\w+)` \| (\d+) \|$", PAGE, re.MULTILINE))
+    folder = Path(integrations.__file__).parent
+    files = {path.stem: path for path in folder.glob("*.py") if path.stem not in ("__init__", "records")}
+    assert counts == {name: str(len(path.read_text("utf-8").splitlines())) for name, path in files.items()}

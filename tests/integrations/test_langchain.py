@@ -1,0 +1,35 @@
+"""LangChain's retriever finds what the searcher finds."""
+
+import asyncio
+
+import pytest
+from film_index import FILMS, build
+from hosts import adapter
+from refusals import refusal
+
+from pyserini_compneg import SignedImpactSearcher, decompose
+from pyserini_compneg.errors import QuerySyntaxError
+
+host = adapter("langchain")
+
+
+@pytest.fixture(params=[True, False], ids=["texts", "no texts"])
+def searcher(request, tmp_path):
+    with SignedImpactSearcher(build(tmp_path, store_raw=request.param)) as searcher:
+        searcher.has_texts = request.param
+        yield searcher
+
+
+def test_retriever(searcher):
+    retriever = host.CompNegRetriever(searcher=searcher, k=2)
+    if not searcher.has_texts:
+        said = f"{searcher.reader.folder} stores no texts; build it with store_raw=True, or index --store-raw"
+        assert refusal(retriever.invoke, "spy", error=ValueError) == said
+        return
+    found = retriever.invoke("spy NOT comedy")
+    assert [(one.id, one.metadata["score"]) for one in found] == searcher.search("spy NOT comedy", 2)
+    assert (found[0].id, found[0].metadata["title"], found[0].page_content) == ("d2", *FILMS["d2"])
+    assert asyncio.run(retriever.ainvoke("spy NOT comedy")) == found
+    plain = host.CompNegRetriever(searcher=searcher, k=2, read=decompose)
+    assert plain.invoke("spy dramas other than comedies (and so on")[0].id == "d2"
+    assert "expected" in refusal(retriever.invoke, "spy (", error=QuerySyntaxError)

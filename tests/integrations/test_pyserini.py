@@ -1,0 +1,163 @@
+"""Expressions in Pyserini: through its own searcher, and through one that takes every operator."""
+
+import json
+
+import numpy as np
+import pytest
+from json_lines import write_jsonl
+from refusals import refusal
+
+from pyserini_compneg import Operators, SignedImpactSearcher, build_index
+from pyserini_compneg.errors import CompositionError, IndexFormatError
+from pyserini_compneg.lucene import java_class
+
+pytestmark = pytest.mark.slow
+
+DOCUMENTS = {
+    "d1": {"a": 3, "b": 1, "x": 1},
+    "d2": {"a": 3, "c": 4, "x": 1},
+    "d3": {"b": 2, "c": 2, "x": 1},
+    "d4": {"a": 1, "b": 1, "c": 9, "x": 1},
+    "d5": {"a": 3, "b": 1, "x": 1},
+}
+ATOMS = {"A": {"a": 1.0, "c": 0.123}, "B": {"b": 0.5, "a": 0.25}, "C": {"c": 2.0}, "every": {"x": 1.0, "b": 1.0}}
+VECTORS = Operators(union="maxpool", intersection="addition")
+QUERIES = ["A", "A OR B", "A AND C", "A NOT B", "(A OR B) AND C NOT every"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pyserini")
+    atoms = ({"text": text, "vector": vector, "encoder": "letters"} for text, vector in ATOMS.items())
+    write_jsonl(folder / "atoms.jsonl", *atoms)
+    write_jsonl(folder / "documents.jsonl", *({"id": docid, "vector": vector} for docid, vector in DOCUMENTS.items()))
+    build_index(folder / "documents.jsonl", folder / "plain", "letters", store_raw=True)
+    build_index(folder / "documents.jsonl", folder / "pairs", "letters", pair_terms=4)
+    return folder
+
+
+@pytest.fixture
+def encoder(folder, pyserini_host):
+    """Makes an encoder of composed queries."""
+
+    def make(operators=None, index="plain", **settings):
+        return pyserini_host.ComposedQueryEncoder(folder / index, folder / "atoms.jsonl", operators, **settings)
+
+    return make
+
+
+@pytest.fixture
+def stock_encoder(pyserini_host):
+    """An encoder of the kind that Pyserini brings: one text, whole weights."""
+
+    class Letters(pyserini_host.QueryEncoder):
+        def encode(self, text, **_):
+            return {term: round(100 * weight) for term, weight in ATOMS[text].items()}
+
+    return Letters()
+
+
+def pairs(hits):
+    return [(hit.docid, hit.score) for hit in hits]
+
+
+def test_whole_weights(encoder):
+    assert encoder(VECTORS).encode("A OR B") == {"a": 100, "c": 12, "b": 50}
+    assert encoder(VECTORS, weight_scale=10).encode("A AND B") == {"a": 12, "c": 1, "b": 5}
+    materialised = encoder(Operators(intersection="cpt"), "pairs", cpt="materialised")
+    assert materialised.encode("B AND C") == {"a∩c": 71, "b∩c": 100}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("A NOT B", "a negative weight, -50 of 'b'; "),
+        (
+            "A AND B",
+            "a product; give cpt='materialised' for an index that holds pairs, or Operators(intersection='maxpool'); "
+            "or ",
+        ),
+        ("A OR B", "a maximum; give Operators(union='maxpool'); or "),
+    ],
+)
+def test_what_its_own_searcher_cannot_run_names_the_one_that_can(encoder, text, said, folder, pyserini_host):
+    searcher = pyserini_host.LuceneImpactSearcher(str(folder / "plain"), encoder())
+    ours = "search with SignedLuceneImpactSearcher of pyserini_compneg.integrations.pyserini, or with SearchCollection "
+    said = f"query {text!r}: LuceneImpactSearcher cannot run {said}{ours}-generator ComposedQueryGenerator"
+    assert refusal(searcher.search, text, error=CompositionError) == said
+
+
+@pytest.mark.parametrize("text", ["A", "A OR B", "A AND C", "(A OR B) AND C"])
+def test_its_own_searcher_ranks_as_we_do(folder, encoder, pyserini_host, text):
+    stock = pyserini_host.LuceneImpactSearcher(str(folder / "plain"), encoder(VECTORS)).search(text, 10)
+    with SignedImpactSearcher(folder / "plain", folder / "atoms.jsonl", VECTORS) as searcher:
+        ours = searcher.search(text, 10)
+    assert [hit.docid for hit in stock] == [hit.docid for hit in ours]
+    np.testing.assert_allclose([hit.score for hit in stock], [hit.score for hit in ours], rtol=1e-6)
+
+
+@pytest.mark.parametrize("operators", [None, VECTORS, Operators(difference="damped")])
+def test_every_operator_has_our_hits(folder, encoder, pyserini_host, operators):
+    searcher = pyserini_host.SignedLuceneImpactSearcher(str(folder / "plain"), encoder(operators))
+    with SignedImpactSearcher(folder / "plain", folder / "atoms.jsonl", operators) as ours:
+        expected = {text: ours.search(text, 3) for text in QUERIES}
+    found = searcher.batch_search(QUERIES, QUERIES, 3, 2)
+    assert {text: pairs(hits) for text, hits in found.items()} == expected
+    assert {text: pairs(searcher.search(text, k=3)) for text in QUERIES} == expected
+    assert len(expected[QUERIES[-1]]) == 3
+
+
+@pytest.mark.parametrize("min_idf", [0, -1])
+def test_one_import_changes_nothing_else(folder, stock_encoder, pyserini_host, min_idf):
+    """Terms of every document, which Pyserini leaves out unless it is told otherwise, included."""
+    arguments = str(folder / "plain"), stock_encoder, min_idf
+    stock, ours = pyserini_host.LuceneImpactSearcher(*arguments), pyserini_host.SignedLuceneImpactSearcher(*arguments)
+    for text in ATOMS:
+        assert pairs(ours.search(text, 10)) == pairs(stock.search(text, k=10))
+    (hit,), (expected,) = ours.search("every", 1), stock.search("every", 1)
+    for name in ("docid", "score", "lucene_docid"):
+        assert getattr(hit, name) == getattr(expected, name)
+    assert hit.raw == hit.lucene_document.get("raw") == expected.lucene_document.get("raw")
+    assert json.loads(ours.doc(hit.docid).raw())["id"] == hit.docid
+    assert ours.num_docs == stock.num_docs == 5
+
+
+def test_prebuilt_indexes(folder, stock_encoder, pyserini_host, monkeypatch):
+    place = "pyserini.search.lucene._impact_searcher.download_prebuilt_index"
+    monkeypatch.setattr(place, {"letters": str(folder / "plain")}.get)
+    searcher = pyserini_host.SignedLuceneImpactSearcher.from_prebuilt_index("letters", stock_encoder)
+    assert pairs(searcher.search("A NOT B", 1)) == [("d2", 348.0)]
+
+
+def test_operators_on_the_weights_of_its_encoder(folder, stock_encoder, pyserini_host):
+    searcher = pyserini_host.SignedLuceneImpactSearcher(str(folder / "plain"), stock_encoder)
+    expected = [("d2", 348.0), ("d1", 250.0), ("d5", 250.0), ("d4", 158.0), ("d3", -76.0)]
+    assert pairs(searcher.search("A NOT B")) == expected
+    composing = pyserini_host.ComposedQueryEncoder(folder / "plain", stock_encoder, VECTORS)
+    assert composing.encode("A OR B") == {"a": 100, "c": 12, "b": 50}
+
+
+def test_weights_that_java_encoded(folder, pyserini_host, monkeypatch):
+    searcher = pyserini_host.SignedLuceneImpactSearcher(str(folder / "plain"), str(folder / "atoms.jsonl"))
+    weights = java_class("java.util.HashMap")()
+    weights.put("a", java_class("java.lang.Integer")(2))
+    monkeypatch.setattr(searcher, "encode", lambda text: weights)
+    assert pairs(searcher.search("any", 1)) == [("d1", 6.0)]
+
+
+def test_refusals(folder, encoder, pyserini_host, stock_encoder):
+    plain = str(folder / "plain")
+    open_one = pyserini_host.SignedLuceneImpactSearcher
+    said = refusal(open_one, plain, encoder(index="pairs"), error=IndexFormatError)
+    assert said == f"{plain}: the encoder composes queries for {folder / 'pairs'}; make one for this index"
+    searcher = open_one(plain, stock_encoder)
+    assert refusal(searcher.search, "A", fields={"title": 2.0}, error=CompositionError) == (
+        "composed queries take no fields; search without, or with LuceneImpactSearcher"
+    )
+    searcher.is_using_rm3 = lambda: True
+    assert refusal(searcher.search, "A", error=CompositionError) == (
+        "composed queries take no feedback; search without, or with LuceneImpactSearcher"
+    )
+    searcher.close()
+    said = refusal(searcher.signed.search, "A", error=ValueError)
+    assert said == f"{plain}: the searcher is closed; open another one"
