@@ -14,7 +14,7 @@ from pyserini_compneg.integrations.records import index_records
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.search.run_writer import printed_scores
 
-require("mteb", "2.0")
+require("mteb", "2.10")
 
 from mteb.models.model_meta import ModelMeta  # noqa: E402
 

@@ -5,6 +5,7 @@ Import this module before anything of Pyserini: then a Java is started that is r
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -121,7 +122,7 @@ class SignedLuceneImpactSearcher(LuceneImpactSearcher):
         if composer and not composer.searcher.reader.folder.samefile(folder):
             made = composer.searcher.reader.folder
             raise IndexFormatError(f"{folder}: the encoder composes queries for {made}; make one for this index")
-        super().__init__(str(folder), query_encoder, min_idf, encoder_type, prebuilt_index_name)
+        super().__init__(os.path.abspath(folder), query_encoder, min_idf, encoder_type, prebuilt_index_name)
         composer = composer or ComposedQueryEncoder(folder, _Atoms(self, self), weight_scale=1)
         self.signed = composer.searcher
 

@@ -78,6 +78,6 @@ def test_the_hits_on_a_prebuilt_index(folder):
 def test_pyserinis_searcher(folder, pyserini_host, monkeypatch, capsys):
     (script,) = blocks("python")
     monkeypatch.chdir(folder)
-    exec(script, {})
+    exec(script.replace('Searcher("', f'Searcher("{folder}/'), {})  # Java has another working directory
     expected = [docid for qid, docid, _ in ranking(folder / "runs" / "stock-ours.txt") if qid == "3"]
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == expected

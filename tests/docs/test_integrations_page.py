@@ -44,7 +44,8 @@ def test_script_of_pyserini(tmp_path, monkeypatch, capsys, shared_data, pyserini
         found[query] = [line.split() for line in capsys.readouterr().out.splitlines()]
     from pyserini.encode import SpladeQueryEncoder
 
-    stock = pyserini_host.LuceneImpactSearcher("indexes/splade", SpladeQueryEncoder(model))
+    index = str(tmp_path / "indexes" / "splade")
+    stock = pyserini_host.LuceneImpactSearcher(index, SpladeQueryEncoder(model))
     assert found["spy films"] == [[hit.docid, str(hit.score)] for hit in stock.search("spy films", 3)]
     assert found["spy films NOT comedies"][0][0] == "d2"
 

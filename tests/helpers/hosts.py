@@ -44,17 +44,24 @@ def pyserini_2(server):
     with pytest.MonkeyPatch.context() as patch:
         for name, value in server.environment.items():
             patch.setenv(name, value)
-        patch.setattr(sys, "meta_path", [*sys.meta_path, _Mocks()])
+        mocks = _Mocks()
+        patch.setattr(sys, "meta_path", [*sys.meta_path, mocks])
         yield
+        for name in mocks.made:  # other libraries look there for what is installed
+            del sys.modules[name]
 
 
 class _Mocks(MetaPathFinder, Loader):
     """Comes last, so it finds only what is not installed."""
 
+    def __init__(self):
+        self.made = []
+
     def find_spec(self, name, path, target=None):
         return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in _MODEL_LIBRARIES else None
 
     def create_module(self, spec):
+        self.made.append(spec.name)
         return MagicMock()
 
     def exec_module(self, module):

@@ -64,7 +64,10 @@ def test_the_next_task_takes_the_place_of_the_one_before(search):
     ("corpus", "said"),
     [
         ([CORPUS[0], CORPUS[0]], "document 2: document id 'd1' was given at document 1 already"),
-        ([{**CORPUS[0], "id": "d 1"}], "document 1: the document id 'd 1' has white space, which a TREC run cannot hold"),
+        (
+            [{**CORPUS[0], "id": "d 1"}],
+            "document 1: the document id 'd 1' has white space, which a TREC run cannot hold",
+        ),
     ],
 )
 def test_a_bad_corpus(search, corpus, said):

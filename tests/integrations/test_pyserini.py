@@ -137,8 +137,8 @@ def test_operators_on_the_weights_of_its_encoder(folder, stock_encoder, pyserini
     assert composing.encode("A OR B") == {"a": 100, "c": 12, "b": 50}
 
 
-def test_weights_that_java_encoded(folder, pyserini_host, monkeypatch):
-    searcher = pyserini_host.SignedLuceneImpactSearcher(str(folder / "plain"), str(folder / "atoms.jsonl"))
+def test_weights_that_java_encoded(folder, pyserini_host, stock_encoder, monkeypatch):
+    searcher = pyserini_host.SignedLuceneImpactSearcher(str(folder / "plain"), stock_encoder)
     weights = java_class("java.util.HashMap")()
     weights.put("a", java_class("java.lang.Integer")(2))
     monkeypatch.setattr(searcher, "encode", lambda text: weights)

@@ -191,4 +191,4 @@ print(pt.java.started(), CompNegIndex({str(folder)!r}).retriever().search("spy N
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
     assert ended.stdout == "True d2\n", ended.stderr
-    assert ended.stderr == "Java started and loaded: compneg\n"
+    assert ended.stderr.endswith("Java started and loaded: compneg\n")
