@@ -196,8 +196,8 @@ class _Atoms:
         self._encoder, self._searcher = encoder, searcher
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        vectors = (plain_vector(self._encoder.encode(text)) for text in texts)
-        return [{term: weight for term, weight in vector.items() if self._keeps(term)} for vector in vectors]
+        encoded = map(self._encoder.encode, texts)  # dictionaries, or maps of Java, which have no items
+        return [plain_vector({term: vector[term] for term in vector if self._keeps(term)}) for vector in encoded]
 
     def _keeps(self, term: str) -> bool:
         searcher = self._searcher
