@@ -60,7 +60,9 @@ def load_base(
 
     A trunk without a masked-language-model head gets one. It is tied to the input embeddings, and its hidden layer
     starts as the identity. Logits of tokens for their own terms do without the decoder's bias, so that texts match by
-    their words from the first step on.
+    their words from the first step on. Where a trained head gets signs, its logits are raised by ε: weights above 0
+    start as they were, and logits from 0 down to −2ε have no weight. Those of terms that have nothing to do with a text
+    are far below 0.
 
     Args:
         folder: Its folder.
@@ -90,6 +92,10 @@ def load_base(
     tokenizer.padding_side = tokenizer.truncation_side = "right"  # as in inference
     if not missing:
         own_logits = _saved_own_logits(side, decoder.out_features, name)
+        if head and head.signed and not (side and side.head.signed):
+            for numbers in (decoder.bias.data, own_logits):
+                if numbers is not None:
+                    numbers += head.epsilon
         return MaskedLanguageModel(model, tokenizer, longest, own_logits, side.head if side else None)
     if trunk_weights := sorted(weight for weight in missing if weight.startswith(f"{model.base_model_prefix}.")):
         raise TrainingError(f"{name}: lacks the weights {trunk_weights[0]}, which do not belong to a head")
