@@ -156,6 +156,24 @@ def test_a_new_head_matches_texts_by_their_words(trunk):
     assert (vector > 0).sum() < 0.5 * len(vector)
 
 
+def test_a_trained_head_that_gets_signs_keeps_its_weights(tmp_path, trunk, checkpoints, dataset):
+    """Logits that were above 0 have the weights they had; those below have none before they are below −2ε."""
+    train(tiny_config(trunk, dataset, dev=False, steps=1), tmp_path / "m")
+    for folder in (checkpoints.bert, tmp_path / "m"):
+        unsigned, signed, again = (
+            EncoderModule(load_base(folder, "m", head), head, 32, None).eval()
+            for head in map(Head.parse, ("relu:max", "snrelu:sum:50", "snrelu:absmax:50"))
+        )
+        texts = unsigned.preprocess(["films about spies"])
+        vector = unsigned(dict(texts))["sentence_embedding"]
+        assert (vector > 0).any()
+        for other in (signed, again):
+            assert torch.allclose(other(dict(texts))["sentence_embedding"], vector, atol=1e-4)
+    signed = load_base(checkpoints.signed, "m", Head.parse("snrelu:sum:50"))
+    before = load_base(checkpoints.signed, "m")
+    assert torch.equal(signed.model.get_output_embeddings().bias, before.model.get_output_embeddings().bias)
+
+
 def test_a_new_head_passes_everything_on_whatever_its_norm_is_called(copied):
     from transformers import ModernBertConfig, ModernBertModel
 
