@@ -61,8 +61,8 @@ def load_base(
     A trunk without a masked-language-model head gets one. It is tied to the input embeddings, and its hidden layer
     starts as the identity. Logits of tokens for their own terms do without the decoder's bias, so that texts match by
     their words from the first step on. Where a trained head gets signs, its logits are raised by ε: those that
-    were above 0 keep their weights, and those from 0 down to −2ε have none. Logits of terms that have nothing to do with
-    a text are far below 0.
+    were above 0 keep their weights, and those from 0 down to −2ε have none. Logits of terms that have nothing to do
+    with a text are far below 0.
 
     Args:
         folder: Its folder.
