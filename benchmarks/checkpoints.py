@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertModel
+from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 
 from pyserini_compneg.errors import CompNegError
 
@@ -39,23 +39,17 @@ def trunk_folder() -> Path:
     return Path(spec.origin).parent / "model"
 
 
-def make_checkpoint(folder: Path, shape: str, texts: Sequence[str], trained_trunk: bool = False) -> None:
+def make_checkpoint(folder: Path, shape: str, texts: Sequence[str]) -> None:
     """Saves a masked language model in the hub's format.
 
     Args:
         folder: The folder to make.
         shape: One of ``SHAPES``.
         texts: Texts on which the number of terms is adjusted.
-        trained_trunk: Use the trunk of all-MiniLM-L6-v2, under a decoder that is tied to its input embeddings.
     """
     torch.manual_seed(0)
     model = BertForMaskedLM(BertConfig(vocab_size=30522, **SHAPES[shape])).eval()
     tokenizer = AutoTokenizer.from_pretrained(trunk_folder())
-    if trained_trunk:
-        model.bert.load_state_dict(BertModel.from_pretrained(trunk_folder(), add_pooling_layer=False).state_dict())
-        # A random layer after a trained trunk would hide the trunk's output, and enlarge the errors of rounding.
-        with torch.no_grad():
-            model.cls.predictions.transform.dense.weight.copy_(torch.eye(SHAPES[shape]["hidden_size"]))
     with torch.inference_mode():
         _adjust(model, tokenizer, texts)
     model.save_pretrained(folder)

@@ -1,18 +1,14 @@
 """How fast models encode: as Pyserini and sentence-transformers run them, and as this package does, on the same texts.
 
-    python benchmarks/encode.py [--collection FILE] [--documents 256] [--shapes minilm-l6 bert-base] [--rounds 3]
-                                [--max-length 256] [--topics FILE]
+    python benchmarks/encode.py [--collection FILE] [--documents 256] [--models minilm-l6 bert-base FOLDER]
+                                [--rounds 3] [--max-length 256]
 
-The models have real sizes and a real vocabulary, and random weights with as many terms a text as SPLADE gives (see
-checkpoints.py); they are kept below indexes/models. All encoders take turns on the same texts, in one process, with all
-cores: Pyserini's SpladeDocumentEncoder in batches of 32 without sorting, sentence-transformers' SparseEncoder with its
-own sorting, and this package with torch and with onnxruntime, in fp32 and int8. The times of Pyserini and of this
-package include vectors as Python mappings. Then come single queries, and the memory of a process after 512 and after
-1,536 texts.
-
---topics measures what int8 changes: the collection is indexed in fp32 and in int8, with a model on the trained trunk of
-all-MiniLM-L6-v2, and the share of the ten best documents that both have is printed. The decoder on that trunk is not
-trained. So the share tells how rounding changes vectors of real activations, and not how good rankings are.
+A model is a folder, or a name that stands for a real size and a real vocabulary with random weights and as many terms
+a text as SPLADE gives (see checkpoints.py); these are kept below indexes/models. All encoders take turns on the same
+texts, in one process, with all cores: Pyserini's SpladeDocumentEncoder in batches of 32 without sorting,
+sentence-transformers' SparseEncoder with its own sorting, and this package with torch and with onnxruntime, in fp32 and
+int8. The times of Pyserini and of this package include vectors as Python mappings. Then come single queries, and the
+memory of a process after 512 and after 1,536 texts.
 """
 
 from __future__ import annotations
@@ -33,14 +29,10 @@ from reporting import INDEXES, megabytes, table, write_json
 
 from pyserini_compneg.commands.flags import count
 from pyserini_compneg.commands.running import run_main
-from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.encode.collection import collection_files, iter_collection_blocks, text_documents
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder, load_checkpoint
-from pyserini_compneg.expression.topics import read_topics
-from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene import java_class
-from pyserini_compneg.search import SignedImpactSearcher
 
 SAMPLE = Path(__file__).parent.parent / "pyserini_compneg/resources/sample/documents.jsonl.gz"
 BATCH = 32
@@ -64,11 +56,13 @@ def read_texts(collection: Path, documents: int) -> list[str]:
     return [texts[number] for number in np.linspace(0, len(texts) - 1, min(documents, len(texts))).astype(int)]
 
 
-def checkpoint(shape: str, texts: Sequence[str], trained_trunk: bool = False) -> Path:
-    """The folder of a model, made if there is none."""
-    folder = INDEXES / "models" / (shape + ("-trunk" if trained_trunk else ""))
+def checkpoint(model: str, texts: Sequence[str]) -> Path:
+    """The folder of a model; one with random weights is made if it is not there."""
+    if model not in SHAPES:
+        return Path(model)
+    folder = INDEXES / "models" / model
     if not (folder / "config.json").exists():
-        make_checkpoint(folder, shape, texts[:64], trained_trunk)
+        make_checkpoint(folder, model, texts[:64])
     return folder
 
 
@@ -135,21 +129,6 @@ def memory(folder: Path, texts: Sequence[str], repeats: int) -> int:
     return peak_bytes()
 
 
-def overlap(folder: Path, collection: Path, topics: Path) -> tuple[float, int]:
-    """The share of fp32's ten best documents that int8 has, too, and the number of queries."""
-    queries = {topic.qid: topic_query(topic) for topic in read_topics(topics)}
-    best = []
-    for precision in ("fp32", "int8"):
-        index = INDEXES / f"encode-{precision}"
-        options = ModelOptions(precision=precision, max_length=256)
-        build_index(collection, index, str(folder.resolve()), model_options=options, overwrite=True)
-        with SignedImpactSearcher(index, model_options=ModelOptions(precision=precision)) as searcher:
-            rankings = searcher.batch_search(list(queries.values()), list(queries), 10)
-            best.append({qid: {hit.docid for hit in hits} for qid, hits in rankings.items()})
-    shares = [len(best[0][qid] & best[1][qid]) / len(best[0][qid]) for qid in queries if best[0][qid]]
-    return float(np.mean(shares)), len(shares)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Prints the tables."""
     return run_main(_main, argv)
@@ -161,18 +140,14 @@ def _main(argv: Sequence[str] | None) -> None:
     INDEXES.mkdir(exist_ok=True)
     texts = read_texts(args.collection, args.documents)
     results: dict[str, Any] = {"documents": len(texts), "max_length": args.max_length, "terms": TERMS}
-    for shape in args.shapes:
-        results[shape] = _measure(shape, texts, args.rounds, args.max_length)
-        print(_report(shape, results[shape]), flush=True)
-    if args.topics:
-        share, queries = overlap(checkpoint("minilm-l6", texts, trained_trunk=True), args.collection, args.topics)
-        results["overlap"] = share
-        print(f"overlap@10 of int8 with fp32, {queries} queries, trained trunk: {share:.3f}")
+    for model in args.models:
+        results[model] = _measure(model, texts, args.rounds, args.max_length)
+        print(_report(Path(model).name, results[model]), flush=True)
     print(write_json("encode.json", results))
 
 
-def _measure(shape: str, texts: Sequence[str], rounds: int, max_length: int) -> dict[str, Any]:
-    folder = checkpoint(shape, texts)
+def _measure(model: str, texts: Sequence[str], rounds: int, max_length: int) -> dict[str, Any]:
+    folder = checkpoint(model, texts)
     queries = [text.split("\n", 1)[0] for text in texts[:QUERIES]]
     return {
         "memory": [in_child(memory, folder, texts[:128], repeats) for repeats in MEMORY_REPEATS],
@@ -181,7 +156,7 @@ def _measure(shape: str, texts: Sequence[str], rounds: int, max_length: int) -> 
     }
 
 
-def _report(shape: str, measured: dict[str, Any]) -> str:
+def _report(title: str, measured: dict[str, Any]) -> str:
     medians = {name: float(np.median(taken)) for name, taken in measured["rates"].items()}
     rows = []
     for name, rate in medians.items():
@@ -189,7 +164,7 @@ def _report(shape: str, measured: dict[str, Any]) -> str:
         query = measured["queries"].get(name)
         times = [f"{query[0]:.1f}", f"{query[1]:.1f}"] if query else ["", ""]
         rows.append([name, f"{rate:.1f}", *(f"{ratio:.2f}" for ratio in pair), *times])
-    headers = [shape, "texts/s", "to Pyserini", "to s-t", "query p50, ms", "query p99, ms"]
+    headers = [title, "texts/s", "to Pyserini", "to s-t", "query p50, ms", "query p99, ms"]
     few, many = map(megabytes, measured["memory"])
     counts = " and ".join(str(128 * repeats) for repeats in MEMORY_REPEATS)
     return f"{table(headers, rows)}\n\nmemory after {counts} texts: {few}, {many}\n"
@@ -199,10 +174,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--collection", type=Path, default=SAMPLE, help="documents (default the sample)")
     parser.add_argument("--documents", type=count, default=256, help="how many of them are encoded")
-    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
+    text = f"{', '.join(SHAPES)}, or folders (default: the two names)"
+    parser.add_argument("--models", nargs="+", default=list(SHAPES), metavar="MODEL", help=text)
     parser.add_argument("--rounds", type=count, default=3)
     parser.add_argument("--max-length", type=count, default=256)
-    parser.add_argument("--topics", type=Path, help="queries, for the overlap of int8 with fp32")
     return parser
 
 

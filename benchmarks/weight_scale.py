@@ -1,9 +1,9 @@
 """What rounding query weights to whole numbers changes, by scale: how the default was chosen.
 
-    python benchmarks/weight_scale.py --dataset FOLDER [--split dev] [--index indexes/filmsets-bm25]
+    python benchmarks/weight_scale.py --queries FILE --index INDEX
 
-FOLDER holds documents.jsonl.gz and dev.jsonl with QUEST's fields. The index (BM25 impacts) is built on the first call.
-For each scale, over the templates and with the default operators: the largest change of nDCG@10 and of R@100 from what
+FILE has QUEST's fields, such as dev.jsonl of FilmSets. INDEX has its documents; its encoder is that of the queries. For
+each scale, over the templates and with the default operators: the largest change of nDCG@10 and of R@100 from what
 unrounded weights give, the least share of first ten hits that are the same, and how many queries have the same first
 ten hits in the same order. Prints Markdown.
 """
@@ -16,11 +16,9 @@ from pathlib import Path
 
 from pyserini_compneg.compose import quantised
 from pyserini_compneg.compose.composer import scoring_trees
-from pyserini_compneg.encode import Bm25QueryEncoder
 from pyserini_compneg.eval.measures import evaluate, mean, parse_measures
 from pyserini_compneg.eval.qrels import read_qrels
 from pyserini_compneg.expression.topics import read_topics
-from pyserini_compneg.index import build_index
 from pyserini_compneg.search import SignedImpactSearcher
 
 MEASURES = parse_measures(["nDCG@10", "R@100"])
@@ -30,16 +28,12 @@ SCALES = (5, 10, 20, 32, 51.2, 64, 100, 128, 256, 1000)
 def main() -> int:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dataset", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--split", default="dev")
-    parser.add_argument("--index", type=Path, default=Path("indexes/filmsets-bm25"))
+    parser.add_argument("--queries", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--index", type=Path, required=True)
     args = parser.parse_args()
-    if not args.index.exists():
-        build_index(args.dataset / "documents.jsonl.gz", args.index, threads=2)
-    queries = args.dataset / f"{args.split}.jsonl"
-    topics, qrels = read_topics(queries), read_qrels(queries)
+    topics, qrels = read_topics(args.queries), read_qrels(args.queries)
     with SignedImpactSearcher(args.index) as searcher:
-        trees = scoring_trees([topic.expression for topic in topics], Bm25QueryEncoder(searcher.reader))
+        trees = scoring_trees([topic.expression for topic in topics], searcher.encoder)
         qids = [topic.qid for topic in topics]
 
         def searched(nodes):

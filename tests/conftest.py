@@ -103,6 +103,14 @@ def checkpoints(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def splade_tiny(shared_data):
+    """The folder of a trained SPLADE, for what random weights cannot show."""
+    for package in ("torch", "transformers", "onnxscript", "onnxruntime"):
+        pytest.importorskip(package, reason="models are exported by torch, and run by onnxruntime")
+    return shared_data / "models" / "splade-tiny"
+
+
+@pytest.fixture(scope="session")
 def exported(checkpoints):
     """The folder of the export of a checkpoint's document side; the tests share few, since each takes seconds."""
     from pyserini_compneg.encode.export import export_model

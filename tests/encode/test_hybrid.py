@@ -349,14 +349,11 @@ def test_the_share_in_a_report(tmp_path, model):
 
 
 @pytest.mark.slow
-def test_a_trained_model_helps_bm25(tmp_path, shared_data):
+def test_a_trained_model_helps_bm25(tmp_path, splade_tiny):
     """A query by a word that no document has: BM25 finds nothing, the trained model the document that means it."""
-    for package in ("torch", "transformers", "onnxscript", "onnxruntime"):
-        pytest.importorskip(package, reason="models are exported by torch, and run by onnxruntime")
-    model = shared_data / "models" / "splade-tiny"
     texts = ["The physician examined the patient.", "The train left the station.", "A recipe for soup."]
     collection = write_jsonl(tmp_path / "c.jsonl", *({"id": str(i), "contents": text} for i, text in enumerate(texts)))
-    build_index(collection, tmp_path / "index", f"bm25+{model}")
+    build_index(collection, tmp_path / "index", f"bm25+{splade_tiny}")
     with SignedImpactSearcher(tmp_path / "index") as searcher:
         assert [hit.docid for hit in searcher.search("doctor")][:1] == ["0"]
         explained = explain_query(searcher, "doctor NOT train", ["0"])

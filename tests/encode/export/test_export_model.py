@@ -15,8 +15,7 @@ pytest.importorskip("onnxscript", reason="torch exports with onnxscript")
 runtime = pytest.importorskip("onnxruntime", reason="exports are run by onnxruntime")
 
 import numpy as np  # noqa: E402
-import onnx  # noqa: E402
-from checkpoints import sample_texts, write_opensearch  # noqa: E402
+from checkpoints import write_opensearch  # noqa: E402
 from film_index import start  # noqa: E402
 from varied_texts import varied_texts  # noqa: E402
 
@@ -37,7 +36,6 @@ from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
 from pyserini_compneg.encode.models.torch_model import TorchModel  # noqa: E402
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder  # noqa: E402
 from pyserini_compneg.errors import EncodingError, OutputError  # noqa: E402
-from pyserini_compneg.vectors import dot, norm  # noqa: E402
 
 SIGNED = ("snrelu", "absmax", 0.5)
 
@@ -124,23 +122,6 @@ def test_the_graph_is_one_that_anserini_runs(exported):
     found = {terms[column]: float(weight) for column, weight in zip(columns, weights, strict=True)}
     assert found == pytest.approx(expected, abs=1e-5)
     assert [entry.name for entry in session.get_outputs()] == ["output_idx", "output_weights", "output_row"]
-
-
-@pytest.mark.slow
-def test_int8_is_much_like_torch(checkpoints, exported):
-    folder = exported("bert", "int8")
-    texts = sample_texts(100)
-    found = encode(OnnxModel(folder), folder, texts)
-    expected = encode(TorchModel(side(checkpoints.bert)), folder, texts)
-    cosines = [dot(a, b) / norm(a) / norm(b) for a, b in zip(found, expected, strict=True)]
-    assert sum(cosines) / len(cosines) > 0.95
-    report = read_report(folder)
-    assert report["precision"] == "int8"
-    assert 0.95 <= report["mean_cosine"] < 0.99999
-    matrices = [entry for entry in onnx.load(folder / MODEL_FILE).graph.initializer if len(entry.dims) == 2]
-    (table,) = (entry.name for entry in matrices if report["width"] in entry.dims)
-    assert table.endswith("word_embeddings.weight_int8")
-    assert report["bytes"] < 0.5 * read_report(exported("bert"))["bytes"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,63 @@
+"""A trained SPLADE on a part of SciFact: what int8 leaves of its rankings."""
+
+import pytest
+from json_lines import write_jsonl
+
+from pyserini_compneg import SignedImpactSearcher, build_index
+from pyserini_compneg.encode.export import exported_folder, read_report
+from pyserini_compneg.encode.models import ModelOptions, read_checkpoint
+from pyserini_compneg.encode.models.onnx_model import MODEL_FILE
+from pyserini_compneg.eval.measures import evaluate, mean, parse_measures
+from pyserini_compneg.eval.qrels import read_qrels
+from pyserini_compneg.expression import Atom
+from pyserini_compneg.files import iter_jsonl
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def qrels(shared_data):
+    return read_qrels(shared_data / "scifact" / "qrels" / "test.tsv")
+
+
+@pytest.fixture(scope="module")
+def rankings(splade_tiny, shared_data, qrels, tmp_path_factory):
+    """The ten best documents of each claim, by precision; of the 283 that are judged and as many others."""
+    folder, data = tmp_path_factory.mktemp("scifact"), shared_data / "scifact"
+    judged = {docid for documents in qrels.values() for docid in documents}
+    corpus = [record for _, record in iter_jsonl(data / "corpus.jsonl.gz")]
+    part = [record for number, record in enumerate(corpus) if record["_id"] in judged or number % 18 == 0]
+    collection = write_jsonl(folder / "part.jsonl", *part)
+    claims = {record["_id"]: Atom(record["text"]) for _, record in iter_jsonl(data / "queries.jsonl")}
+    found = {}
+    for precision in ("fp32", "int8"):
+        build_index(collection, folder / precision, str(splade_tiny), model_options=ModelOptions(precision=precision))
+        with SignedImpactSearcher(folder / precision) as searcher:
+            hits = searcher.batch_search([claims[qid] for qid in qrels], list(qrels), k=10)
+        found[precision] = {qid: {hit.docid: hit.score for hit in best} for qid, best in hits.items()}
+    return found
+
+
+def test_int8_ranks_as_fp32_does(rankings, qrels):
+    measures = parse_measures(["nDCG@10"])
+    fp32, int8 = (mean(evaluate(qrels, run, measures), measures[0], list(qrels)) for run in rankings.values())
+    assert fp32 > 0.7
+    assert abs(int8 - fp32) <= 0.005
+    shares = [len(best.keys() & rankings["int8"][qid].keys()) / len(best) for qid, best in rankings["fp32"].items()]
+    assert sum(shares) / len(shares) > 0.95
+
+
+def test_int8_takes_an_eighth_of_the_bytes(splade_tiny, rankings):
+    """Embeddings and the decoder that is tied to them are one table; in fp32 it is stored twice."""
+    onnx = pytest.importorskip("onnx")
+    side = read_checkpoint(splade_tiny).document
+    fp32, int8 = (read_report(exported_folder(side, precision)) for precision in rankings)
+    assert fp32["largest_difference"] <= 1e-4
+    assert int8["mean_cosine"] > 0.995
+    assert int8["bytes"] < fp32["bytes"] / 6
+    matrices = [
+        entry
+        for entry in onnx.load(exported_folder(side, "int8") / MODEL_FILE).graph.initializer
+        if len(entry.dims) == 2 and int8["width"] in entry.dims
+    ]
+    assert [entry.name.rpartition(".")[2] for entry in matrices] == ["weight_int8"]
