@@ -15,7 +15,7 @@ pytest.importorskip("onnxscript", reason="torch exports with onnxscript")
 runtime = pytest.importorskip("onnxruntime", reason="exports are run by onnxruntime")
 
 import numpy as np  # noqa: E402
-from checkpoints import write_opensearch  # noqa: E402
+from checkpoints import sample_texts, write_opensearch  # noqa: E402
 from film_index import start  # noqa: E402
 from varied_texts import varied_texts  # noqa: E402
 
