@@ -42,7 +42,7 @@ def test_int8_ranks_as_fp32_does(rankings, qrels):
     measures = parse_measures(["nDCG@10"])
     fp32, int8 = (mean(evaluate(qrels, run, measures), measures[0], list(qrels)) for run in rankings.values())
     assert fp32 > 0.7
-    assert abs(int8 - fp32) <= 0.005
+    assert abs(int8 - fp32) < 0.01
     shares = [len(best.keys() & rankings["int8"][qid].keys()) / len(best) for qid, best in rankings["fp32"].items()]
     assert sum(shares) / len(shares) > 0.95
 
