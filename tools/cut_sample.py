@@ -5,7 +5,8 @@
 Reads ``DATA_FOLDER/filmsets/{documents.jsonl.gz,dev.jsonl}``. The sample holds a few queries of each template, every
 document that is relevant to one of them (so its judgements are complete), the near misses that make intersection and
 difference mean something, and a random rest. The same input gives the same bytes, as far as zlib compresses alike.
-Beside them are the documents' vectors of bm25+mini, for which no model has to run before the sample is searched.
+Beside them are the documents' vectors of bm25+mini, for which no model has to run before the sample is searched. They
+depend on the processor a little, as int8 does.
 
 The queries are chosen to show the operators at work on plain words, and the documents are one in eight: a figure
 measured on the sample says nothing about the whole collection.

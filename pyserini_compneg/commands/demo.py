@@ -38,6 +38,7 @@ _EPILOG = """example:
 def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     from pyserini_compneg.commands.eval import main as evaluate
     from pyserini_compneg.compose import Operators
+    from pyserini_compneg.errors import ArgumentError, IndexFormatError
     from pyserini_compneg.expression.topics import read_topics
     from pyserini_compneg.files import keep_inputs
     from pyserini_compneg.index import build_index
@@ -46,6 +47,8 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
 
     others = {"bm25": (None, 0.0), "vanilla": (Operators("vanilla", "vanilla", "vanilla"), None)}
     runs = [args.output, *(args.output.with_name(f"{name}.txt") for name in others)]
+    if len(set(runs)) < len(runs):
+        raise ArgumentError(f"--output {args.output}: is the name of another run that is made; choose another one")
     for output in runs:
         keep_inputs(output, args.index)
     if not args.index.exists():
@@ -54,6 +57,9 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
             f"Indexed {manifest.documents} film leads in {args.index}, as impacts of BM25 and of a small model, mini.\n"
         )
     with SignedImpactSearcher(args.index) as searcher:
+        made = searcher.reader.manifest
+        if made is None or made.encoder != ENCODER:
+            raise IndexFormatError(f"{args.index}: is no index of {ENCODER}; delete it, or name another --index")
         print("With each hit, the terms that add most to its score, or take most from it. @ marks terms of the model,")
         print("a∩b both terms together.\n")
         for text in _EXAMPLES:

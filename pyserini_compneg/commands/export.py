@@ -29,6 +29,8 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
         raise EncodingError("--output takes one --precision, and the checkpoint's own head; leave out the others")
     source = model_folder(args.encoder)
     checkpoint = read_checkpoint(source, args.encoder, Head.parse(args.head) if args.head else None)
+    if args.output:
+        save_exported(checkpoint, source, args.precision[0], args.output)
     sides = [side for side in dict.fromkeys([checkpoint.document, checkpoint.query]) if isinstance(side, NeuralSide)]
     for side in sides:
         for precision in args.precision:
@@ -41,7 +43,6 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
             )
             print(folder)
     if args.output:
-        save_exported(checkpoint, source, args.precision[0], args.output)
         print(args.output)
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from pyserini_compneg.compose import Operators, Query
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.expression import Atom
+from pyserini_compneg.files import slug
 from pyserini_compneg.integrations import require
 from pyserini_compneg.integrations.records import index_records
 from pyserini_compneg.search import SignedImpactSearcher
@@ -26,7 +30,8 @@ class CompNegSearch:
         encoder: What encodes documents and queries: ``bm25``, a model, or ``bm25+MODEL``.
         operators: As for :class:`SignedImpactSearcher`.
         read: What makes a query of a text; by default it is one atom. ``decompose`` reads AND, OR and NOT in it.
-        name: The name in the results; it has the form ``organisation/model``.
+        name: The name in the results, ``organisation/model``; by default of the encoder. The revision tells encoders,
+            operators and readings apart: MTEB does not run again what it has results of.
 
     Example:
         >>> mteb.evaluate(CompNegSearch(read=decompose), mteb.get_task("NevIR"))  # doctest: +SKIP
@@ -37,10 +42,13 @@ class CompNegSearch:
         encoder: str = BM25,
         operators: Operators | None = None,
         read: Callable[[str], Query] = Atom,
-        name: str = "pyserini_compneg/bm25",
+        name: str | None = None,
     ) -> None:
         self.encoder, self.operators, self.read = encoder, operators, read
-        self.mteb_model_meta = ModelMeta.create_empty({"name": name, "revision": "0"})
+        way = f"{operators} {getattr(read, '__qualname__', read)} {metadata.version('pyserini_compneg')}"
+        revision = hashlib.sha256(f"{encoder} {way}".encode()).hexdigest()[:12]
+        name = name or f"pyserini_compneg/{slug(Path(encoder).name)}"
+        self.mteb_model_meta = ModelMeta.create_empty({"name": name, "revision": revision})
         self._folder = TemporaryDirectory()
         self._searcher: SignedImpactSearcher | None = None
 
@@ -51,8 +59,15 @@ class CompNegSearch:
             CompNegError: As :func:`build_index`.
         """
         records = ({"id": row["id"], "title": row.get("title"), "text": row["text"]} for row in corpus)
+        self.close()
         index_records(records, f"{self._folder.name}/index", self.encoder, overwrite=True)
         self._searcher = SignedImpactSearcher(f"{self._folder.name}/index", operators=self.operators)
+
+    def close(self) -> None:
+        """Closes the index, if one is open."""
+        if self._searcher is not None:
+            self._searcher.close()
+            self._searcher = None
 
     def search(
         self,

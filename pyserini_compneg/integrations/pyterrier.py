@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.compose import Operators, Query, QueryEncoder, from_json, lowered, query_text
 from pyserini_compneg.encode import BM25
-from pyserini_compneg.errors import CompNegError
+from pyserini_compneg.errors import CompNegError, JvmError
 from pyserini_compneg.expression import parse
 from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.integrations import require
@@ -220,7 +221,10 @@ class CompNegJavaInit(pt.java.JavaInitializer):
 
     def pre_init(self, jnius_config: Any) -> None:
         """Adds Anserini and our jar, and chooses a Java that is recent enough for them."""
-        os.environ.update(configure_machine(jnius_config))
+        try:
+            os.environ.update(configure_machine(jnius_config))
+        except JvmError as cause:  # Terrier itself can do without
+            warnings.warn(f"pyserini_compneg takes no part in this Java: {cause}", stacklevel=2)
 
 
 def _queries(inp: pd.DataFrame, column: str, index: CompNegIndex) -> list[Query]:

@@ -77,12 +77,14 @@ class Batch(NamedTuple):
         documents: The numbers of the documents.
         bm25: BM25's scores, (queries, documents).
         target: Which documents are relevant, as 0 and 1, or the teacher's cosines, (queries, documents).
+        drawn: The number of queries, the first ones, that the documents were chosen for.
     """
 
     queries: list[str]
     documents: list[int]
     bm25: NDArray[np.float32]
     target: NDArray[np.float32]
+    drawn: int
 
 
 class Films:
@@ -116,10 +118,11 @@ class Films:
             documents |= dict.fromkeys(hard_documents(one, best, draw))
         chosen, own = scores[:, list(documents)], [self._queries.made_of(number, draw) for number in documents]
         more = [one for one in own if one]
+        drawn = len(asked)
         asked += more
         target = np.array([[number in one.relevant for number in documents] for one in asked], np.float32)
         known = np.concatenate([chosen, self._bm25([one.text for one in more], list(documents))])
-        return Batch([one.text for one in asked], list(documents), known, target)
+        return Batch([one.text for one in asked], list(documents), known, target, drawn)
 
 
 class Passages:
@@ -165,14 +168,15 @@ class Passages:
         for row in rows:
             best = self._best[row]
             documents |= dict.fromkeys((best[0], draw.choice(best[1:4]), *draw.sample(best[4:], 2)))
+        drawn = len(rows)
         rows |= dict.fromkeys(draw.choice(self._asking[number]) for number in documents if self._asking[number])
         places = np.ix_(list(rows), list(documents))
         queries = [self._queries[row] for row in rows]
-        return Batch(queries, list(documents), self._bm25[places], self._cosines[places])
+        return Batch(queries, list(documents), self._bm25[places], self._cosines[places], drawn)
 
 
 def _sentences(texts: Sequence[str], draw: random.Random) -> dict[str, int]:
-    """Some sentences of each text, with the number of the text."""
+    """Some sentences of each text, with the number of the text; the last one, of several with the same sentence."""
     drawn = dict[str, int]()
     for number, text in enumerate(texts):
         sentences = [part.strip() for part in _SENTENCE.split(text) if len(part.strip()) in _SENTENCE_LENGTHS]

@@ -42,9 +42,11 @@ _TEMPERATURE = 3.0
 """Of the softmax over passages, of the teachers and of the model alike."""
 
 _START = 0.45
-"""The factor of idf at the start: the model's scores are then a fraction of BM25's."""
+"""The factor of ``idf_weights`` at the start: the model's scores are then a fraction of BM25's."""
 
 _LEAST_IDF = 0.5
+"""In the unit of ``idf_weights``, too: FLOPS counts tokens below it alike."""
+
 _WARMUP_STEPS = 100
 _FLOPS_WARMUP_STEPS = 300
 _LAST_RATE = 0.02
@@ -227,9 +229,10 @@ def _losses(module: HybridModule, source: Films | Passages, batch: Batch, film: 
     scores, flops = module(batch.queries, [source.texts[number] for number in batch.documents])
     known, target = torch.from_numpy(batch.bm25), torch.from_numpy(batch.target)
     if film:
-        drawn = sum(_SHARES)  # the queries of single documents are many, and easier
-        parts = [film_loss((scores + known)[rows], target[rows]) for rows in (slice(drawn), slice(drawn, None))]
-        return {"films": (parts[0] + parts[1]) / 2, "films_flops": flops}
+        summed, drawn = scores + known, batch.drawn  # the queries of single leads are many, and easier
+        parts = [(summed[:drawn], target[:drawn]), (summed[drawn:], target[drawn:])]
+        losses = torch.stack([film_loss(*part) for part in parts if len(part[0])])
+        return {"films": losses.mean(), "films_flops": flops}
     return {"passages": passage_loss(scores + known, known + _TEACHER_SCALE * target), "passages_flops": flops}
 
 

@@ -16,7 +16,7 @@ from filelock import FileLock
 
 from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
 from pyserini_compneg.encode.models.cache import cache_home, content_hash
-from pyserini_compneg.encode.models.checkpoint import MODEL_FILE, REPORT_FILE, Checkpoint, NeuralSide
+from pyserini_compneg.encode.models.checkpoint import MODEL_FILE, REPORT_FILE, WEIGHTS, Checkpoint, NeuralSide
 from pyserini_compneg.encode.models.onnx_model import OnnxModel
 from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TextTokenizer
 from pyserini_compneg.errors import EncodingError, OutputError
@@ -61,9 +61,7 @@ def model_hash(side: NeuralSide) -> str:
 
 
 def exported_folder(side: NeuralSide, precision: str = "fp32") -> Path:
-    """The folder of a model's export, whether it exists or not; of one that comes exported, its own."""
-    if side.exported_in:
-        return side.folder
+    """The folder of a model's export, whether it exists or not."""
     graph = replace(side, prompt="", lowercase=False, own_terms=None)  # none of these is part of the network
     return cache_home() / "models" / f"{model_hash(graph)}-{precision}"
 
@@ -84,6 +82,12 @@ def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False)
             vectors differ too much from torch's; nothing is kept of it.
         OutputError: The cache cannot be written.
     """
+    if has := side.exported_in:
+        if fresh or precision != has:
+            raise EncodingError(
+                f"{side.folder}: comes exported in {has}, without its weights, so no other export is made"
+            )
+        return side.folder
     folder = exported_folder(side, precision)
     if _is_whole(folder) and not fresh:
         return folder
@@ -104,6 +108,8 @@ def export_model(side: NeuralSide, precision: str = "fp32", fresh: bool = False)
 def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: Path) -> None:
     """Writes a folder like the checkpoint's, with exports in place of weights. It is used as a checkpoint is.
 
+    Weights of other formats, and hidden files, are left out, too.
+
     Args:
         checkpoint: The checkpoint.
         source: Its folder.
@@ -116,20 +122,23 @@ def save_exported(checkpoint: Checkpoint, source: Path, precision: str, output: 
     """
     if output.exists():
         raise OutputError(f"{output}: exists already; name another folder")
+    source = source.resolve()
+    if output.resolve().is_relative_to(source):
+        raise OutputError(f"{output}: lies in the model's folder, {source}; name another folder")
     sides = [side for side in dict.fromkeys(checkpoint[1:]) if isinstance(side, NeuralSide)]
     exports = [export_model(side, precision) for side in sides]
-    source = source.resolve()
     places = [side.folder.resolve().relative_to(source) for side in sides]
-    weights = {source / place / file.name for side, place in zip(sides, places, strict=True) for file in side.weights}
+    weights = {file for place in places for pattern in WEIGHTS for file in (source / place).glob(pattern)}
+    kept = [path for path in source.rglob("*") if path not in weights and path.is_file()]
+    kept = [path for path in kept if not any(part.startswith(".") for part in path.relative_to(source).parts)]
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
             made = Path(temporary) / output.name
-            for file in source.rglob("*"):
-                if file.is_file() and file not in weights:
-                    target = made / file.relative_to(source)
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(file, target)
+            for file in kept:
+                target = made / file.relative_to(source)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, target)
             for place, export in zip(places, exports, strict=True):
                 for name in (MODEL_FILE, TOKENIZER_FILE):
                     shutil.copyfile(export / name, made / place / name)
@@ -152,7 +161,8 @@ def read_report(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         whole = False
     if not whole:
-        raise EncodingError(f"{folder}: the export is damaged; delete the folder, and it is made again")
+        again = "delete the folder, and it is made" if folder.is_relative_to(cache_home()) else "copy the model"
+        raise EncodingError(f"{folder}: the export is damaged; {again} again")
     return report
 
 

@@ -23,6 +23,9 @@ from pyserini_compneg.encode.models.heads import Head
 from pyserini_compneg.errors import EncodingError
 
 _WEIGHT_FILES = ("model*.safetensors", "pytorch_model*.bin")
+WEIGHTS = ("*.safetensors", "*.bin", "*.h5", "*.msgpack", "*.index.json")
+"""The files of weights in all formats, and their lists of parts."""
+
 MODEL_FILE = "model.onnx"
 """An export."""
 
@@ -117,7 +120,10 @@ class NeuralSide:
         """The precision of the export that the folder has in place of weights; None if it has weights."""
         if self.weights != [self.folder / MODEL_FILE]:
             return None
-        return str(required_json(self.folder / REPORT_FILE, dict, str(self.folder)).get("precision"))
+        precision = required_json(self.folder / REPORT_FILE, dict, str(self.folder)).get("precision")
+        if not isinstance(precision, str):
+            raise EncodingError(f"{self.folder / REPORT_FILE}: says no precision; export the model again")
+        return precision
 
     @property
     def _has_export(self) -> bool:

@@ -90,11 +90,13 @@ class ModelOptions:
         """The same with the precision of a side that comes exported, where none is chosen here.
 
         Raises:
-            EncodingError: It has no other precision and no weights.
+            EncodingError: What is chosen here needs weights, which it does not have.
         """
         has = side.exported_in if isinstance(side, NeuralSide) else None
-        if has and (self.precision not in (None, has) or self.backend != "onnx"):
-            chosen = f"--backend {self.backend}" if self.backend != "onnx" else f"--precision {self.precision}"
+        refused = {"--backend": self.backend != "onnx" and self.backend, "--head": self.head}
+        refused["--device"] = has == "int8" and self.device != "cpu" and self.device
+        refused["--precision"] = self.precision != has and self.precision
+        if has and (chosen := next((f"{flag} {value}" for flag, value in refused.items() if value), None)):
             raise EncodingError(f"{side.folder}: comes exported in {has}, without its weights; leave out {chosen}")
         return replace(self, precision=self.precision or has)
 

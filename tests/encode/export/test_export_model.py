@@ -256,7 +256,7 @@ def test_damaged_reports(tmp_path, content):
     if content is not None:
         (tmp_path / "export.json").write_text(content)
     message = refusal(read_report, tmp_path, error=EncodingError)
-    assert message == f"{tmp_path}: the export is damaged; delete the folder, and it is made again"
+    assert message == f"{tmp_path}: the export is damaged; copy the model again"
 
 
 def test_without_cuda_the_processor_is_used(exported, caplog):
@@ -320,10 +320,17 @@ def test_a_folder_with_an_export_in_place_of_weights(checkpoints, cache, quick, 
     assert encoder.encode_batch(texts) == expected
     assert encoder.settings["precision"] == "int8"
     assert ModelQueryEncoder(light).encode_batch(texts) == ModelQueryEncoder(whole).encode_batch(texts)
-    for chosen, said in (({"precision": "fp32"}, "--precision fp32"), ({"backend": "torch"}, "--backend torch")):
+    refused = [({"precision": "fp32"}, "--precision fp32"), ({"backend": "torch"}, "--backend torch")]
+    refused += [({"device": "cuda"}, "--device cuda"), ({"head": Head("relu", "sum")}, "--head relu:sum")]
+    for chosen, said in refused:
         assert refusal(ModelDocumentEncoder, light, ModelOptions(**chosen), error=EncodingError) == (
             f"{light.document.folder}: comes exported in int8, without its weights; leave out {said}"
         )
+    assert refusal(export_model, light.document, "fp16", error=EncodingError).startswith(
+        f"{light.document.folder}: comes exported in int8, without its weights, so"
+    )
+    assert main(["--encoder", "whole", "--precision", "int8", "--output", "whole/light"]) == 1
+    assert "lies in the model's folder" in capfd.readouterr().err
     assert main(arguments) == 1
     assert capfd.readouterr().err.splitlines()[-1].endswith(f"{output}: exists already; name another folder")
     assert main([*arguments, "--head", "relu:max"]) == 2
