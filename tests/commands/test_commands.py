@@ -10,6 +10,7 @@ from importlib import import_module
 import pytest
 from film_index import start
 
+from pyserini_compneg.commands.demo import SAMPLE
 from pyserini_compneg.commands.demo import main as demo
 from pyserini_compneg.commands.main import COMMANDS, main
 from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS
@@ -164,7 +165,15 @@ def test_the_demo_is_one_page(tmp_path, capfd, monkeypatch):
     page = capfd.readouterr().out
     assert len(page.splitlines()) <= 50
     assert "\n1930s fantasy films NOT musical films\n  1   " in page
-    assert re.search(r"^all +42 +0\.\d{4}\^b ", page, re.MULTILINE)
-    assert {path.name for path in (tmp_path / "runs" / "sample").iterdir()} == {"default.txt", "vanilla.txt"}
+    assert re.search(r"^all +42 +0\.\d{4}\^bc ", page, re.MULTILINE)
+    assert {path.name for path in (tmp_path / "runs" / "sample").iterdir()} == {
+        "bm25.txt",
+        "default.txt",
+        "vanilla.txt",
+    }
     for arguments in re.findall(r"^  \S+ -m pyserini_compneg\.?(.*)$", page, re.MULTILINE):
         assert main(shlex.split(arguments)) == 0
+    assert demo(["--output", "runs/bm25.txt"]) == 2
+    assert main(["index", "--collection", str(SAMPLE / "documents.jsonl.gz"), "--index", "indexes/old"]) == 0
+    assert demo(["--index", "indexes/old"]) == 2
+    assert "indexes/old: is no index of bm25+mini; delete it, or" in capfd.readouterr().err
