@@ -287,7 +287,7 @@ compose --index films --query 'spy OR comedy' --output-format tsv  # query 1: ts
 compose --index films --query spy --weight-scale 1e10 --output new  # query 1: the weight of…; lower the weight scale
 compose --index films --query spy --cpt materialised --output new  # films holds no pairs of terms;…which needs none
 compose --encoder bm25 --query spy  # bm25 weighs a query's terms by the statistics of an index; name the --index
-compose --encoder splade --query spy  # no model 'splade'; expected mini, a folder, or…a JSON Lines file of encoded texts)
+compose --encoder splade --query spy  # no model 'splade'; expected mini, a folder, or…JSON Lines file of encoded texts)
 compose --index no/index --query spy  # no/index: no such index folder; build one…pyserini_compneg.index
 ! compose --encoder atoms.jsonl --query a --output atoms.jsonl  # atoms.jsonl: would overwrite atoms.jsonl; choose…
 encode
