@@ -2,6 +2,7 @@
 
 import os
 import sys
+import urllib.request
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
@@ -46,9 +47,12 @@ def pyserini_2(server):
             patch.setenv(name, value)
         mocks = _Mocks()
         patch.setattr(sys, "meta_path", [*sys.meta_path, mocks])
-        yield
-        for name in mocks.made:  # other libraries look there for what is installed
-            del sys.modules[name]
+        patch.setattr(urllib.request, "_opener", None)  # one that was used before does not know the proxy
+        try:
+            yield
+        finally:
+            for name in mocks.made:  # other libraries look there for what is installed
+                sys.modules.pop(name, None)
 
 
 class _Mocks(MetaPathFinder, Loader):
