@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SAMPLE = Path(str(resources.files("pyserini_compneg") / "resources" / "sample"))
 VECTORS, QUERIES = SAMPLE / "vectors", SAMPLE / "queries.jsonl"
+ENCODER = "bm25+mini"
+"""What made the vectors."""
 
 _EXAMPLES = (
     "silent films AND western films",
@@ -27,8 +29,6 @@ _EXAMPLES = (
     "(western films OR war films) AND comedy films NOT silent films",
 )
 _HITS_SHOWN = 3
-ENCODER = "bm25+mini"
-"""What made the vectors."""
 
 _EPILOG = """example:
   python -m pyserini_compneg demo --index indexes/sample

@@ -18,6 +18,7 @@ under the hash of the checkpoint's content. The folder of each export is printed
 
 example:
   python -m pyserini_compneg.export --encoder naver/splade-v3 --precision fp32 int8
+  python -m pyserini_compneg.export --encoder models/mine --precision int8 --output models/mine-int8
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,13 +20,16 @@ from pyserini_compneg.encode.collection import (
     iter_collection_blocks,
 )
 from pyserini_compneg.encode.hybrid import HYBRID, HybridDocumentEncoder, split_name
-from pyserini_compneg.encode.models import MINI, ModelOptions
+from pyserini_compneg.encode.models import MINI, ModelOptions, StaticSide
+from pyserini_compneg.encode.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.errors import ArgumentError, CollectionError, EncodingError
 from pyserini_compneg.index.index_folder import check_target, clear_stale, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer, OnError
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
 from pyserini_compneg.lucene import Manifest
 from pyserini_compneg.progress import progress
+
+_logger = logging.getLogger(__name__)
 
 CHECKPOINT_SECONDS = 30.0
 """A kill costs at most this much work. A checkpoint itself takes well below a second."""
@@ -93,9 +97,8 @@ def build_index(
     check_target(target, replace or options.get("overwrite", False))  # before the collection is read
     hybrid, model = split_name(encoder)
     folder = os.path.expanduser(model)  # the shell leaves ~ alone behind bm25+
-    if (
-        encoder != BM25 and model != MINI and os.path.isdir(folder)
-    ):  # the whole path, so that searches find it from other folders
+    if model not in (BM25, MINI) and os.path.isdir(folder):
+        # The whole path, so that searches find it from other folders.
         encoder = HYBRID * hybrid + os.path.realpath(folder)
     if bm25 and encoder != BM25 and not hybrid:
         raise EncodingError(f"{encoder}: k1 and b are parameters of bm25, not of this encoder")
@@ -139,6 +142,9 @@ def _source(
     if model_options is not None and (brings_vectors or encoder == BM25):
         raise EncodingError(f"{encoder}: no model is run, so options of one, such as --precision, have no use")
     if encoder == BM25:
+        if about := read_about(files[0].parent / VECTORS_FILE):
+            said = "%s: has vectors of %s, and bm25 reads the texts beside them; give --encoder %s to index the vectors"
+            _logger.warning(said, files[0].parent, about["encoder"], about["encoder"])
         return TextSource(make_bm25())
     return VectorSource(files, encoder)
 
@@ -208,8 +214,12 @@ class _CollectionIndexer(ImpactIndexer):
 
 def _model_encoder(name: str, options: ModelOptions | None) -> DocumentEncoder:
     from pyserini_compneg.encode.neural import ModelDocumentEncoder, load_checkpoint
+    from pyserini_compneg.encode.sides import load_side
 
-    return ModelDocumentEncoder(load_checkpoint(name, options), options)
+    checkpoint = load_checkpoint(name, options)
+    if isinstance(checkpoint.query, StaticSide):
+        load_side(checkpoint.query, ModelOptions())  # what cannot be read for queries is no use to index
+    return ModelDocumentEncoder(checkpoint, options)
 
 
 def _average_length(files: Sequence[Path], index: str | Path, encoder: str, resume: bool, on_error: OnError) -> float:

@@ -8,8 +8,6 @@ at a fraction of its cost.
 from __future__ import annotations
 
 import json
-import logging
-import os
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +18,6 @@ from torch import Tensor, nn
 
 from pyserini_compneg.encode.hybrid import MODEL_WEIGHT
 from pyserini_compneg.encode.models import Head, model_folder
-from pyserini_compneg.errors import OutputError, TrainingError, in_one_line
 from pyserini_compneg.experiments.datasets import open_dataset
 from pyserini_compneg.progress import progress
 from pyserini_compneg.training.config import LOG_FILE, HybridTrainConfig
@@ -28,6 +25,7 @@ from pyserini_compneg.training.encoder_module import EncoderModule, write_layout
 from pyserini_compneg.training.hybrid_data import Batch, Films, HybridTexts, Passages
 from pyserini_compneg.training.lead_queries import LeadQueries
 from pyserini_compneg.training.masked_lm import load_base
+from pyserini_compneg.training.resumption import check_finite, keep, restore
 from pyserini_compneg.training.static_query import StaticQueryModule, idf_weights
 
 _SHARES = (6, 4, 12)
@@ -54,8 +52,6 @@ _LENGTH_GROUPS = 3
 _CHECKPOINT = "checkpoints/last/step.pt"
 _CHECKPOINT_STEPS = 100
 _LOG_STEPS = 25
-
-_logger = logging.getLogger(__name__)
 
 
 class HybridModule(nn.Module):  # type: ignore[misc]  # torch without types
@@ -182,17 +178,9 @@ def _fit(
     )
     states: dict[str, Any] = {"module": module, "optimizer": optimizer, "schedule": schedule}
     done, log, draw = 0, list[dict[str, float]](), random.Random(settings.seed)
-    checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    if checkpoint.is_file():
-        with in_one_line(
-            TrainingError, f"{checkpoint}: is damaged", "; start anew with --overwrite and without --resume"
-        ):
-            saved = torch.load(checkpoint, weights_only=True)
-            for name, state in states.items():
-                state.load_state_dict(saved[name])
-            done, log = saved["steps"], saved["log"]
-            draw.setstate(saved["draw"])
-            torch.set_rng_state(saved["random"])
+    if saved := restore(checkpoint, states):
+        done, log = saved["steps"], saved["log"]
+        draw.setstate(saved["draw"])
     sums: dict[str, float] = {}
     with progress(None, settings.steps, " steps", "training", done=done) as bar:
         for step in range(done + 1, settings.steps + 1):
@@ -204,11 +192,7 @@ def _fit(
             optimizer.zero_grad()
             loss.backward()
             norm = nn.utils.clip_grad_norm_(module.parameters(), 1.0)
-            if not torch.isfinite(loss + norm):
-                raise TrainingError(
-                    f"the loss of step {step} is not a finite number; choose a smaller learning_rate, and start anew "
-                    "with --overwrite and without --resume"
-                )
+            check_finite(loss, norm, f"step {step}")
             optimizer.step()
             schedule.step()
             bar.update(1)
@@ -219,9 +203,7 @@ def _fit(
                 log.append({"step": step, **{name: value / count for name, value in sums.items()}})
                 sums = {}
             if step % _CHECKPOINT_STEPS == 0:
-                saved = {name: state.state_dict() for name, state in states.items()}
-                more = {"steps": step, "log": log, "draw": draw.getstate(), "random": torch.get_rng_state()}
-                _save(saved | more, checkpoint)
+                keep(checkpoint, states, steps=step, log=log, draw=draw.getstate())
     return log
 
 
@@ -234,16 +216,6 @@ def _losses(module: HybridModule, source: Films | Passages, batch: Batch, film: 
         losses = torch.stack([film_loss(*part) for part in parts if len(part[0])])
         return {"films": losses.mean(), "films_flops": flops}
     return {"passages": passage_loss(scores + known, known + _TEACHER_SCALE * target), "passages_flops": flops}
-
-
-def _save(state: dict[str, Any], checkpoint: Path) -> None:
-    written = checkpoint.with_suffix(".new")
-    try:
-        torch.save(state, written)
-        os.replace(written, checkpoint)
-    except (OSError, RuntimeError):  # torch says of a full disk only that it wrote too little
-        written.unlink(missing_ok=True)
-        raise OutputError(f"{checkpoint}: cannot be written; free some space, and use --resume") from None
 
 
 def _model_card(config: HybridTrainConfig, texts: HybridTexts) -> str:

@@ -155,7 +155,10 @@ class LeadQueries:
                 return asked
 
     def made_of(self, number: int, draw: random.Random) -> Asked | None:
-        """A query that is made of a document's lead; None if the lead has no common decade and kind."""
+        """A query that is made of a document's lead; None if the lead has no common decade and kind.
+
+        A year in it is a drawn one, so it asks for other documents of the kind.
+        """
         lead = self._leads[number]
         kinds, decade = sorted(lead.kinds & self._kinds.keys()), f"{lead.year[:3]}0s"
         if not kinds or decade not in self._decades:

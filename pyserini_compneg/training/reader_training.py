@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from pyserini_compneg.encode.export.graph import dense_graph
-from pyserini_compneg.errors import OutputError, TrainingError, in_one_line
+from pyserini_compneg.errors import OutputError, in_one_line
 from pyserini_compneg.progress import progress
 from pyserini_compneg.reading import ModelReader
 from pyserini_compneg.reading.tagger import FORMAT_VERSION, MODEL_FILE, SETTINGS_FILE, TOKENIZER_FILE
@@ -33,6 +32,7 @@ from pyserini_compneg.training.requests import (
     read_judged,
     separators,
 )
+from pyserini_compneg.training.resumption import check_finite, keep, restore
 from pyserini_compneg.training.tagger_module import NO_TAG, TaggerModule, batch_of, load_base
 
 _HEAD_RATE = 1e-3
@@ -124,18 +124,8 @@ def _fit(
         optimizer, lambda step: min(1.0, (step + 1) / (_WARMUP * total)) * max(0.0, 1 - step / total)
     )
     states: dict[str, Any] = {"module": module, "optimizer": optimizer, "schedule": schedule}
-    done = 0
-    checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    done = restore(checkpoint, states).get("epochs", 0)
     longest = min(_LONGEST_IN_TRAINING, _most_tokens(module, config))
-    if checkpoint.is_file():
-        with in_one_line(
-            TrainingError, f"{checkpoint}: is damaged", "; start anew with --overwrite and without --resume"
-        ):
-            saved = torch.load(checkpoint, weights_only=True)
-            for name, state in states.items():
-                state.load_state_dict(saved[name])
-            done = saved["epochs"]
-            torch.set_rng_state(saved["random"])
     excluded = exclusions(requests)
     module.train()
     with progress(None, total, " steps", "training", done=done * steps) as bar:
@@ -151,22 +141,11 @@ def _fit(
                 optimizer.zero_grad()
                 loss.backward()
                 norm = nn.utils.clip_grad_norm_(module.parameters(), 1.0)
-                if not torch.isfinite(loss + norm):
-                    raise TrainingError(
-                        f"the loss of epoch {epoch + 1} is not a finite number; choose a smaller learning_rate, and "
-                        "start anew with --overwrite and without --resume"
-                    )
+                check_finite(loss, norm, f"epoch {epoch + 1}")
                 optimizer.step()
                 schedule.step()
                 bar.update(1)
-            saved = {name: state.state_dict() for name, state in states.items()}
-            written = checkpoint.with_suffix(".new")
-            try:
-                torch.save(saved | {"epochs": epoch + 1, "random": torch.get_rng_state()}, written)
-                os.replace(written, checkpoint)
-            except (OSError, RuntimeError):  # torch says of a full disk only that it wrote too little
-                written.unlink(missing_ok=True)
-                raise OutputError(f"{checkpoint}: cannot be written; free some space, and use --resume") from None
+            keep(checkpoint, states, epochs=epoch + 1)
     module.eval()
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pyserini_compneg import SignedImpactSearcher, build_index  # noqa: E402
 from pyserini_compneg.encode.models import MINI, ModelOptions, model_folder, read_checkpoint  # noqa: E402
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, checkpoint_hash  # noqa: E402
 from pyserini_compneg.encode.vector_files import VECTORS_FILE  # noqa: E402
+from pyserini_compneg.errors import EncodingError  # noqa: E402
 from pyserini_compneg.vectors import dot, norm  # noqa: E402
 
 LEADS = {
@@ -60,6 +62,24 @@ def test_a_copy_is_the_same_model(index, tmp_path):
     shutil.copytree(model_folder(MINI), tmp_path / "copy")
     with SignedImpactSearcher(index, encoder=f"bm25+{tmp_path / 'copy'}") as searcher:
         assert len(searcher.search("spy films")) == 3
+
+
+def test_a_damaged_query_side_is_found_before_anything_is_indexed(index, tmp_path):
+    shutil.copytree(model_folder(MINI), tmp_path / "copy")
+    weights = next((tmp_path / "copy").glob("query*/model.safetensors"))
+    weights.write_bytes(weights.read_bytes()[:60_000])
+    with pytest.raises(EncodingError, match=f"^{re.escape(str(weights))}: cannot be read"):
+        build_index(index.parent / "d.jsonl", tmp_path / "index", encoder=f"bm25+{tmp_path / 'copy'}")
+    assert not list(tmp_path.glob("index*"))
+
+
+def test_bm25_says_that_vectors_are_there(tmp_path, caplog):
+    sample = SAMPLE / "vectors"
+    build_index(sample, tmp_path / "index")
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        f"{sample}: has vectors of bm25+mini, and bm25 reads the texts beside them; "
+        "give --encoder bm25+mini to index the vectors"
+    ]
 
 
 def test_the_vectors_of_the_sample_are_its_own():

@@ -272,7 +272,8 @@ def test_the_check_of_an_index(index, capfd):
     assert "0 documents have no term, and the manifest counts 1" in capfd.readouterr().err
     (index / "compneg.json").write_text(text)
     (postings,) = index.glob("*.doc")
-    postings.write_bytes(postings.read_bytes()[:-1] + b"?")
+    *whole, last = postings.read_bytes()  # of a checksum, which differs from build to build
+    postings.write_bytes(bytes([*whole, last ^ 1]))
     assert main(["--verify", str(index)]) == 1
     assert capfd.readouterr().err.startswith(f"error: {index}: ")
 

@@ -96,6 +96,14 @@ def test_queries_of_a_single_lead_find_it():
     )
 
 
+def test_each_document_of_a_batch_adds_a_query():
+    batch = Films(LEADS, lead_queries(), (1, 1, 3)).batch(random.Random(0))
+    assert batch.drawn == 5
+    assert 5 < len(batch.queries) <= 5 + len(batch.documents)
+    assert batch.bm25.shape == batch.target.shape == (len(batch.queries), len(batch.documents))
+    assert batch.target[5:].any(1).mean() > 0.8
+
+
 def test_kinds_of_composed_queries_count_as_judged():
     texts = {lead_queries().made(random.Random(seed)).text for seed in range(600)}
     named = {kind for kind in ("short", "war", "lost", "odd") if any(text.startswith(f"{kind} ") for text in texts)}
@@ -146,6 +154,8 @@ models = pytest.importorskip("sentence_transformers", reason="training builds on
 from pyserini_compneg.encode.models import ModelOptions, read_checkpoint  # noqa: E402
 from pyserini_compneg.encode.sides import load_side  # noqa: E402
 from pyserini_compneg.training import hybrid_training, train  # noqa: E402
+from pyserini_compneg.training.examples import Example  # noqa: E402
+from pyserini_compneg.training.hybrid_data import Films, Passages  # noqa: E402
 from pyserini_compneg.training.hybrid_training import HybridModule  # noqa: E402
 
 
@@ -212,13 +222,29 @@ def test_a_model_is_trained(settings, tmp_path):
     assert "2 queries about\n  240 documents" in (tmp_path / "mini" / "README.md").read_text()
 
 
+def test_a_sentence_is_never_asked_of_its_own_passage(settings):
+    """It would be found by its words alone, and nothing learned."""
+    examples = [
+        Example(f"Where was the spy {i}?", f"The spy number {i} was seen in the old town of Vienna. He left.", ())
+        for i in range(40)
+    ]
+    passages = Passages(examples, settings.hybrid.teacher, 20.0, 6, 0)
+    batch, others = passages.batch(random.Random(0)), 0
+    assert batch.drawn <= 6 < len(batch.queries)
+    for query, scores in zip(batch.queries, batch.bm25, strict=True):
+        own = [passages.texts[number].startswith(query) for number in batch.documents]
+        assert [score < -100 for score in scores] == own
+        others += not any(own)
+    assert others < len(batch.queries)
+
+
 def test_the_losses_fall(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(hybrid_training, "_LOG_STEPS", 15)
     monkeypatch.setattr(hybrid_training, "_WARMUP_STEPS", 1)
-    longer = settings.hybrid.model_copy(update={"steps": 45, "learning_rate": 3e-3})
+    longer = settings.hybrid.model_copy(update={"steps": 120, "learning_rate": 3e-3})
     train(settings.model_copy(update={"hybrid": longer}), tmp_path / "mini")
     first, *_, last = json.loads((tmp_path / "mini" / "training_log.json").read_text())["log"]
-    assert last["films"] < 0.95 * first["films"]
+    assert last["films"] < 0.8 * first["films"]
     assert last["passages"] < first["passages"]
 
 
