@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from pyserini_compneg.errors import CompNegError
 
 WARM_UP_ROUNDS, WARM_UP_SECONDS = 2, 3.0
-"""What is run before anything counts: this many rounds, and for this long, or Java has not compiled its code yet."""
+"""What is run before anything counts: this many rounds, and this much time of the processor, or Java has not compiled
+its code yet."""
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -35,7 +36,19 @@ class Finished(NamedTuple):
     peak_bytes: int
 
 
-def timed(searches: Mapping[str, Sequence[Callable[[], object]]], rounds: int) -> dict[str, NDArray[np.float64]]:
+class Taken(NamedTuple):
+    """What searches took, in milliseconds; both arrays are (rounds, queries).
+
+    Attributes:
+        wall: By the clock on the wall.
+        processor: The time of the processor in the thread that asked. It hardly depends on what else the machine does.
+    """
+
+    wall: NDArray[np.float64]
+    processor: NDArray[np.float64]
+
+
+def timed(searches: Mapping[str, Sequence[Callable[[], object]]], rounds: int) -> dict[str, Taken]:
     """Times several engines on the same queries.
 
     In each round every engine runs all queries, one engine after the other, so that all of them see the same machine.
@@ -45,27 +58,28 @@ def timed(searches: Mapping[str, Sequence[Callable[[], object]]], rounds: int) -
         rounds: Rounds that count; others come before them.
 
     Returns:
-        For each engine the milliseconds, (rounds, queries).
+        What each engine took.
     """
-    warm, number = time.perf_counter() + WARM_UP_SECONDS, 0
-    while number < WARM_UP_ROUNDS or time.perf_counter() < warm:
+    warm, number = time.thread_time() + WARM_UP_SECONDS, 0
+    while number < WARM_UP_ROUNDS or time.thread_time() < warm:
         for runs in searches.values():
             _milliseconds(runs)
         number += 1
-    taken: dict[str, list[list[float]]] = {name: [] for name in searches}
+    taken: dict[str, list[NDArray[np.float64]]] = {name: [] for name in searches}
     for _ in range(rounds):
         for name, runs in searches.items():
             taken[name].append(_milliseconds(runs))
-    return {name: np.array(rows) for name, rows in taken.items()}
+    return {name: Taken(*np.stack(rows, axis=1)) for name, rows in taken.items()}
 
 
-def _milliseconds(runs: Sequence[Callable[[], object]]) -> list[float]:
+def _milliseconds(runs: Sequence[Callable[[], object]]) -> NDArray[np.float64]:
+    """The times of both clocks, (2, queries)."""
     taken = []
     for run in runs:
-        start = time.perf_counter()
+        wall, processor = time.perf_counter(), time.thread_time()
         run()
-        taken.append(1000 * (time.perf_counter() - start))
-    return taken
+        taken.append((time.perf_counter() - wall, time.thread_time() - processor))
+    return 1000 * np.array(taken).T
 
 
 def run_command(command: Sequence[str]) -> Finished:

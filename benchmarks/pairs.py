@@ -61,7 +61,7 @@ def search(folder: Path, pair_terms: Sequence[int], query_count: int, rounds: in
             str(number): [partial(reader.search, [line], k) for line in asked]
             for number, reader, asked in zip(pair_terms, readers, lines, strict=True)
         }
-        medians.append([f"{np.median(taken):.2f}" for taken in timed(searches, rounds).values()])
+        medians.append([f"{np.median(taken.wall):.2f}" for taken in timed(searches, rounds).values()])
     found = [reader.search(asked, TOP) for reader, asked in zip(readers, lines, strict=True)]
     wanted = sum(len(ranking.docids) for ranking in found[0])
     shares = [

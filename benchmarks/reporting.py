@@ -40,11 +40,20 @@ def environment() -> dict[str, Any]:
     return {
         "date": datetime.date.today().isoformat(),
         "processors": os.cpu_count(),
-        "machine": f"{platform.system()} {platform.machine()}",
+        "machine": f"{platform.system()} {platform.machine()}, {_processor()}",
         "python": platform.python_version(),
         "java": find_java().major,
         "anserini": anserini_jar().stem.removesuffix("-fatjar"),
     }
+
+
+def _processor() -> str:
+    """The processor's model, where the system tells it."""
+    about = Path("/proc/cpuinfo")
+    lines = about.read_text().splitlines() if about.exists() else []
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown processor"
+    )
 
 
 def describe(values: Mapping[str, Any]) -> str:

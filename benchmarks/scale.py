@@ -168,7 +168,7 @@ def _compare(
             searches[f"Seismic, {cut} lists"] = list(runs)
             remarks[f"Seismic, {cut} lists"] = f"finds {found:.1%}"
     return [
-        Latency(kind, hits, name, documents, *np.quantile(taken, (0.5, 0.99)).tolist(), remarks.get(name, ""))
+        Latency(kind, hits, name, documents, *np.quantile(taken.wall, (0.5, 0.99)).tolist(), remarks.get(name, ""))
         for name, taken in timed(searches, rounds).items()
     ]
 

@@ -1,17 +1,23 @@
 """Our search beside stock Lucene's, on one impact index, in one run.
 
     python benchmarks/search.py [--documents 300000] [--queries 20] [--rounds 5]
+    python benchmarks/search.py --collection VECTORS --encoder MODEL --topics TOPICS [--queries 100]
 
-The index is built on the first call, below indexes/. Its documents have about 75 terms, drawn by Zipf's law from
-30,000, with log-normal impacts. Queries have 25 positive and 20 negative terms, conjunctions and unions 5 + 5. In each
-round both sides run all queries of a kind, one side after the other. A line gives the median latencies and their ratio,
-ours / stock, the median and the 90th percentile of the ratio by query, and our work: postings read and documents
-scored in full, a query.
+With ``--collection`` documents and queries are real: the collection is what the command ``index`` takes, texts or
+vectors, and each kind of query has the topics of its form, of two atoms (unions: two or more). Otherwise they are
+synthetic. The documents have about 75 terms, drawn by Zipf's law from 30,000, with log-normal impacts. Queries have 25
+positive and 20 negative terms, conjunctions and unions 5 + 5. The Lucene at hand builds the index on the first call,
+below indexes/, merged into one segment.
+
+In each round both sides run all queries of a kind, one side after the other. A line gives the median and the 99th
+percentile of the latencies of all queries and rounds, and the median time of the processor in the searching thread.
+The ratio is ours / stock of the medians by query, once by the clock and once by the processor. Our work is postings
+read and documents scored in full, a query.
 
 Stock is Lucene's ``IndexSearcher.search(query, k)`` with Anserini's ``ImpactSimilarity``, which leaves ties undecided
-and looks no id up, on the positive terms alone (for conjunctions and unions: the sum of all ten). The row
-"positive/anserini" compares with Anserini's ``SimpleImpactSearcher``, a row with "/generator" with our own query in the
-search that ``SearchCollection`` does. Ours includes parsing the JSON query, ties by docid, and the ids of all hits.
+and looks no id up, on the positive terms alone (for conjunctions and unions: the sum of all terms of both sides). The
+row "positive/anserini" compares with Anserini's ``SimpleImpactSearcher``, a row with "/generator" with our own query in
+the search that ``SearchCollection`` does. Ours includes parsing the JSON query, ties by docid, and the ids of all hits.
 """
 
 from __future__ import annotations
@@ -29,13 +35,16 @@ from pathlib import Path
 
 import numpy as np
 from measuring import timed
+from real_queries import real_queries
 from reporting import INDEXES, describe, environment, table
 from stock import StockSearcher
 from synthetic import ENCODER, SEED, Query, docid, queries, term_names, zipf
 
 from pyserini_compneg.compose import to_json
-from pyserini_compneg.index import ImpactIndexer
+from pyserini_compneg.encode import BM25
+from pyserini_compneg.index import ImpactIndexer, build_index
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader
+from pyserini_compneg.lucene.gate import anserini_jar
 from pyserini_compneg.lucene.java_home import find_java
 
 VOCABULARY = 30_000
@@ -44,9 +53,18 @@ HITS = (10, 1000)
 BLOCK = 1000
 
 
+def real_index(collection: Path, encoder: str, impact_scale: float | None) -> Path:
+    """The folder of the index of a collection, which is built on the first call."""
+    name = "-".join([collection.absolute().name.partition(".")[0], Path(encoder).name, anserini_jar().stem])
+    folder = INDEXES / name
+    if not (folder / MANIFEST_NAME).exists():
+        build_index(collection, folder, encoder, impact_scale=impact_scale, optimize=True)
+    return folder
+
+
 def synthetic_index(documents: int) -> Path:
     """The folder of the synthetic index, which is built on the first call."""
-    folder = INDEXES / f"synthetic-{documents}"
+    folder = INDEXES / f"synthetic-{documents}-{anserini_jar().stem}"
     if (folder / MANIFEST_NAME).exists():
         return folder
     rng = np.random.default_rng(SEED)
@@ -74,8 +92,8 @@ def compare(index: Path, kinds: Mapping[str, Sequence[Query]], rounds: int) -> s
             for k in HITS:
                 rows.append([kind, str(k), *_compare_kind(reader, stock, kind, asked, k, rounds)])
                 print(*rows[-1], file=sys.stderr, flush=True)
-    heads = ["kind", "k", "ours ms", "stock ms", "ratio", "by query", "p90", "postings", "scored"]
-    return table(heads, rows)
+    sides = [f"{side} {figure}" for side in ("ours", "stock") for figure in ("ms", "p99", "cpu")]
+    return table(["kind", "k", *sides, "ratio", "cpu ratio", "postings", "scored"], rows)
 
 
 def _compare_kind(
@@ -92,10 +110,16 @@ def _compare_kind(
         engine = stock.anserini if kind.endswith("/anserini") else stock.lucene
         theirs = [engine(query.positive, k) for query in asked]
     taken = timed({"ours": [partial(reader.search, [line], k) for line in lines], "stock": theirs}, rounds)
-    ours, other = np.median(taken["ours"], axis=0), np.median(taken["stock"], axis=0)
-    medians = [np.median(ours), np.median(other), np.median(ours) / np.median(other)]
-    by_query = [np.median(ours / other), np.quantile(ours / other, 0.9)]
-    return [*(f"{value:.2f}" for value in medians + by_query), *(f"{value:,}" for value in work)]
+    latencies = [
+        value
+        for side in ("ours", "stock")
+        for value in (*np.quantile(taken[side].wall, (0.5, 0.99)), np.median(taken[side].processor))
+    ]
+    ratios = [
+        np.median(np.median(ours, axis=0)) / np.median(np.median(stock, axis=0))
+        for ours, stock in zip(taken["ours"], taken["stock"], strict=True)
+    ]
+    return [*(f"{value:.2f}" for value in latencies + ratios), *(f"{value:,}" for value in work)]
 
 
 def cold_start() -> None:
@@ -120,16 +144,29 @@ def main() -> int:
     """Prints the comparison."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=int, default=300_000)
-    parser.add_argument("--queries", type=int, default=20)
+    parser.add_argument("--collection", type=Path, metavar="PATH", help="real documents, in place of synthetic ones")
+    parser.add_argument("--encoder", default=BM25, metavar="NAME", help="of the collection (default bm25)")
+    parser.add_argument("--impact-scale", type=float, metavar="X", help="of the collection, as for the command index")
+    parser.add_argument("--topics", type=Path, metavar="FILE", help="real queries")
+    parser.add_argument("--queries", type=int, default=20, help="the most of a kind (default 20)")
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
-    kinds = queries(args.queries, VOCABULARY)
+    if (args.collection is None) != (args.topics is None):
+        parser.error("--collection and --topics go together")
+    if args.collection:
+        index = real_index(args.collection, args.encoder, args.impact_scale)
+        kinds = real_queries(index, args.topics, args.queries)
+        said = f"{args.collection.name} by {Path(args.encoder).name}"
+    else:
+        index, kinds = synthetic_index(args.documents), queries(args.queries, VOCABULARY)
+        said = f"{args.documents:,} synthetic documents"
     kinds |= {f"{kind}/generator": kinds[kind] for kind in ("signed", "cpt+maxpool")}
     kinds["positive/anserini"] = kinds["positive"]
-    measured = compare(synthetic_index(args.documents), kinds, args.rounds)
-    print(f"{args.documents:,} documents, {args.queries} queries, {args.rounds} rounds; {describe(environment())}\n")
+    measured = compare(index, kinds, args.rounds)
+    print(f"{said}, up to {args.queries} queries a kind, {args.rounds} rounds; {describe(environment())}\n")
     print(f"{measured}\n")
-    cold_start()
+    if not args.collection:
+        cold_start()
     return 0
 
 
