@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from typing import TypeGuard
 
@@ -111,10 +112,14 @@ def max_pool(vectors: Iterable[SparseVector]) -> dict[str, float]:
     >>> max_pool([{"a": 1.0, "b": -1.0}, {"a": 2.0}])
     {'a': 2.0}
     """
-    members = list(vectors)
-    terms = dict.fromkeys(term for vector in members for term in vector)
-    pooled = {term: max(vector.get(term, 0.0) for vector in members) for term in terms}
-    return {term: weight for term, weight in pooled.items() if weight}
+    pooled: dict[str, float] = {}
+    holders: Counter[str] = Counter()
+    count = 0
+    for count, vector in enumerate(vectors, start=1):  # noqa: B007  # counted: they may come from an iterator
+        holders.update(vector.keys())
+        for term, weight in vector.items():
+            pooled[term] = max(pooled.get(term, weight), weight)
+    return {term: weight for term, weight in pooled.items() if weight > 0 or (weight < 0 and holders[term] == count)}
 
 
 def positive_part(vector: SparseVector) -> dict[str, float]:

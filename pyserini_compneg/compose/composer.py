@@ -33,6 +33,7 @@ from pyserini_compneg.compose.rewrite import (
     alternatives,
     conjunction,
     disjuncts,
+    may_undo,
     verbalised,
     without_differences,
 )
@@ -50,7 +51,7 @@ from pyserini_compneg.compose.scoring import (
 )
 from pyserini_compneg.compose.union import VECTOR_UNIONS
 from pyserini_compneg.errors import CompositionError, EncodingError
-from pyserini_compneg.expression import Atom, Expression, Union, atoms, format_expression
+from pyserini_compneg.expression import Atom, Expression, Union, atoms, format_expression, leaves
 from pyserini_compneg.gathered import gathered_warnings, warn_of
 from pyserini_compneg.terminal import shown
 from pyserini_compneg.vectors import (
@@ -66,6 +67,9 @@ from pyserini_compneg.vectors import (
 
 TopScores: TypeAlias = Callable[[ScoringNode, int], Sequence[float]]
 """The scores of the documents that are best for a query in an index, best first, and at most that many."""
+
+MOST_ATOMS = 20_000
+"""The most atoms of an expression, repeated ones included. Time and memory grow with their number, no faster."""
 
 _TOP = 6
 """The documents that tell how specific an exclusion is, and how many wanted ones it may not remove from a first page.
@@ -108,8 +112,13 @@ def scoring_trees(
 
     Raises:
         EncodingError: A vector with a weight that is no finite number or with a reserved term, or vectors missing.
-        CompositionError: Weights beyond the limits of exact arithmetic, or ``damped`` without an index.
+        CompositionError: Weights beyond the limits of exact arithmetic, more than ``MOST_ATOMS`` atoms, or ``damped``
+            without an index.
     """
+    for expression in expressions:
+        if (count := sum(1 for _ in leaves(expression))) > MOST_ATOMS:
+            limit = f"an expression may have {MOST_ATOMS:,} atoms, this one has {count:,}"
+            raise CompositionError(f"{limit}; split it into several queries")
     rewritten = [verbalised(expression, operators) for expression in expressions]
     texts = [text for expression in rewritten for text in atoms(expression)]
     used = [
@@ -141,9 +150,10 @@ def _warn_of_unknown_atoms(
     """Warns of atoms without a known term; a query that finds nothing at all is the caller's to report."""
     unknown: dict[str, str] = {}
     for expression, tree in zip(expressions, trees, strict=True):
-        for text in () if is_empty(tree) else atoms(expression):
-            if not vectors[text]:
-                unknown.setdefault(text, f"{shown(text)} (query {shown(format_expression(expression))})")
+        missing = [text for text in atoms(expression) if not vectors[text]]
+        if missing and not is_empty(tree):
+            name = shown(format_expression(expression))
+            unknown = {text: f"{shown(text)} (query {name})" for text in missing} | unknown
     warn_of("atom", "atoms", "no term that the encoder knows, so it matches no document", unknown, vectors)
 
 
@@ -190,21 +200,23 @@ class _Composer:
             case Union():
                 members = [conjunction(member) for member in alternatives(expression)]
                 narrowed = "cpt" if name == "cpt+maxpool" and self.operators.union != "addition" else name
-                children = [self._set(member, self._narrowed(member, members, name, narrowed)) for member in members]
-                return self._union(children, self.operators.union)
+                names = self._narrowed(members, name, narrowed)
+                return self._union(list(map(self._set, members, names)), self.operators.union)
         return self._set(conjunction(expression), name)
 
-    def _narrowed(self, member: Conjunction, members: Sequence[Conjunction], name: str, narrowed: str) -> str:
-        """The intersection for an alternative, another one where it would lift what another alternative lowers.
+    def _narrowed(self, members: Sequence[Conjunction], name: str, narrowed: str) -> list[str]:
+        """The intersection for each alternative, another one where it would lift what another alternative lowers.
 
         The maxpool part of ``cpt+maxpool`` scores documents about one operand, also where they are to be lowered.
         """
-        return narrowed if self.operators.strength and any(map(member.may_undo, members)) else name
+        if not self.operators.strength:
+            return [name] * len(members)
+        return [narrowed if undoes else name for undoes in may_undo(members)]
 
     def _set(self, whole: Conjunction, name: str) -> ScoringNode:
         """A conjunction under the intersection of that name; what is wanted again meets it by joint occurrence."""
         parts = disjuncts(whole) if self.operators.strength else (Conjunction(whole.kept),)
-        children = [self._conjunction(part, self._narrowed(part, parts, name, "cpt")) for part in parts]
+        children = list(map(self._conjunction, parts, self._narrowed(parts, name, "cpt")))
         return self._union(children, "dismax") if len(children) > 1 else children[0]
 
     def _conjunction(self, parts: Conjunction, name: str) -> ScoringNode:

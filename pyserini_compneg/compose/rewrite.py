@@ -14,8 +14,9 @@ All functions are pure, and these three keep the set that an expression means:
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Protocol
 
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, verbalise
@@ -54,13 +55,12 @@ class Conjunction:
     kept: tuple[Expression, ...]
     excluded: tuple[Expression, ...] = ()
 
-    def may_undo(self, other: Conjunction) -> bool:
-        """Whether this set asks for a part of the other, but does not exclude all that the other does."""
-        return not set(self.kept).isdisjoint(other.kept) and not set(other.excluded) <= set(self.excluded)
-
-    def restricted(self, other: Conjunction) -> Conjunction:
-        """The intersection of both sets."""
-        return Conjunction((*self.kept, *other.kept), (*self.excluded, *other.excluded))
+    def restricted(self, *others: Conjunction) -> Conjunction:
+        """The intersection with other sets."""
+        sets = (self, *others)
+        return Conjunction(
+            tuple(part for one in sets for part in one.kept), tuple(part for one in sets for part in one.excluded)
+        )
 
 
 def verbalised(expression: Expression, operators: OperatorNames) -> Expression:
@@ -104,10 +104,24 @@ def conjunction(expression: Expression) -> Conjunction:
         case Atom() | Union():
             return Conjunction((expression,))
         case Intersection(operands):
-            return reduce(Conjunction.restricted, map(conjunction, operands))
+            return Conjunction(()).restricted(*map(conjunction, operands))
         case Difference(left, right):
             inner = conjunction(left)
             return Conjunction(inner.kept, (*inner.excluded, *alternatives(right)))
+
+
+def may_undo(members: Sequence[Conjunction]) -> list[bool]:
+    r"""Whether each set asks for a part of another one, but does not exclude all that the other does.
+
+    >>> a, b, c = map(Atom, "abc")
+    >>> may_undo([conjunction(Difference(a, b)), conjunction(a), conjunction(Difference(c, b))])
+    [False, True, False]
+    """
+    excluded_beside: defaultdict[Expression, set[Expression]] = defaultdict(set)
+    for member in members:
+        for part in member.kept:
+            excluded_beside[part].update(member.excluded)
+    return [any(not excluded_beside[part] <= set(member.excluded) for part in member.kept) for member in members]
 
 
 def disjuncts(whole: Conjunction) -> tuple[Conjunction, ...]:

@@ -4,9 +4,9 @@ import pytest
 from lookup_encoder import LookupEncoder, letters
 
 from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum, evaluate, is_empty
-from pyserini_compneg.compose.composer import scoring_trees
-from pyserini_compneg.errors import EncodingError
-from pyserini_compneg.expression import parse
+from pyserini_compneg.compose.composer import MOST_ATOMS, scoring_trees
+from pyserini_compneg.errors import CompositionError, EncodingError
+from pyserini_compneg.expression import Atom, Union, parse
 
 COLOMBIA = {"birds": 1.0, "fly": 1.0, "colombia": 1.0, "andes": 1.0}
 VENEZUELA = {"birds": 1.0, "fly": 1.0, "venezuela": 1.0, "andes": 1.0}
@@ -20,6 +20,18 @@ def composed(text, vectors=BIRDS, **operators):
 
 def test_an_atom_is_its_vector():
     assert composed("colombia") == Linear(COLOMBIA)
+
+
+def test_the_most_atoms_of_an_expression():
+    birds, bats = Atom("birds"), Atom("bats")
+    with pytest.raises(CompositionError) as error:
+        scoring_trees([Union((birds, Union((bats,) * MOST_ATOMS)))], LookupEncoder({}))
+    assert str(error.value) == (
+        "an expression may have 20,000 atoms, this one has 20,001; split it into several queries"
+    )
+    assert scoring_trees(
+        [Union((bats,) * MOST_ATOMS)], LookupEncoder({"bats": {"bat": 2.0}}), Operators("maxpool")
+    ) == [Linear({"bat": 2.0})]
 
 
 def test_unions_of_the_papers_birds():
