@@ -20,6 +20,9 @@ CONTENTS = "contents"
 
 _INT_BYTES = 4
 
+_SLICE_MS = 100
+"""How long Java searches before Python can hear a signal."""
+
 
 class Ranking(NamedTuple):
     """The hits of one query, best first; two parallel sequences, because there may be millions."""
@@ -163,7 +166,10 @@ class ImpactReader:
             return []
         hits = min(hits, self.document_count)
         lines = "\n".join(queries).encode()
-        packed = bytes(self._call(self._searcher.search, lines, hits, min(threads, len(queries))).tostring())
+        batch = self._call(self._searcher.search, lines, hits, min(threads, len(queries)))
+        while (answer := self._call(batch.proceed, _SLICE_MS)) is None:
+            pass  # Python handles signals here, so that Ctrl-C ends a long search
+        packed = bytes(answer.tostring())
         if (failed := array("i", packed[:_INT_BYTES])[0]) < 0:
             raise QueryFailure(f"{self.folder}: cannot be searched: {packed[_INT_BYTES:].decode()}", -1 - failed)
         try:

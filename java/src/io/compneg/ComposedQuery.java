@@ -7,7 +7,6 @@ import org.apache.lucene.search.Query;
 import org.apache.lucene.search.QueryVisitor;
 import org.apache.lucene.search.ScoreMode;
 import org.apache.lucene.search.Weight;
-import org.apache.lucene.util.Version;
 
 /**
  * A composed query as a Lucene query, for any searcher of Lucene. Its scores are those of {@link SignedSearcher} to the
@@ -32,18 +31,10 @@ public final class ComposedQuery extends Query {
     return tree;
   }
 
-  /** Lucene 9 and 10 declare different methods in a Weight, so there is a class for each. */
   @Override
   public Weight createWeight(IndexSearcher searcher, ScoreMode scoreMode, float boost) throws IOException {
     TermWeights terms = new TermWeights(searcher.getTopReaderContext(), field, new QueryPlan(tree));
-    String variant = "io.compneg.Lucene" + Version.LATEST.major + "Weight";
-    try {
-      return (Weight) Class.forName(variant)
-          .getDeclaredConstructor(ComposedQuery.class, TermWeights.class, float.class)
-          .newInstance(this, terms, boost);
-    } catch (ReflectiveOperationException e) {
-      throw new UnsupportedOperationException("composed queries run on Lucene 9 and 10, this is " + Version.LATEST, e);
-    }
+    return LuceneLine.current().weight(this, terms, boost);
   }
 
   @Override

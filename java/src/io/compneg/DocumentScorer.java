@@ -15,14 +15,18 @@ final class DocumentScorer {
   private final String field;
   private final QueryPlan plan;
   private final double[][] accumulators;
-  private final int[] documents = new int[WindowScorer.WINDOW]; // numbers within the segment, ascending
-  private final int[] positions = new int[WindowScorer.WINDOW]; // 0, 1, 2, …: their places in the accumulators
+  private final double[] nothing; // a 0 for each accumulator
+  private final int[] documents; // numbers within the segment, ascending
+  private final int[] positions; // 0, 1, 2, …: their places in the accumulators
 
   DocumentScorer(IndexReader reader, String field, ScoringTree tree) {
     this.reader = reader;
     this.field = field;
     this.plan = new QueryPlan(tree);
-    this.accumulators = new double[plan.accumulators()][WindowScorer.WINDOW];
+    this.accumulators = new double[plan.accumulators()][plan.window];
+    this.nothing = new double[plan.accumulators()];
+    this.documents = new int[plan.window];
+    this.positions = new int[plan.window];
     Arrays.setAll(positions, i -> i);
   }
 
@@ -54,14 +58,14 @@ final class DocumentScorer {
     for (int i = 0; i < postings.length; i++) {
       postings[i] = leaf.reader().postings(new Term(field, plan.terms.get(i).text()), PostingsEnum.FREQS);
     }
-    for (int start = from; start < to; start += WindowScorer.WINDOW) {
-      int count = Math.min(WindowScorer.WINDOW, to - start);
+    for (int start = from; start < to; start += plan.window) {
+      int count = Math.min(plan.window, to - start);
       for (int i = 0; i < count; i++) documents[i] = (int) (order[start + i] >> 32) - leaf.docBase;
       for (double[] accumulator : accumulators) Arrays.fill(accumulator, 0, count, 0);
       for (int i = 0; i < postings.length; i++) {
         if (postings[i] != null) add(plan.terms.get(i), postings[i], count);
       }
-      plan.root.score(accumulators, positions, count);
+      plan.root.score(accumulators, nothing, positions, count);
       for (int i = 0; i < count; i++) {
         scores[(int) order[start + i]] = plan.root.matches(i) ? plan.root.reportedScore(i) : Float.NaN;
       }

@@ -43,7 +43,7 @@ final class Explainer {
         ((ArrayNode) parts.get(contribution.accumulator)).addArray().add(term.text()).add(impact).add(added);
       }
     }
-    plan.root.score(accumulators, new int[1], 1);
+    plan.root.score(accumulators, new double[accumulators.length], new int[1], 1);
     explanation.put("score", (double) plan.root.reportedScore(0));
     explanation.put("matched", plan.root.matches(0));
     return explanation;

@@ -19,11 +19,7 @@ abstract class NodeScorer {
   /** The same array as {@link #upperBounds} where no negative term is involved. */
   double[] scores;
 
-  NodeScorer() {
-    this(new double[WindowScorer.WINDOW]);
-  }
-
-  private NodeScorer(double[] upperBounds) {
+  NodeScorer(double[] upperBounds) {
     this.upperBounds = upperBounds;
     this.scores = upperBounds;
   }
@@ -36,16 +32,24 @@ abstract class NodeScorer {
   /** As {@link #boundWindow}, for some documents: {@code candidates[i]} is a place in the accumulators. */
   abstract void boundCandidates(double[][] accumulators, double[] remaining, int[] candidates, int count);
 
-  /** Fills {@link #scores} of the candidates whose upper bounds, of complete accumulators, were filled last. */
-  abstract void subtractNegatives(double[][] accumulators, int[] candidates, int count);
+  /**
+   * Fills {@link #scores} of the candidates whose upper bounds, of complete accumulators, were filled last.
+   *
+   * @param nothing what complete accumulators may still grow by: 0 for each
+   */
+  abstract void subtractNegatives(double[][] accumulators, double[] nothing, int[] candidates, int count);
 
   /** The upper bound of a document whose accumulators hold just {@code sums}. */
   abstract double upperBound(double[] sums);
 
-  /** Fills {@link #upperBounds} and {@link #scores} of the candidates, whose accumulators are complete. */
-  final void score(double[][] accumulators, int[] candidates, int count) {
-    boundCandidates(accumulators, new double[accumulators.length], candidates, count);
-    subtractNegatives(accumulators, candidates, count);
+  /**
+   * Fills {@link #upperBounds} and {@link #scores} of the candidates, whose accumulators are complete.
+   *
+   * @param nothing a 0 for each accumulator
+   */
+  final void score(double[][] accumulators, double[] nothing, int[] candidates, int count) {
+    boundCandidates(accumulators, nothing, candidates, count);
+    subtractNegatives(accumulators, nothing, candidates, count);
   }
 
   /** Whether the i-th candidate, which was scored last, matches. */
@@ -70,10 +74,11 @@ abstract class NodeScorer {
     private final int positive;
     private final int negative; // -1 when the leaf has no negative term
 
-    Linear(int positive, int negative) {
+    Linear(int window, int positive, int negative) {
+      super(new double[window]);
       this.positive = positive;
       this.negative = negative;
-      if (negative >= 0) scores = new double[WindowScorer.WINDOW];
+      if (negative >= 0) scores = new double[window];
     }
 
     @Override
@@ -91,7 +96,7 @@ abstract class NodeScorer {
     }
 
     @Override
-    void subtractNegatives(double[][] accumulators, int[] candidates, int count) {
+    void subtractNegatives(double[][] accumulators, double[] nothing, int[] candidates, int count) {
       if (negative < 0) return;
       double[] sums = accumulators[negative];
       for (int i = 0; i < count; i++) scores[i] = upperBounds[i] - sums[candidates[i]];
@@ -108,7 +113,8 @@ abstract class NodeScorer {
     private final int root;
     private final double weight;
 
-    Product(int[] operands, int root, double weight) {
+    Product(int window, int[] operands, int root, double weight) {
+      super(new double[window]);
       this.operands = operands;
       this.root = root;
       this.weight = weight;
@@ -143,7 +149,7 @@ abstract class NodeScorer {
     }
 
     @Override
-    void subtractNegatives(double[][] accumulators, int[] candidates, int count) {}
+    void subtractNegatives(double[][] accumulators, double[] nothing, int[] candidates, int count) {}
 
     @Override
     double upperBound(double[] sums) {
@@ -176,9 +182,10 @@ abstract class NodeScorer {
   static final class NegativeProduct extends NodeScorer {
     private final Product product;
 
-    NegativeProduct(Product product) {
+    NegativeProduct(int window, Product product) {
+      super(new double[window]);
       this.product = product;
-      scores = new double[WindowScorer.WINDOW];
+      scores = new double[window];
     }
 
     @Override
@@ -188,8 +195,8 @@ abstract class NodeScorer {
     void boundCandidates(double[][] accumulators, double[] remaining, int[] candidates, int count) {}
 
     @Override
-    void subtractNegatives(double[][] accumulators, int[] candidates, int count) {
-      product.score(accumulators, candidates, count);
+    void subtractNegatives(double[][] accumulators, double[] nothing, int[] candidates, int count) {
+      product.score(accumulators, nothing, candidates, count);
       for (int i = 0; i < count; i++) scores[i] = -product.scores[i];
     }
 
@@ -208,13 +215,13 @@ abstract class NodeScorer {
     private final ScoringTree.Damped damped;
     private final double[] ratios;
 
-    Damped(NodeScorer child, NodeScorer[] excluded, ScoringTree.Damped damped) {
+    Damped(int window, NodeScorer child, NodeScorer[] excluded, ScoringTree.Damped damped) {
       super(child.upperBounds);
       this.child = child;
       this.excluded = excluded;
       this.damped = damped;
-      scores = new double[WindowScorer.WINDOW];
-      ratios = new double[WindowScorer.WINDOW];
+      scores = new double[window];
+      ratios = new double[window];
     }
 
     @Override
@@ -228,11 +235,11 @@ abstract class NodeScorer {
     }
 
     @Override
-    void subtractNegatives(double[][] accumulators, int[] candidates, int count) {
-      child.subtractNegatives(accumulators, candidates, count);
+    void subtractNegatives(double[][] accumulators, double[] nothing, int[] candidates, int count) {
+      child.subtractNegatives(accumulators, nothing, candidates, count);
       Arrays.fill(ratios, 0, count, 0);
       for (int n = 0; n < excluded.length; n++) {
-        excluded[n].score(accumulators, candidates, count);
+        excluded[n].score(accumulators, nothing, candidates, count);
         double largest = damped.best().get(n);
         for (int i = 0; i < count; i++) ratios[i] = Math.max(ratios[i], excluded[n].scores[i] / largest);
       }
@@ -255,9 +262,10 @@ abstract class NodeScorer {
   private abstract static class Inner extends NodeScorer {
     final NodeScorer[] children;
 
-    Inner(NodeScorer[] children) {
+    Inner(int window, NodeScorer[] children) {
+      super(new double[window]);
       this.children = children;
-      if (Arrays.stream(children).anyMatch(NodeScorer::signed)) scores = new double[WindowScorer.WINDOW];
+      if (Arrays.stream(children).anyMatch(NodeScorer::signed)) scores = new double[window];
     }
 
     @Override
@@ -273,9 +281,9 @@ abstract class NodeScorer {
     }
 
     @Override
-    void subtractNegatives(double[][] accumulators, int[] candidates, int count) {
+    void subtractNegatives(double[][] accumulators, double[] nothing, int[] candidates, int count) {
       if (!signed()) return;
-      for (NodeScorer child : children) child.subtractNegatives(accumulators, candidates, count);
+      for (NodeScorer child : children) child.subtractNegatives(accumulators, nothing, candidates, count);
       combineScores(count);
     }
 
@@ -285,8 +293,8 @@ abstract class NodeScorer {
   }
 
   static final class Max extends Inner {
-    Max(NodeScorer[] children) {
-      super(children);
+    Max(int window, NodeScorer[] children) {
+      super(window, children);
     }
 
     @Override
@@ -319,8 +327,8 @@ abstract class NodeScorer {
   }
 
   static final class Sum extends Inner {
-    Sum(NodeScorer[] children) {
-      super(children);
+    Sum(int window, NodeScorer[] children) {
+      super(window, children);
     }
 
     @Override

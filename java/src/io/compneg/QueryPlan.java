@@ -15,12 +15,16 @@ import java.util.Map;
 final class QueryPlan {
   /** What an impact of a term adds to one accumulator: {@code factor · impact^power}, a {@link FixedPoint} number. */
   static final class Contribution {
+    /** Impacts below this are tabulated: a load takes less time than the arithmetic, and most impacts are small. */
+    private static final int TABULATED = 256;
+
     final int accumulator;
     final boolean positive;
-    final double power;
     final double factor;
-    final double rounding;
-    private final double[] powers; // null for the powers 1 and 1/2, which need no table
+    private final double rounding;
+    private final double power;
+    private final double[] powers; // null for the power 1, which needs no table
+    private final double[] ofSmall = new double[TABULATED];
 
     private Contribution(int accumulator, boolean positive, double factor, double power, double rounding) {
       this.accumulator = accumulator;
@@ -28,37 +32,25 @@ final class QueryPlan {
       this.power = power;
       this.factor = factor;
       this.rounding = rounding;
-      this.powers = power == 1 || power == 0.5 ? null : ImpactPowers.table(power);
+      this.powers = power == 1 ? null : ImpactPowers.table(power);
+      for (int impact = 0; impact < TABULATED; impact++) ofSmall[impact] = of(impact);
     }
 
-    boolean isTabulated() {
-      return powers != null;
+    /** Whether an impact adds {@code factor · impact}, neither raised nor rounded. */
+    boolean isLinear() {
+      return power == 1;
     }
 
     double of(int impact) {
-      if (power == 1) return linear(factor, impact);
-      if (power == 0.5) return squareRoot(factor, rounding, impact);
+      if (isLinear()) return factor * impact;
       return (factor * ImpactPowers.of(impact, power, powers) + rounding) - rounding;
-    }
-
-    static double linear(double factor, int impact) {
-      return factor * impact;
-    }
-
-    static double squareRoot(double factor, double rounding, int impact) {
-      return (factor * Math.sqrt(impact) + rounding) - rounding;
     }
 
     /** Adds the contributions of some impacts, each at its offset, to the accumulator's sums. */
     void addAll(double[] sums, int[] offsets, int[] impacts, int count) {
-      double factor = this.factor; // in locals: a field would be loaded anew for every posting
-      double rounding = this.rounding;
-      if (power == 1) {
-        for (int i = 0; i < count; i++) sums[offsets[i]] += linear(factor, impacts[i]);
-      } else if (power == 0.5) {
-        for (int i = 0; i < count; i++) sums[offsets[i]] += squareRoot(factor, rounding, impacts[i]);
-      } else {
-        for (int i = 0; i < count; i++) sums[offsets[i]] += of(impacts[i]);
+      for (int i = 0; i < count; i++) {
+        int impact = impacts[i];
+        sums[offsets[i]] += impact < TABULATED ? ofSmall[impact] : of(impact);
       }
     }
   }
@@ -69,6 +61,20 @@ final class QueryPlan {
   /** Impacts beyond this still score right; only the last bits of their powers are then rounded. */
   private static final double LARGEST_IMPACT = 1 << 20;
 
+  /** The most documents of a window: its accumulators should stay in the processor's nearest caches. */
+  private static final int LARGEST_WINDOW = 4096;
+
+  private static final int SMALLEST_WINDOW = 64;
+
+  /** What accumulators and nodes hold in a window, unless it is the smallest. */
+  private static final int WINDOW_NUMBERS = 1 << 18;
+
+  /** The most documents that are scored at once: fewer for a large tree, so that the memory it takes is bounded. */
+  final int window;
+
+  /** How many nodes the tree has, operands of products included. */
+  final int size;
+
   final List<QueryTerm> terms = new ArrayList<>();
   final NodeScorer root;
   private final List<Integer> operandAccumulators = new ArrayList<>();
@@ -76,6 +82,8 @@ final class QueryPlan {
   private final Map<String, List<Contribution>> contributions = new LinkedHashMap<>();
 
   QueryPlan(ScoringTree tree) {
+    size = tree.size();
+    window = Math.max(SMALLEST_WINDOW, Math.min(LARGEST_WINDOW, WINDOW_NUMBERS / size));
     root = plan(tree, true);
     contributions.forEach(
         (text, list) -> terms.add(new QueryTerm(text, list, list.stream().anyMatch(each -> each.positive))));
@@ -95,11 +103,11 @@ final class QueryPlan {
   private NodeScorer plan(ScoringTree tree, boolean raises) {
     if (tree instanceof ScoringTree.Linear linear) return planLinear(linear.weights(), raises);
     if (tree instanceof ScoringTree.Product product) return planProduct(product, raises);
-    if (tree instanceof ScoringTree.Max max) return new NodeScorer.Max(planAll(max.children(), true));
-    if (tree instanceof ScoringTree.Sum sum) return new NodeScorer.Sum(planAll(sum.children(), true));
+    if (tree instanceof ScoringTree.Max max) return new NodeScorer.Max(window, planAll(max.children(), true));
+    if (tree instanceof ScoringTree.Sum sum) return new NodeScorer.Sum(window, planAll(sum.children(), true));
     ScoringTree.Damped damped = (ScoringTree.Damped) tree;
     NodeScorer child = plan(damped.child(), true);
-    return new NodeScorer.Damped(child, planAll(damped.excluded(), false), damped);
+    return new NodeScorer.Damped(window, child, planAll(damped.excluded(), false), damped);
   }
 
   private NodeScorer[] planAll(List<ScoringTree> children, boolean raises) {
@@ -115,7 +123,7 @@ final class QueryPlan {
       double fixed = FixedPoint.weight(Math.abs(weight), largest);
       add(term, new Contribution(weight > 0 ? positive : negative, raises && weight > 0, fixed, 1, 0));
     });
-    return new NodeScorer.Linear(positive, negative);
+    return new NodeScorer.Linear(window, positive, negative);
   }
 
   private NodeScorer planProduct(ScoringTree.Product product, boolean raises) {
@@ -126,8 +134,8 @@ final class QueryPlan {
       operands[i] = planned.computeIfAbsent(product.operands().get(i), o -> planOperand(o, product.power(), positive));
     }
     if (positive) operandAccumulators.addAll(planned.values());
-    NodeScorer.Product scorer = new NodeScorer.Product(operands, product.root(), Math.abs(product.weight()));
-    return product.weight() > 0 ? scorer : new NodeScorer.NegativeProduct(scorer);
+    NodeScorer.Product scorer = new NodeScorer.Product(window, operands, product.root(), Math.abs(product.weight()));
+    return product.weight() > 0 ? scorer : new NodeScorer.NegativeProduct(window, scorer);
   }
 
   private int planOperand(Map<String, Double> operand, double power, boolean positive) {

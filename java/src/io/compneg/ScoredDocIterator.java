@@ -19,8 +19,8 @@ final class ScoredDocIterator extends DocIdSetIterator implements HitCollector {
   private final int maxDoc;
 
   // The matches of the current window.
-  private final int[] docs = new int[WindowScorer.WINDOW];
-  private final float[] scores = new float[WindowScorer.WINDOW];
+  private final int[] docs;
+  private final float[] scores;
   private int count;
   private int windowEnd;
   private int windowSize = FIRST_WINDOW;
@@ -32,6 +32,8 @@ final class ScoredDocIterator extends DocIdSetIterator implements HitCollector {
   private ScoredDocIterator(LeafReaderContext leaf, QueryPlan plan) {
     this.leaf = leaf;
     this.maxDoc = leaf.reader().maxDoc();
+    this.docs = new int[plan.window];
+    this.scores = new float[plan.window];
     this.scorer = new WindowScorer(plan, this, new WindowScorer.Statistics());
   }
 
@@ -75,7 +77,7 @@ final class ScoredDocIterator extends DocIdSetIterator implements HitCollector {
   }
 
   private void scoreFrom(int from) throws IOException {
-    windowSize = from > windowEnd ? FIRST_WINDOW : Math.min(4 * windowSize, WindowScorer.WINDOW);
+    windowSize = from > windowEnd ? FIRST_WINDOW : Math.min(4 * windowSize, docs.length);
     windowEnd = Math.min(maxDoc, from + windowSize);
     count = 0;
     position = -1;

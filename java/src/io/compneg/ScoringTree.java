@@ -45,6 +45,23 @@ sealed interface ScoringTree {
   record Damped(ScoringTree child, List<ScoringTree> excluded, List<Double> best, double weight, double floor)
       implements ScoringTree {}
 
+  /** How many nodes there are, with an operand of a product counted as one. */
+  default int size() {
+    int size = 1;
+    if (this instanceof Product product) size += product.operands().size();
+    for (ScoringTree child : below()) size += child.size();
+    return size;
+  }
+
+  private List<ScoringTree> below() {
+    if (this instanceof Max max) return max.children();
+    if (this instanceof Sum sum) return sum.children();
+    if (!(this instanceof Damped damped)) return List.of();
+    List<ScoringTree> below = new ArrayList<>(damped.excluded());
+    below.add(damped.child());
+    return below;
+  }
+
   /**
    * Reads queries and documents, with texts and names of any length. Names are not interned: a vocabulary may
    * be large, and the table of interned texts is one for all threads.

@@ -10,7 +10,6 @@ import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.FieldInfo;
 import org.apache.lucene.index.FieldInfos;
 import org.apache.lucene.index.IndexOptions;
-import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.index.Term;
 import org.apache.lucene.store.FSDirectory;
 import org.apache.lucene.util.BytesRef;
@@ -63,35 +62,22 @@ public final class SignedSearcher implements Closeable {
   }
 
   /**
-   * Searches queries on several threads.
+   * Prepares a search of queries on several threads; {@link SearchBatch#proceed} does it.
    *
    * @param queries composed queries, one JSON line each, UTF-8
-   * @return {@link WireFormat#rankings} of the queries in their order, or {@link WireFormat#failure} of the first one
-   *     that cannot be searched
    */
-  public byte[] search(byte[] queries, int k, int threads) throws IOException {
-    String[] lines = lines(queries);
-    try {
-      return WireFormat.rankings(Parallel.map(lines.length, threads, i -> search(ScoringTree.parse(lines[i]), k)));
-    } catch (Parallel.TaskFailure failure) {
-      return WireFormat.failure(failure);
-    }
+  public SearchBatch search(byte[] queries, int k, int threads) {
+    return new SearchBatch(lines(queries), line -> start(ScoringTree.parse(line), k), threads);
   }
 
-  private TopHitsCollector.Ranking search(ScoringTree tree, int k) throws IOException {
-    QueryPlan plan = new QueryPlan(tree);
-    TermWeights terms = new TermWeights(reader.getContext(), field, plan);
-    TopHitsCollector collector = new TopHitsCollector(k, externalIds);
-    WindowScorer.Statistics own = new WindowScorer.Statistics();
-    WindowScorer scorer = new WindowScorer(plan, collector, own);
-    for (LeafReaderContext leaf : reader.leaves()) {
-      if (terms.enterSegment(leaf, plan, scorer)) scorer.scoreSegment();
-    }
-    TopHitsCollector.Ranking ranking = collector.ranking();
+  private RunningSearch start(ScoringTree tree, int k) throws IOException {
+    return new RunningSearch(reader, field, tree, new TopHitsCollector(k, externalIds), this::addWork);
+  }
+
+  private void addWork(WindowScorer.Statistics work) {
     synchronized (statistics) {
-      statistics.add(own);
+      statistics.add(work);
     }
-    return ranking;
   }
 
   /**

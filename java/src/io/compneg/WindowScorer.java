@@ -3,6 +3,7 @@ package io.compneg;
 import io.compneg.QueryPlan.Contribution;
 import java.io.IOException;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
 import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.util.Bits;
@@ -33,14 +34,16 @@ import org.apache.lucene.util.Bits;
  * Suel, Faster Top-k Document Retrieval Using Block-Max Indexes, SIGIR 2011.
  */
 final class WindowScorer {
-  /** Documents a window: its accumulators should stay in the processor's nearest caches. */
-  static final int WINDOW = 4096;
+  /** The first window is small, so that what comes after it is pruned by a score from early on. */
+  private static final int FIRST_WINDOW = 256;
 
   /** Looking a document up costs about as much as reading this many postings. */
   private static final double LOOK_UP_COST = 6;
 
-  /** A term with fewer postings a window is rare: reading them costs less than going over the window once. */
-  private static final double RARE = WINDOW / 16.0;
+  /** A term that a smaller share of documents has is rare: reading it costs less than going over all of them once. */
+  private static final double RARE = 1 / 16.0;
+
+  private static final Comparator<TermCursor> BY_KEY = Comparator.comparingDouble(cursor -> cursor.sortKey);
 
   private final QueryPlan plan;
   private final HitCollector collector;
@@ -49,14 +52,17 @@ final class WindowScorer {
   private final double[][] accumulators;
   private final double[] nonEssentialBounds; // for each accumulator: what terms not yet read can add at most
   private final double[] windowBounds; // for each accumulator: what all positive terms can add at most
-  private final int[] candidates = new int[WINDOW];
-  private final int[] offsets = new int[WINDOW];
-  private final int[] impacts = new int[WINDOW];
+  private final double[] nothing; // for each accumulator: 0
+  private final int[] candidates;
+  private final int[] offsets;
+  private final int[] impacts;
   private int candidateCount;
+  private int windowSize;
 
   private LeafReaderContext leaf;
   private TermCursor[] positives;
   private List<TermCursor> negatives;
+  private int position; // the documents below it are scored
 
   /** How much work a search was, for benchmarks. */
   static final class Statistics {
@@ -73,9 +79,14 @@ final class WindowScorer {
     this.plan = plan;
     this.collector = collector;
     this.statistics = statistics;
-    accumulators = new double[plan.accumulators()][WINDOW];
+    accumulators = new double[plan.accumulators()][plan.window];
     nonEssentialBounds = new double[plan.accumulators()];
     windowBounds = new double[plan.accumulators()];
+    nothing = new double[plan.accumulators()];
+    candidates = new int[plan.window];
+    offsets = new int[plan.window];
+    impacts = new int[plan.window];
+    windowSize = Math.min(FIRST_WINDOW, plan.window);
   }
 
   /**
@@ -88,15 +99,29 @@ final class WindowScorer {
     this.leaf = leaf;
     this.positives = positives.toArray(new TermCursor[0]);
     this.negatives = negatives;
+    this.position = 0;
   }
 
-  /** Scores the whole segment. */
-  void scoreSegment() throws IOException {
+  /**
+   * Scores the segment from where it was left, in windows that grow from segment to segment until they are {@link
+   * QueryPlan#window}.
+   *
+   * @param deadline a value of {@link System#nanoTime}; no window begins after it
+   * @return whether the segment is done
+   */
+  boolean scoreSegment(long deadline) throws IOException {
     int maxDoc = leaf.reader().maxDoc();
-    for (int from = 0; from < maxDoc; from += WINDOW) scoreWindow(from, Math.min(maxDoc, from + WINDOW));
+    while (position < maxDoc) {
+      if (System.nanoTime() - deadline > 0) return false;
+      int to = Math.min(maxDoc, position + windowSize);
+      scoreWindow(position, to);
+      position = to;
+      windowSize = Math.min(2 * windowSize, plan.window);
+    }
+    return true;
   }
 
-  /** Scores the documents {@code [from, to)} of the segment, at most {@link #WINDOW}. */
+  /** Scores the documents {@code [from, to)} of the segment, at most {@link QueryPlan#window}. */
   void scoreWindow(int from, int to) throws IOException {
     int essential = partition(positives, from, to);
     if (essential == 0 || !accumulate(positives, essential, from, to)) return;
@@ -120,26 +145,46 @@ final class WindowScorer {
     }
     Arrays.fill(nonEssentialBounds, 0);
     if (!isCompetitive(windowBounds)) return 0;
+    int choices = affordableChoices(cursors, to - from);
+    if (choices == 0) return cursors.length;
     double upperBound = plan.root.upperBound(windowBounds);
     for (TermCursor cursor : cursors) {
       addBound(windowBounds, cursor, -1);
       cursor.boundShare = upperBound - plan.root.upperBound(windowBounds);
       addBound(windowBounds, cursor, 1);
     }
-    return chooseEssential(cursors);
+    return chooseEssential(cursors, choices);
+  }
+
+  /**
+   * How many ways to choose the essential terms may be tried. A try evaluates the tree once for each term, so that it
+   * grows with the square of the query, while reading all terms and bounding all documents does not. No more tries are
+   * made than cost as much as that.
+   *
+   * @return 0 when all terms must be essential, since even one try costs too much
+   */
+  private int affordableChoices(TermCursor[] cursors, int documents) {
+    double postings = 0;
+    for (TermCursor cursor : cursors) postings += cursor.density * documents;
+    double reading = postings + (double) plan.size * documents;
+    double once = (double) plan.size * cursors.length;
+    return (int) Math.max(0, reading / once - 2); // the shares of the bound are one try, the last choice another
   }
 
   /**
    * Makes terms non-essential greedily: first those that cost most and take least from the upper bound. A conjunction
    * offers a choice, since any one of its operands may be the essential one. So the greedy choice is made once for
    * every operand, its terms kept until last, and the cheapest outcome is taken.
+   *
+   * @param choices the most operands to try
    */
-  private int chooseEssential(TermCursor[] cursors) {
+  private int chooseEssential(TermCursor[] cursors, int choices) {
     for (TermCursor cursor : cursors) cursor.sortKey = cursor.boundShare / cursor.density;
-    sortByKey(cursors);
+    Arrays.sort(cursors, BY_KEY);
     double leastCost = Double.POSITIVE_INFINITY;
     int essentialOperand = -1;
-    for (int operand : plan.operandAccumulators()) {
+    List<Integer> operands = plan.operandAccumulators();
+    for (int operand : operands.subList(0, Math.min(choices, operands.size()))) {
       double cost = markNonEssential(cursors, operand);
       if (cost < leastCost) {
         leastCost = cost;
@@ -153,7 +198,7 @@ final class WindowScorer {
       cursor.sortKey = cursor.essential ? Double.NEGATIVE_INFINITY : -cursor.boundShare;
       if (cursor.essential) essential++;
     }
-    sortByKey(cursors);
+    Arrays.sort(cursors, BY_KEY);
     return essential;
   }
 
@@ -161,7 +206,7 @@ final class WindowScorer {
    * Marks the cursors and sets {@link #nonEssentialBounds}.
    *
    * @param operand the accumulator whose terms are marked last; −1 for none
-   * @return how many postings the essential terms have in a window
+   * @return how many postings the essential terms have, per document
    */
   private double markNonEssential(TermCursor[] cursors, int operand) {
     Arrays.fill(nonEssentialBounds, 0);
@@ -186,7 +231,7 @@ final class WindowScorer {
    * candidates are left to look up in the frequent ones. A term is not read when it costs more than looking up, in
    * it, every posting of the terms that are essential so far.
    *
-   * @param cost postings of the terms that are essential so far
+   * @param cost postings, per document, of the terms that are essential so far
    */
   private void promoteRare(TermCursor[] cursors, double cost) {
     double maxDensity = Math.min(RARE, cost * LOOK_UP_COST);
@@ -194,16 +239,6 @@ final class WindowScorer {
       if (cursor.essential || cursor.windowMaxImpact == 0 || cursor.density >= maxDensity) continue;
       cursor.essential = true;
       addBound(nonEssentialBounds, cursor, -1);
-    }
-  }
-
-  /** An insertion sort: the order changes little from window to window. */
-  private static void sortByKey(TermCursor[] cursors) {
-    for (int i = 1; i < cursors.length; i++) {
-      TermCursor cursor = cursors[i];
-      int hole = i;
-      for (; hole > 0 && cursors[hole - 1].sortKey > cursor.sortKey; hole--) cursors[hole] = cursors[hole - 1];
-      cursors[hole] = cursor;
     }
   }
 
@@ -274,11 +309,11 @@ final class WindowScorer {
 
   /** Adds a term for the candidates, by reading its postings or by looking the candidates up, whichever is cheaper. */
   private void addTerm(TermCursor cursor, int from, int to) throws IOException {
-    if (cursor.docId() >= to) return;
-    if (candidateCount * LOOK_UP_COST > cursor.density) {
+    if (cursor.postings.docId() >= to) return;
+    if (candidateCount * LOOK_UP_COST > cursor.density * (to - from)) {
       statistics.postingsRead += read(cursor, from, to);
     } else {
-      int count = cursor.lookUp(from, candidates, candidateCount, offsets, impacts);
+      int count = cursor.postings.lookUp(from, candidates, candidateCount, offsets, impacts);
       statistics.postingsRead += count;
       addImpacts(cursor, count);
     }
@@ -286,10 +321,10 @@ final class WindowScorer {
 
   private int read(TermCursor cursor, int from, int to) throws IOException {
     Contribution first = cursor.contributions[0];
-    if (cursor.contributions.length == 1 && !first.isTabulated()) {
-      return cursor.readInto(from, to, first, accumulators[first.accumulator]);
+    if (cursor.contributions.length == 1 && first.isLinear()) {
+      return cursor.postings.addTo(from, to, first.factor, accumulators[first.accumulator]);
     }
-    int count = cursor.read(from, to, offsets, impacts);
+    int count = cursor.postings.read(from, to, offsets, impacts);
     addImpacts(cursor, count);
     return count;
   }
@@ -314,7 +349,7 @@ final class WindowScorer {
 
   private void collect(int windowBase) {
     statistics.documentsScored += candidateCount;
-    plan.root.score(accumulators, candidates, candidateCount);
+    plan.root.score(accumulators, nothing, candidates, candidateCount);
     for (int i = 0; i < candidateCount; i++) {
       float score = plan.root.reportedScore(i);
       if (score >= collector.minCompetitiveScore()) collector.collect(windowBase + candidates[i], score);

@@ -1,0 +1,19 @@
+package io.compneg;
+
+import org.apache.lucene.index.LeafReader;
+import org.apache.lucene.index.PostingsEnum;
+import org.apache.lucene.index.Term;
+import org.apache.lucene.search.Weight;
+
+/** Lucene 9, which reads postings one by one. */
+final class Lucene9 extends LuceneLine {
+  @Override
+  Weight weight(ComposedQuery query, TermWeights terms, float boost) {
+    return new Lucene9Weight(query, terms, boost);
+  }
+
+  @Override
+  ImpactPostings postings(PostingsEnum postings, LeafReader segment, Term term) {
+    return new ImpactPostings(postings, segment, term);
+  }
+}

@@ -1,0 +1,37 @@
+package io.compneg;
+
+import org.apache.lucene.index.LeafReader;
+import org.apache.lucene.index.PostingsEnum;
+import org.apache.lucene.index.Term;
+import org.apache.lucene.search.Weight;
+import org.apache.lucene.util.Version;
+
+/** What the lines of Lucene do in different ways. Each has a class of its own, which compiles on that line only. */
+abstract class LuceneLine {
+  private static final LuceneLine CURRENT = load();
+
+  /**
+   * The line that is running.
+   *
+   * @throws UnsupportedOperationException when it is none of those that there is a class for
+   */
+  static LuceneLine current() {
+    if (CURRENT != null) return CURRENT;
+    throw new UnsupportedOperationException("this runs on Lucene 9 and 10, here is " + Version.LATEST);
+  }
+
+  private static LuceneLine load() {
+    try {
+      Class<?> line = Class.forName("io.compneg.Lucene" + Version.LATEST.major);
+      return (LuceneLine) line.getDeclaredConstructor().newInstance();
+    } catch (ReflectiveOperationException e) {
+      return null;
+    }
+  }
+
+  /** The weight of a composed query. */
+  abstract Weight weight(ComposedQuery query, TermWeights terms, float boost);
+
+  /** A reader of a term's postings; see {@link ImpactPostings#ImpactPostings}. */
+  abstract ImpactPostings postings(PostingsEnum postings, LeafReader segment, Term term);
+}

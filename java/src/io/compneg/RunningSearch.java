@@ -1,0 +1,50 @@
+package io.compneg;
+
+import java.io.IOException;
+import java.util.Iterator;
+import java.util.function.Consumer;
+import org.apache.lucene.index.IndexReader;
+import org.apache.lucene.index.LeafReaderContext;
+
+/** The search of one query. It can be left between two windows, and taken up again. */
+final class RunningSearch {
+  private final QueryPlan plan;
+  private final TermWeights terms;
+  private final TopHitsCollector collector;
+  private final WindowScorer scorer;
+  private final Iterator<LeafReaderContext> segments;
+  private final WindowScorer.Statistics work = new WindowScorer.Statistics();
+  private final Consumer<WindowScorer.Statistics> counter;
+  private boolean inSegment;
+
+  /**
+   * Begins a search.
+   *
+   * @param counter takes the work of the whole search at its end
+   */
+  RunningSearch(IndexReader reader, String field, ScoringTree tree, TopHitsCollector collector,
+      Consumer<WindowScorer.Statistics> counter) throws IOException {
+    this.plan = new QueryPlan(tree);
+    this.terms = new TermWeights(reader.getContext(), field, plan);
+    this.collector = collector;
+    this.scorer = new WindowScorer(plan, collector, work);
+    this.counter = counter;
+    this.segments = reader.leaves().iterator();
+  }
+
+  /**
+   * Goes on searching.
+   *
+   * @param deadline a value of {@link System#nanoTime}; no window begins after it
+   * @return the hits; null when there is more to search
+   */
+  TopHitsCollector.Ranking proceed(long deadline) throws IOException {
+    while (inSegment || segments.hasNext()) {
+      inSegment = inSegment || terms.enterSegment(segments.next(), plan, scorer);
+      if (inSegment && !scorer.scoreSegment(deadline)) return null;
+      inSegment = false;
+    }
+    counter.accept(work);
+    return collector.ranking();
+  }
+}

@@ -1,0 +1,158 @@
+"""What reading by windows, in bulk and from tables could get wrong: borders of windows and of tables, huge trees."""
+
+import itertools
+import json
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from impact_indexes import pairs, search, write_index
+from score_oracle import check_ranking
+
+from pyserini_compneg.compose import Damped, Linear, Max, Product, Sum, to_json
+from pyserini_compneg.lucene import ImpactReader, java_class
+from pyserini_compneg.lucene.reader import _unpack_rankings
+
+BOTH = {"a": 3.0, "b": 2.0}
+SHAPES = [
+    Linear({"a": 1.0}),
+    Linear({"a": 1.0, "b": -2.0}),
+    Max((Linear(BOTH), Linear({"a": 4.0}))),
+    Sum((Product(({"a": 1.0}, BOTH)), Linear({"b": -1.0}))),
+    *(Product((BOTH, {"a": 1.0}), power, root) for power, root in [(None, 1), (1.0, 1), (1.0, 2), (0.7, 1), (0.3, 3)]),
+    Sum((Linear({"a": 5.0}), Product((BOTH, {"b": 1.0}), weight=-0.5))),
+    Damped(Linear({"a": 1.0}), (Linear({"b": 1.0}),), (2.0**20,), 0.5),
+]
+
+
+def check_every_way(reader, live, nodes=SHAPES):
+    """Rankings are those of the definitions, and their scores those that documents get one by one, bit by bit."""
+    for node, ranking in zip(nodes, search(reader, nodes, len(live) + 1), strict=True):
+        check_ranking(node, live, ranking, len(live) + 1)
+        [one_by_one] = reader.score([json.dumps(to_json(node))], [ranking.docids])
+        assert one_by_one == list(ranking.scores), node
+        for hits in (1, 3, 10):
+            assert pairs(search(reader, [node], hits)[0]) == pairs(ranking)[:hits], node
+
+
+def test_impacts_around_the_ends_of_the_tables(tmp_path):
+    impacts = [1, 2, 254, 255, 256, 257, 65534, 65535, 65536, 65537, 2**20 - 1, 2**20]
+    documents = {
+        f"d{number:03}": {"a": a, "b": b} for number, (a, b) in enumerate(itertools.product(impacts, impacts))
+    } | {"only-a": {"a": 256}, "only-b": {"b": 256}}
+    with ImpactReader(write_index(tmp_path / "index", documents)) as reader:
+        check_every_way(reader, documents)
+
+
+@pytest.mark.parametrize("count", [255, 256, 257, 8_961])
+def test_documents_at_the_borders_of_windows(tmp_path, count):
+    """Windows have 256 documents at first, then twice as many, up to 4,096; those of a second segment go on."""
+    edges = {0, *(edge + step for edge in (256, 768, 1792, 3840, 7936) for step in (-1, 0)), count - 1}
+    rng = np.random.default_rng(count)
+    vectors = [
+        {"c": int(rng.integers(1, 4))} | ({"a": int(rng.integers(1, 9)), "b": 300} if number in edges else {})
+        for number in range(count)
+    ]
+    first = {f"d{number:05}": vector for number, vector in enumerate(vectors)}
+    second = {f"e{number:05}": vector for number, vector in enumerate(vectors[:700])}
+    deleted = ["d00000", "d00255", "e00256", "e00699"]
+    deleted = [docid for docid in deleted if docid in first | second]
+    live = {docid: vector for docid, vector in (first | second).items() if docid not in deleted}
+    with ImpactReader(write_index(tmp_path / "index", first, second, deleted=deleted)) as reader:
+        check_every_way(reader, live, [*SHAPES, Linear({"c": 1.0, "a": 1.0}), Sum((Linear({"c": 1.0}), *SHAPES[3:5]))])
+
+
+def test_impacts_that_no_float_holds(tmp_path):
+    """Bulk reading gives impacts as floats. Our indexer writes none above 2**20, but another program may."""
+    builder = java_class("org.apache.lucene.analysis.custom.CustomAnalyzer").builder()
+    analyzer = builder.withTokenizer("whitespace").addTokenFilter("delimitedTermFrequency").build()
+    folder = java_class("java.io.File")(str(tmp_path)).toPath()
+    writer = java_class("org.apache.lucene.index.IndexWriter")(
+        java_class("org.apache.lucene.store.FSDirectory").open(folder),
+        java_class("org.apache.lucene.index.IndexWriterConfig")(analyzer),
+    )
+    frequencies = java_class("org.apache.lucene.document.FieldType")()
+    frequencies.setIndexOptions(java_class("org.apache.lucene.index.IndexOptions").DOCS_AND_FREQS)
+    stored = java_class("org.apache.lucene.document.Field$Store").YES
+    from jnius import cast  # starts Java, so it comes after the first class of the gate
+
+    for extra in range(8):
+        document = java_class("org.apache.lucene.document.Document")()
+        document.add(java_class("org.apache.lucene.document.StringField")("id", f"d{extra}", stored))
+        docid = java_class("org.apache.lucene.util.BytesRef")(list(f"d{extra}".encode()))
+        document.add(java_class("org.apache.lucene.document.BinaryDocValuesField")("id", docid))
+        text = cast("java.io.Reader", java_class("java.io.StringReader")(f"a|{2**24 + extra} b|{2**24}"))
+        document.add(java_class("org.apache.lucene.document.Field")("contents", text, frequencies))
+        writer.addDocument(document)
+    writer.close()
+    a, both = Linear({"a": 1.0}), Linear({"a": 1.0, "b": -1.0})  # read into sums, and with two leaves into arrays
+    with ImpactReader(tmp_path) as reader:
+        for node, factor in ((both, 1), (Sum((both, a, Linear({"b": -1.0}))), 2)):
+            [ranking] = search(reader, [node], 10)
+            assert pairs(ranking) == [(f"d{extra}", factor * extra) for extra in reversed(range(8))]
+
+
+def test_a_tree_of_thousands_of_nodes(tmp_path):
+    """Its windows are the smallest, and all its terms essential."""
+    rng = np.random.default_rng(5)
+    terms = [f"t{number}" for number in range(300)]
+
+    def vector(count):
+        return {terms[term]: float(rng.integers(1, 9)) for term in rng.choice(len(terms), count, replace=False)}
+
+    documents = {f"d{number:03}": vector(20) for number in range(120)}
+    parts = [Product((vector(3), vector(2))) for _ in range(1200)]
+    lowering = [Product((vector(3), vector(2)), weight=-0.1) for _ in range(300)]
+    nodes = [Max(tuple(parts)), Sum((*parts[:900], *lowering, *map(Linear, map(vector, [3] * 100))))]
+    segments = [dict(list(documents.items())[start::2]) for start in (0, 1)]
+    live = {docid: vector for docid, vector in documents.items() if docid != "d007"}
+    whole = {docid: {term: int(impact) for term, impact in vector.items()} for docid, vector in live.items()}
+    segments = [{docid: {t: int(w) for t, w in v.items()} for docid, v in segment.items()} for segment in segments]
+    with ImpactReader(write_index(tmp_path / "index", *segments, deleted=["d007"])) as reader:
+        check_every_way(reader, whole, nodes)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_signal_is_heard_during_a_search(tmp_path, threads):
+    """The rest of the batch is not searched, and the reader stays usable."""
+    documents = {f"d{number}": {f"t{term}": 1 + number % 7 for term in range(20)} for number in range(2000)}
+    lines = [json.dumps(to_json(Linear({f"t{term}": 1.0 for term in range(20)})))] * 20_000
+
+    def give_up(*_):
+        raise TimeoutError
+
+    def interrupt():
+        while reader.work_done().documents_scored == once:
+            pass
+        os.kill(os.getpid(), signal.SIGALRM)
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    try:
+        with ImpactReader(write_index(tmp_path / "index", documents)) as reader:
+            reader.search(lines[:1], 10)
+            once = reader.work_done().documents_scored
+            watcher = threading.Thread(target=interrupt)
+            watcher.start()
+            with pytest.raises(TimeoutError):
+                reader.search(lines, 10, threads)
+            watcher.join()
+            assert reader.work_done().documents_scored < once * len(lines)
+            assert len(reader.search(lines[:1], 10)[0].docids) == 10
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_search_that_is_left_and_taken_up_again_finds_the_same(tmp_path):
+    rng = np.random.default_rng(3)
+    documents = {f"d{number}": {f"t{term}": int(rng.integers(1, 99)) for term in range(9)} for number in range(9000)}
+    lines = [json.dumps(to_json(Linear({f"t{term}": 1.0 + seed for term in range(9)}))) for seed in range(40)]
+    with ImpactReader(write_index(tmp_path / "index", documents)) as reader:
+        whole = reader.search(lines, 10)
+        batch = reader._searcher.search("\n".join(lines).encode(), 10, 1)
+        slices = 1
+        while (answer := batch.proceed(1)) is None:
+            slices += 1
+        assert slices > 1
+        assert _unpack_rankings(bytes(answer.tostring()), len(lines)) == whole
