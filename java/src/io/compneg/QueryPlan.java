@@ -15,25 +15,24 @@ import java.util.Map;
 final class QueryPlan {
   /** What an impact of a term adds to one accumulator: {@code factor · impact^power}, a {@link FixedPoint} number. */
   static final class Contribution {
-    /** Impacts below this are tabulated: a load takes less time than the arithmetic, and most impacts are small. */
-    private static final int TABULATED = 256;
-
     final int accumulator;
     final boolean positive;
     final double factor;
     private final double rounding;
     private final double power;
     private final double[] powers; // null for the power 1, which needs no table
-    private final double[] ofSmall = new double[TABULATED];
+    private final double[] ofSmall; // of impacts below its length: a load takes less time than the arithmetic
 
-    private Contribution(int accumulator, boolean positive, double factor, double power, double rounding) {
+    private Contribution(
+        int accumulator, boolean positive, double factor, double power, double rounding, int tabulated) {
       this.accumulator = accumulator;
       this.positive = positive;
       this.power = power;
       this.factor = factor;
       this.rounding = rounding;
       this.powers = power == 1 ? null : ImpactPowers.table(power);
-      for (int impact = 0; impact < TABULATED; impact++) ofSmall[impact] = of(impact);
+      this.ofSmall = new double[tabulated];
+      for (int impact = 0; impact < tabulated; impact++) ofSmall[impact] = of(impact);
     }
 
     /** Whether an impact adds {@code factor · impact}, neither raised nor rounded. */
@@ -50,7 +49,7 @@ final class QueryPlan {
     void addAll(double[] sums, int[] offsets, int[] impacts, int count) {
       for (int i = 0; i < count; i++) {
         int impact = impacts[i];
-        sums[offsets[i]] += impact < TABULATED ? ofSmall[impact] : of(impact);
+        sums[offsets[i]] += impact < ofSmall.length ? ofSmall[impact] : of(impact);
       }
     }
   }
@@ -69,12 +68,16 @@ final class QueryPlan {
   /** What accumulators and nodes hold in a window, unless it is the smallest. */
   private static final int WINDOW_NUMBERS = 1 << 18;
 
+  /** Impacts below this have a table for each contribution, since most are small; none in a large tree. */
+  private static final int TABULATED = 256;
+
   /** The most documents that are scored at once: fewer for a large tree, so that the memory it takes is bounded. */
   final int window;
 
   /** How many nodes the tree has, operands of products included. */
   final int size;
 
+  private final int tabulated;
   final List<QueryTerm> terms = new ArrayList<>();
   final NodeScorer root;
   private final List<Integer> operandAccumulators = new ArrayList<>();
@@ -84,6 +87,7 @@ final class QueryPlan {
   QueryPlan(ScoringTree tree) {
     size = tree.size();
     window = Math.max(SMALLEST_WINDOW, Math.min(LARGEST_WINDOW, WINDOW_NUMBERS / size));
+    tabulated = window == LARGEST_WINDOW ? TABULATED : 0;
     root = plan(tree, true);
     contributions.forEach(
         (text, list) -> terms.add(new QueryTerm(text, list, list.stream().anyMatch(each -> each.positive))));
@@ -121,7 +125,7 @@ final class QueryPlan {
     int negative = signed ? accumulators++ : -1;
     weights.forEach((term, weight) -> {
       double fixed = FixedPoint.weight(Math.abs(weight), largest);
-      add(term, new Contribution(weight > 0 ? positive : negative, raises && weight > 0, fixed, 1, 0));
+      add(term, new Contribution(weight > 0 ? positive : negative, raises && weight > 0, fixed, 1, 0, tabulated));
     });
     return new NodeScorer.Linear(window, positive, negative);
   }
@@ -146,7 +150,7 @@ final class QueryPlan {
     double least = FixedPoint.leastPower(largestPower);
     operand.forEach((term, weight) -> {
       double factor = power == 1 ? FixedPoint.weight(weight, largest) : Math.max(ImpactPowers.of(weight, power), least);
-      add(term, new Contribution(accumulator, positive, factor, power, rounding));
+      add(term, new Contribution(accumulator, positive, factor, power, rounding, tabulated));
     });
     return accumulator;
   }
