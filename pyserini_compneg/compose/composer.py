@@ -150,10 +150,10 @@ def _warn_of_unknown_atoms(
     """Warns of atoms without a known term; a query that finds nothing at all is the caller's to report."""
     unknown: dict[str, str] = {}
     for expression, tree in zip(expressions, trees, strict=True):
-        missing = [text for text in atoms(expression) if not vectors[text]]
+        missing = [text for text in atoms(expression) if not vectors[text] and text not in unknown]
         if missing and not is_empty(tree):
             name = shown(format_expression(expression))
-            unknown = {text: f"{shown(text)} (query {name})" for text in missing} | unknown
+            unknown |= {text: f"{shown(text)} (query {name})" for text in missing}
     warn_of("atom", "atoms", "no term that the encoder knows, so it matches no document", unknown, vectors)
 
 

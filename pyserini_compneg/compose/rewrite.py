@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -117,11 +117,26 @@ def may_undo(members: Sequence[Conjunction]) -> list[bool]:
     >>> may_undo([conjunction(Difference(a, b)), conjunction(a), conjunction(Difference(c, b))])
     [False, True, False]
     """
-    excluded_beside: defaultdict[Expression, set[Expression]] = defaultdict(set)
-    for member in members:
+    sets: dict[frozenset[Expression], frozenset[Expression]] = {}
+    excluded = [sets.setdefault(one, one) for one in (frozenset(member.excluded) for member in members)]
+    beside: defaultdict[Expression, set[frozenset[Expression]]] = defaultdict(set)
+    for member, own in zip(members, excluded, strict=True):
         for part in member.kept:
-            excluded_beside[part].update(member.excluded)
-    return [any(not excluded_beside[part] <= set(member.excluded) for part in member.kept) for member in members]
+            beside[part].add(own)
+    return [_excludes_less(member, own, beside) for member, own in zip(members, excluded, strict=True)]
+
+
+def _excludes_less(
+    member: Conjunction, own: frozenset[Expression], beside: Mapping[Expression, Iterable[frozenset[Expression]]]
+) -> bool:
+    """Whether a set beside one of the member's parts is no subset of its own; each is compared once."""
+    compared = {own}
+    for part in member.kept:
+        for other in beside[part]:
+            if other not in compared and not other <= own:
+                return True
+            compared.add(other)
+    return False
 
 
 def disjuncts(whole: Conjunction) -> tuple[Conjunction, ...]:
