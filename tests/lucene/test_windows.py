@@ -12,8 +12,9 @@ from impact_indexes import pairs, search, write_index
 from score_oracle import check_ranking
 
 from pyserini_compneg.compose import Damped, Linear, Max, Product, Sum, to_json
+from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.lucene import ImpactReader, java_class
-from pyserini_compneg.lucene.reader import _unpack_rankings
+from pyserini_compneg.lucene.reader import QueryFailure, _unpack_rankings
 
 BOTH = {"a": 3.0, "b": 2.0}
 SHAPES = [
@@ -144,15 +145,55 @@ def test_a_signal_is_heard_during_a_search(tmp_path, threads):
         signal.signal(signal.SIGALRM, before)
 
 
-def test_a_search_that_is_left_and_taken_up_again_finds_the_same(tmp_path):
+@pytest.mark.parametrize("threads", [1, 2])
+def test_searches_that_are_left_after_every_window_find_the_same(tmp_path, threads):
     rng = np.random.default_rng(3)
-    documents = {f"d{number}": {f"t{term}": int(rng.integers(1, 99)) for term in range(9)} for number in range(9000)}
-    lines = [json.dumps(to_json(Linear({f"t{term}": 1.0 + seed for term in range(9)}))) for seed in range(40)]
-    with ImpactReader(write_index(tmp_path / "index", documents)) as reader:
+    documents = {
+        f"d{number:04}": {term: int(rng.integers(1, 99)) for term in "abc"[: rng.integers(1, 4)]}
+        for number in range(9000)
+    }
+    first, second = (dict(list(documents.items())[part]) for part in (slice(8000), slice(8000, None)))
+    lines = [json.dumps(to_json(node)) for node in SHAPES]
+    with ImpactReader(write_index(tmp_path / "index", first, second, deleted=["d0255", "d8000"])) as reader:
         whole = reader.search(lines, 10)
-        batch = reader._searcher.search("\n".join(lines).encode(), 10, 1)
+        batch = reader._searcher.search("\n".join(lines).encode(), 10, threads)
         slices = 1
-        while (answer := batch.proceed(1)) is None:
+        while (answer := batch.proceed(0)) is None:
             slices += 1
-        assert slices > 1
         assert _unpack_rankings(bytes(answer.tostring()), len(lines)) == whole
+    assert slices >= 7 * len(lines) / threads  # 5 windows that grow, one or two of 4,096 documents, the second segment
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_first_query_that_fails_is_named_though_another_one_fails_sooner(tmp_path, monkeypatch, threads):
+    monkeypatch.setattr("pyserini_compneg.lucene.reader._SLICE_MS", 0)
+    documents = {f"d{number:04}": {"a": 1} for number in range(5000)} | {"last": {"b": 1}}
+    too_large = json.dumps(to_json(Product(({"b": 1e18},) * 3, 1.0)))
+    lines = [json.dumps(to_json(Linear({"a": 1.0}))), too_large, "no JSON", too_large]
+    with ImpactReader(write_index(tmp_path / "index", documents)) as reader:
+        with pytest.raises(QueryFailure, match="a score is beyond 3.4e38") as raised:
+            reader.search(lines, 10, threads)
+        assert raised.value.position == 1
+        assert len(reader.search(lines[:1], 10, threads)[0].docids) == 10
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_index_that_is_closed_during_a_search(tmp_path, threads):
+    """No thread reads what is closed: the search goes on to the end of its time, and says then why it ends."""
+    documents = {f"d{number}": {f"t{term}": 1 + number % 7 for term in range(20)} for number in range(2000)}
+    lines = [json.dumps(to_json(Linear({f"t{term}": 1.0 for term in range(20)})))] * 100_000
+    reader = ImpactReader(write_index(tmp_path / "index", documents))
+    reader.search(lines[:1], 10)
+    once = reader.work_done().documents_scored
+
+    def close():
+        while reader.work_done().documents_scored == once:
+            pass
+        reader.close()
+
+    closer = threading.Thread(target=close)
+    closer.start()
+    with pytest.raises(CompNegError, match="closed") as raised:
+        reader.search(lines, 10, threads)
+    closer.join()
+    assert not isinstance(raised.value, QueryFailure)

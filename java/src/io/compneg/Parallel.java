@@ -10,19 +10,6 @@ import java.util.concurrent.Future;
 
 /** Runs independent work on several threads. */
 final class Parallel {
-  /** The failure of one task. */
-  static final class TaskFailure extends RuntimeException {
-    private static final long serialVersionUID = 1;
-
-    /** The task's index. */
-    final int index;
-
-    TaskFailure(int index, Throwable cause) {
-      super(cause);
-      this.index = index;
-    }
-  }
-
   /** Work on the element of some list at an index. */
   @FunctionalInterface
   interface IndexedTask<T> {
@@ -34,12 +21,13 @@ final class Parallel {
   /**
    * Runs a task for the indices 0 … count − 1; returns the results in this order.
    *
-   * @throws TaskFailure the failure of the first task that fails, in the order of the indices
+   * @throws IOException what the first task that fails has thrown, in the order of the indices; likewise a
+   *     RuntimeException
    */
   static <T> List<T> map(int count, int threads, IndexedTask<T> task) throws IOException {
     List<T> results = new ArrayList<>();
     if (threads <= 1 || count == 1) {
-      for (int i = 0; i < count; i++) results.add(run(task, i));
+      for (int i = 0; i < count; i++) results.add(task.run(i));
       return results;
     }
     ExecutorService pool = Executors.newFixedThreadPool(Math.min(threads, count));
@@ -47,7 +35,7 @@ final class Parallel {
       List<Future<T>> pending = new ArrayList<>();
       for (int i = 0; i < count; i++) {
         int index = i;
-        pending.add(pool.submit(() -> run(task, index)));
+        pending.add(pool.submit(() -> task.run(index)));
       }
       for (Future<T> result : pending) results.add(result.get());
       return results;
@@ -59,14 +47,7 @@ final class Parallel {
       throw new IOException(e.getCause().getMessage(), e.getCause());
     } finally {
       pool.shutdownNow();
-    }
-  }
-
-  private static <T> T run(IndexedTask<T> task, int index) {
-    try {
-      return task.run(index);
-    } catch (IOException | RuntimeException e) {
-      throw new TaskFailure(index, e);
+      pool.close(); // no task goes on when this returns, also where another one has failed
     }
   }
 }

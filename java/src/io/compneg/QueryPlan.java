@@ -14,25 +14,23 @@ import java.util.Map;
  */
 final class QueryPlan {
   /** What an impact of a term adds to one accumulator: {@code factor · impact^power}, a {@link FixedPoint} number. */
-  static final class Contribution {
+  final class Contribution {
     final int accumulator;
     final boolean positive;
     final double factor;
     private final double rounding;
     private final double power;
     private final double[] powers; // null for the power 1, which needs no table
-    private final double[] ofSmall; // of impacts below its length: a load takes less time than the arithmetic
+    private double[] ofSmall = NO_TABLE; // of impacts below its length: a load takes less time than the arithmetic
+    private int added; // impacts, until there is a table
 
-    private Contribution(
-        int accumulator, boolean positive, double factor, double power, double rounding, int tabulated) {
+    private Contribution(int accumulator, boolean positive, double factor, double power, double rounding) {
       this.accumulator = accumulator;
       this.positive = positive;
       this.power = power;
       this.factor = factor;
       this.rounding = rounding;
       this.powers = power == 1 ? null : ImpactPowers.table(power);
-      this.ofSmall = new double[tabulated];
-      for (int impact = 0; impact < tabulated; impact++) ofSmall[impact] = of(impact);
     }
 
     /** Whether an impact adds {@code factor · impact}, neither raised nor rounded. */
@@ -47,10 +45,19 @@ final class QueryPlan {
 
     /** Adds the contributions of some impacts, each at its offset, to the accumulator's sums. */
     void addAll(double[] sums, int[] offsets, int[] impacts, int count) {
+      if (ofSmall == NO_TABLE && (added += count) > TABULATED && tables < MOST_TABLES) tabulate();
+      double[] table = ofSmall;
       for (int i = 0; i < count; i++) {
         int impact = impacts[i];
-        sums[offsets[i]] += impact < ofSmall.length ? ofSmall[impact] : of(impact);
+        sums[offsets[i]] += impact < table.length ? table[impact] : of(impact);
       }
+    }
+
+    private void tabulate() {
+      double[] table = new double[TABULATED];
+      for (int impact = 0; impact < TABULATED; impact++) table[impact] = of(impact);
+      ofSmall = table;
+      tables++;
     }
   }
 
@@ -68,8 +75,12 @@ final class QueryPlan {
   /** What accumulators and nodes hold in a window, unless it is the smallest. */
   private static final int WINDOW_NUMBERS = 1 << 18;
 
-  /** Impacts below this have a table for each contribution, since most are small; none in a large tree. */
+  /** Most impacts are below this. A contribution that is added more often gets a table of them. */
   private static final int TABULATED = 256;
+
+  private static final int MOST_TABLES = 1024;
+
+  private static final double[] NO_TABLE = {};
 
   /** The most documents that are scored at once: fewer for a large tree, so that the memory it takes is bounded. */
   final int window;
@@ -77,17 +88,16 @@ final class QueryPlan {
   /** How many nodes the tree has, operands of products included. */
   final int size;
 
-  private final int tabulated;
   final List<QueryTerm> terms = new ArrayList<>();
   final NodeScorer root;
   private final List<Integer> operandAccumulators = new ArrayList<>();
   private int accumulators;
+  private int tables;
   private final Map<String, List<Contribution>> contributions = new LinkedHashMap<>();
 
   QueryPlan(ScoringTree tree) {
     size = tree.size();
     window = Math.max(SMALLEST_WINDOW, Math.min(LARGEST_WINDOW, WINDOW_NUMBERS / size));
-    tabulated = window == LARGEST_WINDOW ? TABULATED : 0;
     root = plan(tree, true);
     contributions.forEach(
         (text, list) -> terms.add(new QueryTerm(text, list, list.stream().anyMatch(each -> each.positive))));
@@ -125,7 +135,7 @@ final class QueryPlan {
     int negative = signed ? accumulators++ : -1;
     weights.forEach((term, weight) -> {
       double fixed = FixedPoint.weight(Math.abs(weight), largest);
-      add(term, new Contribution(weight > 0 ? positive : negative, raises && weight > 0, fixed, 1, 0, tabulated));
+      add(term, new Contribution(weight > 0 ? positive : negative, raises && weight > 0, fixed, 1, 0));
     });
     return new NodeScorer.Linear(window, positive, negative);
   }
@@ -150,7 +160,7 @@ final class QueryPlan {
     double least = FixedPoint.leastPower(largestPower);
     operand.forEach((term, weight) -> {
       double factor = power == 1 ? FixedPoint.weight(weight, largest) : Math.max(ImpactPowers.of(weight, power), least);
-      add(term, new Contribution(accumulator, positive, factor, power, rounding, tabulated));
+      add(term, new Contribution(accumulator, positive, factor, power, rounding));
     });
     return accumulator;
   }

@@ -35,14 +35,13 @@ final class RunningSearch {
   /**
    * Goes on searching.
    *
-   * @param deadline a value of {@link System#nanoTime}; no window begins after it
-   * @return the hits; null when there is more to search
+   * @param deadline a value of {@link System#nanoTime}; no window but the first begins after it
+   * @return the hits; null when it has to be taken up again
    */
   TopHitsCollector.Ranking proceed(long deadline) throws IOException {
     while (inSegment || segments.hasNext()) {
-      inSegment = inSegment || terms.enterSegment(segments.next(), plan, scorer);
-      if (inSegment && !scorer.scoreSegment(deadline)) return null;
-      inSegment = false;
+      inSegment = (inSegment || terms.enterSegment(segments.next(), plan, scorer)) && scorer.scoreNextWindow();
+      if (System.nanoTime() - deadline >= 0) return null;
     }
     counter.accept(work);
     return collector.ranking();

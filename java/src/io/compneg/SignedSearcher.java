@@ -67,7 +67,7 @@ public final class SignedSearcher implements Closeable {
    * @param queries composed queries, one JSON line each, UTF-8
    */
   public SearchBatch search(byte[] queries, int k, int threads) {
-    return new SearchBatch(lines(queries), line -> start(ScoringTree.parse(line), k), threads);
+    return new SearchBatch(reader, lines(queries), line -> start(ScoringTree.parse(line), k), threads);
   }
 
   private RunningSearch start(ScoringTree tree, int k) throws IOException {
@@ -91,12 +91,7 @@ public final class SignedSearcher implements Closeable {
   public byte[] score(byte[] queries, byte[] documents, int threads) throws IOException {
     String[] lines = lines(queries);
     List<BytesRef[]> ids = WireFormat.ids(documents, lines.length);
-    try {
-      return WireFormat.scores(
-          Parallel.map(lines.length, threads, i -> score(ScoringTree.parse(lines[i]), ids.get(i))));
-    } catch (Parallel.TaskFailure failure) {
-      throw new IllegalArgumentException(failure.getCause().getMessage(), failure);
-    }
+    return WireFormat.scores(Parallel.map(lines.length, threads, i -> score(ScoringTree.parse(lines[i]), ids.get(i))));
   }
 
   private float[] score(ScoringTree tree, BytesRef[] ids) throws IOException {

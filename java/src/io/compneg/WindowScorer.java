@@ -103,22 +103,18 @@ final class WindowScorer {
   }
 
   /**
-   * Scores the segment from where it was left, in windows that grow from segment to segment until they are {@link
-   * QueryPlan#window}.
+   * Scores the next window of the segment. Windows grow until they are {@link QueryPlan#window}, also from one segment
+   * to the next.
    *
-   * @param deadline a value of {@link System#nanoTime}; no window begins after it
-   * @return whether the segment is done
+   * @return whether the segment has more
    */
-  boolean scoreSegment(long deadline) throws IOException {
+  boolean scoreNextWindow() throws IOException {
     int maxDoc = leaf.reader().maxDoc();
-    while (position < maxDoc) {
-      if (System.nanoTime() - deadline > 0) return false;
-      int to = Math.min(maxDoc, position + windowSize);
-      scoreWindow(position, to);
-      position = to;
-      windowSize = Math.min(2 * windowSize, plan.window);
-    }
-    return true;
+    int to = Math.min(maxDoc, position + windowSize);
+    scoreWindow(position, to);
+    position = to;
+    windowSize = Math.min(2 * windowSize, plan.window);
+    return position < maxDoc;
   }
 
   /** Scores the documents {@code [from, to)} of the segment, at most {@link QueryPlan#window}. */

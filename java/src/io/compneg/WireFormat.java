@@ -14,10 +14,9 @@ final class WireFormat {
   private WireFormat() {}
 
   /** Writes −1 − the index of the query that failed (int32), then why, in UTF-8. */
-  static byte[] failure(Parallel.TaskFailure failure) {
-    Throwable cause = failure.getCause();
+  static byte[] failure(int query, Exception cause) {
     byte[] why = (cause.getMessage() == null ? cause.toString() : cause.getMessage()).getBytes(StandardCharsets.UTF_8);
-    return allocate(4L + why.length).putInt(-1 - failure.index).put(why).array();
+    return allocate(4L + why.length).putInt(-1 - query).put(why).array();
   }
 
   /** Writes the number of hits of each ranking (int32), then all scores (float32), then all ids. */
