@@ -40,9 +40,9 @@ def check_every_way(reader, live, nodes=SHAPES):
 
 def test_impacts_around_the_ends_of_the_tables(tmp_path):
     impacts = [1, 2, 254, 255, 256, 257, 65534, 65535, 65536, 65537, 2**20 - 1, 2**20]
-    documents = {
-        f"d{number:03}": {"a": a, "b": b} for number, (a, b) in enumerate(itertools.product(impacts, impacts))
-    } | {"only-a": {"a": 256}, "only-b": {"b": 256}}
+    vectors = [{"a": a, "b": b} for a, b in itertools.product(impacts, impacts)] * 3  # so many that there are tables
+    documents = {f"d{number:03}": vector for number, vector in enumerate(vectors)}
+    documents |= {"only-a": {"a": 256}, "only-b": {"b": 256}}
     with ImpactReader(write_index(tmp_path / "index", documents)) as reader:
         check_every_way(reader, documents)
 
@@ -169,12 +169,12 @@ def test_the_first_query_that_fails_is_named_though_another_one_fails_sooner(tmp
     monkeypatch.setattr("pyserini_compneg.lucene.reader._SLICE_MS", 0)
     documents = {f"d{number:04}": {"a": 1} for number in range(5000)} | {"last": {"b": 1}}
     too_large = json.dumps(to_json(Product(({"b": 1e18},) * 3, 1.0)))
-    lines = [json.dumps(to_json(Linear({"a": 1.0}))), too_large, "no JSON", too_large]
+    lines = [json.dumps(to_json(Linear({"nowhere": 1.0}))), too_large, "no JSON", too_large]
     with ImpactReader(write_index(tmp_path / "index", documents)) as reader:
         with pytest.raises(QueryFailure, match="a score is beyond 3.4e38") as raised:
             reader.search(lines, 10, threads)
         assert raised.value.position == 1
-        assert len(reader.search(lines[:1], 10, threads)[0].docids) == 10
+        assert [ranking.docids for ranking in reader.search(lines[:1] * 2, 10, threads)] == [[], []]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
