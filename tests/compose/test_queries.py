@@ -21,7 +21,7 @@ def test_text_tree_and_composed_query():
 
 
 def test_unknown_atoms_are_one_warning_unless_their_query_finds_nothing(caplog):
-    queries = ["a NOT fisch", "a AND suop", "zebra NOT a", "suop", "a OR (b NOT suop)", "c"]
+    queries = ["a NOT fisch", "a AND suop", "zebra NOT a", "suop", "a OR (b NOT fisch)", "c"]
     compose_queries(queries, LookupEncoder({"a": {"p": 4.0}, "b": {"q": 1.0}, "c": {"r": 1.0}}))
     assert caplog.messages == [
         "2 of 6 atoms, such as 'fisch' (query 'a NOT fisch'): no term that the encoder knows, so it matches no document"
