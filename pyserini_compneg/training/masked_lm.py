@@ -76,7 +76,7 @@ def load_base(
         EncodingError: A tokenizer of another model.
         TrainingError: A checkpoint that is not like BERT, or that processes texts in a way that is not trained here.
     """
-    side = _neural_side(folder, name, which)
+    side = neural_side(folder, name, which)
     if side:
         folder = side.folder
     failed = f"{name}: cannot be loaded as a masked language model"
@@ -122,7 +122,13 @@ def freeze(model: Any, layers: int, name: str) -> None:
         part.requires_grad_(False)
 
 
-def _neural_side(folder: Path, name: str, which: str) -> NeuralSide | None:
+def neural_side(folder: Path, name: str, which: str) -> NeuralSide | None:
+    """The network of a sparse checkpoint that encodes queries or documents; None for a trunk.
+
+    Raises:
+        EncodingError: No checkpoint at all.
+        TrainingError: No network, one without its weights, or one that processes texts in a way that is not trained.
+    """
     checkpoint = base_checkpoint(folder, name)
     if checkpoint is None:
         return None
@@ -130,6 +136,8 @@ def _neural_side(folder: Path, name: str, which: str) -> NeuralSide | None:
     if not isinstance(side, NeuralSide):
         remedy = "set model.query_encoder to static" if which == "query" else "name another model.base"
         raise TrainingError(f"{name}: encodes a {which} without a network; {remedy}")
+    if has := side.exported_in:
+        raise TrainingError(f"{name}: comes exported in {has}, without the weights that a training starts from")
     if side.prompt or side.lowercase or side.own_terms:
         raise TrainingError(
             f"{name}: has a prompt, converts texts to lower case, or weighs only the tokens of a text; this would be "

@@ -14,9 +14,10 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.errors import CompNegError, OutputError, TrainingError
 from pyserini_compneg.files import reason_of
-from pyserini_compneg.training.config import LOG_FILE, AnyConfig, HybridTrainConfig, ReaderTrainConfig
+from pyserini_compneg.training.config import LOG_FILE, AnyConfig, HybridTrainConfig, ReaderTrainConfig, TrainConfig
 from pyserini_compneg.training.examples import read_examples
 from pyserini_compneg.training.requests import read_judged, read_requests, refuse_common
 
@@ -48,6 +49,7 @@ def train(config: AnyConfig, output: str | Path, resume: bool = False, overwrite
     if missing := [name for name in packages if find_spec(name) is None]:
         raise TrainingError(f"training needs {', '.join(missing)}; pip install 'pyserini_compneg[train]'")
     _check_output(output, overwrite)
+    _check_models(config)
     examples = _examples(config)
     _prepare_unfinished(unfinished, config, examples, resume, overwrite)
     with _alone(unfinished):
@@ -134,6 +136,20 @@ def _check_output(output: Path, overwrite: bool) -> None:
         raise OutputError(f"{output}: exists already; choose another --output, or replace it with --overwrite")
     if not (output / LOG_FILE).is_file():
         raise OutputError(f"{output}: is no model that was trained here (no {LOG_FILE}); choose another --output")
+
+
+def _check_models(config: AnyConfig) -> None:
+    """Finds a model that is missing or cannot be trained before the data are read, which takes a while."""
+    from pyserini_compneg.training.masked_lm import neural_side
+
+    match config:
+        case ReaderTrainConfig():
+            model_folder(config.reader.base)
+        case HybridTrainConfig(hybrid=section):
+            neural_side(model_folder(section.base), section.base, "document")
+            model_folder(section.teacher)
+        case TrainConfig(model=section):
+            neural_side(model_folder(section.base), section.base, "document")
 
 
 def _prepare_unfinished(

@@ -241,7 +241,7 @@ def test_a_sentence_is_never_asked_of_its_own_passage(settings):
 def test_the_losses_fall(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(hybrid_training, "_LOG_STEPS", 15)
     monkeypatch.setattr(hybrid_training, "_WARMUP_STEPS", 1)
-    longer = settings.hybrid.model_copy(update={"steps": 120, "learning_rate": 3e-3})
+    longer = settings.hybrid.model_copy(update={"steps": 120, "learning_rate": 1e-2})
     train(settings.model_copy(update={"hybrid": longer}), tmp_path / "mini")
     first, *_, last = json.loads((tmp_path / "mini" / "training_log.json").read_text())["log"]
     assert last["films"] < 0.8 * first["films"]

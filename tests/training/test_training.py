@@ -256,3 +256,10 @@ def test_data_that_cannot_be_used_leave_no_folder(tmp_path, checkpoints, lines, 
     config = tiny_config(checkpoints.bert, file, dev=False, steps=2, model=model)
     assert train_error(config, tmp_path / "m") == message.format(file=file)
     assert [path.name for path in tmp_path.iterdir()] == ["pairs.jsonl"]
+
+
+def test_models_are_looked_at_before_the_data(tmp_path):
+    config = tiny_config("mini", tmp_path / "missing.jsonl", dev=False, steps=2)
+    message = "mini: comes exported in int8, without the weights that a training starts from"
+    assert train_error(config, tmp_path / "m") == message
+    assert not any(tmp_path.iterdir())
