@@ -70,7 +70,7 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
     add("--difference-weight", type=flags.positive, metavar="X", help=text)
     text = f"terms of each operand that cpt, cpt-l2 and cpt+maxpool combine (default {CPT_TERMS}); others use all"
     add("--cpt-terms", type=flags.count, metavar="N", help=text)
-    text = "weight of maxpool in --intersection cpt+maxpool (default 1); no other operator has one"
+    text = "weight of maxpool in --intersection cpt+maxpool (default 1, with bm25+MODEL 4); no other operator has one"
     add("--maxpool-weight", type=flags.positive, metavar="X", help=text)
     add(
         "--weight-scale",

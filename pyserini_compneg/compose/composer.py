@@ -246,7 +246,8 @@ class _Composer:
         vectors = [_vector(child) for child in children]
         if name in VECTOR_INTERSECTIONS:
             return Linear(VECTOR_INTERSECTIONS[name](vectors))
-        pooled = Linear(scale(max_pool(vectors), self.operators.maxpool_weight if name == "cpt+maxpool" else 0.0))
+        weight = self.operators.maxpool_weight
+        pooled = Linear(scale(max_pool(vectors), (1.0 if weight is None else weight) if name == "cpt+maxpool" else 0.0))
         operands = [positive_part(vector) for vector in vectors]
         return _sum(self._product(operands), pooled) if all(operands) else pooled
 

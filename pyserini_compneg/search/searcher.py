@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pyserini_compneg.compose import (
@@ -17,7 +18,12 @@ from pyserini_compneg.compose import (
     query_text,
 )
 from pyserini_compneg.compose.lowering import FACTORED, MATERIALISED, checked_cpt
-from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, READING_OPERATORS, checked_operators
+from pyserini_compneg.compose.operators import (
+    DEFAULT_OPERATORS,
+    JOINT_MAXPOOL_WEIGHT,
+    READING_OPERATORS,
+    checked_operators,
+)
 from pyserini_compneg.compose.quantisation import checked_scale
 from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.encode.hybrid import checked_weight, split_name
@@ -237,11 +243,14 @@ class SignedImpactSearcher:
                 for kind in (False, True)
             }
             return [next(parts[kind]) for kind in is_read]
+        chosen = chosen or (READING_OPERATORS if any(is_read) else DEFAULT_OPERATORS)
+        if chosen.maxpool_weight is None and self.is_hybrid:
+            chosen = replace(chosen, maxpool_weight=JOINT_MAXPOOL_WEIGHT)
         composed = all(isinstance(query, ScoringNode) for query in queries)
         return compose_queries(
             queries,
             None if composed else self.encoder,
-            chosen or (READING_OPERATORS if any(is_read) else DEFAULT_OPERATORS),
+            chosen,
             cpt=self._cpt,
             signed=self.reader.manifest is not None and self.reader.manifest.signed,
             weight_scale=self.weight_scale,
