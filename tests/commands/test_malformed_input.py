@@ -415,7 +415,7 @@ WRONG_OPERATORS = [
     *({"intersection": name} for name in ("x", None, b"cpt")),
     *({"difference": name} for name in ("x", None, ["nrf"])),
     *({"difference_weight": weight} for weight in (-1, "1", float("nan"), float("inf"), True, [1])),
-    *({"maxpool_weight": weight} for weight in (-1, None, "1", float("nan"), True)),
+    *({"maxpool_weight": weight} for weight in (-1, [1], "1", float("nan"), True)),
     *({"cpt_terms": count} for count in (0, -1, 1.5, "5", None, True)),
 ]
 WRONG_VECTORS = [

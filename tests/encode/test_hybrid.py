@@ -121,7 +121,8 @@ def test_conjunctions_have_more_of_maxpool(tmp_path, collection, stand_in):
     build_index(collection, tmp_path / "index", "bm25+owner/m")
     with SignedImpactSearcher(tmp_path / "index", encoder=tmp_path / "atoms.jsonl") as searcher:
         weights = {
-            weight: searcher.compose(["spy AND clumsy"], Operators(maxpool_weight=weight)) for weight in (None, 1.0, 4.0)
+            weight: searcher.compose(["spy AND clumsy"], Operators(maxpool_weight=weight))
+            for weight in (None, 1.0, 4.0)
         }
     assert weights[None] == weights[4.0] != weights[1.0]
 
