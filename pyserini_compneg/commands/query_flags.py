@@ -28,7 +28,7 @@ Topics are TSV (id, tab, text) or JSON Lines with an `expression`, QUEST's `orig
 or a composed `vector` or `score`. With --read, all texts are read in the same way.
 """
 
-_STRENGTHS = ("difference_weight", "cpt_terms", "maxpool_weight")
+_STRENGTHS = ("difference_weight", "cpt_terms", "cpt_weight")
 _OPERATORS = {"union": ("OR", UNIONS), "intersection": ("AND", INTERSECTIONS), "difference": ("NOT", DIFFERENCES)}
 
 _logger = logging.getLogger(__name__)
@@ -70,8 +70,8 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
     add("--difference-weight", type=flags.positive, metavar="X", help=text)
     text = f"terms of each operand that cpt, cpt-l2 and cpt+maxpool combine (default {CPT_TERMS}); others use all"
     add("--cpt-terms", type=flags.count, metavar="N", help=text)
-    text = "weight of maxpool in --intersection cpt+maxpool (default 1, with bm25+MODEL 4); no other operator has one"
-    add("--maxpool-weight", type=flags.positive, metavar="X", help=text)
+    text = "weight of cpt beside maxpool in --intersection cpt+maxpool (default 1, with bm25+MODEL 0.25)"
+    add("--cpt-weight", type=flags.positive, metavar="X", help=text)
     add(
         "--weight-scale",
         type=flags.positive,

@@ -246,10 +246,14 @@ class _Composer:
         vectors = [_vector(child) for child in children]
         if name in VECTOR_INTERSECTIONS:
             return Linear(VECTOR_INTERSECTIONS[name](vectors))
-        weight = self.operators.maxpool_weight
-        pooled = Linear(scale(max_pool(vectors), (1.0 if weight is None else weight) if name == "cpt+maxpool" else 0.0))
+        pooled = Linear(max_pool(vectors) if name == "cpt+maxpool" else {})
         operands = [positive_part(vector) for vector in vectors]
-        return _sum(self._product(operands), pooled) if all(operands) else pooled
+        if not all(operands):
+            return pooled
+        product = self._product(operands)
+        if self.operators.intersection == "cpt+maxpool":
+            product = replace(product, weight=self.operators.cpt_weight or 1.0)
+        return _sum(product, pooled)
 
     def _product(self, operands: Sequence[SparseVector]) -> Product:
         """The joint occurrence of the operands' heaviest terms."""

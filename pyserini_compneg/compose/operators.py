@@ -16,8 +16,8 @@ UNIONS = (*VECTOR_UNIONS, "dismax", "vanilla")
 INTERSECTIONS = ("cpt", "cpt+maxpool", "cpt-l2", *VECTOR_INTERSECTIONS, "vanilla")
 DIFFERENCES = (*DIFFERENCE_WEIGHTS, "ignore", "vanilla")
 
-JOINT_MAXPOOL_WEIGHT = 4.0
-"""α for vectors of BM25 and a model, chosen on FilmSets dev: a model also finds what a product of weights misses."""
+HYBRID_CPT_WEIGHT = 0.25
+"""β for vectors of BM25 and a model, chosen on FilmSets dev: a model also finds what a product of weights misses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Operators:
         difference_weight: λ, the strength of the difference; None for the one in ``DIFFERENCE_WEIGHTS``. It multiplies
             what is subtracted. For ``damped`` it is the largest share of its score that a document loses.
         cpt_terms: m, how many terms of each operand a conjunction combines (cpt, cpt-l2); the paper takes 5.
-        maxpool_weight: α, the weight of maxpool in ``cpt+maxpool``; None for 1, and on an index of ``bm25+MODEL`` for
-            ``JOINT_MAXPOOL_WEIGHT``.
+        cpt_weight: β, the weight of the joint occurrence in ``cpt+maxpool``; None for 1, and on an index of
+            ``bm25+MODEL`` for ``HYBRID_CPT_WEIGHT``.
 
     Raises:
         CompositionError: An unknown name, or a setting out of its range.
@@ -43,7 +43,7 @@ class Operators:
     difference: str = "disentangled"
     difference_weight: float | None = None
     cpt_terms: int = CPT_TERMS
-    maxpool_weight: float | None = None
+    cpt_weight: float | None = None
 
     def __post_init__(self) -> None:
         """Checks every setting."""
@@ -53,12 +53,14 @@ class Operators:
                 raise CompositionError(f"{kind} must be one of {', '.join(choices)}, got {name!r}")
         if not isinstance(self.cpt_terms, int) or not is_number(self.cpt_terms) or self.cpt_terms < 1:
             raise CompositionError(f"cpt_terms must be a whole number from 1, got {self.cpt_terms!r}")
-        for setting in ("difference_weight", "maxpool_weight"):
+        for setting in ("difference_weight", "cpt_weight"):
             weight = getattr(self, setting)
             if weight is None:
                 continue
             if not is_number(weight) or not 0 <= weight < math.inf:
                 raise CompositionError(f"{setting} must be a finite number from 0, got {weight!r}")
+        if self.cpt_weight == 0:
+            raise CompositionError("cpt_weight must be above 0; intersection='maxpool' does without joint occurrence")
 
         if self.difference_weight is not None and self.difference not in DIFFERENCE_WEIGHTS:
             raise CompositionError(f"difference_weight: {self.difference} has no strength; leave it out")

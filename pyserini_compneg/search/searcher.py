@@ -20,7 +20,7 @@ from pyserini_compneg.compose import (
 from pyserini_compneg.compose.lowering import FACTORED, MATERIALISED, checked_cpt
 from pyserini_compneg.compose.operators import (
     DEFAULT_OPERATORS,
-    JOINT_MAXPOOL_WEIGHT,
+    HYBRID_CPT_WEIGHT,
     READING_OPERATORS,
     checked_operators,
 )
@@ -244,8 +244,8 @@ class SignedImpactSearcher:
             }
             return [next(parts[kind]) for kind in is_read]
         chosen = chosen or (READING_OPERATORS if any(is_read) else DEFAULT_OPERATORS)
-        if chosen.maxpool_weight is None and self.is_hybrid:
-            chosen = replace(chosen, maxpool_weight=JOINT_MAXPOOL_WEIGHT)
+        if chosen.cpt_weight is None and self.is_hybrid:
+            chosen = replace(chosen, cpt_weight=HYBRID_CPT_WEIGHT)
         composed = all(isinstance(query, ScoringNode) for query in queries)
         return compose_queries(
             queries,

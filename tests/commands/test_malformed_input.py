@@ -240,8 +240,8 @@ search --index films --query spy --difference-weight nan
 search --index films --query spy --difference-weight much
 search --index films --query spy --cpt-terms 0
 search --index films --query spy --cpt-terms 1.5
-search --index films --query spy --maxpool-weight -1
-search --index films --query spy --maxpool-weight inf
+search --index films --query spy --cpt-weight -1
+search --index films --query spy --cpt-weight inf
 search --index films --query spy --weight-scale 0  # argument --weight-scale: must be a finite number above 0, got 0
 search --index films --query spy --weight-scale nan  # argument --weight-scale: must be a finite number above 0, got nan
 search --index films --query spy --weight-scale 1e300
@@ -415,7 +415,7 @@ WRONG_OPERATORS = [
     *({"intersection": name} for name in ("x", None, b"cpt")),
     *({"difference": name} for name in ("x", None, ["nrf"])),
     *({"difference_weight": weight} for weight in (-1, "1", float("nan"), float("inf"), True, [1])),
-    *({"maxpool_weight": weight} for weight in (-1, [1], "1", float("nan"), True)),
+    *({"cpt_weight": weight} for weight in (-1, 0, [1], "1", float("nan"), True)),
     *({"cpt_terms": count} for count in (0, -1, 1.5, "5", None, True)),
 ]
 WRONG_VECTORS = [

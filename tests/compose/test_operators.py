@@ -7,7 +7,7 @@ from pyserini_compneg.errors import CompositionError
 
 
 def test_defaults():
-    assert Operators() == Operators("dismax", "cpt+maxpool", "disentangled", None, 5, 1.0)
+    assert Operators() == Operators("dismax", "cpt+maxpool", "disentangled", None, 5, None)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_defaults():
         ({"cpt_terms": 0}, "cpt_terms must be a whole number from 1, got 0"),
         ({"cpt_terms": 2.0}, "cpt_terms must be a whole number from 1, got 2.0"),
         ({"cpt_terms": True}, "cpt_terms must be a whole number from 1, got True"),
-        ({"maxpool_weight": -0.1}, "maxpool_weight must be a finite number from 0, got -0.1"),
+        ({"cpt_weight": -0.1}, "cpt_weight must be a finite number from 0, got -0.1"),
         ({"difference_weight": math.nan}, "difference_weight must be a finite number from 0, got nan"),
         ({"difference_weight": math.inf}, "difference_weight must be a finite number from 0, got inf"),
         ({"difference": "ignore", "difference_weight": 1}, "difference_weight: ignore has no strength; leave it out"),

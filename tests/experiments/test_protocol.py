@@ -100,8 +100,8 @@ def test_a_sweep_of_the_models_weight_is_no_setting_of_the_method():
             ": sections[0].rows: row 'a': difference must be one of ",
         ),
         (
-            ("operators}", "operators, sweep: {setting: maxpool_weight, symbol: α, values: [1, -1]}}"),
-            ": sections[0].rows: row 'a, α = -1': maxpool_weight must be a finite number from 0, got -1",
+            ("operators}", "operators, sweep: {setting: cpt_weight, symbol: α, values: [1, -1]}}"),
+            ": sections[0].rows: row 'a, α = -1': cpt_weight must be a finite number from 0, got -1",
         ),
         (
             ("operators}", "operators, ablation: all}"),
@@ -167,7 +167,7 @@ def test_no_such_protocol(tmp_path):
 
 def test_a_section_has_one_sweep(refused):
     rows = [
-        f"{{name: {name}, method: operators, sweep: {{setting: maxpool_weight, symbol: {name}, values: [1]}}}}"
+        f"{{name: {name}, method: operators, sweep: {{setting: cpt_weight, symbol: {name}, values: [1]}}}}"
         for name in "αβ"
     ]
     text = LEAST.replace("{name: a, method: operators}", "\n      - ".join(rows))

@@ -53,7 +53,7 @@ def draw_case(random, documents, atoms, signed):
         "difference": random.choice(DIFFERENCES),
         "difference_weight": random.choice([None, None, None, 0.0, 0.25, 0.5, 1.0, 2.0]),
         "cpt_terms": random.choice([5, 5, 1, 2, 50]),
-        "maxpool_weight": random.choice([1.0, 1.0, 0.0, 0.25, 2.0]),
+        "cpt_weight": random.choice([1.0, 1.0, 0.25, 2.0]),
     }
     if settings["difference"] == "ignore" or (
         settings["difference"] == "damped" and settings["difference_weight"] == 2
@@ -190,7 +190,7 @@ def smaller(case):
                 yield {**case, part: rest}
             for term in vector if len(vector) > (part == "documents") else ():
                 yield {**case, part: {**case[part], name: {t: w for t, w in vector.items() if t != term}}}
-    defaults = dict(union="dismax", intersection="cpt", difference_weight=None, cpt_terms=5, maxpool_weight=1.0)
+    defaults = dict(union="dismax", intersection="cpt", difference_weight=None, cpt_terms=5, cpt_weight=1.0)
     for name, value in defaults.items():
         if case["settings"][name] != value:
             yield {**case, "settings": {**case["settings"], name: value}}

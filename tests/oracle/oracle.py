@@ -79,7 +79,7 @@ class Oracle:
         documents: The impacts of each document.
         atoms: The vector of each atom.
         union, intersection, difference: The operators.
-        difference_weight, cpt_terms, maxpool_weight: Their settings.
+        difference_weight, cpt_terms, cpt_weight: Their settings.
         weight_scale: Query weights are round(w · scale).
     """
 
@@ -92,7 +92,7 @@ class Oracle:
         difference,
         difference_weight=None,
         cpt_terms=5,
-        maxpool_weight=1.0,
+        cpt_weight=1.0,
         weight_scale=1.0,
     ):
         self.documents, self.atoms, self.scale = documents, atoms, weight_scale
@@ -101,7 +101,7 @@ class Oracle:
         self.strength = STRENGTHS[difference]
         if difference_weight is not None and difference != "ignore":
             self.strength = difference_weight
-        self.top, self.maxpool_weight = cpt_terms, maxpool_weight
+        self.top, self.cpt_weight = cpt_terms, cpt_weight
 
     def ranking(self, expression):
         """All documents that match, as ``(docid, score, magnitude)``, best first, ties by docid."""
@@ -154,10 +154,10 @@ class Oracle:
         vectors = [node.weights if isinstance(node, Leaf) else positive(node) for node in nodes]
         if intersection in ("addition", "maxpool"):
             return Leaf((total if intersection == "addition" else pooled)(vectors))
-        joint = self.joint(vectors)
+        joint = self.joint(vectors, self.cpt_weight if self.intersection == "cpt+maxpool" else 1.0)
         if intersection != "cpt+maxpool":
             return joint or Leaf({})
-        either = Leaf(scaled(pooled(vectors), self.maxpool_weight))
+        either = Leaf(pooled(vectors))
         return Total([joint, either]) if joint else either
 
     def joint(self, vectors, weight=1.0):
