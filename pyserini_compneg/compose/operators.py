@@ -15,6 +15,7 @@ from pyserini_compneg.vectors import is_number
 UNIONS = (*VECTOR_UNIONS, "dismax", "vanilla")
 INTERSECTIONS = ("cpt", "cpt+maxpool", "cpt-l2", *VECTOR_INTERSECTIONS, "vanilla")
 DIFFERENCES = (*DIFFERENCE_WEIGHTS, "ignore", "vanilla")
+EXCLUSIONS = ("any", "all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class Operators:
             what is subtracted. For ``damped`` it is the largest share of its score that a document loses.
         cpt_terms: m, how many terms of each operand a conjunction combines (cpt, cpt-l2); the paper takes 5.
         maxpool_weight: α, the weight of maxpool in ``cpt+maxpool``.
+        exclusion: What NOT! excludes: documents with ``any`` or ``all`` of the ``cpt_terms`` heaviest terms of its
+            right side, or those that score above this share of the best score, a number between 0 and 1.
 
     Raises:
         CompositionError: An unknown name, or a setting out of its range.
@@ -40,6 +43,7 @@ class Operators:
     difference_weight: float | None = None
     cpt_terms: int = CPT_TERMS
     maxpool_weight: float = 1.0
+    exclusion: str | float = "any"
 
     def __post_init__(self) -> None:
         """Checks every setting."""
@@ -55,7 +59,10 @@ class Operators:
                 continue
             if not is_number(weight) or not 0 <= weight < math.inf:
                 raise CompositionError(f"{setting} must be a finite number from 0, got {weight!r}")
-
+        shared = is_number(self.exclusion) and 0 < self.exclusion < 1
+        if not shared and self.exclusion not in EXCLUSIONS:
+            named = f"one of {', '.join(EXCLUSIONS)}, or a number between 0 and 1"
+            raise CompositionError(f"exclusion must be {named}, got {self.exclusion!r}")
         if self.difference_weight is not None and self.difference not in DIFFERENCE_WEIGHTS:
             raise CompositionError(f"difference_weight: {self.difference} has no strength; leave it out")
         if self.difference == "damped" and self.strength > 1:

@@ -16,10 +16,21 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, verbalise
+from pyserini_compneg.errors import CompositionError
+from pyserini_compneg.expression import (
+    Atom,
+    Difference,
+    Exclusion,
+    Expression,
+    Filter,
+    Intersection,
+    Union,
+    format_expression,
+    verbalise,
+)
 
 
 class OperatorNames(Protocol):
@@ -45,21 +56,30 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Conjunction:
-    r"""The set ⋂ kept \ ⋃ excluded.
+    r"""The set ⋂ kept \ ⋃ excluded, without the documents that match a barred part.
 
     Attributes:
         kept: Atoms and unions; none only while a set is put together.
         excluded: The expressions that are taken away, no unions among them; empty for a pure intersection.
+        barred: What NOT! excludes, no unions among them.
     """
 
     kept: tuple[Expression, ...]
     excluded: tuple[Expression, ...] = ()
+    barred: tuple[Expression | Filter, ...] = ()
+
+    @property
+    def lacking(self) -> frozenset[Expression | Filter]:
+        """The parts that are excluded or barred."""
+        return frozenset((*self.excluded, *self.barred))
 
     def restricted(self, *others: Conjunction) -> Conjunction:
         """The intersection with other sets."""
         sets = (self, *others)
         return Conjunction(
-            tuple(part for one in sets for part in one.kept), tuple(part for one in sets for part in one.excluded)
+            tuple(part for one in sets for part in one.kept),
+            tuple(part for one in sets for part in one.excluded),
+            tuple(part for one in sets for part in one.barred),
         )
 
 
@@ -80,6 +100,9 @@ def verbalised(expression: Expression, operators: OperatorNames) -> Expression:
             return Intersection(tuple(verbalised(operand, operators) for operand in operands))
         case Difference(left, right) if operators.difference != "vanilla":
             return Difference(verbalised(left, operators), verbalised(right, operators))
+        case Exclusion(left, right):
+            right = right if isinstance(right, Filter) else verbalised(right, operators)
+            return Exclusion(verbalised(left, operators), right)
     return Atom(verbalise(expression))
 
 
@@ -107,7 +130,41 @@ def conjunction(expression: Expression) -> Conjunction:
             return Conjunction(()).restricted(*map(conjunction, operands))
         case Difference(left, right):
             inner = conjunction(left)
-            return Conjunction(inner.kept, (*inner.excluded, *alternatives(right)))
+            return replace(inner, excluded=(*inner.excluded, *alternatives(right)))
+        case Exclusion(left, right):
+            inner = conjunction(left)
+            parts = (right,) if isinstance(right, Filter) else alternatives(right)
+            return replace(inner, barred=(*inner.barred, *parts))
+
+
+def check_exclusions(expression: Expression, place: str | None = None, in_and: bool = False) -> None:
+    """Makes sure that each NOT! can exclude outright, and that what it excludes is no difference.
+
+    Args:
+        expression: The expression.
+        place: Where it stands, if no NOT! can stand there.
+        in_and: Whether it is an operand of AND.
+
+    Raises:
+        CompositionError: NOT! stands where only scores count, or what follows it has a NOT.
+    """
+    match expression:
+        case Union(operands):
+            for operand in operands:
+                check_exclusions(operand, "in an OR that is an operand of AND; write out the OR" if in_and else place)
+        case Intersection(operands):
+            for operand in operands:
+                check_exclusions(operand, place, in_and=True)
+        case Difference(left, right):
+            check_exclusions(left, place, in_and)
+            check_exclusions(right, "in what NOT takes away; write NOT! outside of it")
+        case Exclusion(left, right):
+            if place:
+                raise CompositionError(f"{format_expression(expression)!r} cannot stand {place}")
+            if not isinstance(right, Filter) and holds_difference(right):
+                said = f"NOT! excludes what matches, and {format_expression(right)!r} only lowers a part of that"
+                raise CompositionError(f"{said}; leave out its NOT, or unite what is kept by OR outside")
+            check_exclusions(left, place, in_and)
 
 
 def may_undo(members: Sequence[Conjunction]) -> list[bool]:
@@ -117,11 +174,11 @@ def may_undo(members: Sequence[Conjunction]) -> list[bool]:
     >>> may_undo([conjunction(Difference(a, b)), conjunction(a), conjunction(Difference(c, b))])
     [False, True, False]
     """
-    excluded_beside: defaultdict[Expression, set[Expression]] = defaultdict(set)
+    excluded_beside: defaultdict[Expression, set[Expression | Filter]] = defaultdict(set)
     for member in members:
         for part in member.kept:
-            excluded_beside[part].update(member.excluded)
-    return [any(not excluded_beside[part] <= set(member.excluded) for part in member.kept) for member in members]
+            excluded_beside[part].update(member.lacking)
+    return [any(not excluded_beside[part] <= member.lacking for part in member.kept) for member in members]
 
 
 def disjuncts(whole: Conjunction) -> tuple[Conjunction, ...]:
@@ -172,5 +229,5 @@ def without_differences(expression: Expression) -> Expression:
             return expression
         case Union(operands) | Intersection(operands):
             return type(expression)(tuple(map(without_differences, operands)))
-        case Difference(left, _):
+        case Difference(left, _) | Exclusion(left, _):
             return without_differences(left)
