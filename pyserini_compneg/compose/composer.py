@@ -235,12 +235,18 @@ class _Composer:
     def _barred(self, expression: Expression, a: AbstractSet[str]) -> tuple[Linear | Product, float]:
         """What a document is excluded by, and the score from which it is.
 
-        The terms of A do not count, or ``films NOT! war films`` would find nothing. If A has all terms, all count.
+        The terms of A do not count, or ``films NOT! war films`` would find nothing. A part of which A has all terms
+        excludes nothing, with a warning.
         """
         operands = [positive_part(_vector(self.compose(member))) for member in conjunction(expression).kept]
         if not all(operands):
             return Linear({}), 0.0
-        operands = [own for own in (without_terms(operand, a) for operand in operands) if own] or operands
+        operands = [own for own in (without_terms(operand, a) for operand in operands) if own]
+        if not operands:
+            said = "what is wanted has all its terms, so NOT! excludes nothing by it"
+            name = shown(format_expression(expression))
+            warn_of("part", "parts", said, {name: name}, [name])
+            return Linear({}), 0.0
         how = self.operators.exclusion
         if isinstance(how, str):
             heaviest = [top_terms(operand, self.operators.cpt_terms) for operand in operands]

@@ -137,6 +137,20 @@ def conjunction(expression: Expression) -> Conjunction:
             return replace(inner, barred=(*inner.barred, *parts))
 
 
+def hardened(expression: Expression) -> Expression:
+    """The expression with NOT! for every NOT, but not within what a NOT takes away.
+
+    >>> hardened(Union((Atom("a"), Difference(Atom("b"), Atom("c")))))
+    Union(operands=(Atom(text='a'), Exclusion(left=Atom(text='b'), right=Atom(text='c'))))
+    """
+    match expression:
+        case Union(operands) | Intersection(operands):
+            return type(expression)(tuple(map(hardened, operands)))
+        case Difference(left, right) | Exclusion(left, right):
+            return Exclusion(hardened(left), right)
+    return expression
+
+
 def check_exclusions(expression: Expression, place: str | None = None, in_and: bool = False) -> None:
     """Makes sure that each NOT! can exclude outright, and that what it excludes is no difference.
 

@@ -29,8 +29,9 @@ _RANGE = re.compile(rf"(?!\.\.$)({_NUMBER})?\.\.({_NUMBER})?")
 class Filter:
     """The documents that have, in each of some fields, one of its values.
 
-    Values are compared as whole texts. A number is written without needless zeros, so 1990.0 is ``"1990"``. A text such
-    as ``"1990..1999"``, ``"1990.."`` or ``"..1999"`` is a range of numbers, with its ends.
+    Values are compared as whole texts, but for blanks at their ends. A number is written without needless zeros, so
+    1990.0 is ``"1990"``. A text such as ``"1990..1999"``, ``"1990.."`` or ``"..1999"`` is a range of numbers, with its
+    ends.
 
     Attributes:
         fields: The values of each field. ``ID`` is the field of the documents' ids. A field without values, such as an
@@ -164,7 +165,7 @@ def _text(value: object) -> str:
         return str(value).lower()
     if isinstance(value, float) and math.isfinite(value):
         return format(Decimal(str(value)).normalize(), "f")
-    return str(value) if isinstance(value, (str, int)) else ""
+    return str(value).strip() if isinstance(value, (str, int)) else ""
 
 
 def _ends(value: str) -> tuple[float, float]:

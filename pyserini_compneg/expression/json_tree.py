@@ -79,9 +79,10 @@ def _read(value: object, path: str, level: int) -> Expression:
     if len(members) < 2:
         raise QuerySyntaxError(f"{path}: expected two or more operands, got {len(members)}")
     if kind == "exclusion" and isinstance(members[1], Mapping) and members[1].keys() == {"filter"}:
+        left = _read(members[0], f"{path}[0]", level + 1)
         try:
-            return Exclusion(_read(members[0], f"{path}[0]", level + 1), Filter(members[1]["filter"]))
-        except ArgumentError as error:
+            return Exclusion(left, Filter(members[1]["filter"]))
+        except (ArgumentError, QuerySyntaxError) as error:
             raise QuerySyntaxError(f"{path}[1].filter: {error}") from None
     operands = tuple(_read(member, f"{path}[{i}]", level + 1) for i, member in enumerate(members))
     return _NODES[kind](operands)

@@ -91,7 +91,7 @@ public final class DocumentFilter {
     Set<String> texts = new TreeSet<>();
     for (JsonNode each : value.isArray() ? value : List.of(value)) {
       boolean good = each.isValueNode() && !each.isNull() && (!each.isNumber() || Double.isFinite(each.doubleValue()));
-      String text = each.asText();
+      String text = DocumentReader.stripped(each.asText());
       if (good && each.isFloatingPointNumber()) text = new BigDecimal(text).stripTrailingZeros().toPlainString();
       if (!good || new BytesRef(text).length > LONGEST_VALUE_BYTES) {
         String got = each.toString();
