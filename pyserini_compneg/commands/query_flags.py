@@ -12,7 +12,7 @@ from pyserini_compneg.commands import flags
 from pyserini_compneg.compose import CPT_FORMS, DIFFERENCES, INTERSECTIONS, UNIONS, WEIGHT_SCALE, Operators
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.compose.intersection import CPT_TERMS
-from pyserini_compneg.compose.operators import EXCLUSIONS, READING_OPERATORS
+from pyserini_compneg.compose.operators import EXCLUSION_SHARE, EXCLUSIONS, READING_OPERATORS
 from pyserini_compneg.compose.rewrite import holds_difference
 from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.errors import ArgumentError, CollectionError
@@ -87,7 +87,7 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
         f"NOT!: leaves out documents with {' or '.join(EXCLUSIONS)} of the heaviest terms that --cpt-terms counts, or "
     )
     text += f"those above a share of the best score, a number below 1 (default {Operators().exclusion})"
-    add("--exclusion", type=_exclusion, metavar="NAME", help=text)
+    add("--exclusion", type=_exclusion, metavar="SHARE", help=text)
     text = "weight of maxpool in --intersection cpt+maxpool (default 1); no other operator has one"
     add("--maxpool-weight", type=flags.positive, metavar="X", help=text)
     add(
@@ -121,7 +121,7 @@ def _exclusion(text: str) -> str | float:
     try:
         return text if text in EXCLUSIONS else Operators(exclusion=float(text)).exclusion
     except ValueError:
-        named = f"must be {' or '.join(EXCLUSIONS)}, or a number between 0 and 1"
+        named = f"must be a number between 0 and 1, {' or '.join(EXCLUSIONS)}"
         raise argparse.ArgumentTypeError(f"{named}, got {text}") from None
 
 

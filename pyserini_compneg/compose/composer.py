@@ -10,7 +10,7 @@ a tree, with these approximations:
 - \: an excluded conjunction of ``cpt`` is subtracted as a product, so documents about one operand alone keep their
   score. ``orthogonal`` takes it by its positive weights.
 - A \ (B \ C) is (A \ B) ∪ (A ∩ C), by the maximum of the scores, up to ``MOST_DISJUNCTS``: see ``disjuncts``.
-- NOT! excludes by the heaviest terms of its right side that the left side lacks: see ``_Composer._excluding``.
+- NOT! excludes by the terms of its right side that the left side lacks: see ``_Composer._excluding``.
 - A conjunction of ``cpt+maxpool`` is one of ``cpt`` beside an alternative that lowers documents about one of its
   operands: see ``_Composer._narrowed``.
 
@@ -238,7 +238,12 @@ class _Composer:
         The terms of A do not count, or ``films NOT! war films`` would find nothing. A part of which A has all terms
         excludes nothing, with a warning.
         """
-        operands = [positive_part(_vector(self.compose(member))) for member in conjunction(expression).kept]
+        members = conjunction(expression).kept
+        if self.operators.exclusion == "all" and any(isinstance(member, Union) for member in members):
+            raise CompositionError(
+                f"NOT! by all terms takes no OR in an AND, {format_expression(expression)!r}; write it out"
+            )
+        operands = [positive_part(_vector(self.compose(member))) for member in members]
         if not all(operands):
             return Linear({}), 0.0
         operands = [own for own in (without_terms(operand, a) for operand in operands) if own]
@@ -257,7 +262,9 @@ class _Composer:
         if isinstance(how, str):
             return part, 0.0
         if self.top_scores is None:
-            raise CompositionError("an exclusion by a share of the best score needs an index; name one (--index)")
+            raise CompositionError(
+                "NOT! needs an index, for best scores; name one (--index), or --exclusion any or all"
+            )
         return part, how * max((0.0, *self.top_scores(part, 1)))
 
     def _terms(self, kept: Sequence[Expression]) -> set[str]:

@@ -17,6 +17,9 @@ INTERSECTIONS = ("cpt", "cpt+maxpool", "cpt-l2", *VECTOR_INTERSECTIONS, "vanilla
 DIFFERENCES = (*DIFFERENCE_WEIGHTS, "ignore", "vanilla")
 EXCLUSIONS = ("any", "all")
 
+EXCLUSION_SHARE = 0.5
+"""What NOT! excludes by default, chosen on the dev split of FilmSets: see docs/filters.md."""
+
 
 @dataclass(frozen=True, slots=True)
 class Operators:
@@ -30,8 +33,8 @@ class Operators:
             what is subtracted. For ``damped`` it is the largest share of its score that a document loses.
         cpt_terms: m, how many terms of each operand a conjunction combines (cpt, cpt-l2); the paper takes 5.
         maxpool_weight: α, the weight of maxpool in ``cpt+maxpool``.
-        exclusion: What NOT! excludes: documents with ``any`` or ``all`` of the ``cpt_terms`` heaviest terms of its
-            right side, or those that score above this share of the best score, a number between 0 and 1.
+        exclusion: What NOT! excludes: documents that score more than this share of the best score of its right side, a
+            number between 0 and 1; or those with ``any`` or ``all`` of its ``cpt_terms`` heaviest terms.
 
     Raises:
         CompositionError: An unknown name, or a setting out of its range.
@@ -43,7 +46,7 @@ class Operators:
     difference_weight: float | None = None
     cpt_terms: int = CPT_TERMS
     maxpool_weight: float = 1.0
-    exclusion: str | float = "any"
+    exclusion: str | float = EXCLUSION_SHARE
 
     def __post_init__(self) -> None:
         """Checks every setting."""

@@ -131,7 +131,7 @@ class Filtering:
     """
 
     def __init__(self, **operators: Any) -> None:
-        self._operators = Operators(**operators)
+        self._operators = Operators(**operators, exclusion="any")
 
     def search(self, context: Context, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
         """Ranks and filters.
