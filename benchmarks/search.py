@@ -21,8 +21,8 @@ row "positive/anserini" compares with Anserini's ``SimpleImpactSearcher``, a row
 the search that ``SearchCollection`` does. Ours includes parsing the JSON query, ties by docid, and the ids of all hits.
 
 With ``--filters`` our search is compared with itself: a filter that allows 1, 10 or 90 % of the documents, by a field
-of the synthetic index, beside none. A line has the median times of the processor, their ratios to that without a filter,
-and the postings that are read.
+of the synthetic index, beside none. A line has the median times of the processor, their ratios to that without a
+filter, and the postings that are read.
 """
 
 from __future__ import annotations

@@ -83,10 +83,8 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
     add("--difference-weight", type=flags.positive, metavar="X", help=text)
     text = f"terms of each operand that cpt, cpt-l2 and cpt+maxpool combine (default {CPT_TERMS}); others use all"
     add("--cpt-terms", type=flags.count, metavar="N", help=text)
-    text = (
-        f"NOT!: leaves out documents with {' or '.join(EXCLUSIONS)} of the heaviest terms that --cpt-terms counts, or "
-    )
-    text += f"those above a share of the best score, a number below 1 (default {Operators().exclusion})"
+    text = f"NOT! leaves out what scores above this share of the best score (default {EXCLUSION_SHARE}), or what has "
+    text += f"{' or '.join(EXCLUSIONS)} of the heaviest terms (--cpt-terms)"
     add("--exclusion", type=_exclusion, metavar="SHARE", help=text)
     text = "weight of maxpool in --intersection cpt+maxpool (default 1); no other operator has one"
     add("--maxpool-weight", type=flags.positive, metavar="X", help=text)

@@ -14,7 +14,7 @@ from refusals import refusal
 from score_oracle import check_ranking, passes
 
 from pyserini_compneg import SignedImpactSearcher
-from pyserini_compneg.compose import Excluding, Linear, composed_line
+from pyserini_compneg.compose import Excluding, Linear, Max, Sum, composed_line
 from pyserini_compneg.errors import IndexFormatError
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter
@@ -120,7 +120,8 @@ def test_windows_with_few_and_with_many_allowed_documents(large, share, hits):
     for _ in range(6):
         weights = {f"t{term}": float(rng.integers(-2, 5)) for term in rng.choice(40, 8, replace=False)}
         barred = Excluding(Linear(weights), (Linear({"t1": 1.0}), Filter({"share": 50})), (2.0, 0.0))
-        for node in (Linear(weights), barred):
+        rare = Linear({"t39": 1.0})
+        for node in (Linear(weights), barred, Max((barred, rare)), Sum((barred, rare))):
             (ranking,) = search(reader, [node], hits, filters=[Filter({"share": share})])
             check_ranking(node, allowed, ranking, hits, fields)
 

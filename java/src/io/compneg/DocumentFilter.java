@@ -40,7 +40,8 @@ import org.apache.lucene.util.FixedBitSet;
  * The documents that have, in each of some fields, one of its values. The id of a document is such a field, too. Values
  * are exact terms, and {@code 1990..1999} is a range of numbers, whose ends belong to it and may be left out.
  *
- * <p>The documents are looked up once an index, and kept as a bit set for each segment. Safe for use by several threads.
+ * <p>The documents are looked up once an index, and kept as a bit set for each segment. Two filters are equal only if
+ * they are one. Safe for use by several threads.
  */
 public final class DocumentFilter {
   private static final String NUMBER = "-?\\d+(?:\\.\\d+)?(?:[eE][+-]?\\d+)?";
@@ -194,16 +195,6 @@ public final class DocumentFilter {
       unknown++;
     }
     return described.put("unknown", unknown).toString().getBytes(StandardCharsets.UTF_8);
-  }
-
-  @Override
-  public boolean equals(Object other) {
-    return other instanceof DocumentFilter filter && values.equals(filter.values);
-  }
-
-  @Override
-  public int hashCode() {
-    return values.hashCode();
   }
 
   @Override

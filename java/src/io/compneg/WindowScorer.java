@@ -111,8 +111,7 @@ final class WindowScorer {
    * @param positives cursors of the terms that may raise a score
    * @param negatives cursors of the terms that only lower scores
    */
-  void enterSegment(LeafReaderContext leaf, List<TermCursor> positives, List<TermCursor> negatives)
-      throws IOException {
+  void enterSegment(LeafReaderContext leaf, List<TermCursor> positives, List<TermCursor> negatives) throws IOException {
     this.leaf = leaf;
     allowed = filter == null ? null : filter.in(leaf);
     sparse = allowed != null && allowed.cardinality() < SPARSE * allowed.length();
@@ -401,7 +400,8 @@ final class WindowScorer {
     plan.root.score(accumulators, nothing, candidates, candidateCount);
     for (int i = 0; i < candidateCount; i++) {
       float score = plan.root.reportedScore(i);
-      if (plan.root.matches(i) && score >= collector.minCompetitiveScore()) collector.collect(windowBase + candidates[i], score);
+      if (plan.root.matches(i) && score >= collector.minCompetitiveScore())
+        collector.collect(windowBase + candidates[i], score);
     }
   }
 }
