@@ -2,6 +2,7 @@
 
     python benchmarks/search.py [--documents 300000] [--queries 20] [--rounds 5]
     python benchmarks/search.py --collection VECTORS --encoder MODEL --topics TOPICS [--queries 100]
+    python benchmarks/search.py --filters
 
 With ``--collection`` documents and queries are real: the collection is what the command ``index`` takes, texts or
 vectors, and each kind of query has the topics of its form, of two atoms (unions: two or more). Otherwise they are
@@ -18,6 +19,10 @@ Stock is Lucene's ``IndexSearcher.search(query, k)`` with Anserini's ``ImpactSim
 and looks no id up, on the positive terms alone (for conjunctions and unions: the sum of all terms of both sides). The
 row "positive/anserini" compares with Anserini's ``SimpleImpactSearcher``, a row with "/generator" with our own query in
 the search that ``SearchCollection`` does. Ours includes parsing the JSON query, ties by docid, and the ids of all hits.
+
+With ``--filters`` our search is compared with itself: a filter that allows 1, 10 or 90 % of the documents, by a field
+of the synthetic index, beside none. A line has the median times of the processor, their ratios to that without a
+filter, and the postings that are read.
 """
 
 from __future__ import annotations
@@ -42,6 +47,7 @@ from synthetic import ENCODER, SEED, Query, docid, queries, term_names, zipf
 
 from pyserini_compneg.compose import to_json
 from pyserini_compneg.encode import BM25
+from pyserini_compneg.expression import Filter
 from pyserini_compneg.index import ImpactIndexer, build_index
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader
 from pyserini_compneg.lucene.gate import anserini_jar
@@ -50,6 +56,9 @@ from pyserini_compneg.lucene.java_home import find_java
 VOCABULARY = 30_000
 DRAWS = 80
 HITS = (10, 1000)
+SHARES = (1, 10, 90)
+"""Percent of the documents that a filter allows."""
+
 BLOCK = 1000
 
 
@@ -64,13 +73,13 @@ def real_index(collection: Path, encoder: str, impact_scale: float | None) -> Pa
 
 def synthetic_index(documents: int) -> Path:
     """The folder of the synthetic index, which is built on the first call."""
-    folder = INDEXES / f"synthetic-{documents}-{anserini_jar().stem}"
+    folder = INDEXES / f"synthetic-fields-{documents}-{anserini_jar().stem}"
     if (folder / MANIFEST_NAME).exists():
         return folder
     rng = np.random.default_rng(SEED)
     cumulative = np.cumsum(zipf(VOCABULARY))
     names = term_names(VOCABULARY)
-    with ImpactIndexer(folder, ENCODER, threads=2, optimize=True) as indexer:
+    with ImpactIndexer(folder, ENCODER, threads=2, optimize=True, filter_fields=["share"]) as indexer:
         for start in range(0, documents, BLOCK):
             count = min(BLOCK, documents - start)
             draws = np.searchsorted(cumulative, rng.random((count, DRAWS))).clip(max=VOCABULARY - 1)
@@ -78,7 +87,9 @@ def synthetic_index(documents: int) -> Path:
             lines = []
             for i in range(count):
                 vector = {names[t]: impact for t, impact in zip(draws[i].tolist(), impacts[i].tolist(), strict=True)}
-                lines.append(json.dumps({"id": docid(start + i), "vector": vector}))
+                chance = np.random.default_rng([SEED, start + i]).random()
+                shares = [share for share in SHARES if chance < share / 100]
+                lines.append(json.dumps({"id": docid(start + i), "vector": vector, "share": shares}))
             indexer.add_lines("\n".join(lines).encode(), ENCODER, start + 1)
     return folder
 
@@ -122,6 +133,33 @@ def _compare_kind(
     return [*(f"{value:.2f}" for value in latencies + ratios), *(f"{value:,}" for value in work)]
 
 
+def compare_filters(index: Path, kinds: Mapping[str, Sequence[Query]], rounds: int) -> str:
+    """Times all kinds of queries with filters and without; returns the table."""
+    rows = []
+    filters = {"all": None} | {f"{share} %": Filter({"share": share}) for share in SHARES}
+    with ImpactReader(index) as reader:
+        for kind, asked in kinds.items():
+            lines = [json.dumps(to_json(query.node)) for query in asked]
+            for k in HITS:
+                searches = {
+                    name: [partial(reader.search, [line], k, filters=[one]) for line in lines]
+                    for name, one in filters.items()
+                }
+                taken = timed(searches, rounds)
+                medians = {name: np.median(np.median(taken[name].processor, axis=0)) for name in filters}
+                work = []
+                for runs in searches.values():
+                    before = reader.work_done().postings_read
+                    for run in runs:
+                        run()
+                    work.append(f"{(reader.work_done().postings_read - before) // len(runs):,}")
+                ratios = [f"{medians[name] / medians['all']:.2f}" for name in filters if name != "all"]
+                rows.append([kind, str(k), *(f"{value:.2f}" for value in medians.values()), *ratios, *work])
+                print(*rows[-1], file=sys.stderr, flush=True)
+    header = [f"{name}{what}" for what in (" ms", "", " postings") for name in filters if what or name != "all"]
+    return table(["kind", "k", *header], rows)
+
+
 def cold_start() -> None:
     """Times a whole process from nothing to the first hit on the sample, beside the import of Pyserini's search."""
     index = Path("indexes/sample")
@@ -148,11 +186,19 @@ def main() -> int:
     parser.add_argument("--encoder", default=BM25, metavar="NAME", help="of the collection (default bm25)")
     parser.add_argument("--impact-scale", type=float, metavar="X", help="of the collection, as for the command index")
     parser.add_argument("--topics", type=Path, metavar="FILE", help="real queries")
+    parser.add_argument("--filters", action="store_true", help="filters beside none, in place of ours beside stock")
     parser.add_argument("--queries", type=int, default=20, help="the most of a kind (default 20)")
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
     if (args.collection is None) != (args.topics is None):
         parser.error("--collection and --topics go together")
+    if args.filters and args.collection:
+        parser.error("--filters takes the synthetic documents")
+    if args.filters:
+        index, kinds = synthetic_index(args.documents), queries(args.queries, VOCABULARY)
+        measured = compare_filters(index, kinds, args.rounds)
+        print(f"{args.documents:,} synthetic documents, {args.rounds} rounds; {describe(environment())}\n\n{measured}")
+        return 0
     if args.collection:
         index = real_index(args.collection, args.encoder, args.impact_scale)
         kinds = real_queries(index, args.topics, args.queries)

@@ -50,6 +50,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         threads=args.threads,
         store_raw=args.store_raw,
         store_docvectors=args.store_docvectors,
+        filter_fields=args.filter_fields,
         optimize=args.optimize,
         overwrite=args.overwrite,
         resume=args.resume,
@@ -80,6 +81,13 @@ def _parser() -> argparse.ArgumentParser:
     text = "threads (default: one for each processor)"
     parser.add_argument("--threads", type=flags.count, metavar="N", help=text)
     parser.add_argument("--store-raw", action="store_true", help="keep each document's line, to show it with its hit")
+    parser.add_argument(
+        "--filter-fields",
+        type=lambda text: text.split(","),
+        default=[],
+        metavar="NAME,NAME",
+        help="fields of the documents that search --filter-field can filter by: texts, numbers, or lists of these",
+    )
     parser.add_argument("--resume", action="store_true", help="continue a build that was killed")
     parser.add_argument("--overwrite", action="store_true", help="replace an index that is there already")
     text = "replace an index; continue a build that was killed if nothing changed since, else start again"

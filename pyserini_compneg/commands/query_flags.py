@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.compose import CPT_FORMS, DIFFERENCES, INTERSECTIONS, UNIONS, WEIGHT_SCALE, Operators
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.compose.intersection import CPT_TERMS
-from pyserini_compneg.compose.operators import READING_OPERATORS
+from pyserini_compneg.compose.operators import EXCLUSION_SHARE, EXCLUSIONS, READING_OPERATORS
 from pyserini_compneg.compose.rewrite import holds_difference
 from pyserini_compneg.encode.models import ABLATIONS
-from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.errors import ArgumentError, CollectionError
 from pyserini_compneg.terminal import shown
 
 if TYPE_CHECKING:
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
 SYNTAX = """\
 Expressions have AND, OR, NOT in capitals, parentheses, and "quotes" around phrases that contain these words. AND and
 NOT bind alike, from left to right, and tighter than OR. NOT lowers the scores of documents; it removes no document.
+NOT! removes what matches: `spy films NOT! comedies`, or by a filter field `spy films NOT! genre=Comedy`.
 Topics are TSV (id, tab, text) or JSON Lines with an `expression`, QUEST's `original_query`, a plain `query` or `text`,
-or a composed `vector` or `score`. With --read, all texts are read in the same way.
+or a composed `vector` or `score`, and a `filter` {field: values} beside it. With --read, all texts are read in the same
+way.
 """
 
-_STRENGTHS = ("difference_weight", "cpt_terms", "cpt_weight")
+_STRENGTHS = ("difference_weight", "cpt_terms", "cpt_weight", "exclusion")
 _OPERATORS = {"union": ("OR", UNIONS), "intersection": ("AND", INTERSECTIONS), "difference": ("NOT", DIFFERENCES)}
 
 _logger = logging.getLogger(__name__)
@@ -47,6 +50,16 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
             default += f"; {READING_OPERATORS.difference} with --read model, FOLDER or llm"
         text = f"{sign}: {', '.join(names)} (default {default})"
         parser.add_argument(f"--{kind}", choices=names, metavar="NAME", help=text)
+    text = "find only the documents whose ids the file has, one a line"
+    parser.add_argument("--filter", metavar="FILE", help=text)
+    parser.add_argument(
+        "--filter-field",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="find only documents with this value of a field of index --filter-fields, or with a number in the range "
+        "1990..1999; of a field that is repeated any value will do, and all fields must fit",
+    )
     flags.add_read(
         parser,
         "how texts are read: as expressions (default of TSV and --query); plain, so each is one atom (default of "
@@ -72,6 +85,9 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
     add("--cpt-terms", type=flags.count, metavar="N", help=text)
     text = "weight of cpt beside maxpool in --intersection cpt+maxpool (default 1, with bm25+MODEL 0.25)"
     add("--cpt-weight", type=flags.positive, metavar="X", help=text)
+    text = f"NOT! leaves out what scores above this share of the best score (default {EXCLUSION_SHARE}), or what has "
+    text += f"{' or '.join(EXCLUSIONS)} of the heaviest terms (--cpt-terms)"
+    add("--exclusion", type=_exclusion, metavar="SHARE", help=text)
     add(
         "--weight-scale",
         type=flags.positive,
@@ -99,9 +115,37 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
     )
 
 
+def _exclusion(text: str) -> str | float:
+    try:
+        return text if text in EXCLUSIONS else Operators(exclusion=float(text)).exclusion
+    except ValueError:
+        named = f"must be a number between 0 and 1, {' or '.join(EXCLUSIONS)}"
+        raise argparse.ArgumentTypeError(f"{named}, got {text}") from None
+
+
+def _with_filter(topics: Sequence[Topic], args: argparse.Namespace) -> list[Topic]:
+    """The topics with the filter of the flags beside their own."""
+    from pyserini_compneg.expression.filters import ID, Filter, read_conditions, read_ids
+
+    fields = read_conditions(args.filter_field)
+    if args.filter is not None:
+        fields[ID] = read_ids(args.filter)
+    if not fields:
+        return list(topics)
+    given = Filter(fields)
+    made = []
+    for topic in topics:
+        try:
+            made.append(replace(topic, filter=topic.filter & given if topic.filter else given))
+        except ArgumentError as error:
+            raise CollectionError(f"{topic.source}: {error}") from None
+    return made
+
+
 def chosen_settings(args: argparse.Namespace) -> dict[str, Any]:
     """How queries are composed, as keyword arguments of ``SignedImpactSearcher`` and ``compose_queries``."""
-    named = {name: value for name in (*_OPERATORS, *_STRENGTHS) if (value := getattr(args, name)) is not None}
+    names = (*_OPERATORS, *_STRENGTHS)
+    named = {name: value for name in names if (value := getattr(args, name)) is not None}
     if _is_damped(args):
         named["difference"] = READING_OPERATORS.difference
     return {"operators": Operators(**named), "cpt": args.cpt, "weight_scale": args.weight_scale}
@@ -163,6 +207,7 @@ def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topi
         topics = [_only(topics, qid, args.topics)]
     if decompose:
         topics = _taken_apart(topics, args.read)
+    topics = _with_filter(topics, args)
     for note in notes_on(topics):
         _logger.warning("%s", note)
     if _is_damped(args) and any(topic.expression and holds_difference(topic.expression) for topic in topics):

@@ -15,6 +15,7 @@ from pyserini_compneg.compose.queries import Query, compose_queries, compose_que
 from pyserini_compneg.compose.query_terms import QueryTerm, query_terms
 from pyserini_compneg.compose.scoring import (
     Damped,
+    Excluding,
     Linear,
     Max,
     Product,
@@ -29,6 +30,7 @@ __all__ = [
     "DEFAULT_OPERATORS",
     "DIFFERENCES",
     "Damped",
+    "Excluding",
     "INTERSECTIONS",
     "UNIONS",
     "Linear",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pyserini_compneg.compose.json_form import composed_line, from_json
 from pyserini_compneg.compose.queries import Query, query_text
@@ -41,7 +41,8 @@ def compose_topics(
 ) -> None:
     """Writes the composed query of each topic to a file, which appears complete or not at all.
 
-    ``jsonl`` has a line ``{"id", "contents", "vector" or "score"}`` for each topic; ``search`` takes it as a topic.
+    ``jsonl`` has a line ``{"id", "contents", "vector" or "score"}``, and its ``filter`` if it has one, for each topic;
+    ``search`` takes it as a topic.
     ``tsv`` has the lines of ``token_line``, without the queries that have no terms.
 
     Args:
@@ -57,7 +58,13 @@ def compose_topics(
         CompNegError: As ``search_topics``, or a query that the format cannot hold.
     """
     contents = {topic.qid: query_text(topic.expression) if topic.expression else topic.text for topic in topics}
-    read = {t.qid: {"decomposition": to_object(t.decomposition)} for t in topics if explain and t.decomposition}
+    extra: dict[str, dict[str, Any]] = {t.qid: {"filter": t.filter.to_json()} if t.filter else {} for t in topics}
+    for topic in topics:
+        if explain and topic.decomposition:
+            extra[topic.qid]["decomposition"] = to_object(topic.decomposition)
+        if topic.filter and output_format != "jsonl":
+            said = f"{output_format} cannot hold a filter; use --output-format jsonl"
+            raise CompositionError(f"query {topic.qid}: {said}")
     skipped: dict[str, str] = {}
 
     def composed(batch: Sequence[Topic]) -> dict[str, ScoringNode]:
@@ -71,7 +78,7 @@ def compose_topics(
                 if is_empty(node):
                     _logger.warning("query %s finds nothing: no positive term is left that the encoder knows", qid)
                 if output_format == "jsonl":
-                    handle.write(composed_line(qid, contents[qid], node, read.get(qid)) + "\n")
+                    handle.write(composed_line(qid, contents[qid], node, extra[qid]) + "\n")
                 elif not is_empty(node):
                     handle.write(token_line(qid, node) + "\n")
             bar.update(len(batch))

@@ -10,6 +10,7 @@ a tree, with these approximations:
 - \: an excluded conjunction of ``cpt`` is subtracted as a product, so documents about one operand alone keep their
   score. ``orthogonal`` takes it by its positive weights.
 - A \ (B \ C) is (A \ B) ∪ (A ∩ C), by the maximum of the scores, up to ``MOST_DISJUNCTS``: see ``disjuncts``.
+- NOT! excludes by the terms of its right side that the left side lacks: see ``_Composer._excluding``.
 - A conjunction of ``cpt+maxpool`` is one of ``cpt`` beside an alternative that lowers documents about one of its
   operands: see ``_Composer._narrowed``.
 
@@ -31,6 +32,7 @@ from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.rewrite import (
     Conjunction,
     alternatives,
+    check_exclusions,
     conjunction,
     disjuncts,
     may_undo,
@@ -39,6 +41,7 @@ from pyserini_compneg.compose.rewrite import (
 )
 from pyserini_compneg.compose.scoring import (
     Damped,
+    Excluding,
     Linear,
     Max,
     Product,
@@ -51,7 +54,7 @@ from pyserini_compneg.compose.scoring import (
 )
 from pyserini_compneg.compose.union import VECTOR_UNIONS
 from pyserini_compneg.errors import CompositionError, EncodingError
-from pyserini_compneg.expression import Atom, Expression, Union, atoms, format_expression, leaves
+from pyserini_compneg.expression import Atom, Expression, Filter, Union, atoms, format_expression, leaves
 from pyserini_compneg.gathered import gathered_warnings, warn_of
 from pyserini_compneg.terminal import shown
 from pyserini_compneg.vectors import (
@@ -62,6 +65,7 @@ from pyserini_compneg.vectors import (
     max_pool,
     positive_part,
     scale,
+    top_terms,
     without_terms,
 )
 
@@ -112,13 +116,14 @@ def scoring_trees(
 
     Raises:
         EncodingError: A vector with a weight that is no finite number or with a reserved term, or vectors missing.
-        CompositionError: Weights beyond the limits of exact arithmetic, more than ``MOST_ATOMS`` atoms, or ``damped``
-            without an index.
+        CompositionError: Weights beyond the limits of exact arithmetic, more than ``MOST_ATOMS`` atoms, NOT! where it
+            cannot exclude, or an operator that needs an index without one.
     """
     for expression in expressions:
         if (count := sum(1 for _ in leaves(expression))) > MOST_ATOMS:
             limit = f"an expression may have {MOST_ATOMS:,} atoms, this one has {count:,}"
             raise CompositionError(f"{limit}; split it into several queries")
+        check_exclusions(expression)
     rewritten = [verbalised(expression, operators) for expression in expressions]
     texts = [text for expression in rewritten for text in atoms(expression)]
     used = [
@@ -209,15 +214,62 @@ class _Composer:
 
         The maxpool part of ``cpt+maxpool`` scores documents about one operand, also where they are to be lowered.
         """
-        if not self.operators.strength:
-            return [name] * len(members)
-        return [narrowed if undoes else name for undoes in may_undo(members)]
+        weightless = [replace(member, excluded=()) for member in members]
+        return [narrowed if undoes else name for undoes in may_undo(members if self.operators.strength else weightless)]
 
     def _set(self, whole: Conjunction, name: str) -> ScoringNode:
         """A conjunction under the intersection of that name; what is wanted again meets it by joint occurrence."""
         parts = disjuncts(whole) if self.operators.strength else (Conjunction(whole.kept),)
         children = list(map(self._conjunction, parts, self._narrowed(parts, name, "cpt")))
-        return self._union(children, "dismax") if len(children) > 1 else children[0]
+        return self._excluding(self._union(children, "dismax") if len(children) > 1 else children[0], whole)
+
+    def _excluding(self, node: ScoringNode, whole: Conjunction) -> ScoringNode:
+        """The node without the documents of the barred parts."""
+        if not whole.barred or not any(leaf_vectors(node)):
+            return node
+        a = self._terms(whole.kept)
+        barred = [(part, 0.0) if isinstance(part, Filter) else self._barred(part, a) for part in whole.barred]
+        known = [(part, limit) for part, limit in barred if isinstance(part, Filter) or not is_empty(part)]
+        return Excluding(node, *map(tuple, zip(*known, strict=True))) if known else node
+
+    def _barred(self, expression: Expression, a: AbstractSet[str]) -> tuple[Linear | Product, float]:
+        """What a document is excluded by, and the score from which it is.
+
+        The terms of A do not count, or ``films NOT! war films`` would find nothing. A part of which A has all terms
+        excludes nothing, with a warning.
+        """
+        members = conjunction(expression).kept
+        if self.operators.exclusion == "all" and any(isinstance(member, Union) for member in members):
+            raise CompositionError(
+                f"NOT! by all terms takes no OR in an AND, {format_expression(expression)!r}; write it out"
+            )
+        operands = [positive_part(_vector(self.compose(member))) for member in members]
+        if not all(operands):
+            return Linear({}), 0.0
+        operands = [own for own in (without_terms(operand, a) for operand in operands) if own]
+        if not operands:
+            said = "what is wanted has all its terms, so NOT! excludes nothing by it"
+            name = shown(format_expression(expression))
+            warn_of("part", "parts", said, {name: name}, [name])
+            return Linear({}), 0.0
+        how = self.operators.exclusion
+        if isinstance(how, str):
+            heaviest = [top_terms(operand, self.operators.cpt_terms) for operand in operands]
+            operands = [dict.fromkeys(terms, 1.0) for terms in heaviest]
+            if how == "all":
+                operands = [{term: 1.0} for term in dict.fromkeys(term for terms in heaviest for term in terms)]
+        part = Product(tuple(operands)) if len(operands) > 1 else Linear(operands[0])
+        if isinstance(how, str):
+            return part, 0.0
+        if self.top_scores is None:
+            raise CompositionError(
+                "NOT! needs an index, for best scores; name one (--index), or --exclusion any or all"
+            )
+        return part, how * max((0.0, *self.top_scores(part, 1)))
+
+    def _terms(self, kept: Sequence[Expression]) -> set[str]:
+        """The terms of all atoms of the parts that are kept."""
+        return {term for member in kept for text in atoms(without_differences(member)) for term in self.vectors[text]}
 
     def _conjunction(self, parts: Conjunction, name: str) -> ScoringNode:
         """The parts that are kept, under the intersection of that name, without those that are excluded."""
@@ -265,8 +317,7 @@ class _Composer:
     def _difference(self, left: ScoringNode, parts: Conjunction) -> ScoringNode:
         r"""A \ B₁ \ … \ Bₙ, Eq. 5 and the other operators; ``left`` is A, composed of the parts that are kept."""
         name, weight = self.operators.difference, self.operators.strength
-        kept = (self.vectors[text] for member in parts.kept for text in atoms(without_differences(member)))
-        a = {term for vector in kept for term in vector}
+        a = self._terms(parts.kept)
         negatives = [self._negative(member, a) for member in parts.excluded]
         if name == "damped":
             return self._damped(left, negatives, a)

@@ -131,6 +131,8 @@ def _terms(expression: Expression) -> list[_Term]:
         case Union():
             return [term for member in alternatives(expression) for term in _terms(member)]
     parts = conjunction(expression)
+    if parts.barred:
+        raise _refusal("leave documents out, as NOT! does")
     subtracted = []
     for member in parts.excluded:
         if not isinstance(member, Atom):

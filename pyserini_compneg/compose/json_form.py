@@ -1,7 +1,8 @@
 """Composed queries as JSON: ``{"vector": …}`` for one linear leaf, else ``{"score": tree}``.
 
 A product of n operands gives its ``power`` unless it is 1/n, and its ``root`` and ``weight`` unless they are 1. A
-damped score is ``{"damped": tree, "excluded": [vector or product, …], "best": [score, …], "weight": λ}``.
+damped score is ``{"damped": tree, "excluded": [vector or product, …], "best": [score, …], "weight": λ}``. Where
+documents are excluded, it is ``{"excluding": tree, "excluded": [vector, product or filter, …], "above": [limit, …]}``.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import reprlib
 from collections.abc import Mapping
 from typing import Any
 
-from pyserini_compneg.compose.scoring import Damped, Linear, Max, Product, ScoringNode, Sum
-from pyserini_compneg.errors import CompositionError
-from pyserini_compneg.expression import MAX_DEPTH
+from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.errors import ArgumentError, CompositionError
+from pyserini_compneg.expression import MAX_DEPTH, Filter
 from pyserini_compneg.vectors import SparseVector
 
 _DEFAULT_SETTINGS = {"power": None, "root": 1, "weight": 1}
@@ -88,6 +89,13 @@ def _tree(node: ScoringNode) -> dict[str, Any]:
             parts = {"excluded": [_tree(part) for part in excluded], "best": [_number(score) for score in best]}
             last = {"floor": _number(floor)} if floor else {}
             return {"damped": _tree(child), **parts, "weight": _number(weight), **last}
+        case Excluding(child, excluded, above):
+            parts = {"excluded": [_filter(part) if isinstance(part, Filter) else _tree(part) for part in excluded]}
+            return {"excluding": _tree(child), **parts, "above": [_number(limit) for limit in above]}
+
+
+def _filter(part: Filter) -> dict[str, Any]:
+    return {"filter": part.to_json()}
 
 
 def _settings(product: Product) -> dict[str, float]:
@@ -111,7 +119,10 @@ def _read(value: object, path: str, level: int) -> ScoringNode:
         return _read_product(value, path)
     if isinstance(value, Mapping) and "damped" in value:
         return _read_damped(value, path, level)
-    kind, body = _only_item(value, ("vector", "max", "sum"), path, "a score", "vector, product, max, sum or damped")
+    if isinstance(value, Mapping) and "excluding" in value:
+        return _read_excluding(value, path, level)
+    kinds = "vector, product, max, sum, damped or excluding"
+    kind, body = _only_item(value, ("vector", "max", "sum"), path, "a score", kinds)
     if kind == "vector":
         return _node(Linear, path, _weights(body, f"{path}.vector"))
     members = _members(body, f"{path}.{kind}", "one or more scores")
@@ -138,15 +149,38 @@ def _read_damped(value: Mapping[str, Any], path: str, level: int) -> ScoringNode
         raise CompositionError(f"{path}: {said}")
     child = _read(value["damped"], f"{path}.damped", level + 1)
     excluded = _members(value["excluded"], f"{path}.excluded", "one or more vectors or products")
-    for i, part in enumerate(excluded):
-        if not isinstance(part, Mapping) or "product" not in part:
-            _only_item(part, ("vector",), f"{path}.excluded[{i}]", "an excluded part", "vector or product")
     best = _members(value["best"], f"{path}.best", "one or more scores, of the excluded parts")
-    parts = tuple(_read(part, f"{path}.excluded[{i}]", level + 1) for i, part in enumerate(excluded))
+    parts = tuple(_read_excluded(part, f"{path}.excluded[{i}]", level) for i, part in enumerate(excluded))
     return _node(Damped, path, child, parts, tuple(best), value["weight"], value.get("floor", 0.0))
 
 
-def _node(kind: type[Linear | Product | Damped], path: str, *arguments: Any, **settings: Any) -> ScoringNode:
+def _read_excluding(value: Mapping[str, Any], path: str, level: int) -> ScoringNode:
+    if wrong := sorted({"excluding", "excluded", "above"} ^ value.keys()):
+        what = "has no" if wrong[0] in value else "needs"
+        raise CompositionError(f"{path}: what excludes {what} {wrong[0]!r}, only excluding, excluded, above")
+    child = _read(value["excluding"], f"{path}.excluding", level + 1)
+    parts: list[ScoringNode | Filter] = []
+    for i, part in enumerate(_members(value["excluded"], f"{path}.excluded", "one or more vectors, products, filters")):
+        if isinstance(part, Mapping) and part.keys() == {"filter"}:
+            try:
+                parts.append(Filter(part["filter"]))
+            except ArgumentError as error:
+                raise CompositionError(f"{path}.excluded[{i}].filter: {error}") from None
+        else:
+            parts.append(_read_excluded(part, f"{path}.excluded[{i}]", level))
+    limits = _members(value["above"], f"{path}.above", "limits, one for each excluded part")
+    return _node(Excluding, path, child, tuple(parts), tuple(limits))
+
+
+def _read_excluded(part: object, path: str, level: int) -> ScoringNode:
+    if not isinstance(part, Mapping) or "product" not in part:
+        _only_item(part, ("vector",), path, "an excluded part", "vector or product")
+    return _read(part, path, level + 1)
+
+
+def _node(
+    kind: type[Linear | Product | Damped | Excluding], path: str, *arguments: Any, **settings: Any
+) -> ScoringNode:
     """A leaf, a product or a damped score, whose own message goes on with the path inside it."""
     try:
         return kind(*arguments, **settings)

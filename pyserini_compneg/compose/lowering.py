@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pyserini_compneg.compose.intersection import cpt_pairs
-from pyserini_compneg.compose.scoring import Damped, Linear, Max, Product, ScoringNode, Sum, summands
+from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum, summands
 from pyserini_compneg.compose.union import addition
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.vectors import SparseVector, complement_term, positive_part, scale
@@ -78,7 +78,7 @@ def _with_complements(node: ScoringNode) -> ScoringNode:
             return node
         case Max(children) | Sum(children):
             return type(node)(tuple(map(_with_complements, children)))
-        case Damped(child):
+        case Damped(child) | Excluding(child):
             return replace(node, child=_with_complements(child))
 
 
@@ -97,7 +97,7 @@ def _materialised(node: ScoringNode) -> ScoringNode:
             return Max(tuple(map(_materialised, children)))
         case Sum(children):
             return _merged([part for child in children for part in summands(_materialised(child))])
-        case Damped(child):
+        case Damped(child) | Excluding(child):
             return replace(node, child=_materialised(child))
 
 

@@ -15,6 +15,10 @@ from pyserini_compneg.vectors import is_number
 UNIONS = (*VECTOR_UNIONS, "dismax", "vanilla")
 INTERSECTIONS = ("cpt", "cpt+maxpool", "cpt-l2", *VECTOR_INTERSECTIONS, "vanilla")
 DIFFERENCES = (*DIFFERENCE_WEIGHTS, "ignore", "vanilla")
+EXCLUSIONS = ("any", "all")
+
+EXCLUSION_SHARE = 0.5
+"""What NOT! excludes by default, chosen on the dev split of FilmSets: see docs/filters.md."""
 
 HYBRID_CPT_WEIGHT = 0.25
 """β for vectors of BM25 and a model, chosen on FilmSets dev: a model also finds what a product of weights misses."""
@@ -33,6 +37,8 @@ class Operators:
         cpt_terms: m, how many terms of each operand a conjunction combines (cpt, cpt-l2); the paper takes 5.
         cpt_weight: β, the weight of the joint occurrence in ``cpt+maxpool``; None for 1, and on an index of
             ``bm25+MODEL`` for ``HYBRID_CPT_WEIGHT``.
+        exclusion: What NOT! excludes: documents that score more than this share of the best score of its right side, a
+            number between 0 and 1; or those with ``any`` or ``all`` of its ``cpt_terms`` heaviest terms.
 
     Raises:
         CompositionError: An unknown name, or a setting out of its range.
@@ -44,6 +50,7 @@ class Operators:
     difference_weight: float | None = None
     cpt_terms: int = CPT_TERMS
     cpt_weight: float | None = None
+    exclusion: str | float = EXCLUSION_SHARE
 
     def __post_init__(self) -> None:
         """Checks every setting."""
@@ -61,7 +68,10 @@ class Operators:
                 raise CompositionError(f"{setting} must be a finite number from 0, got {weight!r}")
         if self.cpt_weight == 0:
             raise CompositionError("cpt_weight must be above 0; intersection='maxpool' does without joint occurrence")
-
+        shared = is_number(self.exclusion) and 0 < self.exclusion < 1
+        if not shared and self.exclusion not in EXCLUSIONS:
+            named = f"one of {', '.join(EXCLUSIONS)}, or a number between 0 and 1"
+            raise CompositionError(f"exclusion must be {named}, got {self.exclusion!r}")
         if self.difference_weight is not None and self.difference not in DIFFERENCE_WEIGHTS:
             raise CompositionError(f"difference_weight: {self.difference} has no strength; leave it out")
         if self.difference == "damped" and self.strength > 1:

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import math
 
-from pyserini_compneg.compose.scoring import Damped, Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.errors import CompositionError
+from pyserini_compneg.expression import Filter
 from pyserini_compneg.vectors import SparseVector, complement_term, is_complement, is_number
 
 WEIGHT_SCALE = 100.0
@@ -58,6 +59,10 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
             scaled_bests = tuple(best * weight_scale for best in bests)
             child = quantised(child, weight_scale)
             return Damped(child, parts, scaled_bests, node.weight, node.floor * weight_scale)
+        case Excluding(child, excluded, above):
+            left_out = tuple(part if isinstance(part, Filter) else quantised(part, weight_scale) for part in excluded)
+            limits = tuple(limit * weight_scale for limit in above)
+            return Excluding(quantised(child, weight_scale), left_out, limits)  # type: ignore[arg-type]
 
 
 def checked_scale(weight_scale: float) -> float:

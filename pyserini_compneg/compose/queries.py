@@ -13,7 +13,7 @@ from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
 from pyserini_compneg.compose.rewrite import holds_difference
 from pyserini_compneg.compose.scoring import ScoringNode, positive_weights
 from pyserini_compneg.errors import CompositionError, EncodingError
-from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, format_expression, parse
+from pyserini_compneg.expression import Expression, format_expression, parse
 from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.gathered import gathered_warnings, warn_of
 from pyserini_compneg.terminal import shown
@@ -92,7 +92,7 @@ def query_text(query: Query) -> str:
     """A query for people to read."""
     if isinstance(query, Decomposition):
         query = query.expression
-    if isinstance(query, (Atom, Union, Intersection, Difference)):
+    if isinstance(query, Expression):
         return format_expression(query)
     return query if isinstance(query, str) else query_line(query)
 

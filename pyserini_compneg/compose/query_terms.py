@@ -10,7 +10,7 @@ from heapq import nlargest
 from typing import NamedTuple
 
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, checked_scale
-from pyserini_compneg.compose.scoring import Damped, Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.vectors import SparseVector, add, pair_term, scale
 
 _MOST_TUPLES = 4096
@@ -31,7 +31,7 @@ def query_terms(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> list[Q
     their product. A product with another power or root is shown in the same way, so that all weights are in one unit;
     then an operand that is repeated counts once, and the product's own weight gives only its sign. The weights of a sum
     add up. In a maximum a term has the weight of largest magnitude. The terms that damp a score have their weights
-    times −λ.
+    times −λ. Terms that exclude documents have no weights.
 
     Args:
         node: The query.
@@ -66,6 +66,8 @@ def _weights(node: ScoringNode) -> SparseVector:
             return reduce(_larger, map(_weights, children))
         case Damped(child, excluded, _, weight):
             return add(_weights(child), reduce(_larger, map(_weights, excluded)), -weight)
+        case Excluding(child):
+            return _weights(child)
 
 
 def _larger(a: SparseVector, b: SparseVector) -> dict[str, float]:

@@ -16,10 +16,21 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias
 
-from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, verbalise
+from pyserini_compneg.errors import CompositionError
+from pyserini_compneg.expression import (
+    Atom,
+    Difference,
+    Exclusion,
+    Expression,
+    Filter,
+    Intersection,
+    Union,
+    format_expression,
+    verbalise,
+)
 
 
 class OperatorNames(Protocol):
@@ -42,24 +53,35 @@ MOST_DISJUNCTS = 16
 
 _logger = logging.getLogger(__name__)
 
+_Parts: TypeAlias = frozenset[Expression | Filter]
+
 
 @dataclass(frozen=True, slots=True)
 class Conjunction:
-    r"""The set ⋂ kept \ ⋃ excluded.
+    r"""The set ⋂ kept \ ⋃ excluded, without the documents that match a barred part.
 
     Attributes:
         kept: Atoms and unions; none only while a set is put together.
         excluded: The expressions that are taken away, no unions among them; empty for a pure intersection.
+        barred: What NOT! excludes, no unions among them.
     """
 
     kept: tuple[Expression, ...]
     excluded: tuple[Expression, ...] = ()
+    barred: tuple[Expression | Filter, ...] = ()
+
+    @property
+    def lacking(self) -> _Parts:
+        """The parts that are excluded or barred."""
+        return frozenset((*self.excluded, *self.barred))
 
     def restricted(self, *others: Conjunction) -> Conjunction:
         """The intersection with other sets."""
         sets = (self, *others)
         return Conjunction(
-            tuple(part for one in sets for part in one.kept), tuple(part for one in sets for part in one.excluded)
+            tuple(part for one in sets for part in one.kept),
+            tuple(part for one in sets for part in one.excluded),
+            tuple(part for one in sets for part in one.barred),
         )
 
 
@@ -80,6 +102,9 @@ def verbalised(expression: Expression, operators: OperatorNames) -> Expression:
             return Intersection(tuple(verbalised(operand, operators) for operand in operands))
         case Difference(left, right) if operators.difference != "vanilla":
             return Difference(verbalised(left, operators), verbalised(right, operators))
+        case Exclusion(left, right):
+            right = right if isinstance(right, Filter) else verbalised(right, operators)
+            return Exclusion(verbalised(left, operators), right)
     return Atom(verbalise(expression))
 
 
@@ -107,7 +132,55 @@ def conjunction(expression: Expression) -> Conjunction:
             return Conjunction(()).restricted(*map(conjunction, operands))
         case Difference(left, right):
             inner = conjunction(left)
-            return Conjunction(inner.kept, (*inner.excluded, *alternatives(right)))
+            return replace(inner, excluded=(*inner.excluded, *alternatives(right)))
+        case Exclusion(left, right):
+            inner = conjunction(left)
+            parts = (right,) if isinstance(right, Filter) else alternatives(right)
+            return replace(inner, barred=(*inner.barred, *parts))
+
+
+def hardened(expression: Expression) -> Expression:
+    """The expression with NOT! for every NOT, but not within what a NOT takes away.
+
+    >>> hardened(Union((Atom("a"), Difference(Atom("b"), Atom("c")))))
+    Union(operands=(Atom(text='a'), Exclusion(left=Atom(text='b'), right=Atom(text='c'))))
+    """
+    match expression:
+        case Union(operands) | Intersection(operands):
+            return type(expression)(tuple(map(hardened, operands)))
+        case Difference(left, right) | Exclusion(left, right):
+            return Exclusion(hardened(left), right)
+    return expression
+
+
+def check_exclusions(expression: Expression, place: str | None = None, in_and: bool = False) -> None:
+    """Makes sure that each NOT! can exclude outright, and that what it excludes is no difference.
+
+    Args:
+        expression: The expression.
+        place: Where it stands, if no NOT! can stand there.
+        in_and: Whether it is an operand of AND.
+
+    Raises:
+        CompositionError: NOT! stands where only scores count, or what follows it has a NOT.
+    """
+    match expression:
+        case Union(operands):
+            for operand in operands:
+                check_exclusions(operand, "in an OR that is an operand of AND; write out the OR" if in_and else place)
+        case Intersection(operands):
+            for operand in operands:
+                check_exclusions(operand, place, in_and=True)
+        case Difference(left, right):
+            check_exclusions(left, place, in_and)
+            check_exclusions(right, "in what NOT takes away; write NOT! outside of it")
+        case Exclusion(left, right):
+            if place:
+                raise CompositionError(f"{format_expression(expression)!r} cannot stand {place}")
+            if not isinstance(right, Filter) and holds_difference(right):
+                said = f"NOT! excludes what matches, and {format_expression(right)!r} only lowers a part of that"
+                raise CompositionError(f"{said}; leave out its NOT, or unite what is kept by OR outside")
+            check_exclusions(left, place, in_and)
 
 
 def may_undo(members: Sequence[Conjunction]) -> list[bool]:
@@ -117,18 +190,16 @@ def may_undo(members: Sequence[Conjunction]) -> list[bool]:
     >>> may_undo([conjunction(Difference(a, b)), conjunction(a), conjunction(Difference(c, b))])
     [False, True, False]
     """
-    sets: dict[frozenset[Expression], frozenset[Expression]] = {}
-    excluded = [sets.setdefault(one, one) for one in (frozenset(member.excluded) for member in members)]
-    beside: defaultdict[Expression, set[frozenset[Expression]]] = defaultdict(set)
-    for member, own in zip(members, excluded, strict=True):
+    sets: dict[_Parts, _Parts] = {}
+    lacking = [sets.setdefault(one, one) for one in (member.lacking for member in members)]
+    beside: defaultdict[Expression, set[_Parts]] = defaultdict(set)
+    for member, own in zip(members, lacking, strict=True):
         for part in member.kept:
             beside[part].add(own)
-    return [_excludes_less(member, own, beside) for member, own in zip(members, excluded, strict=True)]
+    return [_excludes_less(member, own, beside) for member, own in zip(members, lacking, strict=True)]
 
 
-def _excludes_less(
-    member: Conjunction, own: frozenset[Expression], beside: Mapping[Expression, Iterable[frozenset[Expression]]]
-) -> bool:
+def _excludes_less(member: Conjunction, own: _Parts, beside: Mapping[Expression, Iterable[_Parts]]) -> bool:
     """Whether a set beside one of the member's parts is no subset of its own; each is compared once."""
     compared = {own}
     for part in member.kept:
@@ -187,5 +258,5 @@ def without_differences(expression: Expression) -> Expression:
             return expression
         case Union(operands) | Intersection(operands):
             return type(expression)(tuple(map(without_differences, operands)))
-        case Difference(left, _):
+        case Difference(left, _) | Exclusion(left, _):
             return without_differences(left)

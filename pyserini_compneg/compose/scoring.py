@@ -1,6 +1,6 @@
 """The scoring tree: the form of a composed query, and the score that it gives to a document.
 
-There are five kinds of frozen nodes. ``evaluate`` defines what they mean for one document, and a search over an index
+There are six kinds of frozen nodes. ``evaluate`` defines what they mean for one document, and a search over an index
 must agree with it.
 """
 
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeAlias
 
 from pyserini_compneg.errors import CompositionError, EncodingError
+from pyserini_compneg.expression import Filter
 from pyserini_compneg.vectors import SparseVector, checked, is_number, max_pool, positive_part
 
 SMALLEST_WEIGHT = 1e-18
@@ -178,10 +180,7 @@ class Damped:
         if not self.excluded or len(self.best) != len(self.excluded):
             counts = f"got {len(self.excluded)} and {len(self.best)}"
             raise CompositionError(f"best: a damped score needs excluded parts and a best score for each, {counts}")
-        for part in self.excluded:
-            weights = part.weights.values() if isinstance(part, Linear) else [getattr(part, "weight", -1.0)]
-            if not isinstance(part, (Linear, Product)) or not weights or min(weights) < 0:
-                raise CompositionError("excluded: each part must be a vector or a product, of positive weights")
+        _check_excluded(self.excluded)
         limits = [*(("best", best, sys.float_info.max) for best in self.best), ("weight", self.weight, 1)]
         for name, number, most in limits:
             if not is_number(number) or not 0 < number <= most:
@@ -199,25 +198,69 @@ class Damped:
         return max(score * (1 - self.weight * cube), min(score, self.floor) * (1 - _FLOOR_LOSS * cube))
 
 
-ScoringNode: TypeAlias = Linear | Product | Max | Sum | Damped
+@dataclass(frozen=True, slots=True)
+class Excluding:
+    """The child, for the documents that no excluded part has: a document that one has does not match.
+
+    A vector or a product has the documents that score above its limit, and a filter those that it lets through.
+
+    Attributes:
+        child: What is wanted.
+        excluded: Vectors and products of positive weights, which count positive impacts only, and filters.
+        above: The limit of each part, 0 or more; that of a filter does not count.
+
+    Raises:
+        CompositionError: An excluded part of another kind or without terms, or a wrong limit.
+    """
+
+    child: ScoringNode
+    excluded: tuple[Linear | Product | Filter, ...]
+    above: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Checks everything."""
+        _checked_children((self.child,), "what excludes")
+        _check_excluded([part for part in self.excluded if not isinstance(part, Filter)])
+        if not self.excluded or len(self.above) != len(self.excluded):
+            counts = f"got {len(self.excluded)} and {len(self.above)}"
+            raise CompositionError(f"above: what excludes needs excluded parts and a limit for each, {counts}")
+        for limit in self.above:
+            if not is_number(limit) or not 0 <= limit <= sys.float_info.max:
+                raise CompositionError(f"above: a limit must be a finite number, 0 or more, got {limit!r}")
+
+    def excludes(self, impacts: SparseVector, fields: Fields) -> bool:
+        """Whether a document is left out."""
+        return any(
+            part.allows(fields) if isinstance(part, Filter) else _value(part, impacts, fields) > limit
+            for part, limit in zip(self.excluded, self.above, strict=True)
+        )
 
 
-def evaluate(node: ScoringNode, impacts: SparseVector) -> float | None:
+ScoringNode: TypeAlias = Linear | Product | Max | Sum | Damped | Excluding
+
+Fields: TypeAlias = Mapping[str, Collection[str | int | float]]
+"""The values of a document's filter fields."""
+
+_NO_FIELDS: Fields = MappingProxyType({})
+
+
+def evaluate(node: ScoringNode, impacts: SparseVector, fields: Fields = _NO_FIELDS) -> float | None:
     """The score of a document, or None if it does not match. A score may be 0 or less.
 
     Args:
         node: The query.
         impacts: The document's terms, with weights above 0.
+        fields: The values of its filter fields.
 
     >>> evaluate(Linear({"birds": 1.0, "parrots": -2.0}), {"birds": 3.0, "parrots": 4.0})
     -5.0
     >>> evaluate(Product(({"colombia": 4.0}, {"venezuela": 1.0})), {"colombia": 9.0}) is None
     True
     """
-    return _value(node, impacts) if matches(node, impacts) else None
+    return _value(node, impacts, fields) if matches(node, impacts, fields) else None
 
 
-def matches(node: ScoringNode, impacts: SparseVector) -> bool:
+def matches(node: ScoringNode, impacts: SparseVector, fields: Fields = _NO_FIELDS) -> bool:
     """Whether a document can be retrieved at all: by positive terms, of every operand where they are multiplied."""
     match node:
         case Linear(weights):
@@ -225,12 +268,14 @@ def matches(node: ScoringNode, impacts: SparseVector) -> bool:
         case Product(operands):
             return node.weight > 0 and all(not impacts.keys().isdisjoint(operand) for operand in operands)
         case Max(children) | Sum(children):
-            return any(matches(child, impacts) for child in children)
+            return any(matches(child, impacts, fields) for child in children)
         case Damped(child):
-            return matches(child, impacts)
+            return matches(child, impacts, fields)
+        case Excluding(child):
+            return matches(child, impacts, fields) and not node.excludes(impacts, fields)
 
 
-def _value(node: ScoringNode, impacts: SparseVector) -> float:
+def _value(node: ScoringNode, impacts: SparseVector, fields: Fields) -> float:
     match node:
         case Linear(weights):
             return math.fsum(weight * impacts[term] for term, weight in weights.items() if term in impacts)
@@ -238,12 +283,15 @@ def _value(node: ScoringNode, impacts: SparseVector) -> float:
             product = math.prod(_sum_of_powers(operand, impacts, node.exponent) for operand in operands)
             return node.weight * (product if root == 1 else product ** (1 / root))
         case Max(children):
-            return max((_value(child, impacts) for child in children if matches(child, impacts)), default=0.0)
+            matching = (child for child in children if matches(child, impacts, fields))
+            return max((_value(child, impacts, fields) for child in matching), default=0.0)
         case Sum(children):
-            return math.fsum(_value(child, impacts) for child in children)
+            return math.fsum(_value(child, impacts, fields) for child in children)
         case Damped(child, excluded, bests):
-            ratios = (_value(part, impacts) / best for part, best in zip(excluded, bests, strict=True))
-            return node.lowered(_value(child, impacts), max(ratios))
+            ratios = (_value(part, impacts, fields) / best for part, best in zip(excluded, bests, strict=True))
+            return node.lowered(_value(child, impacts, fields), max(ratios))
+        case Excluding(child):
+            return 0.0 if node.excludes(impacts, fields) else _value(child, impacts, fields)
 
 
 def _sum_of_powers(weights: SparseVector, impacts: SparseVector, power: float) -> float:
@@ -253,10 +301,11 @@ def _sum_of_powers(weights: SparseVector, impacts: SparseVector, power: float) -
 def nodes(node: ScoringNode) -> Iterator[ScoringNode]:
     """Yields the node and all below it, from left to right."""
     yield node
+    below: tuple[ScoringNode, ...] = ()
     if isinstance(node, (Max, Sum)):
-        below: tuple[ScoringNode, ...] = node.children
-    else:
-        below = (node.child, *node.excluded) if isinstance(node, Damped) else ()
+        below = node.children
+    elif isinstance(node, (Damped, Excluding)):
+        below = (node.child, *(part for part in node.excluded if not isinstance(part, Filter)))
     for child in below:
         yield from nodes(child)
 
@@ -278,7 +327,7 @@ def leaf_vectors(node: ScoringNode) -> Iterator[SparseVector]:
 def positive_weights(node: ScoringNode) -> dict[str, float]:
     """One positive vector for a whole tree, where an operator needs one: the largest weight that a leaf gives a term.
 
-    Products of negative weight and what damps a score have no part in it.
+    Products of negative weight, and what damps a score or excludes documents, have no part in it.
 
     >>> positive_weights(Sum((Product(({"a": 1.0}, {"b": 2.0})), Linear({"a": 0.5, "c": -1.0}))))
     {'a': 1.0, 'b': 2.0}
@@ -290,7 +339,7 @@ def positive_weights(node: ScoringNode) -> dict[str, float]:
             return max_pool(operands) if node.weight > 0 else {}
         case Max(children) | Sum(children):
             return max_pool(map(positive_weights, children))
-        case Damped(child):
+        case Damped(child) | Excluding(child):
             return positive_weights(child)
 
 
@@ -321,6 +370,13 @@ def _checked_operand(weights: SparseVector, path: str) -> dict[str, float]:
         if weight < 0:
             raise CompositionError(f"{path}: the weight of {term!r} in a product must be positive, got {weight!r}")
     return result
+
+
+def _check_excluded(parts: Sequence[object]) -> None:
+    for part in parts:
+        weights = part.weights.values() if isinstance(part, Linear) else [getattr(part, "weight", -1.0)]
+        if not isinstance(part, (Linear, Product)) or not weights or min(weights) < 0:
+            raise CompositionError("excluded: each part must be a vector or a product, of positive weights")
 
 
 def _checked_children(children: Sequence[object], name: str) -> tuple[ScoringNode, ...]:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from pyserini_compneg.compose.scoring import Damped, Linear, Max, Product, ScoringNode, Sum, leaf_vectors, nodes
+from pyserini_compneg.compose.scoring import (
+    Damped,
+    Excluding,
+    Linear,
+    Max,
+    Product,
+    ScoringNode,
+    Sum,
+    leaf_vectors,
+    nodes,
+)
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.vectors import SparseVector
 
@@ -55,6 +65,8 @@ def stock_obstacle(node: ScoringNode) -> tuple[type[Product | Max] | None, str] 
     parts = list(nodes(node))
     if any(isinstance(part, Damped) for part in parts):
         return None, "a damped score"
+    if any(isinstance(part, Excluding) for part in parts):
+        return None, "NOT!"
     products = [part for part in parts if isinstance(part, Product)]
     if any(product.weight < 0 for product in products):
         return None, "a product of negative weight"

@@ -351,6 +351,8 @@ class DenseMethod:
             case Union():
                 return _UNIONS[self.union]([self._composed(member, spaces) for member in alternatives(expression)])
         parts = conjunction(expression)
+        if parts.barred:
+            raise ProtocolError("dense vectors cannot leave documents out, as NOT! does; use NOT")
         kept = [self._composed(member, spaces) for member in parts.kept]
         positive = addition(kept) if len(kept) > 1 else kept[0]
         if not parts.excluded:

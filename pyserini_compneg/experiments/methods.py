@@ -11,9 +11,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from pyserini_compneg.compose import Linear, Operators, ScoringNode, quantised
 from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.compose.composer import atom_vectors
-from pyserini_compneg.compose.filtering import filtered, negated_terms, wanted_and_negated
 from pyserini_compneg.compose.fusion import fused
-from pyserini_compneg.compose.intersection import CPT_TERMS
+from pyserini_compneg.compose.rewrite import check_exclusions, hardened
 from pyserini_compneg.errors import CompositionError, ProtocolError
 from pyserini_compneg.experiments.dense import DENSE_OPERATORS, DenseMethod
 from pyserini_compneg.expression import Expression, atoms
@@ -119,52 +118,33 @@ class ScoreFusion:
 
 
 class Filtering:
-    """Ranks by what is wanted, without the documents that hold a negated term.
-
-    The weights that drop these documents say nothing about the terms, so reports do not show them.
+    """Ranks by what is wanted, without the documents that hold a negated term: every NOT is a NOT!.
 
     Args:
-        filter_terms: How many terms of each negated atom leave documents out.
-        operators: ``union`` and ``intersection`` of what is wanted.
+        operators: Fields of :class:`Operators`: ``union`` and ``intersection`` of what is wanted, and how many terms of
+            each negated atom leave documents out, ``cpt_terms``.
 
     Raises:
-        ProtocolError: A wrong number.
-        CompositionError: An unknown operator.
+        CompositionError: An unknown operator, or a value out of its range.
+
+    Source: Widdows 2003, Sections 3.1 and 4.1, where each negated term is a word of its own.
     """
 
-    def __init__(self, filter_terms: int = CPT_TERMS, **operators: Any) -> None:
-        self._filter_terms = _whole_number("filter_terms", filter_terms)
-        self._operators = Operators(**operators)
+    def __init__(self, **operators: Any) -> None:
+        self._operators = Operators(**operators, exclusion="any")
 
     def search(self, context: Context, topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
         """Ranks and filters.
 
         Raises:
-            ProtocolError: An index of signed documents, or a composed query.
-            CompositionError: A query whose negated part is neither an atom nor a union of atoms.
+            ProtocolError: A composed query.
+            CompositionError: A query in which NOT! cannot stand for a NOT.
         """
-        _check_unsigned("filtering", context)
-        rankings = context.search(topics, self._filtered(context, topics), k)
-        return {qid: [hit for hit in hits if hit.score > 0] for qid, hits in rankings.items()}
-
-    def _filtered(self, context: Context, topics: Sequence[Topic]) -> list[ScoringNode]:
-        searcher = context.searcher
-        sides = []
         for topic in topics:
             with _naming(topic):
-                sides.append(wanted_and_negated(_expression(topic)))
-        texts = dict.fromkeys(text for wanted, negated in sides for text in (*atoms(wanted), *negated))
-        vectors = atom_vectors(list(texts), searcher.encoder)
-        queries = searcher.compose([wanted for wanted, _ in sides], self._operators)
-        best_scores = searcher.best_scores(queries, context.threads)
-        nodes = []
-        for topic, (wanted, negated), query, best in zip(topics, sides, queries, best_scores, strict=True):
-            terms = negated_terms(
-                map(vectors.__getitem__, atoms(wanted)), map(vectors.__getitem__, negated), self._filter_terms
-            )
-            with _naming(topic):
-                nodes.append(filtered(query, terms, best))
-        return nodes
+                check_exclusions(hardened(_expression(topic)))
+        nodes = context.searcher.compose([hardened(_expression(topic)) for topic in topics], self._operators)
+        return context.search(topics, nodes, k)
 
 
 class TwoStep:
@@ -215,7 +195,7 @@ METHODS: Mapping[str, tuple[Callable[..., Method | DenseMethod], tuple[str, ...]
     "operators": (Composed, _OPERATORS),
     "score-fusion": (ScoreFusion, ()),
     "score-fusion-scaled": (partial(ScoreFusion, scaled=True), ()),
-    "filtering": (Filtering, ("filter_terms", "union", "intersection")),
+    "filtering": (Filtering, ("union", "intersection", "cpt_terms")),
     "two-step": (TwoStep, ("subset", *_OPERATORS)),
     DENSE: (DenseMethod, tuple(DENSE_OPERATORS)),
 }

@@ -8,7 +8,7 @@ from pyserini_compneg.eval import term_frequencies
 from pyserini_compneg.eval.neighbours import WordNeighbours
 from pyserini_compneg.eval.runs import Run
 from pyserini_compneg.eval.term_frequencies import words_of
-from pyserini_compneg.expression import Atom, Difference, Expression
+from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Filter
 from pyserini_compneg.expression.topics import Topic
 
 _COUNTED_DOCUMENTS = 20
@@ -60,14 +60,14 @@ class TermMeasures:
         return term_frequencies([self._texts.get(docid, "") for docid in first], words).words
 
 
-def _signed_atoms(expression: Expression | None, is_wanted: bool = True) -> Iterator[tuple[str, bool]]:
+def _signed_atoms(expression: Expression | Filter | None, is_wanted: bool = True) -> Iterator[tuple[str, bool]]:
     """The texts of the atoms, each with whether it is wanted."""
     match expression:
-        case None:
+        case None | Filter():
             return
         case Atom(text):
             yield text, is_wanted
-        case Difference(left, right):
+        case Difference(left, right) | Exclusion(left, right):
             yield from _signed_atoms(left, is_wanted)
             yield from _signed_atoms(right, not is_wanted)
         case _:

@@ -1,6 +1,7 @@
 """Set expressions over texts: the tree, its query language and its other written forms."""
 
 from pyserini_compneg.expression.cisi_syntax import parse_cisi
+from pyserini_compneg.expression.filters import Filter
 from pyserini_compneg.expression.json_tree import JsonExpression, from_json, to_json
 from pyserini_compneg.expression.marks import from_marks, verbalise
 from pyserini_compneg.expression.syntax import format_expression, parse
@@ -8,6 +9,7 @@ from pyserini_compneg.expression.tree import (
     MAX_DEPTH,
     Atom,
     Difference,
+    Exclusion,
     Expression,
     Intersection,
     Union,
@@ -19,7 +21,9 @@ __all__ = [
     "MAX_DEPTH",
     "Atom",
     "Difference",
+    "Exclusion",
     "Expression",
+    "Filter",
     "Intersection",
     "JsonExpression",
     "Union",

@@ -6,19 +6,21 @@ import reprlib
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from pyserini_compneg.errors import QuerySyntaxError
-from pyserini_compneg.expression.tree import MAX_DEPTH, Atom, Difference, Expression, Intersection, Union
+from pyserini_compneg.errors import ArgumentError, QuerySyntaxError
+from pyserini_compneg.expression.filters import Filter
+from pyserini_compneg.expression.tree import MAX_DEPTH, Atom, Difference, Exclusion, Expression, Intersection, Union
 
-JsonExpression: TypeAlias = "str | dict[str, list[JsonExpression]]"
+JsonExpression: TypeAlias = "str | dict[str, list[JsonExpression]] | dict[str, dict[str, list[str]]]"
 
 _NODES: dict[str, Callable[[tuple[Expression, ...]], Expression]] = {
     "union": Union,
     "intersection": Intersection,
     "difference": lambda operands: Difference(*operands),
+    "exclusion": lambda operands: Exclusion(*operands),
 }
 
 
-def to_json(expression: Expression) -> JsonExpression:
+def to_json(expression: Expression | Filter) -> JsonExpression:
     """The JSON value of an expression; ``from_json`` gives the expression back.
 
     >>> to_json(Difference(Union((Atom("birds"), Atom("bats"))), Atom("parrots")))
@@ -29,6 +31,10 @@ def to_json(expression: Expression) -> JsonExpression:
             return text
         case Difference(left, right):
             return {"difference": [to_json(left), to_json(right)]}
+        case Exclusion(left, right):
+            return {"exclusion": [to_json(left), to_json(right)]}
+        case Filter():
+            return {"filter": expression.to_json()}
         case Union(operands) | Intersection(operands):
             return {type(expression).__name__.lower(): [to_json(operand) for operand in operands]}
     raise AssertionError(f"no expression: {expression!r}")
@@ -38,7 +44,8 @@ def from_json(value: object, source: str) -> Expression:
     """Reads a JSON value that ``json.loads`` gave.
 
     Args:
-        value: A text, or an object whose only key is ``union``, ``intersection`` or ``difference``.
+        value: A text, or an object whose only key is ``union``, ``intersection``, ``difference`` or ``exclusion``. The
+            right side of an ``exclusion`` may be ``{"filter": {field: value}}``.
         source: Where it came from, for the message.
 
     Raises:
@@ -61,15 +68,21 @@ def _read(value: object, path: str, level: int) -> Expression:
     if level == MAX_DEPTH:
         raise QuerySyntaxError(f"the value is more than {MAX_DEPTH} levels deep; flatten it")
     if not (isinstance(value, Mapping) and len(value) == 1 and next(iter(value)) in _NODES):
-        expected = 'expected a text or an object with one key, "union", "intersection" or "difference"'
+        expected = 'expected a text or an object with one key, "union", "intersection", "difference" or "exclusion"'
         raise QuerySyntaxError(f"{path}: {expected}, got {reprlib.repr(value)}")
     kind, members = next(iter(value.items()))
     path = f"{path}.{kind}"
     if not isinstance(members, list):
         raise QuerySyntaxError(f"{path}: expected a list of operands, got {reprlib.repr(members)}")
-    if kind == "difference" and len(members) != 2:
+    if kind in ("difference", "exclusion") and len(members) != 2:
         raise QuerySyntaxError(f"{path}: expected two operands, [left, right], got {len(members)}")
     if len(members) < 2:
         raise QuerySyntaxError(f"{path}: expected two or more operands, got {len(members)}")
+    if kind == "exclusion" and isinstance(members[1], Mapping) and members[1].keys() == {"filter"}:
+        left = _read(members[0], f"{path}[0]", level + 1)
+        try:
+            return Exclusion(left, Filter(members[1]["filter"]))
+        except (ArgumentError, QuerySyntaxError) as error:
+            raise QuerySyntaxError(f"{path}[1].filter: {error}") from None
     operands = tuple(_read(member, f"{path}[{i}]", level + 1) for i, member in enumerate(members))
     return _NODES[kind](operands)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from pyserini_compneg.errors import QuerySyntaxError
-from pyserini_compneg.expression.tree import Atom, Difference, Expression, Intersection, Union
+from pyserini_compneg.errors import CompositionError, QuerySyntaxError
+from pyserini_compneg.expression.tree import Atom, Difference, Exclusion, Expression, Intersection, Union
 
 _MARK = re.compile(r"<mark>(.*?)</mark>", re.DOTALL)
 
@@ -54,6 +54,9 @@ def verbalise(expression: Expression) -> str:
     - all excluded parts, one after another or as a union, are one list: ``a that are not b or c``;
     - an operand that is itself compound stands in parentheses: ``a or (b that are not c)``.
 
+    Raises:
+        CompositionError: An expression with NOT!, which no text can say.
+
     >>> verbalise(Difference(Intersection((Atom("birds"), Atom("pets"))), Atom("parrots")))
     'birds that are also pets but not parrots'
     """
@@ -70,6 +73,8 @@ def verbalise(expression: Expression) -> str:
             if isinstance(kept, Intersection):
                 return f"{verbalise(kept)} but not {without}"
             return f"{_operand(kept)} that are not {without}"
+        case Exclusion():
+            raise CompositionError("NOT! cannot be encoded as text, as vanilla does; choose other operators")
     raise AssertionError(f"no expression: {expression!r}")
 
 

@@ -12,7 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from pyserini_compneg.expression.tree import Difference, Expression, Intersection, Union, leaves
+from pyserini_compneg.errors import ArgumentError
+from pyserini_compneg.expression.faults import Fault
+from pyserini_compneg.expression.filters import Filter
+from pyserini_compneg.expression.tree import Difference, Exclusion, Expression, Intersection, Union, leaves
 
 NO_POSITIVE_PART = "NOT has nothing to take away from; a query needs a positive part, as in: birds NOT parrots"
 
@@ -27,11 +30,13 @@ class Region:
         inside: The positive part.
         outside: The set whose complement is taken; None for a region that a tree can hold.
         origin: The position in the text where the complement was written, for messages.
+        condition: The field and the value of ``field=value``, which is a condition after NOT! and text elsewhere.
     """
 
     inside: Expression | None
     outside: Expression | None = None
     origin: int = 0
+    condition: tuple[str, str] | None = None
 
     @property
     def expression(self) -> Expression | None:
@@ -46,6 +51,25 @@ def complement(region: Region, origin: int) -> Region:
     if region.inside is None:
         return Region(region.outside)
     return Region(Difference(region.outside, region.inside))
+
+
+def exclusion(left: Region, right: Region, origin: int) -> Region:
+    """Left without what matches right, a condition or an expression.
+
+    Raises:
+        Fault: A side has no positive part.
+    """
+    if left.expression is None:
+        raise Fault("NOT! has no positive part before it; put one there, as in: birds NOT! parrots", origin)
+    if right.condition is not None:
+        field, value = right.condition
+        try:
+            return Region(Exclusion(left.expression, Filter({field: value})))
+        except ArgumentError as error:
+            raise Fault(str(error), origin) from None
+    if right.expression is None:
+        raise Fault("NOT! takes away documents that match; after it, a NOT needs a positive part", origin)
+    return Region(Exclusion(left.expression, right.expression))
 
 
 def union(regions: Sequence[Region]) -> Region:

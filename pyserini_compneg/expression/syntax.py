@@ -1,7 +1,8 @@
 r"""The query language: ``birds of Colombia AND birds of Venezuela NOT parrots``.
 
 Operators are whole words in capitals, or signs: AND ∩, OR ∪, NOT \. NOT and AND bind alike, left to right, and tighter
-than OR; parentheses group. Everything else is text: a run of words and quoted parts is one phrase and becomes one atom,
+than OR; parentheses group. NOT! excludes outright, and right after it ``genre=Comedy`` is a
+condition on a field. Everything else is text: a run of words and quoted parts is one phrase and becomes one atom,
 joined by single blanks. Quotes (") protect operators, parentheses and blanks.
 """
 
@@ -17,14 +18,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pyserini_compneg.expression import normalise
 from pyserini_compneg.expression.faults import Fault, blamed_on, located, position_of, unclosed_quote, unexpected
+from pyserini_compneg.expression.filters import Filter
 from pyserini_compneg.expression.normalise import Region
-from pyserini_compneg.expression.tree import Atom, Difference, Expression, Intersection, Union
+from pyserini_compneg.expression.tree import Atom, Difference, Exclusion, Expression, Intersection, Union
 
 if TYPE_CHECKING:
     from lark import Lark, Token
 
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_NEEDS_QUOTES = re.compile(r'[()"∩∪\\]|(?<!\S)(?:AND|OR|NOT)(?!\S)')
+_NEEDS_QUOTES = re.compile(r'[()"∩∪\\]|(?<!\S)(?:AND|OR|NOT!?)(?!\S)')
+_COMPOUND = (Union, Intersection, Difference, Exclusion)
+_CONDITION = re.compile(r"[^\W\d][\w.-]*=")
 
 
 def parse(text: str) -> Expression:
@@ -65,11 +69,21 @@ def format_expression(expression: Expression) -> str:
         case Intersection((first, *others)):
             # A leading difference needs no parentheses: NOT and AND are read from left to right.
             parts = [_format_operand(first, Union, Intersection)]
-            parts += [_format_operand(other, Union, Intersection, Difference) for other in others]
+            parts += [_format_operand(other, *_COMPOUND) for other in others]
             return " AND ".join(parts)
         case Difference(left, right):
-            return f"{_format_operand(left, Union)} NOT {_format_operand(right, Union, Intersection, Difference)}"
+            return f"{_format_operand(left, Union)} NOT {_format_operand(right, *_COMPOUND)}"
+        case Exclusion(left, right):
+            return f"{_format_operand(left, Union)} NOT! {_format_barred(right)}"
     raise AssertionError(f"no expression: {expression!r}")
+
+
+def _format_barred(operand: Expression | Filter) -> str:
+    if not isinstance(operand, Filter):
+        text = _format_operand(operand, *_COMPOUND)
+        return f'"{text}"' if isinstance(operand, Atom) and _CONDITION.match(text) else text
+    ((field, (value,)),) = operand.fields.items()
+    return f"{field}={_format_atom(value)}"
 
 
 def _format_operand(operand: Expression, *bracketed: type[Expression]) -> str:
@@ -111,6 +125,10 @@ def _chain(*children: Region | Token) -> Region:
     gathered = [operands[0]]
     for operator, operand in zip(operators, operands[1:], strict=True):
         with blamed_on(operator):
+            if operator.type == "EXCEPT":
+                left = normalise.intersection(gathered)
+                gathered = [normalise.exclusion(left, operand, position_of(operator))]
+                continue
             if operator.type == "NOT":
                 operand = normalise.complement(operand, position_of(operator))
             gathered.append(operand)
@@ -127,7 +145,12 @@ def complement(operator: Token, operand: Region) -> Region:
 
 
 def _atom(*parts: Token) -> Region:
-    return Region(Atom(" ".join(map(_unquoted, parts))))
+    atom = Atom(" ".join(map(_unquoted, parts)))
+    if parts[0].type == "QUOTED" or not _CONDITION.match(parts[0]):
+        return Region(atom)
+    field, _, value = str(parts[0]).partition("=")
+    value = " ".join(filter(None, (value, *map(_unquoted, parts[1:]))))
+    return Region(atom, condition=(field, value))
 
 
 def _unquoted(token: Token) -> str:

@@ -10,8 +10,8 @@ from dataclasses import field as dataclass_field
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.errors import CollectionError, QuerySyntaxError
-from pyserini_compneg.expression import Atom, Expression, format_expression, from_json, from_marks, parse
+from pyserini_compneg.errors import ArgumentError, CollectionError, QuerySyntaxError
+from pyserini_compneg.expression import Atom, Expression, Filter, format_expression, from_json, from_marks, parse
 from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.files import iter_lines, source_name
 from pyserini_compneg.json_objects import json_kind, parse_json_object
@@ -40,6 +40,7 @@ class Topic:
         plain: Whether the text is plain, so that nothing in it was read as an operator.
         parsed: Whether the text was parsed, so that the expression is what it says. Neither holds for trees and marks.
         decomposition: How a plain text became the expression, if it was decomposed.
+        filter: The documents that may be found; None for all.
     """
 
     qid: str
@@ -52,6 +53,7 @@ class Topic:
     plain: bool = dataclass_field(default=False, compare=False)
     parsed: bool = dataclass_field(default=False, compare=False)
     decomposition: Decomposition | None = dataclass_field(default=None, compare=False)
+    filter: Filter | None = None
 
     def __post_init__(self) -> None:
         """Makes sure that there is exactly one way to answer the topic.
@@ -86,7 +88,7 @@ def read_topics(path: str | Path, read: str | None = None, *, skip: bool = False
     A TSV line is ``qid<TAB>expression``. A JSON line has an id (``id``, ``qid`` or ``_id``; QUEST's lines have none)
     and a query. The query is the first of these fields that the line has: ``vector`` or ``score``, a composed query;
     ``expression``, a text in the syntax or a JSON tree; ``original_query`` with QUEST's ``<mark>``; ``query`` or
-    ``text``, one atom that is not parsed.
+    ``text``, one atom that is not parsed. A ``filter`` {field: value or [values]} says which documents may be found.
 
     Args:
         path: The file, plain or gzip, or ``-`` for standard input.
@@ -160,6 +162,11 @@ def _from_tsv(content: str, source: str, read: str) -> Topic:
 def _from_record(record: Mapping[str, Any], line: int, source: str, read: str | None) -> Topic:
     metadata = _metadata(record)
     details: dict[str, Any] = {"group": metadata.pop("template", None), "source": source, "metadata": metadata}
+    if "filter" in record:
+        try:
+            details["filter"] = Filter(record["filter"])
+        except ArgumentError as error:
+            raise CollectionError(f"{source}: {error}") from None
     qid = query_id(record, line, source, CollectionError)
     if (composed := _composed(record, source)) is not None:
         return Topic(qid, _display_text(record), composed=composed, **details)

@@ -1,6 +1,6 @@
 """The expression tree: the meaning of a query as a set of documents, before any vector exists.
 
-Four frozen nodes, compared by value. A tree is at most ``MAX_DEPTH`` levels deep: the constructors see to it, so every
+Five frozen nodes, compared by value. A tree is at most ``MAX_DEPTH`` levels deep: the constructors see to it, so every
 function on trees, here and elsewhere, may recurse.
 """
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
 from pyserini_compneg.errors import QuerySyntaxError
+from pyserini_compneg.expression.filters import Filter
 from pyserini_compneg.terminal import shown
 
 MAX_DEPTH = 100
@@ -84,10 +85,33 @@ class Difference:
         object.__setattr__(self, "depth", _depth_above("Difference", (self.left, self.right)))
 
 
-Expression: TypeAlias = Atom | Union | Intersection | Difference
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """The documents of ``left`` without those that match ``right``, whatever they score (NOT!, MUST_NOT).
+
+    ``right`` is an expression, or a filter with one field and one value.
+
+    Raises:
+        QuerySyntaxError: A side that is neither, or a tree deeper than ``MAX_DEPTH``.
+    """
+
+    left: Expression
+    right: Expression | Filter
+    depth: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Checks the sides and measures the depth."""
+        right = self.right
+        if isinstance(right, Filter) and [len(values) for values in right.fields.values()] != [1]:
+            raise QuerySyntaxError(f"a filter in an Exclusion must have one field and one value, got {right}")
+        operands = (self.left,) if isinstance(right, Filter) else (self.left, right)
+        object.__setattr__(self, "depth", _depth_above("Exclusion", operands))
 
 
-def leaves(expression: Expression) -> Iterator[Atom]:
+Expression: TypeAlias = Atom | Union | Intersection | Difference | Exclusion
+
+
+def leaves(expression: Expression | Filter) -> Iterator[Atom]:
     """Yields every atom from left to right; a repeated atom is yielded each time.
 
     >>> [atom.text for atom in leaves(Union((Atom("b"), Difference(Atom("a"), Atom("b")))))]
@@ -96,7 +120,7 @@ def leaves(expression: Expression) -> Iterator[Atom]:
     match expression:
         case Atom():
             yield expression
-        case Difference(left, right):
+        case Difference(left, right) | Exclusion(left, right):
             yield from leaves(left)
             yield from leaves(right)
         case Union(operands) | Intersection(operands):

@@ -11,6 +11,7 @@ from pyserini_compneg.terminal import shown
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"', re.DOTALL)
 _MINUS = re.compile(r"(?<!\S)-[^\W\d]")
 _SIGNS = re.compile(r"(?<![^\s(])(?:[+!][^\W\d]|(?:[+!]|&&?|\|\|?)(?![^\s)]))|\w(?:&&|\|\|?)\w")
+_CONDITIONS = re.compile(r"(?<!NOT! )(?<!NOT! \()(?<!\S)[^\W\d][\w.-]*=[^\s=]")
 _CURLY = re.compile("[“”„‟«»]")
 _CAPITALS = ("AND", "OR", "NOT")
 _WORDS = {"and", "or", "not", "and/or", "or/and"}
@@ -20,6 +21,7 @@ _NOTES = {
     "capitals": "AND, OR, NOT are words, because plain text is not parsed; --read expression makes them operators",
     "minus": "a '-' before a word is no operator; NOT is one, in expressions",
     "signs": "'+', '&', '|', '!' are no operators: write AND, OR, NOT, or put the phrase in quotes",
+    "condition": "FIELD=VALUE is a condition right after NOT! only, else text; --filter-field takes others",
     "curly": 'curly quotes are no quotes: write straight ones, ", around a phrase that holds operators',
 }
 
@@ -33,7 +35,7 @@ def unread_operators(text: str, parsed: bool) -> list[str]:
 
     Returns:
         Some of ``case`` (an operator word that is not in capitals), ``capitals``, ``minus``, ``signs`` (operators of
-        other engines) and ``curly`` (quotes).
+        other engines), ``condition`` (``field=value``) and ``curly`` (quotes).
 
     >>> unread_operators("spy films not comedies", parsed=True), unread_operators("spy -comedies", parsed=True)
     (['case'], ['minus'])
@@ -47,6 +49,7 @@ def unread_operators(text: str, parsed: bool) -> list[str]:
         "capitals": not parsed and any(word in _CAPITALS for word in words),
         "minus": bool(_MINUS.search(text)),
         "signs": parsed and bool(_SIGNS.search(text)),
+        "condition": parsed and bool(_CONDITIONS.search(text)),
         "curly": parsed and bool(_CURLY.search(text)),
     }
     return [kind for kind, is_there in found.items() if is_there]

@@ -43,6 +43,7 @@ class WriteOptions(TypedDict, total=False):
     threads: int | None
     store_raw: bool
     store_docvectors: bool
+    filter_fields: Sequence[str]
     optimize: bool
     overwrite: bool
     replace: bool
@@ -103,7 +104,8 @@ def build_index(
     if bm25 and encoder != BM25 and not hybrid:
         raise EncodingError(f"{encoder}: k1 and b are parameters of bm25, not of this encoder")
     average = partial(_average_length, files, index, encoder, resume or replace, on_error)
-    source = _source(files, encoder, model_options, partial(_bm25_encoder, bm25 or {}, average))
+    fields = options.get("filter_fields", ())
+    source = _source(files, encoder, model_options, partial(_bm25_encoder, bm25 or {}, average), fields)
     if bm25 and isinstance(source, VectorSource):
         raise EncodingError(f"{encoder}: the documents bring their vectors, so k1 and b have no use")
     options["signed"] = options.get("signed", False) or source.signed
@@ -133,19 +135,20 @@ def _source(
     encoder: str,
     model_options: ModelOptions | None,
     make_bm25: Callable[[], Bm25DocumentEncoder],
+    read: Sequence[str],
 ) -> Source:
     brings_vectors = None if encoder == BM25 else has_vectors(files)
     if brings_vectors is False:
         hybrid, name = split_name(encoder)
         model = _model_encoder(name, model_options)
-        return TextSource(HybridDocumentEncoder(make_bm25(), model) if hybrid else model)
+        return TextSource(HybridDocumentEncoder(make_bm25(), model) if hybrid else model, read)
     if model_options is not None and (brings_vectors or encoder == BM25):
         raise EncodingError(f"{encoder}: no model is run, so options of one, such as --precision, have no use")
     if encoder == BM25:
         if about := read_about(files[0].parent / VECTORS_FILE):
             said = "%s: has vectors of %s, and bm25 reads the texts beside them; give --encoder %s to index the vectors"
             _logger.warning(said, files[0].parent, about["encoder"], about["encoder"])
-        return TextSource(make_bm25())
+        return TextSource(make_bm25(), read)
     return VectorSource(files, encoder)
 
 

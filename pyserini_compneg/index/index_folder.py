@@ -160,7 +160,8 @@ def _can_be_continued(target: Path, plan: Mapping[str, Any], replace: bool) -> b
         return False
     # A model is known by its hash, wherever its folder is now.
     same_model = {"encoder"} if "model" in now["settings"] else set()
-    changed = ", ".join(name for name in now if before.get(name) != now[name] and name not in same_model)
+    names = [*now, *(before.keys() - now.keys())]
+    changed = ", ".join(name for name in names if before.get(name) != now.get(name) and name not in same_model)
     if changed and not replace:
         raise OutputError(
             f"{target}: the unfinished build cannot be continued, because {changed} changed since; give "

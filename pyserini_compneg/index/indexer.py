@@ -7,12 +7,13 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
 from pyserini_compneg.errors import ArgumentError, CollectionError, EncodingError
+from pyserini_compneg.expression.filters import checked_field
 from pyserini_compneg.index.index_folder import SKIPPED_LOG, keep_unfinished, new_index_folder
 from pyserini_compneg.lucene import LARGEST_IMPACT, ImpactWriter, Manifest, java_class
 
@@ -23,6 +24,7 @@ OnError = Literal["stop", "skip"]
 
 _PROCESSORS = os.cpu_count() or 1
 _BATCH = 512
+_RESERVED = {"id", "contents", "raw"}
 _logger = logging.getLogger(__name__)
 
 
@@ -44,6 +46,7 @@ class ImpactIndexer:
         threads: Threads that parse and index: by default as many as processors, at most four times as many.
         store_raw: Keep each document's source, which is shown with its hit.
         store_docvectors: Keep each document's terms and impacts as a term vector.
+        filter_fields: Fields of each document's source that a search can filter by: texts, numbers, or lists of these.
         optimize: Merge the index into one segment.
         overwrite: Replace an index that is there already.
         resume: Continue a build that was killed, from its last :meth:`checkpoint`.
@@ -78,6 +81,7 @@ class ImpactIndexer:
         threads: int | None = None,
         store_raw: bool = False,
         store_docvectors: bool = False,
+        filter_fields: Sequence[str] = (),
         optimize: bool = False,
         overwrite: bool = False,
         resume: bool = False,
@@ -95,11 +99,14 @@ class ImpactIndexer:
             raise ArgumentError(f"threads must be 1 or more, got {threads}")
         if on_error not in get_args(OnError):
             raise ArgumentError(f"on_error must be one of {', '.join(get_args(OnError))}, got {on_error!r}")
+        fields = tuple(dict.fromkeys(map(checked_field, filter_fields)))
+        if taken := _RESERVED.intersection(fields):
+            raise ArgumentError(f"filter fields: {min(taken)!r} has another use in the index; rename the field")
         java_class("io.compneg.ImpactIndexer")  # if there is no Java, say so before anything is made
         self._target = Path(os.path.realpath(index))
-        self._manifest = Manifest(encoder, dict(settings or {}), impact_scale, signed, pair_terms)
+        self._manifest = Manifest(encoder, dict(settings or {}), impact_scale, signed, pair_terms, filter_fields=fields)
         self._threads = min(threads or _PROCESSORS, 4 * _PROCESSORS)
-        self._store = {"store_raw": store_raw, "store_docvectors": store_docvectors}
+        self._store: dict[str, Any] = {"store_raw": store_raw, "store_docvectors": store_docvectors}
         self._sources = sources
         self._name = str(self._target)
         self._optimize = optimize
@@ -112,8 +119,9 @@ class ImpactIndexer:
 
     def __enter__(self) -> Self:
         """Makes the folder to build in, or continues an unfinished build."""
-        written = {name: getattr(self._manifest, name) for name in ("impact_scale", "signed", "pair_terms")}
-        self._plan = asdict(self._manifest) | self._store | {"sources": self._sources}
+        names = ("impact_scale", "signed", "pair_terms", "filter_fields")
+        written = {name: getattr(self._manifest, name) for name in names}
+        self._plan = self._manifest.to_json() | self._store | {"sources": self._sources}
         with ExitStack() as stack:
             folder = new_index_folder(self._target, self._plan, *self._modes)
             self._folder = stack.enter_context(folder)
@@ -158,7 +166,8 @@ class ImpactIndexer:
         Args:
             docid: Its id, without white space.
             vector: Its terms, without white space, and their weights; numbers of numpy will do.
-            raw: What to store with ``store_raw``; by default the id and the vector.
+            raw: Its source, which ``store_raw`` keeps and ``filter_fields`` are read from; by default the id and the
+                vector.
 
         Raises:
             CollectionError: A bad document, here or in a later call; with ``on_error="skip"`` it is listed instead.
@@ -234,6 +243,8 @@ class ImpactIndexer:
             raise CollectionError(
                 f"{self._name}: nothing to index: {without if documents else 'no documents'}{self._why()}"
             )
+        if (field := self._writer.missing_field()) is not None:
+            raise CollectionError(f"{self._name}: no document has the filter field {field!r}; leave it out")
         if self._optimize:
             self._writer.optimize()
         if self.position is None:

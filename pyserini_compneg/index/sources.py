@@ -57,10 +57,12 @@ class TextSource:
 
     Args:
         encoder: Makes vectors of the texts.
+        read: Fields that are read for something else.
     """
 
-    def __init__(self, encoder: DocumentEncoder) -> None:
+    def __init__(self, encoder: DocumentEncoder, read: Sequence[str] = ()) -> None:
         self._encoder = encoder
+        self._read = read
         self.impact_scale = encoder.impact_scale
         self.settings = encoder.settings
         self.signed = encoder.signed
@@ -76,7 +78,7 @@ class TextSource:
                 documents, problems = text_documents(block)
                 read.append((block, documents, problems))
                 for document in documents.values():
-                    unread.add(document.docid, document.unread)
+                    unread.add(document.docid, [field for field in document.unread if field not in self._read])
                 yield [document.text or "" for document in documents.values()]
 
         for vectors in self._encoder.stream(texts()):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from pyserini_compneg.compose import Query
 from pyserini_compneg.expression import parse
@@ -22,6 +23,7 @@ class CompNegRetriever(BaseRetriever):
     Attributes:
         searcher: The open index.
         k: Documents a query.
+        filter: As for :meth:`SignedImpactSearcher.search`; ``invoke(text, filter=...)`` has another.
         read: What makes a query of a text; by default it is an expression. ``decompose`` reads plain texts.
 
     Example:
@@ -31,10 +33,14 @@ class CompNegRetriever(BaseRetriever):
 
     searcher: SignedImpactSearcher
     k: int = 10
+    filter: Mapping[str, Any] | None = None
     read: Callable[[str], Query] = parse
 
-    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        return [self._document(hit.docid, hit.score) for hit in self.searcher.search(self.read(query), self.k)]
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, filter: Mapping[str, Any] | None = None
+    ) -> list[Document]:
+        hits = self.searcher.search(self.read(query), self.k, filter=filter or self.filter)
+        return [self._document(hit.docid, hit.score) for hit in hits]
 
     def _document(self, docid: str, score: float) -> Document:
         source = self.searcher.doc(docid)

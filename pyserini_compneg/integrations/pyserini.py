@@ -19,6 +19,7 @@ from pyserini_compneg.errors import CompositionError, IndexFormatError
 from pyserini_compneg.integrations.records import plain_vector
 from pyserini_compneg.lucene import java_class, resolve_index
 from pyserini_compneg.search import Hit, SignedImpactSearcher
+from pyserini_compneg.search.searcher import FilterLike
 
 java_class("io.compneg.SignedSearcher")  # Pyserini itself would start any Java
 
@@ -126,18 +127,21 @@ class SignedLuceneImpactSearcher(LuceneImpactSearcher):
         composer = composer or ComposedQueryEncoder(folder, _Atoms(self, self), weight_scale=1)
         self.signed = composer.searcher
 
-    def search(self, q: Query, k: int = 10, fields: Mapping[str, float] | None = None) -> list[SignedHit]:
+    def search(
+        self, q: Query, k: int = 10, fields: Mapping[str, float] | None = None, *, filter: FilterLike = None
+    ) -> list[SignedHit]:
         """The k best documents.
 
         Args:
             q: For example ``"spy films NOT comedies"``.
             k: Hits.
             fields: None.
+            filter: As for :meth:`SignedImpactSearcher.search`; Pyserini's own searcher has none.
 
         Raises:
             CompNegError: As :meth:`SignedImpactSearcher.search`.
         """
-        return self.batch_search([q], [""], k, 1, fields)[""]
+        return self.batch_search([q], [""], k, 1, fields, filter=filter)[""]
 
     def batch_search(
         self,
@@ -146,12 +150,14 @@ class SignedLuceneImpactSearcher(LuceneImpactSearcher):
         k: int = 10,
         threads: int = 1,
         fields: Mapping[str, float] | None = None,
+        *,
+        filter: FilterLike | Sequence[FilterLike] = None,
     ) -> dict[str, list[SignedHit]]:
         """As :meth:`search`, for many queries."""
         if fields or self.is_using_rm3() or self.is_using_rocchio():
             what = "fields" if fields else "feedback"
             raise CompositionError(f"composed queries take no {what}; search without, or with LuceneImpactSearcher")
-        found = self.signed.batch_search(queries, qids, k, threads)
+        found = self.signed.batch_search(queries, qids, k, threads, filter=filter)
         return {qid: [SignedHit(hit, self.object) for hit in hits] for qid, hits in found.items()}
 
     def close(self) -> None:

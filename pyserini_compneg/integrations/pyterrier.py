@@ -23,6 +23,7 @@ from pyserini_compneg.lucene.gate import configure_machine
 from pyserini_compneg.reading import decompose
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.search.run_writer import printed_scores
+from pyserini_compneg.search.searcher import FilterLike
 
 require("pyterrier", "1.1")
 
@@ -66,10 +67,14 @@ class CompNegIndex(pt.Artifact, pt.Indexer):
         return CompNegIndexer(self, encoder, **options)
 
     def retriever(
-        self, num_results: int = 1000, operators: Operators | None = None, threads: int = 1
+        self,
+        num_results: int = 1000,
+        operators: Operators | None = None,
+        threads: int = 1,
+        filter: FilterLike = None,
     ) -> CompNegRetriever:
         """Searches the index."""
-        return CompNegRetriever(self, num_results, operators, threads)
+        return CompNegRetriever(self, num_results, operators, threads, filter)
 
     def index(self, iter: Iterable[Mapping[str, Any]], **_: Any) -> CompNegIndex:
         """Makes the index, with BM25."""
@@ -115,7 +120,11 @@ class CompNegIndexer(pt.Indexer):
                 found.columns(includes=columns, mode=columns[1])
         if found.mode == "toks" and self.encoder == BM25:
             raise ValueError("toks are not of bm25; name what made them: indexer('splade', impact_scale=100)")
-        fields = {"docno": "id", **({"toks": "vector"} if found.mode == "toks" else {"title": "title", "text": "text"})}
+        fields = {name: name for name in self._options.get("filter_fields", ())}
+        fields |= {
+            "docno": "id",
+            **({"toks": "vector"} if found.mode == "toks" else {"title": "title", "text": "text"}),
+        }
         records = ({name: document[key] for key, name in fields.items() if key in document} for document in documents)
         index_records(records, self._index.path, self.encoder, **self._options)
         with atomic_writer(self._index.path / "pt_meta.json") as file:
@@ -133,12 +142,20 @@ class CompNegRetriever(pt.Transformer):
         num_results: Documents a query.
         operators: As for :class:`SignedImpactSearcher`.
         threads: Queries searched at once.
+        filter: As for :meth:`SignedImpactSearcher.search`. A frame may have a column ``filter`` instead, with one for
+            each query.
     """
 
     def __init__(
-        self, index: CompNegIndex, num_results: int = 1000, operators: Operators | None = None, threads: int = 1
+        self,
+        index: CompNegIndex,
+        num_results: int = 1000,
+        operators: Operators | None = None,
+        threads: int = 1,
+        filter: FilterLike = None,
     ) -> None:
         self.index, self.num_results, self.operators, self.threads = index, num_results, operators, threads
+        self.filter = filter
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """The best documents of each query: ``docno``, ``score`` and ``rank`` beside the columns of the query.
@@ -157,8 +174,9 @@ class CompNegRetriever(pt.Transformer):
         if (twice := inp["qid"].duplicated()).any():
             raise ValueError(f"qid {inp['qid'][twice].iloc[0]!r} is given twice; give each query one row")
         queries, qids = _queries(inp, found.mode, self.index), list(inp["qid"].astype(str))
+        filter = [one if hasattr(one, "keys") else None for one in inp["filter"]] if "filter" in inp else self.filter
         rankings = self.index.searcher.batch_search(
-            queries, qids, self.num_results, self.threads, operators=self.operators
+            queries, qids, self.num_results, self.threads, operators=self.operators, filter=filter
         )
         rows = [
             (at, hit.docid, score, rank)
@@ -171,7 +189,9 @@ class CompNegRetriever(pt.Transformer):
 
     def fuse_rank_cutoff(self, k: int) -> CompNegRetriever | None:
         """``retriever % k`` searches k documents, where it is compiled."""
-        return CompNegRetriever(self.index, k, self.operators, self.threads) if k < self.num_results else None
+        return (
+            CompNegRetriever(self.index, k, self.operators, self.threads, self.filter) if k < self.num_results else None
+        )
 
 
 class Decompose(pt.Transformer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ class Manifest:
         pair_terms: Of how many terms of a document the pairs were indexed; 0 for none.
         documents: How many documents there are.
         empty_documents: How many of them have no term at all.
+        filter_fields: The fields of documents that a search can filter by.
         format_version: The version of this file's layout.
     """
 
@@ -45,12 +46,17 @@ class Manifest:
     pair_terms: int = 0
     documents: int = 0
     empty_documents: int = 0
+    filter_fields: Sequence[str] = ()
     format_version: int = FORMAT_VERSION
 
     def write(self, index: Path) -> None:
         """Writes the manifest into an index folder."""
         with atomic_writer(index / MANIFEST_NAME, "make room, or give another folder") as handle:
-            handle.write(json.dumps(asdict(self), indent=2, ensure_ascii=False) + "\n")
+            handle.write(json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n")
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of the file. Earlier releases do not know ``filter_fields``, so it is left out if it is empty."""
+        return {name: value for name, value in asdict(self).items() if name != "filter_fields" or value}
 
     @classmethod
     def read(cls, index: Path) -> Manifest | None:
@@ -73,8 +79,9 @@ class Manifest:
         known = [entry.name for entry in fields(cls)]
         if unknown := sorted(values.keys() - set(known)):
             raise IndexReadError(f"{path}: unknown key {unknown[0]!r}; it was written by another release")
-        if missing := sorted(set(known) - values.keys()):
+        if missing := sorted(set(known) - values.keys() - {"filter_fields"}):
             raise IndexReadError(f"{path}: the key {missing[0]!r} is missing; rebuild the index")
+        values.setdefault("filter_fields", [])
         for name, is_valid in _VALID.items():
             if not is_valid(values[name]) or (name == "empty_documents" and values[name] > values["documents"]):
                 value = reprlib.repr(values[name])
@@ -94,6 +101,7 @@ _VALID: Mapping[str, Callable[[Any], bool]] = {
     "pair_terms": _is_count,
     "documents": _is_count,
     "empty_documents": _is_count,
+    "filter_fields": lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
 }
 """For each key, whether a value is one that a build writes."""
 

@@ -8,10 +8,12 @@ import math
 import os
 from array import array
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from pyserini_compneg.errors import ArgumentError, CollectionError, IndexFormatError, IndexReadError
+from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene.gate import java_class, java_errors
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME, Manifest
 
@@ -19,6 +21,9 @@ CONTENTS = "contents"
 """The field in which Anserini and we keep impacts."""
 
 _INT_BYTES = 4
+
+_KEPT_FILTERS = 16
+"""So many filters are looked up once only; each takes a bit a document."""
 
 _SLICE_MS = 100
 """How long Java searches before Python can hear a signal."""
@@ -36,6 +41,22 @@ class WorkDone(NamedTuple):
 
     postings_read: int
     documents_scored: int
+
+
+class Filtered(NamedTuple):
+    """What a filter finds in an index.
+
+    Attributes:
+        allowed: The number of documents that are not deleted.
+        unknown: The number of its ids that the index does not have.
+        first: The first of these; None if there is none.
+        java: The filter, for the companion.
+    """
+
+    allowed: int
+    unknown: int
+    first: str | None
+    java: Any
 
 
 class QueryFailure(IndexFormatError):
@@ -111,6 +132,7 @@ class ImpactReader:
             searcher.close()
             raise IndexReadError(f"{self.folder}: {fault}")
         self._searcher, self.manifest, self._opened, self._closed = searcher, manifest, opened, False
+        self.filtered = lru_cache(_KEPT_FILTERS)(self._filtered)
 
     def __enter__(self) -> Self:
         """Returns the reader itself."""
@@ -148,25 +170,47 @@ class ImpactReader:
             return []
         return list(self._call(self._searcher.documentFrequencies, "\n".join(terms).encode()))
 
-    def search(self, queries: Sequence[str], hits: int, threads: int = 1) -> list[Ranking]:
+    def _filtered(self, filter: Filter) -> Filtered:
+        """What a filter finds here, ``filtered``. The last filters are kept.
+
+        Raises:
+            IndexFormatError: The index has no such field, or no numbers in a field with a range.
+        """
+        asked = json.dumps(filter.to_json(), ensure_ascii=False).encode()
+        with java_errors(IndexFormatError, f"{self.folder}: cannot be filtered"):
+            java = self._searcher.filter(asked)
+            said = json.loads(bytes(self._searcher.describe(java).tostring()))
+        return Filtered(said["allowed"], said["unknown"], said.get("first"), java)
+
+    def search(
+        self, queries: Sequence[str], hits: int, threads: int = 1, filters: Sequence[Filter | None] = ()
+    ) -> list[Ranking]:
         """Searches composed queries.
 
         Args:
             queries: JSON objects with a ``vector`` or a ``score``, without line feeds.
             hits: The most documents to return for each.
             threads: Queries searched at once.
+            filters: The documents that each query may find, None for all; nothing where all of them may find all.
 
         Returns:
             A ranking a query, in their order: higher scores first, equal ones by ascending docid.
 
         Raises:
             QueryFailure: A query that the index cannot answer.
+            IndexFormatError: As :meth:`filtered`.
         """
         if not queries:
             return []
         hits = min(hits, self.document_count)
+        places = {one: place for place, one in enumerate(dict.fromkeys(one for one in filters if one is not None))}
+        queries = [
+            query if one is None else f'{query[:-1]}, "filter": {places[one]}}}'
+            for query, one in itertools.zip_longest(queries, filters)
+        ]
         lines = "\n".join(queries).encode()
-        batch = self._call(self._searcher.search, lines, hits, min(threads, len(queries)))
+        looked_up = [self.filtered(one).java for one in places]
+        batch = self._call(self._searcher.search, lines, looked_up, hits, min(threads, len(queries)))
         while (answer := self._call(batch.proceed, _SLICE_MS)) is None:
             pass  # Python handles signals here, so that Ctrl-C ends a long search
         packed = bytes(answer.tostring())
@@ -188,35 +232,27 @@ class ImpactReader:
             threads: Queries at once.
 
         Returns:
-            The scores of each query's documents, in their order; None for a document that the query does not match.
-
-        Raises:
-            CollectionError: The index has no such document.
+            The scores of each query's documents, in their order; None for a document that the query does not match, and
+            infinity for one that the index does not have.
         """
         if not queries:
             return []
-        for docid in itertools.chain.from_iterable(docids):
-            if "\0" in docid:
-                raise self.unknown_document(docid)
         counts = array("i", map(len, docids))
-        ids = "".join(f"{docid}\0" for docid in itertools.chain.from_iterable(docids))
+        # No id has a NUL, which ends an id here, and none is empty.
+        ids = "".join("\0" if "\0" in docid else f"{docid}\0" for docid in itertools.chain.from_iterable(docids))
         lines = "\n".join(queries).encode()
         packed = self._call(self._searcher.score, lines, counts.tobytes() + ids.encode(), threads)
         scores = iter(array("f", bytes(packed.tostring())))
-        return [[self._checked_score(docid, next(scores)) for docid in group] for group in docids]
-
-    def _checked_score(self, docid: str, score: float) -> float | None:
-        if score == math.inf:
-            raise self.unknown_document(docid)
-        return None if math.isnan(score) else score
+        return [[None if math.isnan(score) else score for score in itertools.islice(scores, n)] for n in counts]
 
     def unknown_document(self, docid: str) -> CollectionError:
         """The error to raise if the index has no document of that id."""
         return CollectionError(f"{self.folder} has no document {docid!r}")
 
-    def explain(self, query: str, docid: str) -> dict[str, Any] | None:
+    def explain(self, query: str, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
         """The parts of a document's score, as ``io.compneg.Explainer`` gives them; None for an unknown document."""
-        packed = self._call(self._searcher.explain, query.encode(), docid.encode())
+        java = None if filter is None else self.filtered(filter).java
+        packed = self._call(self._searcher.explain, query.encode(), docid.encode(), java)
         return None if packed is None else json.loads(bytes(packed.tostring()))
 
     def has(self, docid: str) -> bool:

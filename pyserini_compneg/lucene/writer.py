@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,7 +37,7 @@ class ImpactWriter:
         folder: An empty folder, or one with a commit to continue from.
         threads: Threads that parse and index.
         impact_scale: Impact = round(weight * impact_scale), half to even; with 1 the weights must be whole numbers.
-        signed, pair_terms, store_raw, store_docvectors: As for ``ImpactIndexer``.
+        signed, pair_terms, store_raw, store_docvectors, filter_fields: As for ``ImpactIndexer``.
         resume: Continue from the last commit.
         name: The index's name in messages, by default the folder.
 
@@ -55,6 +55,7 @@ class ImpactWriter:
         pair_terms: int = 0,
         store_raw: bool = False,
         store_docvectors: bool = False,
+        filter_fields: Sequence[str] = (),
         resume: bool = False,
         name: str | None = None,
     ) -> None:
@@ -66,6 +67,7 @@ class ImpactWriter:
             "pairTerms": pair_terms,
             "storeRaw": store_raw,
             "storeDocvectors": store_docvectors,
+            "filterFields": list(filter_fields),
             "threads": threads,
             "memoryBufferMb": _MEMORY_BUFFER_MB,
             "resume": resume,
@@ -114,6 +116,11 @@ class ImpactWriter:
             state: For :attr:`state`, if a later process continues from this commit; None for a complete index.
         """
         self._call(self._indexer.commit, state)
+
+    def missing_field(self) -> str | None:
+        """The first of the filter fields that no document has; None if there is none."""
+        field: str | None = self._call(self._indexer.missingField)
+        return field
 
     def optimize(self) -> None:
         """Merges the index into one segment."""

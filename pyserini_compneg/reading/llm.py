@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.errors import CompNegError, DecompositionError
-from pyserini_compneg.expression import Atom, Difference, Expression, format_expression, parse
+from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, format_expression, parse
 from pyserini_compneg.expression.decomposition import Decomposition, Part, Span, undivided
 from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.json_objects import parse_json_object
@@ -160,6 +160,8 @@ def _aligned(text: str, expression: Expression, parts: list[Part], *, excluded: 
         case Difference(left, right):
             kept = _aligned(text, left, parts, excluded=excluded)
             return Difference(kept, _aligned(text, right, parts, excluded=not excluded))
+        case Exclusion():
+            raise DecompositionError("`expression` must have no NOT!")
     operands = (_aligned(text, operand, parts, excluded=excluded) for operand in expression.operands)
     return type(expression)(tuple(operands))
 

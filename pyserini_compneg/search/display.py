@@ -42,8 +42,8 @@ def show_hits(
     unit = searcher.unit(query)
     (node,) = searcher.compose([query])
     name = query_name(query)
-    hits = searcher.batch_search([node], [name], k)[name]
-    lines = [heading(query_text(query), searcher)]
+    hits = searcher.batch_search([node], [name], k, filter=topic.filter)[name]
+    lines = [heading(query_text(query) + (f"  [{topic.filter}]" if topic.filter else ""), searcher)]
     if explain and topic.decomposition:
         lines += [f"  {line}" for line in decomposition_lines(topic.decomposition)]
     if not hits:

@@ -19,8 +19,8 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from pyserini_compneg.compose import Damped, Linear, Max, Product, QueryTerm, ScoringNode, Sum, query_terms
-from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union, verbalise
+from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, QueryTerm, ScoringNode, Sum, query_terms
+from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Filter, Intersection, Union, verbalise
 from pyserini_compneg.search.display import decimals, titled
 from pyserini_compneg.search.query_explanation import RANKED, ExplainedDocument, ExplainedQuery, sides
 from pyserini_compneg.terminal import printable
@@ -123,13 +123,15 @@ def documents_drawing(explained: ExplainedQuery, most: int) -> list[RenderableTy
     return [*tree, *parts[:-1]]
 
 
-def _tree(expression: Expression, explained: ExplainedQuery) -> Tree:
+def _tree(expression: Expression | Filter, explained: ExplainedQuery) -> Tree:
     """An operator or an atom a line, with what each atom asks for."""
+    if isinstance(expression, Filter):
+        return Tree(Text(str(expression)))
     if isinstance(expression, Atom):
         terms = _terms(explained.atoms[expression.text], explained.weight_scale)
         shown = ", ".join(_weighted(terms, _ATOM_TERMS)) or "no known term"
         return Tree(Text(f"{expression.text}: {shown}"))
-    members: Sequence[Expression]
+    members: Sequence[Expression | Filter]
     match expression:
         case Union(operands):
             sign, name, members = "OR", explained.operators.union, operands
@@ -137,7 +139,9 @@ def _tree(expression: Expression, explained: ExplainedQuery) -> Tree:
             sign, name, members = "AND", explained.operators.intersection, operands
         case Difference(left, right):
             sign, name, members = "NOT", explained.operators.difference, (left, right)
-    if name == "vanilla":  # nothing below is encoded
+        case Exclusion(left, right):
+            sign, name, members = "NOT!", str(explained.operators.exclusion), (left, right)
+    if name == "vanilla" and not isinstance(expression, Exclusion):  # nothing below is encoded
         members = (Atom(verbalise(expression)),)
     tree = Tree(f"{sign} ({name})")
     tree.children += [_tree(member, explained) for member in members]
@@ -162,11 +166,28 @@ def _composed_lines(node: ScoringNode, scale: float, most: int, indent: str) -> 
                 yield f"{indent}by what is about", linear
                 if not linear:
                     yield from _composed_lines(excluded, scale, most, f"{indent}  ")
+        elif isinstance(part, Excluding):
+            yield from _composed_lines(part.child, scale, most, indent)
+            for left_out, limit in zip(part.excluded, part.above, strict=True):
+                if isinstance(left_out, Filter):
+                    yield f"{indent}left out", [str(left_out)]
+                else:
+                    yield from _left_out_lines(left_out, limit, scale, most, indent)
     vectors = [part.weights for part in parts if isinstance(part, Linear)]
     terms = _terms(Linear(reduce(add, vectors, {})), scale)
     for label, sign in (("positive", 1), ("negative", -1)):
         if signed := [term for term in terms if term.weight * sign > 0]:
             yield f"{indent}{label}", _weighted(signed, most)
+
+
+def _left_out_lines(
+    part: Linear | Product, limit: float, scale: float, most: int, indent: str
+) -> Iterator[tuple[str, list[str]]]:
+    """What NOT! excludes: documents that have a term of each operand, or that score above a limit."""
+    operands = part.operands if isinstance(part, Product) else (part.weights,)
+    for number, operand in enumerate(operands):
+        label = "and with" if number else f"left out above {limit / scale:.3g}" if limit else "left out with"
+        yield f"{indent}{label}", _weighted(_terms(Linear(operand), scale), most) if limit else sorted(operand)
 
 
 def _summands(node: ScoringNode) -> Iterator[ScoringNode]:
@@ -266,7 +287,9 @@ def _heaviest(amounts: Mapping[str, float], most: int) -> list[str]:
 
 
 def _heading(document: ExplainedDocument, is_hybrid: bool) -> str:
-    if not document.explanation.matched:
+    if document.explanation.filtered_out:
+        rank = f"filtered out: {document.explanation.filtered_out}"
+    elif not document.explanation.matched:
         rank = "not retrieved, because the query does not match it"
     else:
         rank = f"beyond rank {RANKED}" if document.rank is None else f"rank {document.rank}"

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
-from pyserini_compneg.compose.scoring import Damped, Linear, Max, Product, ScoringNode
+from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode
+from pyserini_compneg.expression import Filter
 from pyserini_compneg.vectors import pair_term, positive_part
 
 _MOST_TUPLES = 4096
@@ -30,6 +31,8 @@ class Explanation:
         docid: The document.
         score: Its score, a 32-bit float as in the ranking.
         matched: Whether the query retrieves the document at all.
+        filtered_out: What leaves the document out, though the query matches it: the filter, or what NOT! excludes; None
+            if nothing does.
         contributions: The parts, largest amount first. Their exact sum, rounded to a 32-bit float, is the score; where
             conjunctions take part, up to the rounding of their products in 64 bits. Of a conjunction with a root, such
             as cpt-l2, each tuple of terms has a part in proportion to what it adds below the root; likewise where
@@ -40,6 +43,7 @@ class Explanation:
     score: float
     matched: bool
     contributions: tuple[Contribution, ...]
+    filtered_out: str | None = None
 
     def pulled_up(self, count: int = 5) -> list[Contribution]:
         """The parts that raised the score most."""
@@ -58,13 +62,14 @@ class Explanation:
 class _Node(NamedTuple):
     matched: bool
     parts: list[Contribution]
+    filtered_out: str | None = None
 
     @property
     def value(self) -> float:
         return math.fsum(part.amount for part in self.parts)
 
 
-def explain_score(node: ScoringNode, docid: str, parts: Mapping[str, Any]) -> Explanation:
+def explain_score(node: ScoringNode, docid: str, parts: Mapping[str, Any], asked: Filter | None = None) -> Explanation:
     """Combines the contributions that the search reports, along the query's tree.
 
     Args:
@@ -72,6 +77,7 @@ def explain_score(node: ScoringNode, docid: str, parts: Mapping[str, Any]) -> Ex
         docid: The document.
         parts: The answer of ``ImpactReader.explain``: for each accumulator of the query, in the order of its leaves,
             the list of ``[term, impact, contribution]``.
+        asked: The filter of the search.
     """
     root = _explain(node, iter(parts["accumulators"]))
     totals: dict[str, list[float]] = defaultdict(list)
@@ -79,7 +85,8 @@ def explain_score(node: ScoringNode, docid: str, parts: Mapping[str, Any]) -> Ex
         totals[part.term].append(part.amount)
     summed = (Contribution(term, math.fsum(amounts)) for term, amounts in totals.items())
     ranked = sorted(summed, key=lambda part: (-part.amount, part.term))
-    return Explanation(docid, parts["score"], parts["matched"], tuple(ranked))
+    filtered_out = root.filtered_out if not parts["matched"] else None if parts["allowed"] else f"not {asked}"
+    return Explanation(docid, parts["score"], parts["matched"] and parts["allowed"], tuple(ranked), filtered_out)
 
 
 def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:
@@ -93,11 +100,25 @@ def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:
     if isinstance(node, Damped):
         child = _explain(node.child, accumulators)
         return _explain_damped(node, child, [_explain(part, accumulators) for part in node.excluded])
+    if isinstance(node, Excluding):
+        return _explain_excluding(node, _explain(node.child, accumulators), accumulators)
     children = [_explain(child, accumulators) for child in node.children]
+    filtered_out = next((child.filtered_out for child in children if child.filtered_out), None)
     matched = [child for child in children if child.matched]
     if isinstance(node, Max):
-        return max(matched, key=lambda child: child.value) if matched else _Node(False, [])
-    return _Node(bool(matched), [part for child in children for part in child.parts])
+        return max(matched, key=lambda child: child.value) if matched else _Node(False, [], filtered_out)
+    return _Node(bool(matched), [part for child in children for part in child.parts], filtered_out)
+
+
+def _explain_excluding(node: Excluding, child: _Node, accumulators: Iterator[Sequence[Any]]) -> _Node:
+    """The child, or nothing for a document that an excluded part has."""
+    found = []
+    for part, limit in zip(node.excluded, node.above, strict=True):
+        if isinstance(part, Filter):
+            found += [str(part)] if next(accumulators) else []
+        elif (explained := _explain(part, accumulators)).value > limit:
+            found.append(max(explained.parts, key=lambda one: one.amount).term)
+    return _Node(False, [], f"NOT! {', '.join(found)}" if child.matched else None) if found else child
 
 
 def _explain_damped(node: Damped, child: _Node, excluded: Sequence[_Node]) -> _Node:
@@ -107,7 +128,7 @@ def _explain_damped(node: Damped, child: _Node, excluded: Sequence[_Node]) -> _N
     if child.value <= 0 or worst.value <= 0:
         return child
     loss = (child.value - node.lowered(child.value, max(ratios))) / worst.value
-    return _Node(child.matched, [*child.parts, *(part._replace(amount=-loss * part.amount) for part in worst.parts)])
+    return child._replace(parts=[*child.parts, *(part._replace(amount=-loss * part.amount) for part in worst.parts)])
 
 
 def _explain_product(node: Product, factors: Sequence[Sequence[Any]]) -> _Node:

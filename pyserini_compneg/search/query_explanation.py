@@ -12,7 +12,7 @@ from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, READING_OPERAT
 from pyserini_compneg.compose.rewrite import verbalised
 from pyserini_compneg.encode.hybrid import side
 from pyserini_compneg.errors import CompositionError
-from pyserini_compneg.expression import Atom, Expression, atoms, format_expression, parse
+from pyserini_compneg.expression import Atom, Expression, Filter, atoms, format_expression, parse
 from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.search.explanation import Explanation
 from pyserini_compneg.search.searcher import SignedImpactSearcher
@@ -64,7 +64,11 @@ class ExplainedQuery:
 
 
 def explain_query(
-    searcher: SignedImpactSearcher, query: Query, docids: Sequence[str] = (), text: str | None = None
+    searcher: SignedImpactSearcher,
+    query: Query,
+    docids: Sequence[str] = (),
+    text: str | None = None,
+    filter: Filter | None = None,
 ) -> ExplainedQuery:
     """Explains a query, and the scores and ranks of documents.
 
@@ -73,6 +77,7 @@ def explain_query(
         query: The query.
         docids: Documents to explain; one that is given twice counts once.
         text: The query as people read it; by default the expression.
+        filter: The documents that may be found, None for all.
 
     Raises:
         QuerySyntaxError: A text that is no expression.
@@ -90,8 +95,9 @@ def explain_query(
     text = text or query_text(query)
     if is_empty(node):
         raise CompositionError(f"query {text!r}: no positive term is left that the encoder knows, so it finds nothing")
-    explanations = [searcher.explain(node, docid) for docid in dict.fromkeys(docids)]  # unknown documents end it here
-    hits = searcher.search(node, RANKED) if explanations else []
+    docids = list(dict.fromkeys(docids))
+    explanations = [searcher.explain(node, docid, filter=filter) for docid in docids]  # unknown ones end it here
+    hits = searcher.search(node, RANKED, filter=filter) if explanations else []
     ranks = {hit.docid: rank for rank, hit in enumerate(hits, 1)}
     return ExplainedQuery(
         text,
@@ -136,6 +142,7 @@ def to_object(explained: ExplainedQuery) -> dict[str, Any]:
                 "rank": document.rank,
                 "score": document.explanation.score,
                 "matched": document.explanation.matched,
+                "filtered_out": document.explanation.filtered_out,
                 **({"sides": sides(document.explanation)} if explained.is_hybrid else {}),
                 "contributions": [part._asdict() for part in document.explanation.contributions],
             }

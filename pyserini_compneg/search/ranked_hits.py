@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from itertools import zip_longest
 from numbers import Integral
 
 from pyserini_compneg.compose import ScoringNode, is_empty, query_line
 from pyserini_compneg.compose.scoring import leaf_vectors
 from pyserini_compneg.errors import ArgumentError, IndexFormatError
+from pyserini_compneg.expression import Filter
+from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.gathered import warn_of
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.lucene.reader import QueryFailure
@@ -19,7 +22,12 @@ _logger = logging.getLogger(__name__)
 
 
 def ranked_hits(
-    reader: ImpactReader, nodes: Sequence[ScoringNode], names: Sequence[str], k: int, threads: int = 1
+    reader: ImpactReader,
+    nodes: Sequence[ScoringNode],
+    names: Sequence[str],
+    k: int,
+    threads: int = 1,
+    filters: Sequence[Filter | None] = (),
 ) -> list[list[Hit]]:
     """The k best documents of each composed query.
 
@@ -29,14 +37,21 @@ def ranked_hits(
         names: A name for each, for messages.
         k: Hits a query.
         threads: Queries searched at once.
+        filters: The documents that each query may find, None for all; nothing where all of them may find all.
 
     Raises:
         ArgumentError: k or threads that is no whole number from 1.
-        IndexFormatError: A query that the index cannot answer.
+        IndexFormatError: A query or a filter that the index cannot answer.
     """
     k, threads = checked_count("k", k), checked_count("threads", threads)
+    for name, asked in zip(names, filters, strict=False):
+        if asked is None:
+            continue
+        found = reader.filtered(asked)
+        said = f"{found.unknown} of {len(asked.fields.get(ID, ()))} ids in the filter are not in the index, such as "
+        warn_of("query", "queries", said + shown(found.first), {name: name} if found.unknown else {}, names)
     try:
-        rankings = reader.search([query_line(node) for node in nodes], k, threads)
+        rankings = reader.search([query_line(node) for node in nodes], k, threads, filters)
     except QueryFailure as failure:
         raise IndexFormatError(f"query {names[failure.position]:.60}: {failure}") from None
     return [
@@ -56,7 +71,11 @@ def checked_count(name: str, value: int) -> int:
 
 
 def warn_of_no_result(
-    reader: ImpactReader, names: Sequence[str], rankings: Sequence[Sequence[Hit]], nodes: Sequence[ScoringNode]
+    reader: ImpactReader,
+    names: Sequence[str],
+    rankings: Sequence[Sequence[Hit]],
+    nodes: Sequence[ScoringNode],
+    filters: Sequence[Filter | None] = (),
 ) -> None:
     """Warns of queries that found nothing, and says why; once for all if the index has no term of any of them.
 
@@ -65,6 +84,7 @@ def warn_of_no_result(
         names: What the queries are called.
         rankings: Their hits.
         nodes: Their composed forms.
+        filters: As for :func:`ranked_hits`.
     """
     terms = [term for node in nodes for vector in leaf_vectors(node) for term in vector]
     foreign = len(names) > 1 and not any(rankings) and bool(terms) and not any(reader.document_frequencies(terms))
@@ -73,7 +93,11 @@ def warn_of_no_result(
     warn_of("query", "queries", said, {name: f"{name} (term {shown(terms[0])})" for name in names if foreign}, names)
     if foreign:
         return
-    for name, ranked, node in zip(names, rankings, nodes, strict=True):
+    for name, ranked, node, asked in zip_longest(names, rankings, nodes, filters):
         if not ranked:
             known = "no positive term is left that the encoder knows" if is_empty(node) else "no document matches"
+            if asked is not None and not is_empty(node):
+                allowed = reader.filtered(asked).allowed
+                known = f"{known} among {allowed:,} that its filter allows" if allowed else "its filter allows none"
+                known += f" ({asked})"
             _logger.warning("no result for query %s: %s", name, known)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from pyserini_compneg.compose import (
     WEIGHT_SCALE,
@@ -29,13 +31,18 @@ from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.encode.hybrid import checked_weight, split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.errors import ArgumentError, IndexFormatError
-from pyserini_compneg.expression import Expression
+from pyserini_compneg.expression import Expression, Filter
 from pyserini_compneg.expression.decomposition import Decomposition
+from pyserini_compneg.expression.filters import Values, as_filter
+from pyserini_compneg.gathered import gathered_warnings, warn_of
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.search.explanation import Explanation, explain_score
 from pyserini_compneg.search.ranked_hits import checked_count, ranked_hits, warn_of_no_result
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.terminal import shown
+
+FilterLike: TypeAlias = Filter | Mapping[str, Values] | None
+"""A filter, or its fields; None lets all documents through."""
 
 
 class SignedImpactSearcher:
@@ -142,21 +149,25 @@ class SignedImpactSearcher:
             self._encoder = query_encoder(name, self.reader, *self._model)
         return self._encoder
 
-    def search(self, query: Query, k: int = 10, *, operators: Operators | None = None) -> list[Hit]:
+    def search(
+        self, query: Query, k: int = 10, *, operators: Operators | None = None, filter: FilterLike = None
+    ) -> list[Hit]:
         """The k best documents, fewer when fewer match; equal scores by ascending docid.
 
         Args:
             query: For example ``"birds of Colombia AND birds of Venezuela NOT parrots"``.
             k: Hits.
             operators: The operators for union, intersection and difference; None for the searcher's own.
+            filter: The documents that may be found, such as ``{"genre": ["Comedy", "War"], "year": "1990..1999"}`` or
+                ``{"id": [...]}``. Scores are those without a filter.
 
         Raises:
-            ArgumentError: A query that is none, or a k that is no whole number from 1.
+            ArgumentError: A query or a filter that is none, or a k that is no whole number from 1.
             QuerySyntaxError: A text that is no expression.
             EncodingError: An atom that the encoder cannot encode.
+            IndexFormatError: A filter field that the index does not have.
         """
-        composed = self.compose([query], operators)
-        return self._ranked(composed, [query_name(query)], k, 1)[0]
+        return self.batch_search([query], [query_name(query)], k, operators=operators, filter=filter)[query_name(query)]
 
     def batch_search(
         self,
@@ -166,6 +177,7 @@ class SignedImpactSearcher:
         threads: int = 1,
         *,
         operators: Operators | None = None,
+        filter: FilterLike | Sequence[FilterLike] = None,
     ) -> dict[str, list[Hit]]:
         """As :meth:`search` for many queries, whose atoms are encoded together.
 
@@ -175,6 +187,7 @@ class SignedImpactSearcher:
             k: Hits a query.
             threads: Queries searched at once.
             operators: As for :meth:`search`.
+            filter: As for :meth:`search`, one for all queries; or a sequence with one for each.
 
         Returns:
             The hits of each query, in the order given.
@@ -184,12 +197,15 @@ class SignedImpactSearcher:
         """
         if len(qids) != len(queries) or len(set(qids)) != len(qids):
             raise ArgumentError(f"{len(queries)} queries need as many distinct qids, got {len(set(qids))}")
-        return dict(zip(qids, self._ranked(self.compose(queries, operators), qids, k, threads), strict=True))
-
-    def _ranked(self, composed: Sequence[ScoringNode], names: Sequence[str], k: int, threads: int) -> list[list[Hit]]:
-        rankings = ranked_hits(self.reader, composed, names, k, threads)
-        warn_of_no_result(self.reader, names, rankings, composed)
-        return rankings
+        each = [filter] * len(queries) if filter is None or isinstance(filter, (Filter, Mapping)) else filter
+        filters = [as_filter(one) for one in each]
+        if len(filters) != len(queries):
+            raise ArgumentError(f"{len(queries)} queries need one filter, or as many, got {len(filters)}")
+        composed = self.compose(queries, operators)
+        with gathered_warnings():
+            rankings = ranked_hits(self.reader, composed, qids, k, threads, filters)
+        warn_of_no_result(self.reader, qids, rankings, composed, filters)
+        return dict(zip(qids, rankings, strict=True))
 
     def score(self, query: Query, docids: Sequence[str], *, operators: Operators | None = None) -> list[float | None]:
         """The scores of given documents, to the last bit those of a ranking of all documents.
@@ -200,10 +216,8 @@ class SignedImpactSearcher:
             operators: As for :meth:`search`.
 
         Returns:
-            A score for each; None for a document that the query does not match.
-
-        Raises:
-            CollectionError: The index has no such document.
+            A score for each; None for a document that the query does not match, and for one that the index does not
+            have. A warning says how many the index does not have.
         """
         return self.batch_score([query], [docids], operators=operators)[0]
 
@@ -219,7 +233,12 @@ class SignedImpactSearcher:
         if len(docids) != len(queries):
             raise ArgumentError(f"{len(queries)} queries need as many lists of docids, got {len(docids)}")
         lines = [query_line(node) for node in self.compose(queries, operators)]
-        return self.reader.score(lines, docids, checked_count("threads", threads))
+        scores = self.reader.score(lines, docids, checked_count("threads", threads))
+        scored = [pair for pairs in zip(docids, scores, strict=True) for pair in zip(*pairs, strict=True)]
+        unknown = {docid: shown(docid) for docid, score in scored if score == math.inf}
+        said = "not in the index, so there is no score"
+        warn_of("document", "documents", said, unknown, [docid for docid, _ in scored])
+        return [[None if score == math.inf else score for score in group] for group in scores]
 
     def compose(self, queries: Sequence[Query], operators: Operators | None = None) -> list[ScoringNode]:
         """The scoring tree of each query, as it will be searched.
@@ -275,13 +294,16 @@ class SignedImpactSearcher:
         """Whether the index is one of ``bm25+MODEL``, with terms of two spaces."""
         return self.reader.manifest is not None and split_name(self.reader.manifest.encoder)[0]
 
-    def explain(self, query: Query, docid: str, *, operators: Operators | None = None) -> Explanation:
+    def explain(
+        self, query: Query, docid: str, *, operators: Operators | None = None, filter: FilterLike = None
+    ) -> Explanation:
         """Explains the score of a document by signed contributions of terms and pairs, which add up to it.
 
         Args:
             query: As for :meth:`search`.
             docid: The document.
             operators: As for :meth:`search`.
+            filter: As for :meth:`search`.
 
         Raises:
             ArgumentError: A docid that is no text.
@@ -290,10 +312,11 @@ class SignedImpactSearcher:
         if not isinstance(docid, str):
             raise ArgumentError(f"explain takes the id of one document, got {shown(docid)}")
         (node,) = self.compose([query], operators)
-        parts = self.reader.explain(query_line(node), docid)
+        asked = as_filter(filter)
+        parts = self.reader.explain(query_line(node), docid, asked)
         if parts is None:
             raise self.reader.unknown_document(docid)
-        return explain_score(node, docid, parts)
+        return explain_score(node, docid, parts, asked)
 
     def doc(self, docid: str) -> Mapping[str, object] | None:
         """The stored source of a document, if it was stored."""

@@ -52,7 +52,8 @@ def search_topics(
 
     def search(batch: Sequence[Topic]) -> dict[str, list[Hit]]:
         queries = [topic_query(topic) for topic in batch]
-        return searcher.batch_search(queries, [topic.qid for topic in batch], hits, threads)
+        filters = [topic.filter for topic in batch]
+        return searcher.batch_search(queries, [topic.qid for topic in batch], hits, threads, filter=filters)
 
     all_topics = progress(None, len(topics), " queries", "searching")
     with atomic_writer(output) as handle, gathered_warnings(), all_topics as bar:

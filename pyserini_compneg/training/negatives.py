@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyserini_compneg.encode.collection import SourceDocument
 from pyserini_compneg.errors import TrainingError
-from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union
+from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Intersection, Union
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.expression.tree import leaves
 from pyserini_compneg.files import atomic_writer
@@ -74,7 +74,7 @@ def compositional_negatives(topics: Sequence[Topic], relevant: Mapping[str, Sequ
 def _misleading(expression: Expression) -> Iterator[Atom]:
     """The atoms whose documents may be taken for the query's."""
     match expression:
-        case Difference(left, right):
+        case Difference(left, right) | Exclusion(left, right):
             yield from _misleading(left)
             yield from leaves(right)
         case Intersection(operands):

@@ -41,7 +41,7 @@ def test_powers_and_roots_are_written_where_they_are_not_those_of_pseudo_terms()
     assert from_json({**written, "weight": -1e-40}, "here") == Product(operands, weight=-1e-40)
 
 
-KEYS = "a score must be an object with vector, product, max, sum or damped"
+KEYS = "a score must be an object with vector, product, max, sum, damped or excluding"
 EXACT = "between 1e-18 and 1e+18 in magnitude, the limits of exact arithmetic"
 A = {"vector": {"a": 1}}
 DAMPED = {"damped": A, "excluded": [A], "best": [2], "weight": 1}

@@ -161,11 +161,11 @@ def negated(qid, top):
 @pytest.mark.parametrize("top", [1, 2, 100])
 def test_filtering_drops_what_holds_a_negated_term(context, union, intersection, top):
     wanted = {qid: text.split(" NOT ")[0] for qid, text in QUERIES.items()}
-    found = search(context, "filtering", union=union, intersection=intersection, filter_terms=top)
-    few = search(context, "filtering", k=7, union=union, intersection=intersection, filter_terms=top)
+    found = search(context, "filtering", union=union, intersection=intersection, cpt_terms=top)
+    few = search(context, "filtering", k=7, union=union, intersection=intersection, cpt_terms=top)
     assert negated("both", top)
     for qid, text in wanted.items():
-        (node,) = context.searcher.compose([text], Operators(union, intersection))
+        (node,) = context.searcher.compose([text], Operators(union, intersection, cpt_terms=top))
         whole = [(hit.docid, hit.score) for hit in context.searcher.search(node, HITS)]
         expected = [hit for hit in whole if IMPACTS[hit[0]].keys().isdisjoint(negated(qid, top))]
         assert found[qid] == expected
@@ -201,9 +201,9 @@ def test_two_steps_rank_the_subset_anew(context):
         (
             "filtering",
             {"difference": "nrf"},
-            "method filtering: unknown setting 'difference'; expected one of filter_terms, union, intersection",
+            "method filtering: unknown setting 'difference'; expected one of union, intersection, cpt_terms",
         ),
-        ("filtering", {"filter_terms": 0}, "filter_terms must be a whole number from 1, got 0"),
+        ("filtering", {"cpt_terms": 0}, "cpt_terms must be a whole number from 1, got 0"),
         ("filtering", {"union": "max"}, "union must be one of maxpool, addition, dismax, vanilla, got 'max'"),
         ("two-step", {"union": "max"}, "union must be one of maxpool, addition, dismax, vanilla, got 'max'"),
         ("two-step", {"subset": True}, "subset must be a whole number from 1, got True"),
@@ -228,16 +228,26 @@ def test_composed_queries_have_no_atoms(context, name):
 
 
 def test_a_query_that_a_method_cannot_answer_is_named(context):
-    topic = Topic("q7", "A NOT (B AND C)", parse("A NOT (B AND C)"))
-    for name, reason in (
-        ("score-fusion", "score fusion cannot subtract 'B AND C', only atoms and unions of atoms; use operators"),
-        ("filtering", "filtering leaves out atoms and unions of atoms, not 'B AND C'"),
+    for name, text, reason in (
+        (
+            "score-fusion",
+            "A NOT (B AND C)",
+            "score fusion cannot subtract 'B AND C', only atoms and unions of atoms; use operators",
+        ),
+        ("score-fusion", "A NOT! B", "score fusion cannot leave documents out, as NOT! does; use operators"),
+        (
+            "filtering",
+            "A NOT (B NOT C)",
+            "NOT! excludes what matches, and 'B NOT C' only lowers a part of that; leave out its NOT, or unite what is "
+            "kept by OR outside",
+        ),
     ):
+        topic = Topic("q7", text, parse(text))
         message = refusal(make_method(name, {}).search, context, [topic], 10, error=CompositionError)
         assert message == f"query q7: {reason}"
 
 
-@pytest.mark.parametrize("name", ["score-fusion", "score-fusion-scaled", "filtering"])
+@pytest.mark.parametrize("name", ["score-fusion", "score-fusion-scaled"])
 def test_signed_documents(tmp_path, name):
     index = write(tmp_path / "index", {"d": {"p": 1.0, "q": -1.0}}, signed=True)
     with SignedImpactSearcher(index, LookupEncoder(ATOMS)) as searcher:

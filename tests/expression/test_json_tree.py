@@ -8,10 +8,10 @@ from refusals import refusal
 from pyserini_compneg.errors import QuerySyntaxError
 from pyserini_compneg.expression import MAX_DEPTH, Difference, from_json, parse, to_json
 
-ONE_KEY = 'expected a text or an object with one key, "union", "intersection" or "difference"'
+ONE_KEY = 'expected a text or an object with one key, "union", "intersection", "difference" or "exclusion"'
 
 
-@given(expressions())
+@given(expressions(exclusions=True))
 def test_from_json_reads_what_to_json_writes(expression):
     assert from_json(json.loads(json.dumps(to_json(expression))), "test") == expression
 
@@ -37,6 +37,17 @@ def test_every_node_has_its_key():
             {"union": ["a", {"difference": ["a", "b", "c"]}]},
             "$.union[1].difference: expected two operands, [left, right], got 3",
         ),
+        ({"exclusion": ["a"]}, "$.exclusion: expected two operands, [left, right], got 1"),
+        (
+            {"exclusion": ["a", {"filter": {"genre": []}}]},
+            "$.exclusion[1].filter: a filter in an Exclusion must have one field and one value, got genre=one of "
+            "0 values",
+        ),
+        (
+            {"exclusion": ["a", {"filter": {"a b": 1}}]},
+            "$.exclusion[1].filter: a filter field must be named by a letter, then letters, digits, _ . -, got 'a b'",
+        ),
+        ({"exclusion": [{"filter": {"a": 1}}, "b"]}, f"$.exclusion[0]: {ONE_KEY}, got {{'filter': {{'a': 1}}}}"),
         ({"intersection": ["a", " "]}, "$.intersection[1]: a text must not be blank, got ' '"),
     ],
 )

@@ -6,10 +6,10 @@ from itertools import combinations
 
 from hypothesis import strategies as st
 
-from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union
+from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Filter, Intersection, Union
 
 # Text that is hard to write: operators, signs, quotes, blanks of all kinds, and anything else.
-WORDS = ["AND", "OR", "NOT", "and", "ANDROID", "Schindler's", "é"]
+WORDS = ["AND", "OR", "NOT", "NOT!", "genre=", "and", "ANDROID", "Schindler's", "é"]
 HARD = [*WORDS, *'()∩∪\\" \t\n\u00a0']
 TEXTS = (st.lists(st.sampled_from(HARD), max_size=6).map("".join) | st.text()).filter(str.strip)
 
@@ -18,12 +18,18 @@ DOCUMENTS = [frozenset(some) for count in range(5) for some in combinations("abc
 """All documents that the atoms a, b, c and d can tell apart."""
 
 
-def expressions(texts: st.SearchStrategy[str] = TEXTS, max_leaves: int = 12) -> st.SearchStrategy[Expression]:
-    """Trees of every shape."""
+CONDITIONS = st.builds(lambda name, value: Filter({name: value}), st.sampled_from(["genre", "é.b-c_1"]), TEXTS)
+
+
+def expressions(
+    texts: st.SearchStrategy[str] = TEXTS, max_leaves: int = 12, exclusions: bool = False
+) -> st.SearchStrategy[Expression]:
+    """Trees of every shape; those with ``exclusions`` have NOT!, too."""
 
     def above(children: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
         several = st.lists(children, min_size=2, max_size=4).map(tuple)
-        return several.map(Union) | several.map(Intersection) | st.builds(Difference, children, children)
+        trees = several.map(Union) | several.map(Intersection) | st.builds(Difference, children, children)
+        return trees | st.builds(Exclusion, children, children | CONDITIONS) if exclusions else trees
 
     return st.recursive(texts.map(Atom), above, max_leaves=max_leaves)
 

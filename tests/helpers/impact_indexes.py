@@ -14,12 +14,24 @@ from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Ranking, java_cl
 Documents = Mapping[str, Mapping[str, int]]
 
 
-def write_index(folder: Path, *segments: Documents, deleted: Iterable[str] = (), raw: bool = False) -> Path:
-    """An index with a segment for each group of documents; the deleted ones stay in theirs, marked."""
+def write_index(
+    folder: Path,
+    *segments: Documents,
+    deleted: Iterable[str] = (),
+    raw: bool = False,
+    fields: Mapping[str, Mapping[str, object]] | None = None,
+) -> Path:
+    """An index with a segment for each group of documents; the deleted ones stay in theirs, marked.
+
+    ``fields`` has the filter fields of documents, by their ids.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    with ImpactWriter(folder, store_raw=raw) as writer:
+    names = sorted({name for one in (fields or {}).values() for name in one})
+    with ImpactWriter(folder, store_raw=raw, filter_fields=names) as writer:
         for documents in segments:
-            titles = [{"id": docid, "title": f"title of {docid}"} for docid in documents]
+            titles = [
+                {"id": docid, "title": f"title of {docid}", **(fields or {}).get(docid, {})} for docid in documents
+            ]
             add_documents(writer, documents, json_lines(titles))
             writer.commit()
     if deleted := list(deleted):
@@ -73,9 +85,11 @@ def stock_search(index: Path, query: Mapping[str, int], hits: int) -> list[tuple
     return found
 
 
-def search(reader: ImpactReader, nodes: Sequence[ScoringNode], hits: int, threads: int = 1) -> list[Ranking]:
+def search(
+    reader: ImpactReader, nodes: Sequence[ScoringNode], hits: int, threads: int = 1, filters: Sequence[object] = ()
+) -> list[Ranking]:
     """The rankings of scoring trees."""
-    return reader.search([json.dumps(to_json(node), ensure_ascii=False) for node in nodes], hits, threads)
+    return reader.search([json.dumps(to_json(node), ensure_ascii=False) for node in nodes], hits, threads, filters)
 
 
 def pairs(ranking: Ranking) -> list[tuple[str, float]]:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hypothesis import strategies as st
-from scoring_strategies import DAMPED_WEIGHTS, FLOORS, POWERS, PRODUCT_WEIGHTS, ROOTS, damped, excluded_parts
+from scoring_strategies import (
+    DAMPED_WEIGHTS,
+    FLOORS,
+    LIMITS,
+    POWERS,
+    PRODUCT_WEIGHTS,
+    ROOTS,
+    damped,
+    excluded_parts,
+    excluding,
+)
 
 from pyserini_compneg.compose import Linear, Max, Product, ScoringNode, Sum
 
@@ -44,16 +54,23 @@ def collections(draw: st.DrawFn) -> Collection:
     return Collection([segment for segment in segments if segment], deleted)
 
 
-def trees() -> st.SearchStrategy[ScoringNode]:
-    """Trees of every kind of node, products of two to four operands; a term may be in several leaves."""
+def trees(filters: st.SearchStrategy | None = None) -> st.SearchStrategy[ScoringNode]:
+    """Trees of every kind of node, products of two to four operands; a term may be in several leaves.
+
+    Args:
+        filters: Filters that exclude documents; by default none does.
+    """
 
     def above(children: st.SearchStrategy[ScoringNode]) -> st.SearchStrategy[ScoringNode]:
         several = st.lists(children, min_size=1, max_size=4).map(tuple)
-        return several.map(Max) | several.map(Sum) | st.builds(damped, children, excluded, DAMPED_WEIGHTS, FLOORS)
+        lowered = st.builds(damped, children, excluded, DAMPED_WEIGHTS, FLOORS)
+        return several.map(Max) | several.map(Sum) | lowered | st.builds(excluding, children, barred)
 
     linear = st.dictionaries(TERM, SIGNED_WEIGHT, max_size=6).map(Linear)
     operand = st.dictionaries(TERM, WEIGHT, min_size=1, max_size=4)
     operands = st.lists(operand, min_size=2, max_size=4).map(tuple)
-    excluded = excluded_parts(operand, operands)
+    excluded, barred = excluded_parts(operand, operands), excluded_parts(operand, operands, LIMITS)
+    if filters is not None:
+        barred |= st.lists(st.tuples(filters, st.just(0.0)), min_size=1, max_size=2)
     products = operands.map(Product) | st.builds(Product, operands, POWERS, ROOTS, PRODUCT_WEIGHTS)
     return st.recursive(linear | products, above, max_leaves=8)

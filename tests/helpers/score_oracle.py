@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
-from pyserini_compneg.compose import Damped, Linear, Max, Product, ScoringNode
+from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, ScoringNode
+from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene import Ranking
 
 ROUNDING = 2.0**-22
@@ -24,26 +26,46 @@ class Score(NamedTuple):
         return ROUNDING * self.magnitude
 
 
-def score(node: ScoringNode, impacts: Mapping[str, int]) -> Score:
+def score(node: ScoringNode, impacts: Mapping[str, int], fields: Mapping[str, list] = MappingProxyType({})) -> Score:
     if isinstance(node, Linear):
         return _linear(node.weights, impacts)
     if isinstance(node, Product):
         return _product(node, impacts)
     if isinstance(node, Damped):
-        child = score(node.child, impacts)
+        child = score(node.child, impacts, fields)
         parts = [(score(part, impacts), best) for part, best in zip(node.excluded, node.best, strict=True)]
         share = min(max(part.value / best for part, best in parts), 1)
         kept = min(child.value, node.floor) * (1 - 0.02 * share**3)
         value = max(child.value * (1 - node.weight * share**3), kept) if child.value > 0 else child.value
         error = 8 * node.weight * min(max(part.magnitude / best for part, best in parts), 1) * abs(child.value)
         return Score(child.matched, value, (1 + node.weight) * child.magnitude + error)
-    children = [score(child, impacts) for child in node.children]
+    if isinstance(node, Excluding):
+        named = (passes(part, fields) for part in node.excluded if isinstance(part, Filter))
+        pairs = zip(node.excluded, node.above, strict=True)
+        above = (score(part, impacts).value > limit for part, limit in pairs if not isinstance(part, Filter))
+        return Score(False, 0.0, 0.0) if any(named) or any(above) else score(node.child, impacts, fields)
+    children = [score(child, impacts, fields) for child in node.children]
     matched = [child for child in children if child.matched]
     if isinstance(node, Max):
         value = max((child.value for child in matched), default=0.0)
         return Score(bool(matched), value, max((child.magnitude for child in matched), default=0.0))
     value = sum(child.value for child in children)
     return Score(bool(matched), value, sum(child.magnitude for child in children))
+
+
+def passes(filter: Filter, fields: Mapping[str, list]) -> bool:
+    """Whether a document has one of the values of each field; a range is two numbers around two dots."""
+
+    def has(value: object, wanted: str) -> bool:
+        least, dots, most = wanted.partition("..")
+        if not dots:
+            return str(value) == wanted
+        return isinstance(value, int) and int(least or value) <= value <= int(most or value)
+
+    return all(
+        any(has(value, one) for value in fields.get(name, []) for one in wanted)
+        for name, wanted in filter.fields.items()
+    )
 
 
 def _linear(weights: Mapping[str, float], impacts: Mapping[str, int]) -> Score:
@@ -70,9 +92,16 @@ def _product(node: Product, impacts: Mapping[str, int]) -> Score:
     return Score(node.weight > 0 and value > 0, node.weight * rooted, magnitude)
 
 
-def check_ranking(node: ScoringNode, documents: Mapping[str, Mapping[str, int]], ranking: Ranking, hits: int) -> None:
+def check_ranking(
+    node: ScoringNode,
+    documents: Mapping[str, Mapping[str, int]],
+    ranking: Ranking,
+    hits: int,
+    fields: Mapping[str, Mapping[str, list]] = MappingProxyType({}),
+) -> None:
     """Makes sure that a ranking is the best ``hits`` of the documents, in the order of score and of the ids' bytes."""
-    expected = {docid: found for docid, impacts in documents.items() if (found := score(node, impacts)).matched}
+    scored = {docid: score(node, impacts, fields.get(docid, {})) for docid, impacts in documents.items()}
+    expected = {docid: found for docid, found in scored.items() if found.matched}
     scores = dict(zip(ranking.docids, ranking.scores, strict=True))
     assert len(scores) == len(ranking.docids) == min(hits, len(expected))
     keys = [(-value, docid.encode()) for docid, value in scores.items()]

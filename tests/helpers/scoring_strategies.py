@@ -6,7 +6,7 @@ import math
 
 from hypothesis import strategies as st
 
-from pyserini_compneg.compose import Damped, Linear, Max, Product, ScoringNode, Sum
+from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
 
 TERMS = st.sampled_from("abcdef")
 POSITIVE = st.dictionaries(TERMS, st.integers(1, 9).map(float), min_size=1, max_size=4)
@@ -17,6 +17,7 @@ ROOTS = st.sampled_from([1, 2, 2, 3])
 BEST_SCORES = st.sampled_from([1.0, 50.0, 400.0])
 DAMPED_WEIGHTS = st.sampled_from([0.1, 0.5, 1.0])
 FLOORS = st.sampled_from([0.0, 0.0, 3.0, 40.0])
+LIMITS = st.sampled_from([0.0, 0.0, 2.718281828, 141.4213562])  # no score that is rounded elsewhere falls on one
 PRODUCT_WEIGHTS = st.sampled_from([1.0, 1.0, 0.3, -0.5, -1.0, -4.0])
 
 
@@ -25,23 +26,31 @@ def nodes() -> st.SearchStrategy[ScoringNode]:
 
     def above(children: st.SearchStrategy[ScoringNode]) -> st.SearchStrategy[ScoringNode]:
         several = st.lists(children, min_size=1, max_size=3).map(tuple)
-        return several.map(Max) | several.map(Sum) | st.builds(damped, children, excluded, DAMPED_WEIGHTS, FLOORS)
+        lowered = st.builds(damped, children, excluded, DAMPED_WEIGHTS, FLOORS)
+        return several.map(Max) | several.map(Sum) | lowered | st.builds(excluding, children, barred)
 
     operands = st.lists(POSITIVE, min_size=2, max_size=3).map(tuple)
-    excluded = excluded_parts(POSITIVE, operands)
+    excluded, barred = excluded_parts(POSITIVE, operands), excluded_parts(POSITIVE, operands, LIMITS)
     products = operands.map(Product) | st.builds(Product, operands, POWERS, ROOTS, PRODUCT_WEIGHTS)
     return st.recursive(SIGNED.map(Linear) | products, above, max_leaves=8)
 
 
-def excluded_parts(vectors: st.SearchStrategy, operands: st.SearchStrategy) -> st.SearchStrategy:
-    """What damps a score: vectors and products, each with its best score."""
+def excluded_parts(
+    vectors: st.SearchStrategy, operands: st.SearchStrategy, numbers: st.SearchStrategy = BEST_SCORES
+) -> st.SearchStrategy:
+    """What damps a score, or excludes: vectors and products, each with its best score or its limit."""
     products = st.builds(Product, operands, POWERS, ROOTS, st.sampled_from([1.0, 0.3]))
-    return st.lists(st.tuples(vectors.map(Linear) | products, BEST_SCORES), min_size=1, max_size=3)
+    return st.lists(st.tuples(vectors.map(Linear) | products, numbers), min_size=1, max_size=3)
 
 
 def damped(child: ScoringNode, excluded: list[tuple[Linear | Product, float]], weight: float, floor: float) -> Damped:
     parts, best = zip(*excluded, strict=True)
     return Damped(child, parts, best, weight, floor)
+
+
+def excluding(child: ScoringNode, excluded: list[tuple[Linear | Product, float]]) -> Excluding:
+    parts, limits = zip(*excluded, strict=True)
+    return Excluding(child, parts, limits)
 
 
 def defined_score(node: ScoringNode, document: dict[str, float]) -> tuple[bool, float]:
@@ -65,6 +74,11 @@ def defined_score(node: ScoringNode, document: dict[str, float]) -> tuple[bool, 
             share = min(max(defined_score(b, present)[1] / best for b, best in zip(excluded, bests, strict=True)), 1)
             lowered = max(value * (1 - weight * share**3), min(value, floor) * (1 - 0.02 * share**3))
             return matches, lowered if value > 0 else value
+        case Excluding(child, excluded, above):
+            present = {term: impact for term, impact in document.items() if impact > 0}
+            scores = [defined_score(part, present)[1] for part in excluded]
+            barred = any(score > limit for score, limit in zip(scores, above, strict=True))
+            return (False, 0.0) if barred else defined_score(child, document)
         case Sum(children):
             scores = [defined_score(child, document) for child in children]
             return any(matches for matches, _ in scores), math.fsum(value for _, value in scores)

@@ -30,6 +30,9 @@ def test_retriever(searcher):
     assert [(one.id, one.metadata["score"]) for one in found] == searcher.search("spy NOT comedy", 2)
     assert (found[0].id, found[0].metadata["title"], found[0].page_content) == ("d2", *FILMS["d2"])
     assert asyncio.run(retriever.ainvoke("spy NOT comedy")) == found
+    only = host.CompNegRetriever(searcher=searcher, filter={"id": ["d1", "d3"]})
+    assert {one.id for one in only.invoke("spy")} == {"d1", "d3"}
+    assert [one.id for one in only.invoke("spy", filter={"id": "d2"})] == ["d2"]
     plain = host.CompNegRetriever(searcher=searcher, k=2, read=decompose)
     assert plain.invoke("spy dramas other than comedies (and so on")[0].id == "d2"
     assert "expected" in refusal(retriever.invoke, "spy (", error=QuerySyntaxError)

@@ -105,6 +105,8 @@ def test_every_operator_has_our_hits(folder, encoder, pyserini_host, operators):
     assert {text: pairs(hits) for text, hits in found.items()} == expected
     assert {text: pairs(searcher.search(text, k=3)) for text in QUERIES} == expected
     assert len(expected[QUERIES[-1]]) == 3
+    only = {"id": [docid for docid, _ in expected["A"][1:]]}
+    assert pairs(searcher.search("A", 3, filter=only))[: len(only["id"])] == expected["A"][1:]
 
 
 @pytest.mark.parametrize("min_idf", [0, -1])

@@ -67,6 +67,20 @@ def test_a_pipeline_is_compiled(index):
     assert cut(TOPICS).equals((index.retriever() % 2)(TOPICS))
 
 
+def test_filters(index, tmp_path):
+    western = {"id": ["d4", "d5"]}
+    found = index.retriever(filter=western)(TOPICS)
+    assert set(found["docno"]) == {"d4", "d5"}
+    cut = (index.retriever(filter=western) % 1).compile()(TOPICS)
+    assert set(cut["docno"]) <= {"d4", "d5"} and len(cut) == found["qid"].nunique()
+    own = index.retriever()(TOPICS.assign(filter=[None, western, {"id": "d4"}, None]))
+    assert ranked(own)["1"] == ranked(index.retriever()(TOPICS))["1"]
+    assert [docno for docno, _ in ranked(own)["3"]] == ["d4"]
+    dated = host.CompNegIndex(tmp_path / "i").indexer(filter_fields=["year"])
+    years = [{**document, "year": year} for year, document in enumerate(TEXTS, 1990)]
+    assert list(dated.index(years).retriever(filter={"year": "..1991"}).search("spy")["docno"]) == ["d1", "d2"]
+
+
 def test_weights_and_trees(folder, index):
     """Weights are taken as they are; a tree, a reading and weights may stand where a text does."""
     weights = {"spy": np.float32(2), "comedi": -1.5}

@@ -105,7 +105,7 @@ def test_the_queries_of_the_sample_rank_alike(tmp_path):
 GOOD = '{"id": "1", "vector": {"a": 1}}'
 B = '{"vector": {"b": 1}}'
 PRODUCT = f'{{"id": "2", "score": {{"product": [{B}, {B}], '
-KINDS = "a score must be one of vector, product, max, sum, damped"
+KINDS = "a score must be one of vector, product, max, sum, damped, excluding"
 POWER = "a power of 2 operands must be above 0 and at most 1.0"
 ROOT = "a root must be a whole number from 1 to 16"
 NO_ID = 'expected an "id" without white space, got '

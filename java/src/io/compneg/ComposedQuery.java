@@ -1,5 +1,6 @@
 package io.compneg;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.util.Objects;
 import org.apache.lucene.search.IndexSearcher;
@@ -15,6 +16,7 @@ import org.apache.lucene.search.Weight;
 public final class ComposedQuery extends Query {
   private final String field;
   private final ScoringTree tree;
+  private final DocumentFilter filter;
 
   /**
    * Reads one JSON line.
@@ -24,11 +26,18 @@ public final class ComposedQuery extends Query {
    */
   public ComposedQuery(String field, String line) {
     this.field = field;
-    this.tree = ScoringTree.parse(line);
+    JsonNode query = ScoringTree.json(line);
+    this.tree = ScoringTree.of(query);
+    this.filter = DocumentFilter.of(query.get("filter"));
   }
 
   ScoringTree tree() {
     return tree;
+  }
+
+  /** The documents that may be found; null for all. */
+  DocumentFilter filter() {
+    return filter;
   }
 
   @Override
@@ -44,17 +53,17 @@ public final class ComposedQuery extends Query {
 
   @Override
   public String toString(String defaultField) {
-    return field + ":" + tree;
+    return field + ":" + tree + (filter == null ? "" : " " + filter);
   }
 
   @Override
   public boolean equals(Object other) {
     return sameClassAs(other) && field.equals(((ComposedQuery) other).field)
-        && tree.equals(((ComposedQuery) other).tree);
+        && tree.equals(((ComposedQuery) other).tree) && Objects.equals(filter, ((ComposedQuery) other).filter);
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(classHash(), field, tree);
+    return Objects.hash(classHash(), field, tree, filter);
   }
 }

@@ -56,8 +56,10 @@ public final class ComposedQueryFile {
   }
 
   private static String id(String line) throws IOException {
-    ScoringTree.parse(line);
-    JsonNode id = ScoringTree.JSON.readTree(line).path("id");
+    JsonNode query = ScoringTree.json(line);
+    ScoringTree.of(query);
+    DocumentFilter.of(query.get("filter"));
+    JsonNode id = query.path("id");
     String text = id.isTextual() || id.isIntegralNumber() ? id.asText() : "";
     if (text.matches("\\S+")) return text;
     throw new IllegalArgumentException("expected an \"id\" without white space, got " + id);

@@ -9,18 +9,20 @@ import org.apache.lucene.search.Weight;
 abstract class ComposedWeight extends Weight {
   final float boost;
   private final ScoringTree tree;
+  private final DocumentFilter filter;
   private final TermWeights terms;
 
   ComposedWeight(ComposedQuery query, TermWeights terms, float boost) {
     super(query);
     this.tree = query.tree();
+    this.filter = query.filter();
     this.terms = terms;
     this.boost = boost;
   }
 
   /** The matches of a segment; null when it has none. */
   final ScoredDocIterator open(LeafReaderContext leaf) throws IOException {
-    return ScoredDocIterator.open(leaf, terms, tree);
+    return ScoredDocIterator.open(leaf, terms, tree, filter);
   }
 
   @Override

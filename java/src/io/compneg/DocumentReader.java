@@ -244,6 +244,15 @@ final class DocumentReader {
     return false;
   }
 
+  /** The text without white space at its ends. */
+  static String stripped(String text) {
+    int start = 0;
+    int end = text.length();
+    while (start < end && isSpace(text.charAt(start))) start++;
+    while (start < end && isSpace(text.charAt(end - 1))) end--;
+    return text.substring(start, end);
+  }
+
   /** White space as Python's {@code str.isspace} has it. */
   private static boolean isSpace(char c) {
     return c == 0x85 || c <= ' ' && (c >= 0x1c || c >= '\t' && c <= '\r') || Character.isSpaceChar(c);

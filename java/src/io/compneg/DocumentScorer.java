@@ -8,6 +8,7 @@ import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.Term;
+import org.apache.lucene.util.Bits;
 
 /** Scores given documents with the arithmetic that ranks them, from their own postings only. */
 final class DocumentScorer {
@@ -62,6 +63,10 @@ final class DocumentScorer {
       int count = Math.min(plan.window, to - start);
       for (int i = 0; i < count; i++) documents[i] = (int) (order[start + i] >> 32) - leaf.docBase;
       for (double[] accumulator : accumulators) Arrays.fill(accumulator, 0, count, 0);
+      for (var part : plan.named.entrySet()) {
+        Bits named = part.getValue().in(leaf);
+        for (int i = 0; i < count; i++) accumulators[part.getKey()][i] = named.get(documents[i]) ? 1 : 0;
+      }
       for (int i = 0; i < postings.length; i++) {
         if (postings[i] != null) add(plan.terms.get(i), postings[i], count);
       }

@@ -14,7 +14,8 @@ import org.apache.lucene.index.Term;
 /**
  * Takes the score of one document apart, with the arithmetic that ranks it.
  *
- * <p>An explanation has the {@code score}, whether the document {@code matched}, and in {@code accumulators} for every
+ * <p>An explanation has the {@code score}, whether the document {@code matched} and is {@code allowed} by the filter,
+ * and in {@code accumulators} for every
  * accumulator of the plan, in the order of the query's leaves, a list of {@code [term, impact, contribution]}.
  */
 final class Explainer {
@@ -28,12 +29,22 @@ final class Explainer {
     this.doc = doc - leaf.docBase;
   }
 
-  ObjectNode explain(ScoringTree tree) throws IOException {
+  /**
+   * Explains the document's score.
+   *
+   * @param filter the documents that may be found; null for all
+   */
+  ObjectNode explain(ScoringTree tree, DocumentFilter filter) throws IOException {
     QueryPlan plan = new QueryPlan(tree);
     double[][] accumulators = new double[plan.accumulators()][1];
     ObjectNode explanation = ScoringTree.JSON.createObjectNode();
     ArrayNode parts = explanation.putArray("accumulators");
     for (int i = 0; i < plan.accumulators(); i++) parts.addArray();
+    for (var part : plan.named.entrySet()) {
+      if (!part.getValue().in(leaf).get(doc)) continue;
+      accumulators[part.getKey()][0] = 1;
+      ((ArrayNode) parts.get(part.getKey())).addArray().add("").add(1).add(1);
+    }
     for (QueryTerm term : plan.terms) {
       int impact = impact(term.text());
       if (impact == 0) continue;
@@ -46,6 +57,7 @@ final class Explainer {
     plan.root.score(accumulators, new double[accumulators.length], new int[1], 1);
     explanation.put("score", (double) plan.root.reportedScore(0));
     explanation.put("matched", plan.root.matches(0));
+    explanation.put("allowed", filter == null || filter.in(leaf).get(doc));
     return explanation;
   }
 

@@ -40,7 +40,8 @@ import org.apache.lucene.util.BytesRef;
 
 /**
  * Writes an impact index with Anserini's fields, for Python: {@code id} (indexed, stored, doc values), {@code contents}
- * (impacts as term frequencies), and {@code raw} (the stored source). A document without a term can be looked up, but
+ * (impacts as term frequencies), and {@code raw} (the stored source); and with the filter fields of the sources, see
+ * {@link DocumentFilter}. A document without a term can be looked up, but
  * no search finds it.
  *
  * <p>Blocks of JSON lines come in and are indexed by several threads while the next are read. A document that cannot be
@@ -52,7 +53,7 @@ public final class ImpactIndexer implements Closeable {
 
   /** How an index is written; a JSON object in the constructor. */
   record Settings(String field, double impactScale, boolean signed, int pairTerms, boolean storeRaw,
-      boolean storeDocvectors, int threads, double memoryBufferMb, boolean resume) {}
+      boolean storeDocvectors, List<String> filterFields, int threads, double memoryBufferMb, boolean resume) {}
 
   private record BlockResult(int documents, int empty, List<String> problems) {}
 
@@ -134,22 +135,27 @@ public final class ImpactIndexer implements Closeable {
       if (reader.blank()) continue;
       try {
         reader.read();
+        writer.addDocument(document(reader, raw));
       } catch (DocumentReader.BadDocument bad) {
         problems.add(file + number + ": " + bad.getMessage());
         continue;
       }
-      writer.addDocument(document(reader, raw));
       count++;
       if (reader.vector().size() == 0) withoutTerm++;
     }
     return new BlockResult(count, withoutTerm, problems);
   }
 
-  private Document document(DocumentReader reader, LineScanner raw) {
+  private Document document(DocumentReader reader, LineScanner raw) throws IOException, DocumentReader.BadDocument {
     Document document = new Document();
     document.add(new StringField(ExternalIds.FIELD, reader.id(), Field.Store.YES));
     document.add(new BinaryDocValuesField(ExternalIds.FIELD, new BytesRef(reader.id()))); // breaks ties by docid
     if (settings.storeRaw) document.add(new StoredField("raw", raw.text()));
+    try {
+      if (!settings.filterFields.isEmpty()) DocumentFilter.addValues(document, settings.filterFields, raw.text());
+    } catch (IllegalArgumentException e) {
+      throw new DocumentReader.BadDocument(e.getMessage());
+    }
     document.add(new Field(settings.field, new ImpactTokenStream(reader.vector()), impacts));
     return document;
   }
@@ -208,6 +214,16 @@ public final class ImpactIndexer implements Closeable {
     } catch (IOException | AlreadyClosedException e) {
       throw failure(e);
     }
+  }
+
+  /** The first of the filter fields that no document has; null when there is none. */
+  public String missingField() throws IOException {
+    try (DirectoryReader reader = DirectoryReader.open(writer)) {
+      for (String field : settings.filterFields) {
+        if (reader.getDocCount(field) == 0) return field;
+      }
+    }
+    return null;
   }
 
   /** Merges into one segment. */

@@ -1,6 +1,7 @@
 package io.compneg;
 
 import java.util.Arrays;
+import java.util.List;
 
 /**
  * A node of the scoring tree, which scores many documents at once from their accumulators.
@@ -33,7 +34,8 @@ abstract class NodeScorer {
   abstract void boundCandidates(double[][] accumulators, double[] remaining, int[] candidates, int count);
 
   /**
-   * Fills {@link #scores} of the candidates whose upper bounds, of complete accumulators, were filled last.
+   * Fills {@link #scores} of the candidates whose upper bounds, of complete accumulators, were filled last. Of those
+   * that no longer match, because of what is excluded, the upper bounds become 0.
    *
    * @param nothing what complete accumulators may still grow by: 0 for each
    */
@@ -258,6 +260,49 @@ abstract class NodeScorer {
     }
   }
 
+  /** A score without documents that are above the limit of an excluded part. Its upper bound is that of the child. */
+  static final class Excluding extends NodeScorer {
+    private final NodeScorer child;
+    private final NodeScorer[] excluded;
+    private final List<Double> above;
+
+    Excluding(int window, NodeScorer child, NodeScorer[] excluded, List<Double> above) {
+      super(child.upperBounds);
+      this.child = child;
+      this.excluded = excluded;
+      this.above = above;
+      scores = new double[window];
+    }
+
+    @Override
+    void boundWindow(double[][] accumulators, double[] remaining, int count) {
+      child.boundWindow(accumulators, remaining, count);
+    }
+
+    @Override
+    void boundCandidates(double[][] accumulators, double[] remaining, int[] candidates, int count) {
+      child.boundCandidates(accumulators, remaining, candidates, count);
+    }
+
+    @Override
+    void subtractNegatives(double[][] accumulators, double[] nothing, int[] candidates, int count) {
+      child.subtractNegatives(accumulators, nothing, candidates, count);
+      System.arraycopy(child.scores, 0, scores, 0, count);
+      for (int n = 0; n < excluded.length; n++) {
+        excluded[n].score(accumulators, nothing, candidates, count);
+        double limit = above.get(n);
+        for (int i = 0; i < count; i++) {
+          if (excluded[n].scores[i] > limit) upperBounds[i] = scores[i] = 0;
+        }
+      }
+    }
+
+    @Override
+    double upperBound(double[] sums) {
+      return child.upperBound(sums);
+    }
+  }
+
   /** A node over other nodes. */
   private abstract static class Inner extends NodeScorer {
     final NodeScorer[] children;
@@ -284,6 +329,7 @@ abstract class NodeScorer {
     void subtractNegatives(double[][] accumulators, double[] nothing, int[] candidates, int count) {
       if (!signed()) return;
       for (NodeScorer child : children) child.subtractNegatives(accumulators, nothing, candidates, count);
+      combineUpperBounds(count); // what a child excludes does not match by it
       combineScores(count);
     }
 

@@ -89,6 +89,10 @@ final class QueryPlan {
   final int size;
 
   final List<QueryTerm> terms = new ArrayList<>();
+
+  /** The filters of excluded parts, by the accumulator that has a 1 for each document they name. */
+  final Map<Integer, DocumentFilter> named = new LinkedHashMap<>();
+
   final NodeScorer root;
   private final List<Integer> operandAccumulators = new ArrayList<>();
   private int accumulators;
@@ -119,6 +123,14 @@ final class QueryPlan {
     if (tree instanceof ScoringTree.Product product) return planProduct(product, raises);
     if (tree instanceof ScoringTree.Max max) return new NodeScorer.Max(window, planAll(max.children(), true));
     if (tree instanceof ScoringTree.Sum sum) return new NodeScorer.Sum(window, planAll(sum.children(), true));
+    if (tree instanceof ScoringTree.Named part) {
+      named.put(accumulators, part.filter());
+      return new NodeScorer.Linear(window, accumulators++, -1);
+    }
+    if (tree instanceof ScoringTree.Excluding excluding) {
+      NodeScorer child = plan(excluding.child(), true);
+      return new NodeScorer.Excluding(window, child, planAll(excluding.excluded(), false), excluding.above());
+    }
     ScoringTree.Damped damped = (ScoringTree.Damped) tree;
     NodeScorer child = plan(damped.child(), true);
     return new NodeScorer.Damped(window, child, planAll(damped.excluded(), false), damped);

@@ -20,14 +20,15 @@ final class RunningSearch {
   /**
    * Begins a search.
    *
+   * @param filter the documents that may be found; null for all
    * @param counter takes the work of the whole search at its end
    */
-  RunningSearch(IndexReader reader, String field, ScoringTree tree, TopHitsCollector collector,
+  RunningSearch(IndexReader reader, String field, ScoringTree tree, DocumentFilter filter, TopHitsCollector collector,
       Consumer<WindowScorer.Statistics> counter) throws IOException {
     this.plan = new QueryPlan(tree);
     this.terms = new TermWeights(reader.getContext(), field, plan);
     this.collector = collector;
-    this.scorer = new WindowScorer(plan, collector, work);
+    this.scorer = new WindowScorer(plan, filter, collector, work);
     this.counter = counter;
     this.segments = reader.leaves().iterator();
   }

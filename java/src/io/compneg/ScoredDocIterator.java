@@ -29,18 +29,19 @@ final class ScoredDocIterator extends DocIdSetIterator implements HitCollector {
   private int doc = -1;
   private float minCompetitiveScore = Float.NEGATIVE_INFINITY;
 
-  private ScoredDocIterator(LeafReaderContext leaf, QueryPlan plan) {
+  private ScoredDocIterator(LeafReaderContext leaf, QueryPlan plan, DocumentFilter filter) {
     this.leaf = leaf;
     this.maxDoc = leaf.reader().maxDoc();
     this.docs = new int[plan.window];
     this.scores = new float[plan.window];
-    this.scorer = new WindowScorer(plan, this, new WindowScorer.Statistics());
+    this.scorer = new WindowScorer(plan, filter, this, new WindowScorer.Statistics());
   }
 
   /** Opens a segment; null when none of its documents can match. */
-  static ScoredDocIterator open(LeafReaderContext leaf, TermWeights terms, ScoringTree tree) throws IOException {
+  static ScoredDocIterator open(LeafReaderContext leaf, TermWeights terms, ScoringTree tree, DocumentFilter filter)
+      throws IOException {
     QueryPlan plan = new QueryPlan(tree);
-    ScoredDocIterator matches = new ScoredDocIterator(leaf, plan);
+    ScoredDocIterator matches = new ScoredDocIterator(leaf, plan, filter);
     return terms.enterSegment(leaf, plan, matches.scorer) ? matches : null;
   }
 

@@ -45,6 +45,17 @@ sealed interface ScoringTree {
   record Damped(ScoringTree child, List<ScoringTree> excluded, List<Double> best, double weight, double floor)
       implements ScoringTree {}
 
+  /**
+   * The child, for the documents whose score under no excluded part is above its limit. No other document matches.
+   *
+   * @param excluded vectors and products as those of {@link Damped}, and filters
+   * @param above the limit of each excluded part; of a filter it does not count
+   */
+  record Excluding(ScoringTree child, List<ScoringTree> excluded, List<Double> above) implements ScoringTree {}
+
+  /** The score 1 for the documents that a filter names; only an excluded part. */
+  record Named(DocumentFilter filter) implements ScoringTree {}
+
   /** How many nodes there are, with an operand of a product counted as one. */
   default int size() {
     int size = 1;
@@ -56,9 +67,14 @@ sealed interface ScoringTree {
   private List<ScoringTree> below() {
     if (this instanceof Max max) return max.children();
     if (this instanceof Sum sum) return sum.children();
-    if (!(this instanceof Damped damped)) return List.of();
-    List<ScoringTree> below = new ArrayList<>(damped.excluded());
-    below.add(damped.child());
+    List<ScoringTree> below = new ArrayList<>();
+    if (this instanceof Damped damped) {
+      below.addAll(damped.excluded());
+      below.add(damped.child());
+    } else if (this instanceof Excluding excluding) {
+      below.addAll(excluding.excluded());
+      below.add(excluding.child());
+    }
     return below;
   }
 
@@ -70,6 +86,7 @@ sealed interface ScoringTree {
 
   Set<String> PRODUCT_FIELDS = Set.of("product", "power", "root", "weight");
   Set<String> DAMPED_FIELDS = Set.of("damped", "excluded", "best", "weight", "floor");
+  Set<String> EXCLUDING_FIELDS = Set.of("excluding", "excluded", "above");
 
   /** Scores of larger weights could leave the range of a float. */
   double LARGEST_WEIGHT = 1e18;
@@ -96,14 +113,22 @@ sealed interface ScoringTree {
    * @throws IllegalArgumentException when the line is no composed query; the message says where and why
    */
   static ScoringTree parse(String line) {
-    JsonNode query;
+    return of(json(line));
+  }
+
+  /** Reads the JSON of a line; see {@link #parse}. */
+  static JsonNode json(String line) {
     try {
-      query = JSON.readTree(line);
+      return JSON.readTree(line);
     } catch (MismatchedInputException e) {
       throw new IllegalArgumentException("a composed query is one JSON object, and more follows", e);
     } catch (JsonProcessingException e) {
       throw new IllegalArgumentException("a composed query is no JSON: " + e.getOriginalMessage(), e);
     }
+  }
+
+  /** The query that a JSON object holds; see {@link #parse}. */
+  static ScoringTree of(JsonNode query) {
     if (query.has("score") && query.has("vector")) {
       throw new IllegalArgumentException("vector and score are two composed queries; leave out one");
     }
@@ -114,24 +139,20 @@ sealed interface ScoringTree {
   private static ScoringTree tree(JsonNode node) {
     if (node.has("product")) return product(node);
     if (node.has("damped")) return damped(node);
+    if (node.has("excluding")) return excluding(node);
     if (node.size() == 1) {
       if (node.has("vector")) return new Linear(vector(node.get("vector"), false));
       if (node.has("max")) return new Max(children(node.get("max"), "max"));
       if (node.has("sum")) return new Sum(children(node.get("sum"), "sum"));
     }
     throw new IllegalArgumentException(
-        "a score must be one of vector, product, max, sum, damped; got " + abbreviate(node));
+        "a score must be one of vector, product, max, sum, damped, excluding; got " + abbreviate(node));
   }
 
   private static Damped damped(JsonNode node) {
     checkFields(node, DAMPED_FIELDS, "a damped score has no '%s', only damped, excluded, best, weight, floor");
     List<ScoringTree> excluded = children(node.path("excluded"), "list of excluded parts");
-    for (ScoringTree part : excluded) {
-      boolean lowers = part instanceof Linear linear
-          ? !linear.weights().isEmpty() && linear.weights().values().stream().allMatch(weight -> weight > 0)
-          : part instanceof Product product && product.weight() > 0;
-      if (!lowers) throw new IllegalArgumentException("an excluded part must be a vector or a product above 0");
-    }
+    excluded.forEach(ScoringTree::checkExcluded);
     List<Double> best = new ArrayList<>();
     for (JsonNode score : node.path("best")) best.add(between(score, Double.MAX_VALUE, "best score"));
     if (best.size() != excluded.size()) {
@@ -142,6 +163,29 @@ sealed interface ScoringTree {
     boolean none = floor.isMissingNode() || floor.isNumber() && floor.doubleValue() == 0;
     double kept = none ? 0 : between(floor, Double.MAX_VALUE, "floor");
     return new Damped(tree(node.get("damped")), excluded, best, weight, kept);
+  }
+
+  private static void checkExcluded(ScoringTree part) {
+    boolean lowers = part instanceof Linear linear
+        ? !linear.weights().isEmpty() && linear.weights().values().stream().allMatch(weight -> weight > 0)
+        : part instanceof Product product && product.weight() > 0;
+    if (!lowers) throw new IllegalArgumentException("an excluded part must be a vector or a product above 0");
+  }
+
+  private static Excluding excluding(JsonNode node) {
+    checkFields(node, EXCLUDING_FIELDS, "what excludes has no '%s', only excluding, excluded, above");
+    List<ScoringTree> excluded = new ArrayList<>();
+    for (JsonNode part : node.path("excluded")) {
+      boolean named = part.size() == 1 && part.has("filter");
+      excluded.add(named ? new Named(DocumentFilter.of(part.get("filter"))) : tree(part));
+      if (!named) checkExcluded(excluded.getLast());
+    }
+    List<Double> above = new ArrayList<>();
+    for (JsonNode limit : node.path("above")) above.add(limit.isNumber() ? limit.doubleValue() : Double.NaN);
+    if (excluded.isEmpty() || above.size() != excluded.size() || above.stream().anyMatch(limit -> !(limit >= 0))) {
+      throw new IllegalArgumentException("what excludes needs excluded parts, and above a limit, 0 or more, for each");
+    }
+    return new Excluding(tree(node.get("excluding")), excluded, above);
   }
 
   private static double between(JsonNode number, double most, String name) {

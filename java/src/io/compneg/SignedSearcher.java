@@ -1,5 +1,6 @@
 package io.compneg;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.Closeable;
 import java.io.IOException;
@@ -64,14 +65,28 @@ public final class SignedSearcher implements Closeable {
   /**
    * Prepares a search of queries on several threads; {@link SearchBatch#proceed} does it.
    *
-   * @param queries composed queries, one JSON line each, UTF-8
+   * @param queries composed queries, one JSON line each, UTF-8; a {@code filter} in it is a number, the place of one of
+   *     the filters
+   * @param filters what {@link #filter} gave
    */
-  public SearchBatch search(byte[] queries, int k, int threads) {
-    return new SearchBatch(reader, lines(queries), line -> start(ScoringTree.parse(line), k), threads);
+  public SearchBatch search(byte[] queries, DocumentFilter[] filters, int k, int threads) {
+    return new SearchBatch(reader, lines(queries), line -> start(ScoringTree.json(line), filters, k), threads);
   }
 
-  private RunningSearch start(ScoringTree tree, int k) throws IOException {
-    return new RunningSearch(reader, field, tree, new TopHitsCollector(k, externalIds), this::addWork);
+  private RunningSearch start(JsonNode query, DocumentFilter[] filters, int k) throws IOException {
+    DocumentFilter filter = query.has("filter") ? filters[query.get("filter").intValue()] : null;
+    TopHitsCollector collector = new TopHitsCollector(k, externalIds);
+    return new RunningSearch(reader, field, ScoringTree.of(query), filter, collector, this::addWork);
+  }
+
+  /** Reads a filter (JSON, see {@link DocumentFilter}); it keeps the documents that it finds. */
+  public DocumentFilter filter(byte[] filter) throws IOException {
+    return DocumentFilter.of(ScoringTree.JSON.readTree(filter));
+  }
+
+  /** What a filter finds here, as {@link DocumentFilter#describe} says it. */
+  public byte[] describe(DocumentFilter filter) throws IOException {
+    return filter.describe(reader);
   }
 
   private void addWork(WindowScorer.Statistics work) {
@@ -108,12 +123,13 @@ public final class SignedSearcher implements Closeable {
   /**
    * Takes the score of one document apart.
    *
+   * @param filter what {@link #filter} gave; null for none
    * @return JSON, see {@link Explainer}; null when the index has no such document
    */
-  public byte[] explain(byte[] query, byte[] externalId) throws IOException {
+  public byte[] explain(byte[] query, byte[] externalId, DocumentFilter filter) throws IOException {
     int doc = find(externalId);
     if (doc < 0) return null;
-    ObjectNode explanation = new Explainer(reader, field, doc).explain(ScoringTree.parse(text(query)));
+    ObjectNode explanation = new Explainer(reader, field, doc).explain(ScoringTree.parse(text(query)), filter);
     return explanation.toString().getBytes(StandardCharsets.UTF_8);
   }
 

@@ -4,9 +4,12 @@ import io.compneg.QueryPlan.Contribution;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.util.Bits;
+import org.apache.lucene.util.FixedBitSet;
 
 /**
  * Exact top-k scoring of a query plan over one segment, window by window.
@@ -45,7 +48,11 @@ final class WindowScorer {
 
   private static final Comparator<TermCursor> BY_KEY = Comparator.comparingDouble(cursor -> cursor.sortKey);
 
+  /** Where fewer documents are allowed, all terms are looked up for these alone. */
+  private static final double SPARSE = 1 / 32.0;
+
   private final QueryPlan plan;
+  private final DocumentFilter filter;
   private final HitCollector collector;
   private final Statistics statistics;
 
@@ -60,6 +67,9 @@ final class WindowScorer {
   private int windowSize;
 
   private LeafReaderContext leaf;
+  private FixedBitSet allowed; // null for all
+  private boolean sparse;
+  private final Map<Integer, FixedBitSet> named = new HashMap<>(); // see QueryPlan#named
   private TermCursor[] positives;
   private List<TermCursor> negatives;
   private int position; // the documents below it are scored
@@ -75,8 +85,14 @@ final class WindowScorer {
     }
   }
 
-  WindowScorer(QueryPlan plan, HitCollector collector, Statistics statistics) {
+  /**
+   * Scores for a collector.
+   *
+   * @param filter the documents that may be found; null for all
+   */
+  WindowScorer(QueryPlan plan, DocumentFilter filter, HitCollector collector, Statistics statistics) {
     this.plan = plan;
+    this.filter = filter;
     this.collector = collector;
     this.statistics = statistics;
     accumulators = new double[plan.accumulators()][plan.window];
@@ -95,8 +111,11 @@ final class WindowScorer {
    * @param positives cursors of the terms that may raise a score
    * @param negatives cursors of the terms that only lower scores
    */
-  void enterSegment(LeafReaderContext leaf, List<TermCursor> positives, List<TermCursor> negatives) {
+  void enterSegment(LeafReaderContext leaf, List<TermCursor> positives, List<TermCursor> negatives) throws IOException {
     this.leaf = leaf;
+    allowed = filter == null ? null : filter.in(leaf);
+    sparse = allowed != null && allowed.cardinality() < SPARSE * allowed.length();
+    for (var part : plan.named.entrySet()) named.put(part.getKey(), part.getValue().in(leaf));
     this.positives = positives.toArray(new TermCursor[0]);
     this.negatives = negatives;
     this.position = 0;
@@ -119,9 +138,14 @@ final class WindowScorer {
 
   /** Scores the documents {@code [from, to)} of the segment, at most {@link QueryPlan#window}. */
   void scoreWindow(int from, int to) throws IOException {
+    if (allowed != null && allowed.nextSetBit(from) >= to) return;
     int essential = partition(positives, from, to);
-    if (essential == 0 || !accumulate(positives, essential, from, to)) return;
-    selectCandidates(from, to, leaf.reader().getLiveDocs());
+    if (essential < 0 || !accumulate(positives, essential, from, to) && !sparse) return;
+    if (sparse) {
+      selectAllowed(from, to);
+    } else {
+      selectCandidates(from, to);
+    }
     complete(positives, essential, from, to);
     for (int i = 0; i < negatives.size() && candidateCount > 0; i++) addTerm(negatives.get(i), from, to);
     collect(leaf.docBase + from);
@@ -131,7 +155,7 @@ final class WindowScorer {
    * Orders the cursors: essential terms first, then the others by descending share of the upper bound. Sets {@link
    * #nonEssentialBounds}.
    *
-   * @return how many terms are essential; 0 when no document of the window is competitive
+   * @return how many terms are essential; −1 when no document of the window is competitive
    */
   private int partition(TermCursor[] cursors, int from, int to) throws IOException {
     Arrays.fill(windowBounds, 0);
@@ -140,7 +164,7 @@ final class WindowScorer {
       addBound(windowBounds, cursor, 1);
     }
     Arrays.fill(nonEssentialBounds, 0);
-    if (!isCompetitive(windowBounds)) return 0;
+    if (!isCompetitive(windowBounds)) return -1;
     int choices = affordableChoices(cursors, to - from);
     if (choices == 0) return cursors.length;
     double upperBound = plan.root.upperBound(windowBounds);
@@ -148,6 +172,12 @@ final class WindowScorer {
       addBound(windowBounds, cursor, -1);
       cursor.boundShare = upperBound - plan.root.upperBound(windowBounds);
       addBound(windowBounds, cursor, 1);
+      cursor.sortKey = -cursor.boundShare;
+    }
+    if (sparse) {
+      System.arraycopy(windowBounds, 0, nonEssentialBounds, 0, windowBounds.length);
+      Arrays.sort(cursors, BY_KEY);
+      return 0;
     }
     return chooseEssential(cursors, choices);
   }
@@ -261,6 +291,10 @@ final class WindowScorer {
   /** Reads the essential terms into the accumulators; false when the window holds none of their postings. */
   private boolean accumulate(TermCursor[] cursors, int essential, int from, int to) throws IOException {
     for (double[] accumulator : accumulators) Arrays.fill(accumulator, 0, to - from, 0);
+    for (var part : named.entrySet()) {
+      double[] sums = accumulators[part.getKey()];
+      for (int i = 0; i < to - from; i++) sums[i] = part.getValue().get(from + i) ? 1 : 0;
+    }
     int postings = 0;
     for (int i = 0; i < essential; i++) {
       postings += read(cursors[i], from, to);
@@ -273,7 +307,7 @@ final class WindowScorer {
    * A document without an essential term drops out by itself: its upper bound is that of the non-essential terms, which
    * is not competitive.
    */
-  private void selectCandidates(int from, int to, Bits liveDocs) {
+  private void selectCandidates(int from, int to) {
     plan.root.boundWindow(accumulators, nonEssentialBounds, to - from);
     double[] upperBounds = plan.root.upperBounds;
     double nonCompetitive = largestNonCompetitive();
@@ -282,16 +316,30 @@ final class WindowScorer {
       candidates[kept] = i;
       if (upperBounds[i] > nonCompetitive) kept++;
     }
-    candidateCount = liveDocs == null ? kept : keepLive(liveDocs, from, kept);
+    candidateCount = kept;
+    keep(allowed, from);
+    keep(leaf.reader().getLiveDocs(), from);
   }
 
-  private int keepLive(Bits liveDocs, int from, int count) {
-    int kept = 0;
-    for (int i = 0; i < count; i++) {
-      candidates[kept] = candidates[i];
-      if (liveDocs.get(from + candidates[i])) kept++;
+  /** Makes candidates of the allowed documents that are competitive. */
+  private void selectAllowed(int from, int to) {
+    candidateCount = 0;
+    for (int doc = from; doc < to && (doc = allowed.nextSetBit(doc)) < to; doc++) {
+      candidates[candidateCount++] = doc - from;
     }
-    return kept;
+    keep(leaf.reader().getLiveDocs(), from);
+    dropNonCompetitive();
+  }
+
+  /** Drops the candidates that are not among some documents; null stands for all. */
+  private void keep(Bits documents, int from) {
+    if (documents == null) return;
+    int kept = 0;
+    for (int i = 0; i < candidateCount; i++) {
+      candidates[kept] = candidates[i];
+      if (documents.get(from + candidates[i])) kept++;
+    }
+    candidateCount = kept;
   }
 
   private void complete(TermCursor[] cursors, int essential, int from, int to) throws IOException {
@@ -348,7 +396,8 @@ final class WindowScorer {
     plan.root.score(accumulators, nothing, candidates, candidateCount);
     for (int i = 0; i < candidateCount; i++) {
       float score = plan.root.reportedScore(i);
-      if (score >= collector.minCompetitiveScore()) collector.collect(windowBase + candidates[i], score);
+      if (plan.root.matches(i) && score >= collector.minCompetitiveScore())
+        collector.collect(windowBase + candidates[i], score);
     }
   }
 }

@@ -1,0 +1,204 @@
+package io.compneg;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.math.BigDecimal;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.lucene.document.Document;
+import org.apache.lucene.document.DoublePoint;
+import org.apache.lucene.document.Field;
+import org.apache.lucene.document.StringField;
+import org.apache.lucene.index.FieldInfo;
+import org.apache.lucene.index.FieldInfos;
+import org.apache.lucene.index.IndexOptions;
+import org.apache.lucene.index.IndexReader;
+import org.apache.lucene.index.IndexReaderContext;
+import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.index.ReaderUtil;
+import org.apache.lucene.search.BooleanClause;
+import org.apache.lucene.search.BooleanQuery;
+import org.apache.lucene.search.IndexSearcher;
+import org.apache.lucene.search.Query;
+import org.apache.lucene.search.ScoreMode;
+import org.apache.lucene.search.Scorer;
+import org.apache.lucene.search.TermInSetQuery;
+import org.apache.lucene.search.Weight;
+import org.apache.lucene.util.Bits;
+import org.apache.lucene.util.BytesRef;
+import org.apache.lucene.util.FixedBitSet;
+
+/**
+ * The documents that have, in each of some fields, one of its values. The id of a document is such a field, too. Values
+ * are exact terms, and {@code 1990..1999} is a range of numbers, whose ends belong to it and may be left out.
+ *
+ * <p>The documents are looked up once an index, and kept as a bit set for each segment. Two filters are equal only if
+ * they are one. Safe for use by several threads.
+ */
+public final class DocumentFilter {
+  private static final String NUMBER = "-?\\d+(?:\\.\\d+)?(?:[eE][+-]?\\d+)?";
+  private static final Pattern RANGE = Pattern.compile("(?!\\.\\.$)(" + NUMBER + ")?\\.\\.(" + NUMBER + ")?");
+
+  /** After the name of a field: the field with its numbers, as points. */
+  private static final String POINTS = "=number";
+
+  private static final int LONGEST_VALUE_BYTES = 32766;
+
+  private final Map<String, Set<String>> values = new TreeMap<>();
+  private IndexReaderContext index;
+  private Weight weight;
+  private FixedBitSet[] segments;
+
+  /**
+   * Reads {@code {field: value or [values]}}.
+   *
+   * @return null when there is no filter
+   * @throws IllegalArgumentException when it is no filter
+   */
+  static DocumentFilter of(JsonNode fields) {
+    if (fields == null) return null;
+    DocumentFilter filter = new DocumentFilter();
+    if (fields.isEmpty() || !fields.isObject()) {
+      throw new IllegalArgumentException("a filter must be an object with a field or more, got " + fields);
+    }
+    for (var field : fields.properties()) filter.values.put(field.getKey(), texts(field.getKey(), field.getValue()));
+    return filter;
+  }
+
+  /** Adds the values that a document has in some fields of its source, to be filtered by. */
+  static void addValues(Document document, List<String> fields, String source) throws IOException {
+    JsonNode record = ScoringTree.JSON.readTree(source);
+    for (String field : fields) {
+      JsonNode value = record.path(field);
+      if (value.isMissingNode() || value.isNull()) continue;
+      for (String text : texts(field, value)) {
+        if (!text.isEmpty()) document.add(new StringField(field, text, Field.Store.NO));
+      }
+      for (JsonNode each : value.isArray() ? value : List.of(value)) {
+        if (each.isNumber()) document.add(new DoublePoint(field + POINTS, each.doubleValue()));
+      }
+    }
+  }
+
+  private static Set<String> texts(String field, JsonNode value) {
+    Set<String> texts = new TreeSet<>();
+    for (JsonNode each : value.isArray() ? value : List.of(value)) {
+      boolean good = each.isValueNode() && !each.isNull() && (!each.isNumber() || Double.isFinite(each.doubleValue()));
+      String text = DocumentReader.stripped(each.asText());
+      if (good && each.isFloatingPointNumber()) text = new BigDecimal(text).stripTrailingZeros().toPlainString();
+      if (!good || new BytesRef(text).length > LONGEST_VALUE_BYTES) {
+        String got = each.toString();
+        throw new IllegalArgumentException("the field '" + field + "' must be a text of at most " + LONGEST_VALUE_BYTES
+            + " bytes, a number, or a list of these, got " + got.substring(0, Math.min(got.length(), 60)));
+      }
+      texts.add(text);
+    }
+    return texts;
+  }
+
+  /** The documents of a segment, deleted ones included. */
+  synchronized FixedBitSet in(LeafReaderContext leaf) throws IOException {
+    IndexReaderContext top = ReaderUtil.getTopLevelContext(leaf);
+    if (top != index) open(top);
+    if (segments[leaf.ord] == null) {
+      segments[leaf.ord] = new FixedBitSet(leaf.reader().maxDoc());
+      Scorer found = weight.scorer(leaf);
+      if (found != null) segments[leaf.ord].or(found.iterator());
+    }
+    return segments[leaf.ord];
+  }
+
+  private void open(IndexReaderContext top) throws IOException {
+    IndexSearcher searcher = new IndexSearcher(top);
+    searcher.setQueryCache(null);
+    weight = searcher.createWeight(searcher.rewrite(query(top.reader())), ScoreMode.COMPLETE_NO_SCORES, 1);
+    segments = new FixedBitSet[top.leaves().size()];
+    index = top;
+  }
+
+  private Query query(IndexReader reader) {
+    FieldInfos fields = FieldInfos.getMergedFieldInfos(reader);
+    BooleanQuery.Builder all = new BooleanQuery.Builder();
+    values.forEach((field, texts) -> {
+      checkField(fields, field, reader.maxDoc());
+      BooleanQuery.Builder any = new BooleanQuery.Builder();
+      List<BytesRef> terms = new ArrayList<>();
+      for (String text : texts) {
+        Matcher range = RANGE.matcher(text);
+        if (range.matches()) {
+          any.add(range(fields, field, range), BooleanClause.Occur.SHOULD);
+        } else {
+          terms.add(new BytesRef(text));
+        }
+      }
+      any.add(new TermInSetQuery(field, terms), BooleanClause.Occur.SHOULD);
+      all.add(any.build(), BooleanClause.Occur.FILTER);
+    });
+    return all.build();
+  }
+
+  private static void checkField(FieldInfos fields, String field, int documents) {
+    if (isFilterField(fields.fieldInfo(field)) || documents == 0) return;
+    List<String> known = new ArrayList<>();
+    for (FieldInfo info : fields) {
+      if (isFilterField(info) && !info.name.equals(ExternalIds.FIELD)) known.add(info.name);
+    }
+    known.sort(null);
+    throw new IllegalArgumentException(known.isEmpty()
+            ? "it has no filter fields, so none is '" + field + "'; build it with --filter-fields " + field
+            : "it has no filter field '" + field + "', only " + String.join(", ", known));
+  }
+
+  /** Ids, and the fields that were indexed to filter by, are the only ones without frequencies. */
+  private static boolean isFilterField(FieldInfo info) {
+    return info != null && info.getIndexOptions() == IndexOptions.DOCS;
+  }
+
+  private static Query range(FieldInfos fields, String field, Matcher range) {
+    if (fields.fieldInfo(field + POINTS) == null && fields.size() > 0) {
+      throw new IllegalArgumentException(
+          "the filter field '" + field + "' has no numbers, so there is no range " + range.group());
+    }
+    double least = range.group(1) == null ? Double.NEGATIVE_INFINITY : Double.parseDouble(range.group(1));
+    double most = range.group(2) == null ? Double.POSITIVE_INFINITY : Double.parseDouble(range.group(2));
+    return DoublePoint.newRangeQuery(field + POINTS, least, most);
+  }
+
+  /** Looks the documents up; returns JSON: how many there are, how many ids are unknown, and the first of these. */
+  byte[] describe(IndexReader reader) throws IOException {
+    long allowed = 0;
+    for (LeafReaderContext leaf : reader.leaves()) {
+      FixedBitSet found = in(leaf).clone();
+      Bits live = leaf.reader().getLiveDocs();
+      for (int doc = 0; live != null && doc < found.length(); doc++) {
+        if (!live.get(doc)) found.clear(doc);
+      }
+      allowed += found.cardinality();
+    }
+    ObjectNode described = ScoringTree.JSON.createObjectNode().put("allowed", allowed);
+    String[] ids = values.getOrDefault(ExternalIds.FIELD, Set.of()).toArray(new String[0]);
+    BytesRef[] asked = new BytesRef[ids.length];
+    for (int i = 0; i < ids.length; i++) asked[i] = new BytesRef(ids[i]);
+    int[] docs = ExternalIds.find(reader, asked);
+    int unknown = 0;
+    for (int i = ids.length - 1; i >= 0; i--) {
+      if (docs[i] >= 0) continue;
+      described.put("first", ids[i]);
+      unknown++;
+    }
+    return described.put("unknown", unknown).toString().getBytes(StandardCharsets.UTF_8);
+  }
+
+  @Override
+  public String toString() {
+    return values.toString();
+  }
+}

@@ -1,0 +1,180 @@
+"""Filters: the documents that may be found, by their ids and by exact values of their fields."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import ClassVar, TypeAlias
+
+from pyserini_compneg.errors import ArgumentError, CollectionError
+from pyserini_compneg.files import iter_lines, source_name
+from pyserini_compneg.terminal import shown
+
+ID = "id"
+"""The field of documents' ids, which every index has."""
+
+Value: TypeAlias = str | int | float
+Values: TypeAlias = Value | Iterable[Value]
+
+_FIELD = re.compile(r"[^\W\d][\w.-]*")
+_NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
+_RANGE = re.compile(rf"(?!\.\.$)({_NUMBER})?\.\.({_NUMBER})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """The documents that have, in each of some fields, one of its values.
+
+    Values are compared as whole texts, but for blanks at their ends. A number is written without needless zeros, so
+    1990.0 is ``"1990"``. A text such as ``"1990..1999"``, ``"1990.."`` or ``"..1999"`` is a range of numbers, with its
+    ends.
+
+    Attributes:
+        fields: The values of each field. ``ID`` is the field of the documents' ids. A field without values, such as an
+            empty list of ids, lets no document through.
+
+    Raises:
+        ArgumentError: No field, a name that no filter field can have, a value that is no text and no number, an empty
+            text, or a range that ends before it begins.
+
+    >>> print(Filter({"genre": ["War", "Comedy"], "year": "1990..1999"}))
+    genre=Comedy or War, year=1990..1999
+    """
+
+    fields: Mapping[str, Collection[str]]
+    depth: ClassVar[int] = 1
+
+    def __init__(self, fields: Mapping[str, Values]) -> None:
+        """Checks the fields, and makes texts of their values."""
+        if not isinstance(fields, Mapping) or not fields:
+            raise ArgumentError(f'a filter must name fields, such as {{"genre": "Comedy"}}, got {shown(fields)}')
+        read = {checked_field(name): _texts(name, values) for name, values in fields.items()}
+        object.__setattr__(self, "fields", dict(sorted(read.items())))
+
+    def __hash__(self) -> int:
+        """By the fields."""
+        return hash(tuple(self.fields.items()))
+
+    def __str__(self) -> str:
+        """The conditions, for people."""
+        parts = []
+        for name, values in self.fields.items():
+            few = " or ".join(sorted(values)) if 0 < len(values) <= 3 else f"one of {len(values)} values"
+            parts.append(f"{name}={few}")
+        return ", ".join(parts)
+
+    def __and__(self, other: Filter) -> Filter:
+        """The documents of both.
+
+        Raises:
+            ArgumentError: Both name a field, other than that of ids.
+        """
+        if both := (self.fields.keys() & other.fields.keys()) - {ID}:
+            raise ArgumentError(f"two filters name the field {min(both)!r}; give its values in one of them")
+        joined = {**self.fields, **other.fields}
+        if ID in self.fields and ID in other.fields:
+            joined[ID] = frozenset(self.fields[ID]) & frozenset(other.fields[ID])
+        return Filter(joined)
+
+    def to_json(self) -> dict[str, list[str]]:
+        """The value of ``filter`` in JSON, which makes an equal filter again."""
+        return {name: sorted(values) for name, values in self.fields.items()}
+
+    def allows(self, values: Mapping[str, Collection[Value]]) -> bool:
+        """Whether a document with these values is let through.
+
+        >>> Filter({"year": "1990..1999"}).allows({"year": [1994]})
+        True
+        """
+        return all(
+            any(_text(value) in wanted or _is_within(value, wanted) for value in values.get(name, ()))
+            for name, wanted in self.fields.items()
+        )
+
+
+def as_filter(given: Filter | Mapping[str, Values] | None) -> Filter | None:
+    """A filter that may be given as its fields alone."""
+    return given if given is None or isinstance(given, Filter) else Filter(given)
+
+
+def checked_field(name: object) -> str:
+    """The name of a filter field: a letter, then letters, digits, and ``_ . -``.
+
+    Raises:
+        ArgumentError: It is something else.
+    """
+    if isinstance(name, str) and _FIELD.fullmatch(name):
+        return name
+    raise ArgumentError(f"a filter field must be named by a letter, then letters, digits, _ . -, got {shown(name)}")
+
+
+def read_conditions(conditions: Iterable[str]) -> dict[str, list[str]]:
+    """The fields of conditions ``FIELD=VALUE``; of a field that is repeated, any value will do.
+
+    Raises:
+        ArgumentError: A text of another form.
+
+    >>> read_conditions(["genre=War", "year=1990..1999", "genre=Comedy"])
+    {'genre': ['War', 'Comedy'], 'year': ['1990..1999']}
+    """
+    fields: dict[str, list[str]] = {}
+    for condition in conditions:
+        name, _, value = condition.partition("=")
+        if not value:
+            raise ArgumentError(f"a condition must be FIELD=VALUE, such as genre=Comedy, got {shown(condition)}")
+        fields.setdefault(checked_field(name), []).append(value)
+    return fields
+
+
+def read_ids(path: str | Path) -> list[str]:
+    """The ids in a file, one a line.
+
+    Raises:
+        CollectionError: It cannot be read, has no ids, or a line with white space inside.
+    """
+    ids = []
+    for line, text in iter_lines(path):
+        if len(text.split()) > 1:
+            raise CollectionError(f"{source_name(path)}:{line}: expected one document id, got {shown(text.strip())}")
+        ids.append(text.strip())
+    if not ids:
+        raise CollectionError(f"{source_name(path)}: no document ids, so nothing could be found; expected one a line")
+    return ids
+
+
+def _texts(name: str, values: Values) -> frozenset[str]:
+    if isinstance(values, (str, int, float)) or not isinstance(values, Iterable) or isinstance(values, Mapping):
+        values = [values]  # type: ignore[list-item]  # what is no value is refused below
+    texts = frozenset(map(_text, values))
+    for value in texts:
+        if not value:
+            raise ArgumentError(f"a value of the filter field {name!r} must be a text or a number, and not empty")
+        least, most = _ends(value)
+        if least > most:
+            raise ArgumentError(f"the range {value} of {name!r} ends before it begins; write {most:g}..{least:g}")
+    return texts
+
+
+def _text(value: object) -> str:
+    value = value.item() if hasattr(value, "item") else value  # a number of numpy
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and math.isfinite(value):
+        return format(Decimal(str(value)).normalize(), "f")
+    return str(value).strip() if isinstance(value, (str, int)) else ""
+
+
+def _ends(value: str) -> tuple[float, float]:
+    """The ends of a range; of any other text, infinity twice."""
+    ends = _RANGE.fullmatch(value)
+    return (float(ends[1] or "-inf"), float(ends[2] or "inf")) if ends else (math.inf, math.inf)
+
+
+def _is_within(value: Value, wanted: Iterable[str]) -> bool:
+    if isinstance(value, (str, bool)):
+        return False
+    return any(least <= value <= most for least, most in map(_ends, wanted))

@@ -1,0 +1,211 @@
+"""NOT!: what it excludes, where it may stand, and how it is shown."""
+
+import logging
+
+import pytest
+from expression_strategies import expressions
+from hypothesis import given
+from hypothesis import strategies as st
+from lookup_encoder import LookupEncoder
+from refusals import refusal
+
+from pyserini_compneg.compose import (
+    Excluding,
+    Linear,
+    Operators,
+    Product,
+    compose_query,
+    evaluate,
+    from_json,
+    query_terms,
+    to_json,
+)
+from pyserini_compneg.compose.token_form import stock_obstacle
+from pyserini_compneg.errors import ArgumentError, CompositionError
+from pyserini_compneg.expression import Atom, Difference, Exclusion, Filter, Intersection, Union
+
+ATOMS = {
+    "A": {"p": 2.0, "q": 1.0},
+    "B": {"q": 3.0, "r": 2.0, "s": 1.0},
+    "C": {"t": 1.0},
+    "D": {"q": 1.0},
+    "none": {},
+} | {letter: {letter: 1.0} for letter in "abcdefgh"}
+ENCODER = LookupEncoder(ATOMS)
+A = Linear({"p": 200.0, "q": 100.0})
+TOP_SCORES = {"top_scores": lambda node, k: [1000.0]}
+
+
+def compose(text, **operators):
+    return compose_query(text, ENCODER, Operators(**operators), **TOP_SCORES)
+
+
+@pytest.mark.parametrize(
+    ("text", "operators", "excluded", "above"),
+    [
+        ("A NOT! B", {"exclusion": "any"}, [Linear({"r": 100.0, "s": 100.0})], [0]),
+        ("A NOT! B", {"exclusion": "any", "cpt_terms": 1}, [Linear({"r": 100.0})], [0]),
+        ("A NOT! B", {"exclusion": "all"}, [Product(({"r": 100.0}, {"s": 100.0}))], [0]),
+        ("A NOT! B", {"exclusion": 0.25}, [Linear({"r": 200.0, "s": 100.0})], [250]),
+        ("A NOT! C", {"exclusion": "all"}, [Linear({"t": 100.0})], [0]),
+        ("A NOT! (B OR C)", {"exclusion": "any"}, [Linear({"r": 100.0, "s": 100.0}), Linear({"t": 100.0})], [0, 0]),
+        ("A NOT! B NOT! C", {"exclusion": "any"}, [Linear({"r": 100.0, "s": 100.0}), Linear({"t": 100.0})], [0, 0]),
+        ("A NOT! (B AND C)", {"exclusion": "any"}, [Product(({"r": 100.0, "s": 100.0}, {"t": 100.0}))], [0]),
+        ("A NOT! (B AND D)", {"exclusion": "any"}, [Linear({"r": 100.0, "s": 100.0})], [0]),
+        ("A NOT! (B AND C)", {"exclusion": "all"}, [Product(({"r": 100.0}, {"s": 100.0}, {"t": 100.0}))], [0]),
+        ("A NOT! (B AND C)", {"exclusion": 0.5}, [Product(({"r": 200.0, "s": 100.0}, {"t": 100.0}))], [500]),
+        ("A NOT! genre=War NOT! C", {"exclusion": "any"}, [Filter({"genre": "War"}), Linear({"t": 100.0})], [0, 0]),
+    ],
+)
+def test_what_is_excluded(text, operators, excluded, above):
+    node = compose(text, **operators)
+    assert node == Excluding(A, tuple(excluded), tuple(map(float, above)))
+    assert from_json(to_json(node)["score"], "here") == node
+    assert dict(query_terms(node)) == ATOMS["A"]
+    assert stock_obstacle(node) == (None, "NOT!")
+
+
+@pytest.mark.parametrize(("right", "warned"), [("D", True), ("none", True), ("(D OR none)", True), ("(B OR D)", True)])
+def test_what_excludes_nothing(right, warned, caplog):
+    node = compose(f"A NOT! {right}", exclusion="any")
+    assert node == (A if right != "(B OR D)" else Excluding(A, (Linear({"r": 100.0, "s": 100.0}),), (0.0,)))
+    assert bool(caplog.records) == warned
+    if right == "D":
+        said = "part 'D': what is wanted has all its terms, so NOT! excludes nothing by it"
+        assert [record.getMessage() for record in caplog.records] == [said]
+
+
+BESIDE_OR = "cannot stand in an OR that is an operand of AND; write out the OR"
+IN_NOT = "cannot stand in what NOT takes away; write NOT! outside of it"
+
+
+@pytest.mark.parametrize(
+    ("text", "operators", "message"),
+    [
+        ("(A NOT! B OR C) AND D", {}, f"'A NOT! B' {BESIDE_OR}"),
+        ("D AND (C OR (A AND C) NOT! genre=War)", {}, f"'A AND C NOT! genre=War' {BESIDE_OR}"),
+        ("A NOT (B NOT! C)", {}, f"'B NOT! C' {IN_NOT}"),
+        ("A NOT (C AND (B NOT! C))", {}, f"'B NOT! C' {IN_NOT}"),
+        (
+            "A NOT! (B NOT C)",
+            {},
+            "NOT! excludes what matches, and 'B NOT C' only lowers a part of that; leave out its NOT, or unite what is "
+            "kept by OR outside",
+        ),
+        (
+            "A NOT! (B AND (C OR D))",
+            {"exclusion": "all"},
+            "NOT! by all terms takes no OR in an AND, 'B AND (C OR D)'; write it out",
+        ),
+        (
+            "A NOT! B OR C",
+            {"union": "vanilla"},
+            "NOT! cannot be encoded as text, as vanilla does; choose other operators",
+        ),
+    ],
+)
+def test_where_it_cannot_stand(text, operators, message):
+    assert refusal(compose, text, error=CompositionError, **operators) == message
+
+
+def test_a_share_needs_an_index():
+    said = "NOT! needs an index, for best scores; name one (--index), or --exclusion any or all"
+    refused = refusal(compose_query, "A NOT! B", ENCODER, Operators(exclusion=0.5), error=CompositionError)
+    assert refused == said
+
+
+@pytest.mark.parametrize("exclusion", ["some", 0, 1, -0.5, True, None, float("nan")])
+def test_a_wrong_way_to_exclude(exclusion):
+    message = refusal(Operators, exclusion=exclusion, error=CompositionError)
+    assert message == f"exclusion must be one of any, all, or a number between 0 and 1, got {exclusion!r}"
+
+
+def finds(expression, document):
+    """Whether a document is found where NOT is ignored, AND finds what has all, and NOT! excludes."""
+    match expression:
+        case Atom(text):
+            return text in document
+        case Union(operands):
+            return any(finds(operand, document) for operand in operands)
+        case Intersection(operands):
+            return all(finds(operand, document) for operand in operands)
+        case Difference(left, _):
+            return finds(left, document)
+        case Exclusion(left, Filter()):
+            return finds(left, document) and "genre" not in document
+        case Exclusion(left, right):
+            return finds(left, document) and not finds(right, document)
+
+
+WAR = Filter({"genre": "War"})
+BARRED = st.recursive(
+    st.sampled_from("efgh").map(Atom),
+    lambda parts: (
+        (several := st.lists(parts, min_size=2, max_size=3).map(tuple)).map(Union) | several.map(Intersection)
+    ),
+    max_leaves=4,
+)
+WANTED = st.recursive(
+    expressions(st.sampled_from("abcd"), max_leaves=3),
+    lambda parts: (
+        st.builds(Exclusion, parts, BARRED | st.just(WAR))
+        | st.builds(Difference, parts, expressions(st.sampled_from("abcd"), max_leaves=2))
+        | st.lists(parts, min_size=2, max_size=3).map(lambda some: Union(tuple(some)))
+        | st.lists(parts, min_size=2, max_size=3).map(lambda some: Intersection(tuple(some)))
+    ),
+    max_leaves=5,
+)
+
+
+@given(
+    WANTED,
+    st.sampled_from(["any", "all"]),
+    st.lists(st.frozensets(st.sampled_from([*"abcdefgh", "genre"])), min_size=1, max_size=10),
+)
+def test_documents_are_found_as_sets_have_it(expression, exclusion, documents):
+    """Or the expression is refused: no NOT! is ever ignored."""
+    operators = Operators(intersection="cpt", difference="ignore", exclusion=exclusion)
+    logging.disable()
+    try:
+        node = compose_query(expression, ENCODER, operators)
+    except CompositionError as error:
+        assert "cannot stand in" in str(error) or exclusion == "all" and "takes no OR in an AND" in str(error)
+        return
+    finally:
+        logging.disable(logging.NOTSET)
+    for document in documents:
+        fields = {"genre": ["War"]} if "genre" in document else {}
+        impacts = dict.fromkeys(document - {"genre"}, 1.0)
+        assert (evaluate(node, impacts, fields) is not None) == finds(expression, document)
+
+
+def test_an_alternative_is_not_lifted_by_another():
+    """The maxpool part of cpt+maxpool would give documents about a and b alone the score of a again."""
+    node = compose("a AND c OR a NOT! b", exclusion="any")
+    assert evaluate(node, {"a": 1.0, "b": 1.0}) is None
+    assert evaluate(node, {"a": 1.0, "b": 1.0, "c": 1.0}) is not None
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (None, 'a filter must name fields, such as {"genre": "Comedy"}, got None'),
+        ({}, 'a filter must name fields, such as {"genre": "Comedy"}, got {}'),
+        ({"a b": 1}, "a filter field must be named by a letter, then letters, digits, _ . -, got 'a b'"),
+        ({"a": None}, "a value of the filter field 'a' must be a text or a number, and not empty"),
+        ({"a": ["x", {}]}, "a value of the filter field 'a' must be a text or a number, and not empty"),
+        ({"a": " "}, "a value of the filter field 'a' must be a text or a number, and not empty"),
+        ({"a": float("nan")}, "a value of the filter field 'a' must be a text or a number, and not empty"),
+        ({"a": "1999..1990"}, "the range 1999..1990 of 'a' ends before it begins; write 1990..1999"),
+    ],
+)
+def test_filters_that_are_none(fields, message):
+    assert refusal(Filter, fields, error=ArgumentError) == message
+
+
+def test_two_filters():
+    joined = Filter({"id": ["a", "b"], "g": "x"}) & Filter({"id": ["b", "c"], "h": 1.0})
+    assert joined == Filter({"id": ["b"], "g": ["x"], "h": "1"})
+    said = "two filters name the field 'g'; give its values in one of them"
+    assert refusal(Filter({"g": 1}).__and__, Filter({"g": 2}), error=ArgumentError) == said
+    assert str(Filter({"id": list("abcd"), "g": ["y", "x"]})) == "g=x or y, id=one of 4 values"
