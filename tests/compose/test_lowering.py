@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from pair_index import document_pairs
 from scoring_strategies import DOCUMENTS, defined_score, nodes
 
-from pyserini_compneg.compose import Damped, Linear, Max, Product, Sum, evaluate, lowered
+from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, Sum, evaluate, lowered
 from pyserini_compneg.compose.scoring import leaf_vectors
 from pyserini_compneg.errors import CompositionError
 
@@ -18,7 +18,7 @@ def pairs_only(node):
             return len(operands) == 2 and node.is_sum_over_tuples
         case Max(children) | Sum(children):
             return all(map(pairs_only, children))
-        case Damped(child):
+        case Damped(child) | Excluding(child):
             return pairs_only(child)
     return True
 
