@@ -1,4 +1,4 @@
-"""The examples of ``docs/filters.md`` run, and show what they show."""
+"""The examples of ``docs/filters.md`` and ``docs/scores.md`` run, and show what they show."""
 
 import re
 import shlex
@@ -6,21 +6,25 @@ from pathlib import Path
 
 import pytest
 
+from pyserini_compneg import build_index
+from pyserini_compneg.commands.demo import ENCODER, VECTORS
 from pyserini_compneg.commands.main import main
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "filters.md").read_text(encoding="utf-8")
 SHOWN = r"(?:\n(?!    compneg)((?:(?:    [^\n]*)?\n)+?)(?=\S|    compneg))?"
 STEPS = re.compile(rf"^```python\n(.*?)^```\n{SHOWN}|^    (compneg [^\n]*)\n{SHOWN}", re.MULTILINE | re.DOTALL)
 
 
-def test_the_page(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(("page", "scripts"), [("filters", [True, False, False, False]), ("scores", [True])])
+def test_a_page(tmp_path, monkeypatch, capsys, page, scripts):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pyserini_compneg").symlink_to(ROOT / "pyserini_compneg")
-    steps = STEPS.findall(PAGE)
-    assert [bool(script) for script, *_ in steps] == [True, False, False, False, True]
+    steps = STEPS.findall((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"))
+    assert [bool(script) for script, *_ in steps] == scripts
+    if page == "scores":
+        build_index(VECTORS, tmp_path / "indexes" / "sample", encoder=ENCODER)
     for script, printed, command, shown in steps:
         if script:
             exec(script, {})
