@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ class Manifest:
     pair_terms: int = 0
     documents: int = 0
     empty_documents: int = 0
-    filter_fields: Sequence[str] = ()
+    filter_fields: tuple[str, ...] = ()
     format_version: int = FORMAT_VERSION
 
     def write(self, index: Path) -> None:
@@ -86,7 +86,7 @@ class Manifest:
             if not is_valid(values[name]) or (name == "empty_documents" and values[name] > values["documents"]):
                 value = reprlib.repr(values[name])
                 raise IndexReadError(f"{path}: bad value for {name!r}: {value}; rebuild the index")
-        return cls(**values)
+        return cls(**{**values, "filter_fields": tuple(values["filter_fields"])})
 
 
 def _is_count(value: Any) -> bool:
