@@ -114,6 +114,11 @@ def is_java(error: Exception) -> bool:
 def java_errors(error: type[CompNegError], what: str) -> Iterator[None]:
     """Turns exceptions of Java into one of this package's errors; Python's own exceptions pass unchanged.
 
+    A method must be looked up and called in one expression whose arguments are names: ``java.search(lines, hits)``.
+    Pyjnius has one object for a method of a class, and notes in it, when the method is looked up, which Java object
+    it is looked up in. Were ``java.search`` kept, or an argument computed by a call, Python might turn to another
+    thread in between, and the call would go to that thread's Java object.
+
     Args:
         error: What to raise.
         what: The start of the message; Java's own words follow.

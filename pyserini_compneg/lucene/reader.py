@@ -106,7 +106,7 @@ class ImpactReader:
         before = None if self._closed else self._searcher
         self._open()
         if before is not None:
-            self._call(before.close)
+            self._call(lambda _: before.close())
         return True
 
     def _commit(self) -> list[tuple[str, int, int]]:
@@ -145,30 +145,32 @@ class ImpactReader:
     def close(self) -> None:
         """Closes the index; may be called twice."""
         if not self._closed:
-            self._call(self._searcher.close)
+            self._call(lambda java: java.close())
         self._closed = True
 
-    def _call(self, function: Callable[..., Any], *arguments: object) -> Any:
+    def _call(self, call: Callable[[Any], Any]) -> Any:
+        """Calls a method of the Java searcher, as :func:`~pyserini_compneg.lucene.gate.java_errors` asks for."""
         if self._closed:
             raise ArgumentError(f"{self.folder}: the searcher is closed; open another one")
         with java_errors(IndexReadError, f"{self.folder}: cannot be searched"):
-            return function(*arguments)
+            return call(self._searcher)
 
     @property
     def document_count(self) -> int:
         """The number of documents that are not deleted."""
-        return int(self._call(self._searcher.documentCount))
+        return int(self._call(lambda java: java.documentCount()))
 
     @property
     def field_document_count(self) -> int:
         """The number of documents with a term. Deleted ones count until they are merged away, as in frequencies."""
-        return int(self._call(self._searcher.fieldDocumentCount))
+        return int(self._call(lambda java: java.fieldDocumentCount()))
 
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
         """The number of documents that hold each term."""
         if not terms:
             return []
-        return list(self._call(self._searcher.documentFrequencies, "\n".join(terms).encode()))
+        lines = "\n".join(terms).encode()
+        return list(self._call(lambda java: java.documentFrequencies(lines)))
 
     def _filtered(self, filter: Filter) -> Filtered:
         """What a filter finds here, ``filtered``. The last filters are kept.
@@ -178,9 +180,11 @@ class ImpactReader:
         """
         asked = json.dumps(filter.to_json(), ensure_ascii=False).encode()
         with java_errors(IndexFormatError, f"{self.folder}: cannot be filtered"):
-            java = self._searcher.filter(asked)
-            said = json.loads(bytes(self._searcher.describe(java).tostring()))
-        return Filtered(said["allowed"], said["unknown"], said.get("first"), java)
+            searcher = self._searcher
+            found = searcher.filter(asked)
+            packed = searcher.describe(found)
+        said = json.loads(bytes(packed.tostring()))
+        return Filtered(said["allowed"], said["unknown"], said.get("first"), found)
 
     def search(
         self, queries: Sequence[str], hits: int, threads: int = 1, filters: Sequence[Filter | None] = ()
@@ -209,9 +213,9 @@ class ImpactReader:
             for query, one in itertools.zip_longest(queries, filters)
         ]
         lines = "\n".join(queries).encode()
-        looked_up = [self.filtered(one).java for one in places]
-        batch = self._call(self._searcher.search, lines, looked_up, hits, min(threads, len(queries)))
-        while (answer := self._call(batch.proceed, _SLICE_MS)) is None:
+        looked_up, threads = [self.filtered(one).java for one in places], min(threads, len(queries))
+        batch = self._call(lambda java: java.search(lines, looked_up, hits, threads))
+        while (answer := self._call(lambda _: batch.proceed(_SLICE_MS))) is None:
             pass  # Python handles signals here, so that Ctrl-C ends a long search
         packed = bytes(answer.tostring())
         if (failed := array("i", packed[:_INT_BYTES])[0]) < 0:
@@ -239,9 +243,9 @@ class ImpactReader:
             return []
         counts = array("i", map(len, docids))
         # No id has a NUL, which ends an id here, and none is empty.
-        ids = "".join("\0" if "\0" in docid else f"{docid}\0" for docid in itertools.chain.from_iterable(docids))
-        lines = "\n".join(queries).encode()
-        packed = self._call(self._searcher.score, lines, counts.tobytes() + ids.encode(), threads)
+        joined = "".join("\0" if "\0" in docid else f"{docid}\0" for docid in itertools.chain.from_iterable(docids))
+        lines, ids = "\n".join(queries).encode(), counts.tobytes() + joined.encode()
+        packed = self._call(lambda java: java.score(lines, ids, threads))
         scores = iter(array("f", bytes(packed.tostring())))
         return [[None if math.isnan(score) else score for score in itertools.islice(scores, n)] for n in counts]
 
@@ -251,17 +255,20 @@ class ImpactReader:
 
     def explain(self, query: str, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
         """The parts of a document's score, as ``io.compneg.Explainer`` gives them; None for an unknown document."""
-        java = None if filter is None else self.filtered(filter).java
-        packed = self._call(self._searcher.explain, query.encode(), docid.encode(), java)
+        looked_up = None if filter is None else self.filtered(filter).java
+        line, external_id = query.encode(), docid.encode()
+        packed = self._call(lambda java: java.explain(line, external_id, looked_up))
         return None if packed is None else json.loads(bytes(packed.tostring()))
 
     def has(self, docid: str) -> bool:
         """Whether there is a document of that id."""
-        return bool(self._call(self._searcher.has, docid.encode()))
+        external_id = docid.encode()
+        return bool(self._call(lambda java: java.has(external_id)))
 
     def raw(self, docid: str) -> str | None:
         """The stored source of a document; None if there is no such document or its source was not stored."""
-        packed = self._call(self._searcher.raw, docid.encode())
+        external_id = docid.encode()
+        packed = self._call(lambda java: java.raw(external_id))
         try:
             return None if packed is None else bytes(packed.tostring()).decode()
         except UnicodeDecodeError:
@@ -274,7 +281,7 @@ class ImpactReader:
 
     def work_done(self) -> WorkDone:
         """Totals since the index was opened, for benchmarks."""
-        return WorkDone(*self._call(self._searcher.workDone))
+        return WorkDone(*self._call(lambda java: java.workDone()))
 
 
 def resolve_index(index: str | Path) -> Path:

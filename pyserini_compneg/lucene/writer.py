@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,7 +74,8 @@ class ImpactWriter:
             "resume": resume,
         }
         indexer = java_class("io.compneg.ImpactIndexer")
-        self._indexer = self._call(indexer, os.path.abspath(folder), json.dumps(settings))
+        with self._java_errors():
+            self._indexer = indexer(os.path.abspath(folder), json.dumps(settings))
 
     def __enter__(self) -> ImpactWriter:
         """Returns the writer itself."""
@@ -81,18 +83,18 @@ class ImpactWriter:
 
     def __exit__(self, *_: object) -> None:
         """Closes the index without a commit."""
-        self._call(self._indexer.close)
+        self._call(lambda java: java.close())
 
     @property
     def state(self) -> str | None:
         """The state in the commit that is continued; None for a new index."""
-        state: str | None = self._call(self._indexer.state)
+        state: str | None = self._call(lambda java: java.state())
         return state
 
     @property
     def counts(self) -> Counts:
         """What was written, without the blocks that threads still work on."""
-        return Counts(*self._call(self._indexer.counts))
+        return Counts(*self._call(lambda java: java.counts()))
 
     def add_lines(self, lines: bytes, file: str, first_line: int = 1, sources: bytes | None = None) -> list[str]:
         """Adds documents; waits only while threads have too many blocks to work on.
@@ -103,11 +105,11 @@ class ImpactWriter:
             first_line: The number of the first line in the file.
             sources: What to store for each document, a line for each of ``lines``; by default the lines themselves.
         """
-        return _texts(self._call(self._indexer.add, lines, sources, file, first_line))
+        return _texts(self._call(lambda java: java.add(lines, sources, file, first_line)))
 
     def drain(self) -> list[str]:
         """Waits until every document is in the index."""
-        return _texts(self._call(self._indexer.drain))
+        return _texts(self._call(lambda java: java.drain()))
 
     def commit(self, state: str | None = None) -> None:
         """Makes durable what is in the index.
@@ -115,20 +117,20 @@ class ImpactWriter:
         Args:
             state: For :attr:`state`, if a later process continues from this commit; None for a complete index.
         """
-        self._call(self._indexer.commit, state)
+        self._call(lambda java: java.commit(state))
 
     def missing_field(self) -> str | None:
         """The first of the filter fields that no document has; None if there is none."""
-        field: str | None = self._call(self._indexer.missingField)
+        field: str | None = self._call(lambda java: java.missingField())
         return field
 
     def optimize(self) -> None:
         """Merges the index into one segment."""
-        self._call(self._indexer.optimize)
+        self._call(lambda java: java.optimize())
 
     def duplicate_ids(self, most: int = 2**31 - 1) -> list[str]:
         """The first ids that several documents have, read from the index, so that memory holds no list of all ids."""
-        return _texts(self._call(self._indexer.duplicateIds, most))
+        return _texts(self._call(lambda java: java.duplicateIds(most)))
 
     def find(self, lines: bytes, ids: Iterable[str]) -> list[tuple[int, str]]:
         """Finds the good documents of these ids in a block of JSON lines.
@@ -136,16 +138,22 @@ class ImpactWriter:
         Returns:
             For each of them the number of its line, from 0, and its id.
         """
-        matches = _texts(self._call(self._indexer.find, lines, "\n".join(ids).encode()))
+        joined = "\n".join(ids).encode()
+        matches = _texts(self._call(lambda java: java.find(lines, joined)))
         return [(int(number), docid) for number, _, docid in (line.partition(" ") for line in matches)]
 
     def delete(self, ids: Iterable[str]) -> None:
         """Removes all documents of these ids."""
-        self._call(self._indexer.delete, "\n".join(ids).encode())
+        joined = "\n".join(ids).encode()
+        self._call(lambda java: java.delete(joined))
 
-    def _call(self, function: Any, *arguments: object) -> Any:
-        with java_errors(OutputError, f"{self._name}: the index cannot be written"):
-            return function(*arguments)
+    def _java_errors(self) -> AbstractContextManager[None]:
+        return java_errors(OutputError, f"{self._name}: the index cannot be written")
+
+    def _call(self, call: Callable[[Any], Any]) -> Any:
+        """Calls a method of the Java indexer, as :func:`~pyserini_compneg.lucene.gate.java_errors` asks for."""
+        with self._java_errors():
+            return call(self._indexer)
 
 
 def _texts(answer: Any) -> list[str]:
