@@ -119,7 +119,7 @@ def _exclusion(text: str) -> str | float:
     try:
         return text if text in EXCLUSIONS else Operators(exclusion=float(text)).exclusion
     except ValueError:
-        named = f"must be a number between 0 and 1, {' or '.join(EXCLUSIONS)}"
+        named = f"must be a number above 0 and below 1, {' or '.join(EXCLUSIONS)}"
         raise argparse.ArgumentTypeError(f"{named}, got {text}") from None
 
 

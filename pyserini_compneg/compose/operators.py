@@ -70,7 +70,7 @@ class Operators:
             raise CompositionError("cpt_weight must be above 0; intersection='maxpool' does without joint occurrence")
         shared = is_number(self.exclusion) and 0 < self.exclusion < 1
         if not shared and self.exclusion not in EXCLUSIONS:
-            named = f"one of {', '.join(EXCLUSIONS)}, or a number between 0 and 1"
+            named = f"one of {', '.join(EXCLUSIONS)}, or a number above 0 and below 1"
             raise CompositionError(f"exclusion must be {named}, got {self.exclusion!r}")
         if self.difference_weight is not None and self.difference not in DIFFERENCE_WEIGHTS:
             raise CompositionError(f"difference_weight: {self.difference} has no strength; leave it out")

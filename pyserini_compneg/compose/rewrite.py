@@ -178,8 +178,8 @@ def check_exclusions(expression: Expression, place: str | None = None, in_and: b
             if place:
                 raise CompositionError(f"{format_expression(expression)!r} cannot stand {place}")
             if not isinstance(right, Filter) and holds_difference(right):
-                said = f"NOT! excludes what matches, and {format_expression(right)!r} only lowers a part of that"
-                raise CompositionError(f"{said}; leave out its NOT, or unite what is kept by OR outside")
+                said = f"NOT! excludes what matches, and {format_expression(right)!r} takes a part of that back"
+                raise CompositionError(f"{said}; leave out that part, or unite what is kept by OR outside")
             check_exclusions(left, place, in_and)
 
 

@@ -21,7 +21,7 @@ Value: TypeAlias = str | int | float
 Values: TypeAlias = Value | Iterable[Value]
 
 _FIELD = re.compile(r"[^\W\d][\w.-]*")
-_NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
+_NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _RANGE = re.compile(rf"(?!\.\.$)({_NUMBER})?\.\.({_NUMBER})?")
 
 
@@ -63,7 +63,13 @@ class Filter:
         """The conditions, for people."""
         parts = []
         for name, values in self.fields.items():
-            few = " or ".join(sorted(values)) if 0 < len(values) <= 3 else f"one of {len(values)} values"
+            few = (
+                " or ".join(sorted(values))
+                if 0 < len(values) <= 3
+                else f"one of {len(values)} values"
+                if values
+                else "nothing"
+            )
             parts.append(f"{name}={few}")
         return ", ".join(parts)
 
@@ -91,7 +97,7 @@ class Filter:
         True
         """
         return all(
-            any(_text(value) in wanted or _is_within(value, wanted) for value in values.get(name, ()))
+            any(_text(value) in wanted or (name != ID and _is_within(value, wanted)) for value in values.get(name, ()))
             for name, wanted in self.fields.items()
         )
 
@@ -154,7 +160,7 @@ def _texts(name: str, values: Values) -> frozenset[str]:
         if not value:
             raise ArgumentError(f"a value of the filter field {name!r} must be a text or a number, and not empty")
         least, most = _ends(value)
-        if least > most:
+        if least > most and name != ID:
             raise ArgumentError(f"the range {value} of {name!r} ends before it begins; write {most:g}..{least:g}")
     return texts
 
@@ -164,8 +170,9 @@ def _text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and math.isfinite(value):
-        return format(Decimal(str(value)).normalize(), "f")
-    return str(value).strip() if isinstance(value, (str, int)) else ""
+        return format(Decimal(str(value + 0.0)).normalize(), "f")
+    text = str(value).strip() if isinstance(value, (str, int)) else ""
+    return text if text.isascii() or text.encode(errors="ignore").decode() == text else ""  # no lone surrogate
 
 
 def _ends(value: str) -> tuple[float, float]:

@@ -10,8 +10,8 @@ from pyserini_compneg.terminal import shown
 
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"', re.DOTALL)
 _MINUS = re.compile(r"(?<!\S)-[^\W\d]")
-_SIGNS = re.compile(r"(?<![^\s(])(?:[+!][^\W\d]|(?:[+!]|&&?|\|\|?)(?![^\s)]))|\w(?:&&|\|\|?)\w")
-_CONDITIONS = re.compile(r"(?<!NOT! )(?<!NOT! \()(?<!\S)[^\W\d][\w.-]*=[^\s=]")
+_SIGNS = re.compile(r"(?<![^\s(])(?:[+!][^\W\d]|(?:[+!]|&&?|\|\|?)(?![^\s)]))|\w(?:&&|\|\|?)\w|(?<!\S)NOT![^\s()]")
+_CONDITIONS = re.compile(r"(?<!NOT! )(?<![^\s(])[^\W\d][\w.-]*=[^\s=]")
 _CURLY = re.compile("[“”„‟«»]")
 _CAPITALS = ("AND", "OR", "NOT")
 _WORDS = {"and", "or", "not", "and/or", "or/and"}
@@ -20,7 +20,7 @@ _NOTES = {
     "case": "'and', 'or', 'not' are words: write AND, OR, NOT for operators, or put the phrase in quotes",
     "capitals": "AND, OR, NOT are words, because plain text is not parsed; --read expression makes them operators",
     "minus": "a '-' before a word is no operator; NOT is one, in expressions",
-    "signs": "'+', '&', '|', '!' are no operators: write AND, OR, NOT, or put the phrase in quotes",
+    "signs": "'+', '&', '|', '!' are no operators: write AND, OR, NOT, or 'NOT! ', or put the phrase in quotes",
     "condition": "FIELD=VALUE is a condition right after NOT! only, else text; --filter-field takes others",
     "curly": 'curly quotes are no quotes: write straight ones, ", around a phrase that holds operators',
 }

@@ -8,7 +8,8 @@ from itertools import zip_longest
 from numbers import Integral
 
 from pyserini_compneg.compose import ScoringNode, is_empty, query_line
-from pyserini_compneg.compose.scoring import leaf_vectors
+from pyserini_compneg.compose.scoring import Excluding, leaf_vectors
+from pyserini_compneg.compose.scoring import nodes as tree_nodes
 from pyserini_compneg.errors import ArgumentError, IndexFormatError
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID
@@ -44,12 +45,11 @@ def ranked_hits(
         IndexFormatError: A query or a filter that the index cannot answer.
     """
     k, threads = checked_count("k", k), checked_count("threads", threads)
-    for name, asked in zip(names, filters, strict=False):
-        if asked is None:
-            continue
-        found = reader.filtered(asked)
-        said = f"{found.unknown} of {len(asked.fields.get(ID, ()))} ids in the filter are not in the index, such as "
-        warn_of("query", "queries", said + shown(found.first), {name: name} if found.unknown else {}, names)
+    for name, node, asked in zip_longest(names, nodes, filters):
+        try:
+            _warn_of_unknown(reader, name, node, asked, names)
+        except IndexFormatError as error:
+            raise IndexFormatError(f"query {name:.60}: {error}") from None
     try:
         rankings = reader.search([query_line(node) for node in nodes], k, threads, filters)
     except QueryFailure as failure:
@@ -57,6 +57,23 @@ def ranked_hits(
     return [
         [Hit(docid, score) for docid, score in zip(ranking.docids, ranking.scores, strict=True)] for ranking in rankings
     ]
+
+
+def _warn_of_unknown(
+    reader: ImpactReader, name: str, node: ScoringNode, asked: Filter | None, names: Sequence[str]
+) -> None:
+    """Warns of ids that are not in the index, and of conditions after NOT! that no document fulfils."""
+    if asked is not None:
+        found = reader.filtered(asked)
+        said = f"{found.unknown} of {len(asked.fields.get(ID, ()))} ids in the filter are not in the index, such as "
+        warn_of("query", "queries", said + shown(found.first), {name: name} if found.unknown else {}, names)
+    for inner in tree_nodes(node):
+        for part in inner.excluded if isinstance(inner, Excluding) else ():
+            if isinstance(part, Filter):
+                idle = {} if reader.filtered(part).allowed else {name: name}
+                warn_of(
+                    "query", "queries", f"no document has {shown(str(part))}, so NOT! excludes none by it", idle, names
+                )
 
 
 def checked_count(name: str, value: int) -> int:

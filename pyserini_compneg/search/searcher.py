@@ -167,7 +167,8 @@ class SignedImpactSearcher:
             EncodingError: An atom that the encoder cannot encode.
             IndexFormatError: A filter field that the index does not have.
         """
-        return self.batch_search([query], [query_name(query)], k, operators=operators, filter=filter)[query_name(query)]
+        name = query_name(query)
+        return self.batch_search([query], [name], k, operators=operators, filter=as_filter(filter))[name]
 
     def batch_search(
         self,
@@ -197,8 +198,10 @@ class SignedImpactSearcher:
         """
         if len(qids) != len(queries) or len(set(qids)) != len(qids):
             raise ArgumentError(f"{len(queries)} queries need as many distinct qids, got {len(set(qids))}")
-        each = [filter] * len(queries) if filter is None or isinstance(filter, (Filter, Mapping)) else filter
-        filters = [as_filter(one) for one in each]
+        if isinstance(filter, Sequence) and not isinstance(filter, str):
+            filters = [as_filter(one) for one in filter]
+        else:
+            filters = [as_filter(filter)] * len(queries)
         if len(filters) != len(queries):
             raise ArgumentError(f"{len(queries)} queries need one filter, or as many, got {len(filters)}")
         composed = self.compose(queries, operators)

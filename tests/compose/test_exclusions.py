@@ -89,8 +89,8 @@ IN_NOT = "cannot stand in what NOT takes away; write NOT! outside of it"
         (
             "A NOT! (B NOT C)",
             {},
-            "NOT! excludes what matches, and 'B NOT C' only lowers a part of that; leave out its NOT, or unite what is "
-            "kept by OR outside",
+            "NOT! excludes what matches, and 'B NOT C' takes a part of that back; leave out that part, or unite what "
+            "is kept by OR outside",
         ),
         (
             "A NOT! (B AND (C OR D))",
@@ -117,7 +117,7 @@ def test_a_share_needs_an_index():
 @pytest.mark.parametrize("exclusion", ["some", 0, 1, -0.5, True, None, float("nan")])
 def test_a_wrong_way_to_exclude(exclusion):
     message = refusal(Operators, exclusion=exclusion, error=CompositionError)
-    assert message == f"exclusion must be one of any, all, or a number between 0 and 1, got {exclusion!r}"
+    assert message == f"exclusion must be one of any, all, or a number above 0 and below 1, got {exclusion!r}"
 
 
 def finds(expression, document):

@@ -238,8 +238,8 @@ def test_a_query_that_a_method_cannot_answer_is_named(context):
         (
             "filtering",
             "A NOT (B NOT C)",
-            "NOT! excludes what matches, and 'B NOT C' only lowers a part of that; leave out its NOT, or unite what is "
-            "kept by OR outside",
+            "NOT! excludes what matches, and 'B NOT C' takes a part of that back; leave out that part, or unite what "
+            "is kept by OR outside",
         ),
     ):
         topic = Topic("q7", text, parse(text))

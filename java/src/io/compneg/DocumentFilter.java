@@ -73,6 +73,8 @@ public final class DocumentFilter {
     return filter;
   }
 
+  // Adding 0.0 makes 0 of -0, which a point would keep apart.
+
   /** Adds the values that a document has in some fields of its source, to be filtered by. */
   static void addValues(Document document, List<String> fields, String source) throws IOException {
     JsonNode record = ScoringTree.JSON.readTree(source);
@@ -83,7 +85,7 @@ public final class DocumentFilter {
         if (!text.isEmpty()) document.add(new StringField(field, text, Field.Store.NO));
       }
       for (JsonNode each : value.isArray() ? value : List.of(value)) {
-        if (each.isNumber()) document.add(new DoublePoint(field + POINTS, each.doubleValue()));
+        if (each.isNumber()) document.add(new DoublePoint(field + POINTS, each.doubleValue() + 0.0));
       }
     }
   }
@@ -133,7 +135,7 @@ public final class DocumentFilter {
       List<BytesRef> terms = new ArrayList<>();
       for (String text : texts) {
         Matcher range = RANGE.matcher(text);
-        if (range.matches()) {
+        if (range.matches() && !field.equals(ExternalIds.FIELD)) {
           any.add(range(fields, field, range), BooleanClause.Occur.SHOULD);
         } else {
           terms.add(new BytesRef(text));
@@ -167,8 +169,8 @@ public final class DocumentFilter {
       throw new IllegalArgumentException(
           "the filter field '" + field + "' has no numbers, so there is no range " + range.group());
     }
-    double least = range.group(1) == null ? Double.NEGATIVE_INFINITY : Double.parseDouble(range.group(1));
-    double most = range.group(2) == null ? Double.POSITIVE_INFINITY : Double.parseDouble(range.group(2));
+    double least = range.group(1) == null ? Double.NEGATIVE_INFINITY : Double.parseDouble(range.group(1)) + 0.0;
+    double most = range.group(2) == null ? Double.POSITIVE_INFINITY : Double.parseDouble(range.group(2)) + 0.0;
     return DoublePoint.newRangeQuery(field + POINTS, least, most);
   }
 

@@ -185,6 +185,9 @@ sealed interface ScoringTree {
     if (excluded.isEmpty() || above.size() != excluded.size() || above.stream().anyMatch(limit -> !(limit >= 0))) {
       throw new IllegalArgumentException("what excludes needs excluded parts, and above a limit, 0 or more, for each");
     }
+    for (int n = 0; n < above.size(); n++) {
+      if (excluded.get(n) instanceof Named) above.set(n, 0.0);
+    }
     return new Excluding(tree(node.get("excluding")), excluded, above);
   }
 
