@@ -123,7 +123,7 @@ def conjunction(expression: Expression) -> Conjunction:
     r"""Gathers the parts that a tree of ∩ and \ keeps, and those that it excludes.
 
     >>> conjunction(Intersection((Difference(Atom("a"), Atom("b")), Atom("c"))))
-    Conjunction(kept=(Atom(text='a'), Atom(text='c')), excluded=(Atom(text='b'),))
+    Conjunction(kept=(Atom(text='a'), Atom(text='c')), excluded=(Atom(text='b'),), barred=())
     """
     match expression:
         case Atom() | Union():
@@ -219,8 +219,8 @@ def disjuncts(whole: Conjunction) -> tuple[Conjunction, ...]:
     >>> a, b, c = map(Atom, "abc")
     >>> for part in disjuncts(conjunction(Difference(a, Difference(b, c)))):
     ...     print(part)
-    Conjunction(kept=(Atom(text='a'),), excluded=(Atom(text='b'),))
-    Conjunction(kept=(Atom(text='a'), Atom(text='c')), excluded=())
+    Conjunction(kept=(Atom(text='a'),), excluded=(Atom(text='b'),), barred=())
+    Conjunction(kept=(Atom(text='a'), Atom(text='c')), excluded=(), barred=())
     """
     done: list[Conjunction] = []
     pending = [whole]
