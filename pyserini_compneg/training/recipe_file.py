@@ -69,11 +69,9 @@ def located(
         teacher: The teacher, instead of that of the settings.
 
     Raises:
-        TrainingError: No such folder, or a teacher for settings that have none.
+        TrainingError: A teacher for settings that have none.
     """
     root = Path(data or "")
-    if not root.is_dir():
-        raise TrainingError(f"{root}: no such folder of datasets")
     section = config.hybrid if isinstance(config, HybridTrainConfig) else getattr(config, "teacher", None)
     if teacher and section is None:
         raise TrainingError("the settings have no teacher; leave --teacher out")
