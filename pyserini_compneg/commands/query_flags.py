@@ -152,10 +152,10 @@ def chosen_settings(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def inputs(args: argparse.Namespace, *others: str | None) -> list[str]:
-    """The files and folders that a command of queries must not replace: index, encoder, and others."""
+    """The files and folders that a command of queries must not replace: index, encoder, filter, and others."""
     from pyserini_compneg.encode.hybrid import split_name
 
-    return list(filter(None, (args.index, split_name(args.encoder or "")[1], *others)))
+    return list(filter(None, (args.index, split_name(args.encoder or "")[1], args.filter, *others)))
 
 
 def chosen_model(args: argparse.Namespace) -> dict[str, Any]:

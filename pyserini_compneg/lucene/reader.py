@@ -22,7 +22,7 @@ CONTENTS = "contents"
 
 _INT_BYTES = 4
 
-_KEPT_FILTERS = 16
+_KEPT_FILTERS = 64
 """So many filters are looked up once only; each takes a bit a document."""
 
 _SLICE_MS = 100

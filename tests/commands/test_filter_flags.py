@@ -169,6 +169,12 @@ def test_bad_input(run, line, message):
     assert len(said) == 1 and said[0].endswith(message), err
 
 
+def test_a_filter_is_not_replaced(run, room):
+    code, _, err = run("search --index films --query spy --filter ids.txt --output-format trec --output ids.txt")
+    assert code == 1
+    assert "ids.txt: would overwrite ids.txt" in err and (room / "ids.txt").read_text().startswith("d2")
+
+
 def test_an_index_without_fields(run):
     code, _, err = run("search --index plain --query spy --filter-field year=1966")
     assert code == 2 and err.startswith(f"error: query spy: {NO_FIELDS}")

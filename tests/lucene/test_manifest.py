@@ -13,7 +13,9 @@ WHOLE = Manifest("bm25", {"k1": 0.9, "b": 0.4, "average_length": 12.5}, 256.0, F
 
 def test_round_trip(tmp_path):
     assert Manifest.read(tmp_path) is None
-    named = Manifest("naver/splade-v3", impact_scale=51.2, signed=True, pair_terms=5, documents=3)
+    named = Manifest(
+        "naver/splade-v3", impact_scale=51.2, signed=True, pair_terms=5, documents=3, filter_fields=("year",)
+    )
     for manifest in (WHOLE, named):
         manifest.write(tmp_path)
         assert Manifest.read(tmp_path) == manifest
@@ -35,6 +37,7 @@ BAD_VALUES = [
         "pair_terms": [1.5, -1],
         "documents": ["7", -7],
         "empty_documents": [None, -1, 8],
+        "filter_fields": ["year", [1]],
     }.items()
     for value in values
 ]

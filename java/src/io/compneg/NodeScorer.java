@@ -208,22 +208,16 @@ abstract class NodeScorer {
     }
   }
 
-  /** A score that shrinks with the scores of what is excluded. Its upper bound is that of the child. */
-  static final class Damped extends NodeScorer {
-    private static final double FLOOR_LOSS = 0.02;
+  /** A node that lowers the score of its child by what is excluded. Its upper bound is that of the child. */
+  private abstract static class Lowering extends NodeScorer {
+    final NodeScorer child;
+    final NodeScorer[] excluded;
 
-    private final NodeScorer child;
-    private final NodeScorer[] excluded;
-    private final ScoringTree.Damped damped;
-    private final double[] ratios;
-
-    Damped(int window, NodeScorer child, NodeScorer[] excluded, ScoringTree.Damped damped) {
+    Lowering(int window, NodeScorer child, NodeScorer[] excluded) {
       super(child.upperBounds);
       this.child = child;
       this.excluded = excluded;
-      this.damped = damped;
       scores = new double[window];
-      ratios = new double[window];
     }
 
     @Override
@@ -234,6 +228,25 @@ abstract class NodeScorer {
     @Override
     void boundCandidates(double[][] accumulators, double[] remaining, int[] candidates, int count) {
       child.boundCandidates(accumulators, remaining, candidates, count);
+    }
+
+    @Override
+    double upperBound(double[] sums) {
+      return child.upperBound(sums);
+    }
+  }
+
+  /** A score that shrinks with the scores of what is excluded. */
+  static final class Damped extends Lowering {
+    private static final double FLOOR_LOSS = 0.02;
+
+    private final ScoringTree.Damped damped;
+    private final double[] ratios;
+
+    Damped(int window, NodeScorer child, NodeScorer[] excluded, ScoringTree.Damped damped) {
+      super(window, child, excluded);
+      this.damped = damped;
+      ratios = new double[window];
     }
 
     @Override
@@ -253,35 +266,15 @@ abstract class NodeScorer {
         scores[i] = score > 0 ? Math.max(score * (1 - damped.weight() * cube), kept) : score;
       }
     }
-
-    @Override
-    double upperBound(double[] sums) {
-      return child.upperBound(sums);
-    }
   }
 
-  /** A score without documents that are above the limit of an excluded part. Its upper bound is that of the child. */
-  static final class Excluding extends NodeScorer {
-    private final NodeScorer child;
-    private final NodeScorer[] excluded;
+  /** A score without documents that are above the limit of an excluded part. */
+  static final class Excluding extends Lowering {
     private final List<Double> above;
 
     Excluding(int window, NodeScorer child, NodeScorer[] excluded, List<Double> above) {
-      super(child.upperBounds);
-      this.child = child;
-      this.excluded = excluded;
+      super(window, child, excluded);
       this.above = above;
-      scores = new double[window];
-    }
-
-    @Override
-    void boundWindow(double[][] accumulators, double[] remaining, int count) {
-      child.boundWindow(accumulators, remaining, count);
-    }
-
-    @Override
-    void boundCandidates(double[][] accumulators, double[] remaining, int[] candidates, int count) {
-      child.boundCandidates(accumulators, remaining, candidates, count);
     }
 
     @Override
@@ -295,11 +288,6 @@ abstract class NodeScorer {
           if (excluded[n].scores[i] > limit) upperBounds[i] = scores[i] = 0;
         }
       }
-    }
-
-    @Override
-    double upperBound(double[] sums) {
-      return child.upperBound(sums);
     }
   }
 

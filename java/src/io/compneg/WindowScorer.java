@@ -48,7 +48,7 @@ final class WindowScorer {
 
   private static final Comparator<TermCursor> BY_KEY = Comparator.comparingDouble(cursor -> cursor.sortKey);
 
-  /** Where fewer documents are allowed, all terms are looked up for these alone. */
+  /** Where a smaller share of documents is allowed, all terms are looked up for these alone; 1/8 costs more. */
   private static final double SPARSE = 1 / 32.0;
 
   private final QueryPlan plan;
