@@ -60,9 +60,10 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
             child = quantised(child, weight_scale)
             return Damped(child, parts, scaled_bests, node.weight, node.floor * weight_scale)
         case Excluding(child, excluded, above):
-            left_out = tuple(part if isinstance(part, Filter) else quantised(part, weight_scale) for part in excluded)
+            whole_parts = [part if isinstance(part, Filter) else quantised(part, weight_scale) for part in excluded]
+            left_out = tuple(part for part in whole_parts if isinstance(part, (Linear, Product, Filter)))
             limits = tuple(limit * weight_scale for limit in above)
-            return Excluding(quantised(child, weight_scale), left_out, limits)  # type: ignore[arg-type]
+            return Excluding(quantised(child, weight_scale), left_out, limits)
 
 
 def checked_scale(weight_scale: float) -> float:

@@ -22,6 +22,7 @@ Values: TypeAlias = Value | Iterable[Value]
 
 _FIELD = re.compile(r"[^\W\d][\w.-]*")
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _RANGE = re.compile(rf"(?!\.\.$)({_NUMBER})?\.\.({_NUMBER})?")
 
 
@@ -61,17 +62,7 @@ class Filter:
 
     def __str__(self) -> str:
         """The conditions, for people."""
-        parts = []
-        for name, values in self.fields.items():
-            few = (
-                " or ".join(sorted(values))
-                if 0 < len(values) <= 3
-                else f"one of {len(values)} values"
-                if values
-                else "nothing"
-            )
-            parts.append(f"{name}={few}")
-        return ", ".join(parts)
+        return ", ".join(f"{name}={_listed(values)}" for name, values in self.fields.items())
 
     def __and__(self, other: Filter) -> Filter:
         """The documents of both.
@@ -152,10 +143,16 @@ def read_ids(path: str | Path) -> list[str]:
     return ids
 
 
+def _listed(values: Collection[str]) -> str:
+    """Values for people; many are counted."""
+    return " or ".join(sorted(values)) or "nothing" if len(values) <= 3 else f"one of {len(values)} values"
+
+
 def _texts(name: str, values: Values) -> frozenset[str]:
-    if isinstance(values, (str, int, float)) or not isinstance(values, Iterable) or isinstance(values, Mapping):
-        values = [values]  # type: ignore[list-item]  # what is no value is refused below
-    texts = frozenset(map(_text, values))
+    if isinstance(values, Iterable) and not isinstance(values, (str, Mapping)):
+        texts = frozenset(map(_text, values))
+    else:
+        texts = frozenset([_text(values)])
     for value in texts:
         if not value:
             raise ArgumentError(f"a value of the filter field {name!r} must be a text or a number, and not empty")
@@ -172,7 +169,7 @@ def _text(value: object) -> str:
     if isinstance(value, float) and math.isfinite(value):
         return format(Decimal(str(value + 0.0)).normalize(), "f")
     text = str(value).strip() if isinstance(value, (str, int)) else ""
-    return text if text.isascii() or text.encode(errors="ignore").decode() == text else ""  # no lone surrogate
+    return "" if _LONE_SURROGATE.search(text) else text
 
 
 def _ends(value: str) -> tuple[float, float]:

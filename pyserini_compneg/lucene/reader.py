@@ -242,9 +242,9 @@ class ImpactReader:
         if not queries:
             return []
         counts = array("i", map(len, docids))
-        # No id has a NUL, which ends an id here, and none is empty.
+        # No id has a NUL, which ends an id here, or half a surrogate pair, and none is empty.
         joined = "".join("\0" if "\0" in docid else f"{docid}\0" for docid in itertools.chain.from_iterable(docids))
-        lines, ids = "\n".join(queries).encode(), counts.tobytes() + joined.encode()
+        lines, ids = "\n".join(queries).encode(), counts.tobytes() + joined.encode(errors="surrogatepass")
         packed = self._call(lambda java: java.score(lines, ids, threads))
         scores = iter(array("f", bytes(packed.tostring())))
         return [[None if math.isnan(score) else score for score in itertools.islice(scores, n)] for n in counts]
@@ -256,18 +256,18 @@ class ImpactReader:
     def explain(self, query: str, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
         """The parts of a document's score, as ``io.compneg.Explainer`` gives them; None for an unknown document."""
         looked_up = None if filter is None else self.filtered(filter).java
-        line, external_id = query.encode(), docid.encode()
+        line, external_id = query.encode(), docid.encode(errors="surrogatepass")
         packed = self._call(lambda java: java.explain(line, external_id, looked_up))
         return None if packed is None else json.loads(bytes(packed.tostring()))
 
     def has(self, docid: str) -> bool:
         """Whether there is a document of that id."""
-        external_id = docid.encode()
+        external_id = docid.encode(errors="surrogatepass")
         return bool(self._call(lambda java: java.has(external_id)))
 
     def raw(self, docid: str) -> str | None:
         """The stored source of a document; None if there is no such document or its source was not stored."""
-        external_id = docid.encode()
+        external_id = docid.encode(errors="surrogatepass")
         packed = self._call(lambda java: java.raw(external_id))
         try:
             return None if packed is None else bytes(packed.tostring()).decode()

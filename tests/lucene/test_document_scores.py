@@ -54,7 +54,7 @@ def test_no_documents_no_queries_and_no_negative_zero(tmp_path):
         ]
 
 
-@pytest.mark.parametrize("docid", ["x", "", "d\0d", "gone"])
+@pytest.mark.parametrize("docid", ["x", "", "d\0d", "\ud800", "gone"])
 def test_unknown_documents(tmp_path, docid, caplog):
     index = write_index(tmp_path / "index", {"d": {"a": 1}, "gone": {"a": 1}}, deleted=["gone"])
     with SignedImpactSearcher(index, LookupEncoder({})) as searcher:

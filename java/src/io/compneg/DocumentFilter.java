@@ -73,8 +73,6 @@ public final class DocumentFilter {
     return filter;
   }
 
-  // Adding 0.0 makes 0 of -0, which a point would keep apart.
-
   /** Adds the values that a document has in some fields of its source, to be filtered by. */
   static void addValues(Document document, List<String> fields, String source) throws IOException {
     JsonNode record = ScoringTree.JSON.readTree(source);
@@ -85,7 +83,7 @@ public final class DocumentFilter {
         if (!text.isEmpty()) document.add(new StringField(field, text, Field.Store.NO));
       }
       for (JsonNode each : value.isArray() ? value : List.of(value)) {
-        if (each.isNumber()) document.add(new DoublePoint(field + POINTS, each.doubleValue() + 0.0));
+        if (each.isNumber()) document.add(new DoublePoint(field + POINTS, number(each.asText())));
       }
     }
   }
@@ -164,13 +162,18 @@ public final class DocumentFilter {
     return info != null && info.getIndexOptions() == IndexOptions.DOCS;
   }
 
+  /** A number, with 0 for −0, which points would keep apart. */
+  private static double number(String text) {
+    return Double.parseDouble(text) + 0.0;
+  }
+
   private static Query range(FieldInfos fields, String field, Matcher range) {
     if (fields.fieldInfo(field + POINTS) == null && fields.size() > 0) {
       throw new IllegalArgumentException(
           "the filter field '" + field + "' has no numbers, so there is no range " + range.group());
     }
-    double least = range.group(1) == null ? Double.NEGATIVE_INFINITY : Double.parseDouble(range.group(1)) + 0.0;
-    double most = range.group(2) == null ? Double.POSITIVE_INFINITY : Double.parseDouble(range.group(2)) + 0.0;
+    double least = range.group(1) == null ? Double.NEGATIVE_INFINITY : number(range.group(1));
+    double most = range.group(2) == null ? Double.POSITIVE_INFINITY : number(range.group(2));
     return DoublePoint.newRangeQuery(field + POINTS, least, most);
   }
 
