@@ -11,7 +11,9 @@ from pyserini_compneg.terminal import shown
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"', re.DOTALL)
 _MINUS = re.compile(r"(?<!\S)-[^\W\d]")
 _SIGNS = re.compile(r"(?<![^\s(])(?:[+!][^\W\d]|(?:[+!]|&&?|\|\|?)(?![^\s)]))|\w(?:&&|\|\|?)\w|(?<!\S)NOT![^\s()]")
-_CONDITIONS = re.compile(r"(?<!NOT! )(?<![^\s(])[^\W\d][\w.-]*=[^\s=]")
+_FIELD = r"[^\W\d][\w.-]*="
+_CONDITIONS = re.compile(rf"(?<!NOT! )(?<![^\s(]){_FIELD}[^\s=]")
+_LONE_CONDITION = re.compile(rf"NOT! *\(+ *{_FIELD}(?:(?!\b(?:AND|OR|NOT)\b)[^()∩∪\\])*\)")
 _CURLY = re.compile("[“”„‟«»]")
 _CAPITALS = ("AND", "OR", "NOT")
 _WORDS = {"and", "or", "not", "and/or", "or/and"}
@@ -49,7 +51,7 @@ def unread_operators(text: str, parsed: bool) -> list[str]:
         "capitals": not parsed and any(word in _CAPITALS for word in words),
         "minus": bool(_MINUS.search(text)),
         "signs": parsed and bool(_SIGNS.search(text)),
-        "condition": parsed and bool(_CONDITIONS.search(text)),
+        "condition": parsed and bool(_CONDITIONS.search(_LONE_CONDITION.sub(" ", text))),
         "curly": parsed and bool(_CURLY.search(text)),
     }
     return [kind for kind, is_there in found.items() if is_there]

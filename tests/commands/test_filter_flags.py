@@ -107,6 +107,14 @@ def test_queries(run, query, expected):
     assert (code, ranked(out)["1"]) == (0, expected)
 
 
+def test_a_condition_that_excludes_nothing_is_said(run):
+    code, out, err = run("search --index films --output-format trec --query 'spy NOT! genre=war NOT! year=..1900'")
+    assert (code, ranked(out)["1"]) == (0, ["d3", "d1", "d2"])
+    for condition in ("genre=war", "year=..1900"):
+        assert f"no document has '{condition}', so NOT! excludes none by it" in err
+    assert "excludes none" not in run("search --index films --query 'spy NOT! genre=War'")[2]
+
+
 def test_what_is_shown(run):
     assert "spy  [year=1966]\n" in run("search --index films --query spy --filter-field year=1966")[1]
     shown = run("explain --index films --query 'spy NOT! comedy NOT! genre=War' --exclusion all")[1]

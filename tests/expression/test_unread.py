@@ -19,12 +19,25 @@ from pyserini_compneg.expression.unread import notes_on, unread_operators
         ('"war and peace" NOT "sons \\" or -lovers"', [], ["capitals", "minus"]),
         *[
             (text, ["signs"], [])
-            for text in ("spy & comedies", "a && b", "a||b", "a | b", "+spy", "spy !comedies", "(!a)")
+            for text in (
+                "spy & comedies",
+                "a && b",
+                "a||b",
+                "a | b",
+                "+spy",
+                "spy !comedies",
+                "(!a)",
+                "spy NOT!comedies",
+            )
         ],
         ("AT&T, C++ and Mamma Mia! 1+1 R&B", ["case"], []),
         ('"Dungeons & Dragons" NOT "!a"', [], ["capitals"]),
         ("“war or peace” NOT films", ["case", "curly"], ["capitals"]),
         ("Schindler’s «List»", ["curly"], []),
+        ("spy NOT! genre=war NOT! (year=1990) NOT! ((genre=science fiction))", [], ["capitals"]),
+        ("spy NOT! (year=1990 OR spies)", ["condition"], ["capitals"]),
+        ("spy NOT! (genre=war AND spies) genre=x", ["condition"], ["capitals"]),
+        ("spy NOT! (spies AND genre=war)", ["condition"], ["capitals"]),
         ("andes northern nottingham ANDES well-known -5 a - b", [], []),
     ],
 )

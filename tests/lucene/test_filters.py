@@ -119,7 +119,9 @@ def test_windows_with_few_and_with_many_allowed_documents(large, share, hits):
     allowed = {docid: impacts for docid, impacts in documents.items() if share in fields[docid]["share"]}
     for _ in range(6):
         weights = {f"t{term}": float(rng.integers(-2, 5)) for term in rng.choice(40, 8, replace=False)}
-        barred = Excluding(Linear(weights), (Linear({"t1": 1.0}), Filter({"share": 50})), (2.0, 0.0))
+        barred = Excluding(
+            Linear(weights), (Linear({"t1": 1.0}), Filter({"share": 50})), (2.0, 9.0)
+        )  # a filter has no limit
         rare = Linear({"t39": 1.0})
         for node in (Linear(weights), barred, Max((barred, rare)), Sum((barred, rare))):
             (ranking,) = search(reader, [node], hits, filters=[Filter({"share": share})])
@@ -141,7 +143,7 @@ def test_a_filter_spares_work(large):
 
 def test_values_are_exact(tmp_path):
     values = {"d1": "Comedy", "d2": " Comedy\n", "d3": "comedy", "d4": 1990, "d5": "1990", "d6": 1990.0, "d7": 0.1}
-    values |= {"d8": True, "d9": ["x", 2.5e3], "e1": None, "e2": [], "e3": "", "e4": 10**25, "e5": 1e-7}
+    values |= {"d8": True, "d9": ["x", 2.5e3], "e1": None, "e2": [], "e3": "", "e4": 10**25, "e5": 1e-7, "1..2": -0.0}
     documents = dict.fromkeys(values, {"a": 1})
     index = write_index(tmp_path / "i", documents, fields={docid: {"f": value} for docid, value in values.items()})
     with ImpactReader(index) as reader:
@@ -153,10 +155,15 @@ def test_values_are_exact(tmp_path):
             (True, ["d8"]),
             (2500, ["d9"]),
             ([10**25, 1e-7], ["e4", "e5"]),
-            ("..0.5", ["d7", "e5"]),
+            ("0.01..0.5", ["d7"]),
+            ([0.0, -0.0], ["1..2"]),
+            ("0..0", ["1..2"]),
+            ("-0..0", ["1..2"]),
         ]:
             (ranking,) = search(reader, [Linear({"a": 1.0})], 99, filters=[Filter({"f": asked})])
             assert ranking.docids == expected
+        (ranking,) = search(reader, [Linear({"a": 1.0})], 99, filters=[Filter({"id": ["1..2", "9..1"]})])
+        assert ranking.docids == ["1..2"]
 
 
 @pytest.mark.parametrize(
