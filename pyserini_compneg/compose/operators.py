@@ -36,7 +36,7 @@ class Operators:
             what is subtracted. For ``damped`` it is the largest share of its score that a document loses.
         cpt_terms: m, how many terms of each operand a conjunction combines (cpt, cpt-l2); the paper takes 5.
         cpt_weight: β, the weight of the joint occurrence in ``cpt+maxpool``; None for 1, and on an index of
-            ``bm25+MODEL`` for ``HYBRID_CPT_WEIGHT``.
+            ``bm25+MODEL``, where the model has a part in the query, for ``HYBRID_CPT_WEIGHT``.
         exclusion: What NOT! excludes: documents that score more than this share of the best score of its right side, a
             number between 0 and 1; or those with ``any`` or ``all`` of its ``cpt_terms`` heaviest terms.
 

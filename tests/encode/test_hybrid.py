@@ -124,6 +124,9 @@ def test_conjunctions_have_less_of_joint_occurrence(tmp_path, collection, stand_
             weight: searcher.compose(["spy AND clumsy"], Operators(cpt_weight=weight)) for weight in (None, 1.0, 0.25)
         }
     assert weights[None] == weights[0.25] != weights[1.0]
+    encoder = LookupEncoder({text: vector(text) for text in ("spy", "clumsy")})
+    with SignedImpactSearcher(tmp_path / "index", encoder, model_weight=0.0) as searcher:
+        assert searcher.compose(["spy AND clumsy"]) == weights[1.0]
 
 
 def test_stock_anserini_takes_it_for_any_impact_index(tmp_path, collection, stand_in, anserini):
