@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 from pyserini_compneg.errors import CollectionError, CompNegError
@@ -109,6 +110,6 @@ def _refuse_constant(constant: str) -> None:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise _RepeatedKey(repr(max(keys, key=keys.count)))
+        [(key, _)] = Counter(key for key, _ in pairs).most_common(1)
+        raise _RepeatedKey(repr(key))
     return value

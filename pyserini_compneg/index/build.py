@@ -23,6 +23,7 @@ from pyserini_compneg.encode.hybrid import HYBRID, HybridDocumentEncoder, split_
 from pyserini_compneg.encode.models import MINI, ModelOptions, StaticSide
 from pyserini_compneg.encode.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.errors import ArgumentError, CollectionError, EncodingError
+from pyserini_compneg.expression.filters import checked_fields
 from pyserini_compneg.index.index_folder import check_target, clear_stale, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer, OnError
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
@@ -104,7 +105,7 @@ def build_index(
     if bm25 and encoder != BM25 and not hybrid:
         raise EncodingError(f"{encoder}: k1 and b are parameters of bm25, not of this encoder")
     average = partial(_average_length, files, index, encoder, resume or replace, on_error)
-    fields = options.get("filter_fields", ())
+    fields = checked_fields(options.get("filter_fields", ()))
     source = _source(files, encoder, model_options, partial(_bm25_encoder, bm25 or {}, average), fields)
     if bm25 and isinstance(source, VectorSource):
         raise EncodingError(f"{encoder}: the documents bring their vectors, so k1 and b have no use")
@@ -191,7 +192,7 @@ class _CollectionIndexer(ImpactIndexer):
         if not duplicates:
             return
         if self._skip:
-            self._writer.delete(duplicates)
+            self._writer.delete(duplicates, merge=not self._optimize)
         first: dict[str, str] = {}
         again: list[Block] = []
         for block in iter_collection_blocks(self._files):

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
 from pyserini_compneg.errors import ArgumentError, CollectionError, EncodingError
-from pyserini_compneg.expression.filters import checked_field
+from pyserini_compneg.expression.filters import checked_fields
 from pyserini_compneg.index.index_folder import SKIPPED_LOG, keep_unfinished, new_index_folder
 from pyserini_compneg.lucene import LARGEST_IMPACT, ImpactWriter, Manifest, java_class
 
@@ -99,7 +99,7 @@ class ImpactIndexer:
             raise ArgumentError(f"threads must be 1 or more, got {threads}")
         if on_error not in get_args(OnError):
             raise ArgumentError(f"on_error must be one of {', '.join(get_args(OnError))}, got {on_error!r}")
-        fields = tuple(dict.fromkeys(map(checked_field, filter_fields)))
+        fields = checked_fields(filter_fields)
         if taken := _RESERVED.intersection(fields):
             raise ArgumentError(f"filter fields: {min(taken)!r} has another use in the index; rename the field")
         java_class("io.compneg.ImpactIndexer")  # if there is no Java, say so before anything is made
@@ -237,16 +237,10 @@ class ImpactIndexer:
     def _finish(self) -> None:
         self.drain()
         self._check_duplicates()
-        documents, empty = self._writer.counts
-        if documents == empty:
-            without = f"none of {documents} documents has a term at impact scale {self._manifest.impact_scale:g}"
-            raise CollectionError(
-                f"{self._name}: nothing to index: {without if documents else 'no documents'}{self._why()}"
-            )
-        if (field := self._writer.missing_field()) is not None:
-            raise CollectionError(f"{self._name}: no document has the filter field {field!r}; leave it out")
+        self._check_content()
         if self._optimize:
             self._writer.optimize()
+            self._check_content()  # documents whose id was given twice are gone only now
         if self.position is None:
             self._writer.commit()
         else:
@@ -255,6 +249,17 @@ class ImpactIndexer:
         self._log.flush()
         if not self.skipped:
             (self._folder / SKIPPED_LOG).unlink()
+
+    def _check_content(self) -> None:
+        """Refuses an index in which no search would find anything, or no filter by one of its fields would."""
+        documents, empty = self._writer.counts
+        if documents == empty:
+            without = f"none of {documents} documents has a term at impact scale {self._manifest.impact_scale:g}"
+            raise CollectionError(
+                f"{self._name}: nothing to index: {without if documents else 'no documents'}{self._why()}"
+            )
+        if (field := self._writer.missing_field()) is not None:
+            raise CollectionError(f"{self._name}: no document has the filter field {field!r}; leave it out")
 
     def _why(self) -> str:
         if not self.skipped:

@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 
 from pyserini_compneg.encode import BM25
-from pyserini_compneg.errors import IndexReadError
+from pyserini_compneg.errors import IndexFormatError, IndexReadError
+from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene import CONTENTS, ImpactReader, Manifest, java_class
 from pyserini_compneg.lucene.gate import java_errors
 
@@ -15,8 +16,9 @@ from pyserini_compneg.lucene.gate import java_errors
 def verify_index(index: str | Path, threads: int | None = None) -> int:
     """Reads all of an index: its checksums, its structure, each document's id, and whether the manifest fits.
 
-    Of the manifest it compares the documents without a term, ``signed`` and ``pair_terms``, and for BM25 the impact
-    scale with the largest impact, which it cannot be below, because BM25's weights are below 1.
+    Of the manifest it compares the documents without a term, ``signed``, ``pair_terms`` and the names of the filter
+    fields, and for BM25 the impact scale with the largest impact, which it cannot be below, because BM25's weights are
+    below 1.
 
     Nothing is written, and the index may be searched meanwhile.
 
@@ -32,6 +34,11 @@ def verify_index(index: str | Path, threads: int | None = None) -> int:
     """
     with ImpactReader(index) as reader:
         folder, manifest = reader.folder, reader.manifest
+        try:
+            for name in manifest.filter_fields if manifest else ():
+                reader.filtered(Filter({name: ()}))
+        except IndexFormatError as error:
+            raise IndexReadError(f"{error}, and its manifest names that field; rebuild it") from None
     check = java_class("io.compneg.IndexCheck").check
     with java_errors(IndexReadError, f"{folder}: is damaged, rebuild it"):
         documents, *found = check(os.path.abspath(folder), CONTENTS, threads or os.cpu_count() or 1)

@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from pyserini_compneg.cancellation import check_cancelled
 from pyserini_compneg.errors import ArgumentError, CollectionError, IndexFormatError, IndexReadError
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene.gate import java_class, java_errors
@@ -101,13 +102,17 @@ class ImpactReader:
         Raises:
             IndexFormatError: What is there now is no index; the reader keeps the one that it has.
         """
-        if self._commit() == self._opened:
+        if not self.is_replaced():
             return False
         before = None if self._closed else self._searcher
         self._open()
         if before is not None:
             self._call(lambda _: before.close())
         return True
+
+    def is_replaced(self) -> bool:
+        """Whether another index is in the folder now than the one that was opened."""
+        return self._commit() != self._opened
 
     def _commit(self) -> list[tuple[str, int, int]]:
         """What tells one commit of an index from another: its files of segments and when they were made."""
@@ -202,6 +207,7 @@ class ImpactReader:
 
         Raises:
             QueryFailure: A query that the index cannot answer.
+            SearchCancelled: The :class:`~pyserini_compneg.cancellation.Cancellation` of this thread says so.
             IndexFormatError: As :meth:`filtered`.
         """
         if not queries:
@@ -215,8 +221,10 @@ class ImpactReader:
         lines = "\n".join(queries).encode()
         looked_up, threads = [self.filtered(one).java for one in places], min(threads, len(queries))
         batch = self._call(lambda java: java.search(lines, looked_up, hits, threads))
-        while (answer := self._call(lambda _: batch.proceed(_SLICE_MS))) is None:
-            pass  # Python handles signals here, so that Ctrl-C ends a long search
+        answer = None
+        while answer is None:
+            check_cancelled()  # and Python handles signals here, so that Ctrl-C ends a long search
+            answer = self._call(lambda _: batch.proceed(_SLICE_MS))
         packed = bytes(answer.tostring())
         if (failed := array("i", packed[:_INT_BYTES])[0]) < 0:
             raise QueryFailure(f"{self.folder}: cannot be searched: {packed[_INT_BYTES:].decode()}", -1 - failed)

@@ -17,6 +17,8 @@ LONGEST_TERM_BYTES = 32766
 """Lucene's limit for a term, and so for an id, in UTF-8."""
 
 _MEMORY_BUFFER_MB = 64.0
+_MILLISECONDS = 100
+"""So often Python can hear Ctrl-C while Java merges."""
 
 
 class Counts(NamedTuple):
@@ -127,6 +129,8 @@ class ImpactWriter:
     def optimize(self) -> None:
         """Merges the index into one segment."""
         self._call(lambda java: java.optimize())
+        while not self._call(lambda java: java.optimized(_MILLISECONDS)):
+            pass
 
     def duplicate_ids(self, most: int = 2**31 - 1) -> list[str]:
         """The first ids that several documents have, read from the index, so that memory holds no list of all ids."""
@@ -142,10 +146,15 @@ class ImpactWriter:
         matches = _texts(self._call(lambda java: java.find(lines, joined)))
         return [(int(number), docid) for number, _, docid in (line.partition(" ") for line in matches)]
 
-    def delete(self, ids: Iterable[str]) -> None:
-        """Removes all documents of these ids."""
+    def delete(self, ids: Iterable[str], merge: bool = True) -> None:
+        """Removes all documents of these ids.
+
+        Args:
+            ids: The ids.
+            merge: Rewrite what holds them; otherwise :meth:`optimize` does, and until then they are counted.
+        """
         joined = "\n".join(ids).encode()
-        self._call(lambda java: java.delete(joined))
+        self._call(lambda java: java.delete(joined, merge))
 
     def _java_errors(self) -> AbstractContextManager[None]:
         return java_errors(OutputError, f"{self._name}: the index cannot be written")

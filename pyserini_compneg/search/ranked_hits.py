@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from numbers import Integral
+from typing import Any
 
 from pyserini_compneg.compose import ScoringNode, is_empty, query_line
 from pyserini_compneg.compose.scoring import Excluding, leaf_vectors
@@ -54,9 +55,7 @@ def ranked_hits(
         rankings = reader.search([query_line(node) for node in nodes], k, threads, filters)
     except QueryFailure as failure:
         raise IndexFormatError(f"query {names[failure.position]:.60}: {failure}") from None
-    return [
-        [Hit(docid, score) for docid, score in zip(ranking.docids, ranking.scores, strict=True)] for ranking in rankings
-    ]
+    return [list(map(Hit._make, zip(ranking.docids, ranking.scores, strict=True))) for ranking in rankings]
 
 
 def _warn_of_unknown(
@@ -85,6 +84,17 @@ def checked_count(name: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ArgumentError(f"{name} must be a whole number from 1, got {shown(value)}")
     return int(value)
+
+
+def checked_list(name: str, values: object) -> list[Any]:
+    """An argument that is a list, or another iterable of several things.
+
+    Raises:
+        ArgumentError: It is something else; a text, which would be taken letter by letter, is.
+    """
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise ArgumentError(f"{name} must be a list, got {shown(values)}")
+    return list(values)
 
 
 def warn_of_no_result(
@@ -116,5 +126,5 @@ def warn_of_no_result(
             if asked is not None and not is_empty(node):
                 allowed = reader.filtered(asked).allowed
                 known = f"{known} among {allowed:,} that its filter allows" if allowed else "its filter allows none"
-                known += f" ({asked})"
+                known += f" ({asked})" if allowed else f" ({asked}); values are exact, and a range is 1990..1999"
             _logger.warning("no result for query %s: %s", name, known)

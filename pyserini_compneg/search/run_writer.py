@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, TextIO
 
 from pyserini_compneg.errors import ArgumentError, OutputError
@@ -60,12 +61,16 @@ def write_run(
         raise ValueError(f"unknown output format {output_format!r}; expected one of {', '.join(OUTPUT_FORMATS)}")
     _check_column("query id", qid)
     _check_column("tag", tag)
-    for rank, (hit, score) in enumerate(zip(hits, _printed(hits), strict=True), 1):
-        _check_column("document id", hit.docid)
-        if output_format == "msmarco":
-            handle.write(f"{qid}\t{hit.docid}\t{rank}\n")
-        else:
-            handle.write(f"{qid} Q0 {hit.docid} {rank} {score} {tag}\n")
+    docids, printed = [docid for docid, _ in hits], _printed(hits)
+    if " ".join(docids).split() != docids:
+        for docid in docids:
+            _check_column("document id", docid)
+    if output_format == "msmarco":
+        lines = [f"{qid}\t{docid}\t{rank}\n" for rank, docid in enumerate(docids, 1)]
+    else:
+        ranked = enumerate(zip(docids, printed, strict=True), 1)
+        lines = [f"{qid} Q0 {docid} {rank} {score} {tag}\n" for rank, (docid, score) in ranked]
+    handle.write("".join(lines))
 
 
 def printed_scores(hits: Sequence[Hit]) -> list[float]:
@@ -82,25 +87,32 @@ def printed_scores(hits: Sequence[Hit]) -> list[float]:
     >>> printed_scores([Hit("a", 30000.0), Hit("b", 30000.0)])
     [30000.0, 29999.998045]
     """
-    return [float(score) for score in _printed(hits)]
+    return list(map(float, _printed(hits)))
 
 
-def _printed(hits: Sequence[Hit]) -> Iterator[str]:
+def _printed(hits: Sequence[Hit]) -> list[str]:
     """The printed scores as text. Lowered scores are computed in whole millionths, so that steps are exact."""
-    previous: Hit | None = None
-    text = ""
-    for hit in hits:
+    scores = [score for _, score in hits]
+    for hit in (*hits[:1], *hits[-1:]):
         _check_score(hit)
-        if previous is not None and hit.score > previous.score:
-            raise ValueError(f"hits are not ranked: {hit.docid!r} scores {hit.score} after {previous.score}")
-        rounded = f"{hit.score:.6f}"
-        if previous is not None and float(text) - hit.score < _CLEAR_STEP + _CLEAR_SHARE * abs(hit.score):
-            score = _below(_micro(text), _micro(rounded))
-            whole, fraction = divmod(abs(score), _MICRO)
-            rounded = f"{'-' if score < 0 else ''}{whole}.{fraction:06d}"
-        text = "0.000000" if rounded == "-0.000000" else rounded
-        yield text
-        previous = hit
+    texts = [f"{score:.6f}" for score in scores]
+    if "-0.000000" in texts:
+        texts = ["0.000000" if text == "-0.000000" else text for text in texts]
+    largest = max(map(abs, scores), default=0.0)
+    clear = _CLEAR_STEP + _CLEAR_SHARE * largest + 1 / _MICRO  # rounding moves a score by half a millionth
+    lowered = 0
+    for place, (above, score) in enumerate(pairwise(scores), 1):
+        if above - score >= clear and lowered != place - 1:
+            continue
+        _check_score(hits[place])
+        if score > above:
+            raise ValueError(f"hits are not ranked: {hits[place].docid!r} scores {score} after {above}")
+        if float(texts[place - 1]) - score < _CLEAR_STEP + _CLEAR_SHARE * abs(score):
+            millionths = _below(_micro(texts[place - 1]), _micro(texts[place]))
+            whole, fraction = divmod(abs(millionths), _MICRO)
+            texts[place] = f"{'-' if millionths < 0 else ''}{whole}.{fraction:06d}"
+            lowered = place
+    return texts
 
 
 def _below(previous: int, score: int) -> int:

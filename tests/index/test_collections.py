@@ -14,6 +14,7 @@ from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.files import iter_lines
 from pyserini_compneg.index import build_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
+from pyserini_compneg.lucene import ImpactWriter
 
 GOOD = {"id": "d1", "contents": "birds", "vector": {"bird": 1}}
 
@@ -281,3 +282,54 @@ def test_texts_in_fields_that_are_not_indexed_are_said_once(tmp_path, caplog):
         "3 documents have text in fields that are not indexed (body, title, text), for example d1; "
         "join them in `contents`, or rename them to `title` and `text`"
     ]
+
+
+NUMBERS = [
+    "7",
+    "0",
+    "-0",
+    "1.0",
+    "-2.5",
+    "12e0",
+    "5E-1",
+    "0.749999999999999940",  # rounded once it is below 0.75
+    "123456789012345678e-17",
+    "01",
+    "1.",
+    "-",
+]
+TERMS = ["a", "¬a", "é", "\\u0061", "b", "", "a b", "\u00a0", "a∩b", "\x7f"]
+IDS = ["e", "é", "", "a b", "\\u0065"]
+VALUES = ['"é \\"\\u00e9"', '"\\x"', '"\\u00e"', '"\t"', "-1.5e3", "01", "true"]
+LINES = [
+    *(f'{{"id": "d", "vector": {{"a": {number}, "b": 3}}}}' for number in NUMBERS),
+    *(f'{{"id":"d","vector":{{"{term}":1,"b":2}}}}' for term in TERMS),
+    *(f'{{"docid": "{docid}", "vector": {{"a": 1}}, "id": "d"}}' for docid in IDS),
+    *(f'{{"id": "d", "text": {value}, "vector": {{"a": 1}}}}' for value in VALUES),
+    ' {\t"id" : "d" , "vector" : { "a" : 1 , "b" : 2 } } \r',
+    '{"id": "d", "vector": {"a": 1}, "vector": {"b": 1}}',
+    '{"id": "d", "id": 7, "vector": {"a": 1}}',
+    '{"id": "d", "vector": {}}',
+    '{"id": "d", "vector": {"a": 1,}}',
+    '{"id": "d", "vector": {"a": 1}} é',
+    '{"id": "d", "vector": {"a": 1}',
+    '{"id": "d", "vector": {"a": 1 "b": 2}}',
+]
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_lines_of_the_common_form_are_read_as_others_are(tmp_path, signed):
+    """A list that nobody asks for makes a line one for the JSON parser."""
+    lines = [*LINES, *LINES]  # the second time their terms are known
+    common = [line.replace('"d"', f'"d{number}"') for number, line in enumerate(lines)]
+    others = [line.replace("{", '{"x": [], ', 1) for line in common]
+    outcomes = []
+    for lines in (common, others):
+        folder = tmp_path / str(len(outcomes))
+        folder.mkdir()
+        with ImpactWriter(folder, impact_scale=2.0, signed=signed) as writer:
+            problems = writer.add_lines("\n".join(lines).encode(), "f") + writer.drain()
+            writer.commit()
+        outcomes.append((problems, [postings(folder, term) for term in TERMS]))
+    assert outcomes[0] == outcomes[1]
+    assert len(outcomes[0][0]) == 40 - 2 * signed

@@ -149,6 +149,30 @@ def test_a_duplicate_does_not_merge_the_whole_index(tmp_path, monkeypatch):
     assert segments == [5]
 
 
+def test_a_merged_index_is_not_written_twice_for_a_duplicate(tmp_path, monkeypatch):
+    written = []
+
+    def segments():
+        return {path.name for path in (tmp_path / ".index.building").glob("*.si")}
+
+    def deleted(self, *arguments, delete=ImpactWriter.delete, **options):
+        self.commit()
+        written.append(segments())
+        delete(self, *arguments, **options)
+        self.commit()
+        written.append(segments())
+
+    monkeypatch.setattr(ImpactWriter, "delete", deleted)
+    path = tmp_path / "c.jsonl"
+    lines = ['{"id": "x", "vector": {"a": 1}}', *(f'{{"id": "d{i}", "vector": {{}}}}' for i in range(30))]
+    path.write_text("\n".join([*lines, '{"id": "x", "vector": {"b": 1}}']))
+    manifest = build_index(path, tmp_path / "index", "m", on_error="skip", optimize=True)
+    assert written[0] >= written[1] != set()
+    assert (manifest.documents, manifest.empty_documents) == (31, 30)
+    assert impacts(tmp_path / "index", "x", ["a", "b"]) == {"a": 1}
+    assert len(list((tmp_path / "index").glob("*.si"))) == 1
+
+
 def test_numbers_of_numpy_and_what_is_none(tmp_path):
     with ImpactIndexer(tmp_path / "index", "m", impact_scale=4) as indexer:
         indexer.add("d", {"a": np.float32(0.5), "b": np.int64(3), "c": 2})

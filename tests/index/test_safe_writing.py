@@ -18,7 +18,7 @@ from pyserini_compneg import files
 from pyserini_compneg.errors import CollectionError, OutputError
 from pyserini_compneg.index import ImpactIndexer, build, build_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
-from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest
+from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest, writer
 
 pytestmark = pytest.mark.slow
 
@@ -153,6 +153,30 @@ def test_an_unfinished_build_is_not_thrown_away_unasked(collection, unfinished):
     )
     assert build_index(collection, unfinished, "splade", overwrite=True).documents == DOCUMENTS
     assert hidden(unfinished.parent) == []
+
+
+def test_an_interruption_is_heard_while_java_merges(tmp_path, collection, old, monkeypatch):
+    index, asked = tmp_path / "index", []
+    build_index(old, index, "splade")
+    before = contents(index)
+
+    def call(self, method, original=ImpactWriter._call):
+        answer = original(self, method)
+        if answer is False:  # it still merges
+            asked.append(answer)
+            raise KeyboardInterrupt
+        return answer
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(files, "_BLOCK_BYTES", 1 << 10)
+        patch.setattr(build, "CHECKPOINT_SECONDS", 0)  # so that there are segments to merge
+        patch.setattr(ImpactWriter, "_call", call)
+        patch.setattr(writer, "_MILLISECONDS", 0)
+        build_index(collection, index, "splade", optimize=True, overwrite=True)
+    assert asked == [False]
+    assert contents(index) == before
+    assert build_index(collection, index, "splade", optimize=True, replace=True).documents == DOCUMENTS
+    assert hidden(tmp_path) == []
 
 
 def test_another_build_is_not_continued(collection, unfinished):

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -87,5 +88,18 @@ def test_ties_are_in_the_order_of_utf8_bytes_at_every_cut(tmp_path):
     index = write_index(tmp_path / "i", dict.fromkeys(docids[:6], {"a": 2}), dict.fromkeys(docids[6:], {"a": 2}))
     expected = sorted(docids, key=str.encode)
     with ImpactReader(index) as reader:
-        for hits in range(1, len(docids) + 2):  # at first ids are looked up; after some comparisons all are ranked
+        for hits in range(1, len(docids) + 2):
             assert search(reader, [Linear({"a": 1.5})], hits)[0].docids == expected[:hits]
+
+
+def test_more_ties_than_are_kept(tmp_path):
+    """Of the documents with the last score those stay whose ids come first, wherever they are in the index."""
+    docids = [f"d{number:05}" for number in np.random.default_rng(4).permutation(30_000)]
+    impacts = {docid: {"a": 2 if number % 1000 == 999 else 1} for number, docid in enumerate(docids)}
+    first, second = (dict(list(impacts.items())[part]) for part in (slice(17_000), slice(17_000, None)))
+    deleted = sorted(docids)[:100:3]
+    best = sorted(docid for docid in impacts if impacts[docid]["a"] == 2)
+    expected = [docid for docid in [*best, *sorted(set(docids) - set(best))] if docid not in deleted]
+    with ImpactReader(write_index(tmp_path / "i", first, second, deleted=deleted)) as reader:
+        for hits in (1, 20, 40, 1000, 9000, 30_000):
+            assert search(reader, [Linear({"a": 1.0})], hits)[0].docids == expected[:hits]

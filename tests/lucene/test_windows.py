@@ -79,10 +79,10 @@ def test_impacts_that_no_float_holds(tmp_path):
     stored = java_class("org.apache.lucene.document.Field$Store").YES
     from jnius import cast  # starts Java, so it comes after the first class of the gate
 
-    for extra in range(8):
+    for extra in range(300):  # more than a block of postings has
         document = java_class("org.apache.lucene.document.Document")()
-        document.add(java_class("org.apache.lucene.document.StringField")("id", f"d{extra}", stored))
-        docid = java_class("org.apache.lucene.util.BytesRef")(list(f"d{extra}".encode()))
+        document.add(java_class("org.apache.lucene.document.StringField")("id", f"d{extra:03}", stored))
+        docid = java_class("org.apache.lucene.util.BytesRef")(list(f"d{extra:03}".encode()))
         document.add(java_class("org.apache.lucene.document.BinaryDocValuesField")("id", docid))
         text = cast("java.io.Reader", java_class("java.io.StringReader")(f"a|{2**24 + extra} b|{2**24}"))
         document.add(java_class("org.apache.lucene.document.Field")("contents", text, frequencies))
@@ -92,7 +92,7 @@ def test_impacts_that_no_float_holds(tmp_path):
     with ImpactReader(tmp_path) as reader:
         for node, factor in ((both, 1), (Sum((both, a, Linear({"b": -1.0}))), 2)):
             [ranking] = search(reader, [node], 10)
-            assert pairs(ranking) == [(f"d{extra}", factor * extra) for extra in reversed(range(8))]
+            assert pairs(ranking) == [(f"d{extra:03}", factor * extra) for extra in reversed(range(290, 300))]
 
 
 def test_a_tree_of_thousands_of_nodes(tmp_path):

@@ -1,5 +1,6 @@
 package io.compneg;
 
+import io.compneg.QueryPlan.Contribution;
 import java.io.IOException;
 import org.apache.lucene.index.LeafReader;
 import org.apache.lucene.index.PostingsEnum;
@@ -18,33 +19,39 @@ final class Lucene10Postings extends ImpactPostings {
   }
 
   @Override
-  int read(int from, int to, int[] offsets, int[] impacts) throws IOException {
-    if (enter(from) >= to) return 0;
-    int count = 0;
-    for (postings.nextPostings(to, buffer); buffer.size > 0; postings.nextPostings(to, buffer)) {
-      int[] docs = buffer.docs;
-      float[] features = buffer.features;
-      for (int i = 0; i < buffer.size; i++, count++) {
-        offsets[count] = docs[i] - from;
-        impacts[count] = features[i] < LEAST_INEXACT ? (int) features[i] : impactIn(docs[i]);
+  int addBlock(int from, int to, Contribution[] contributions, double[][] accumulators) throws IOException {
+    postings.nextPostings(to, buffer);
+    for (Contribution contribution : contributions) {
+      if (contribution.isLinear()) {
+        addLinear(contribution.factor, from, accumulators[contribution.accumulator]);
+      } else {
+        addPowers(contribution, from, accumulators[contribution.accumulator]);
       }
     }
-    return count;
+    return buffer.size;
   }
 
-  @Override
-  int addTo(int from, int to, double factor, double[] sums) throws IOException {
-    if (enter(from) >= to) return 0;
-    int count = 0;
-    for (postings.nextPostings(to, buffer); buffer.size > 0; postings.nextPostings(to, buffer)) {
-      int[] docs = buffer.docs;
-      float[] features = buffer.features;
-      for (int i = 0; i < buffer.size; i++) {
-        double impact = features[i] < LEAST_INEXACT ? features[i] : impactIn(docs[i]);
-        sums[docs[i] - from] += factor * impact;
-      }
-      count += buffer.size;
+  private void addLinear(double factor, int from, double[] sums) throws IOException {
+    int[] docs = buffer.docs;
+    float[] features = buffer.features;
+    for (int i = 0; i < buffer.size; i++) {
+      double impact = features[i];
+      if (impact >= LEAST_INEXACT) impact = impactIn(docs[i]);
+      sums[docs[i] - from] += factor * impact;
     }
-    return count;
+  }
+
+  private void addPowers(Contribution contribution, int from, double[] sums) throws IOException {
+    int[] docs = buffer.docs;
+    float[] features = buffer.features;
+    double[] table = contribution.table(buffer.size);
+    for (int i = 0; i < buffer.size; i++) {
+      int impact = (int) features[i];
+      sums[docs[i] - from] += impact < table.length ? table[impact] : contribution.of(exact(features[i], docs[i]));
+    }
+  }
+
+  private int exact(float feature, int doc) throws IOException {
+    return feature < LEAST_INEXACT ? (int) feature : impactIn(doc);
   }
 }

@@ -8,8 +8,8 @@ import org.apache.lucene.search.ScorerSupplier;
 
 /** The weight of a {@link ComposedQuery} on Lucene 10, where a weight makes suppliers of scorers. */
 final class Lucene10Weight extends ComposedWeight {
-  Lucene10Weight(ComposedQuery query, TermWeights terms, float boost) {
-    super(query, terms, boost);
+  Lucene10Weight(ComposedQuery query, float boost) {
+    super(query, boost);
   }
 
   @Override

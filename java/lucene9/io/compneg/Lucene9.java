@@ -1,5 +1,7 @@
 package io.compneg;
 
+import org.apache.lucene.index.Impact;
+import org.apache.lucene.index.Impacts;
 import org.apache.lucene.index.LeafReader;
 import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.Term;
@@ -8,12 +10,19 @@ import org.apache.lucene.search.Weight;
 /** Lucene 9, which reads postings one by one. */
 final class Lucene9 extends LuceneLine {
   @Override
-  Weight weight(ComposedQuery query, TermWeights terms, float boost) {
-    return new Lucene9Weight(query, terms, boost);
+  Weight weight(ComposedQuery query, float boost) {
+    return new Lucene9Weight(query, boost);
   }
 
   @Override
   ImpactPostings postings(PostingsEnum postings, LeafReader segment, Term term) {
     return new ImpactPostings(postings, segment, term);
+  }
+
+  @Override
+  int largestFrequency(Impacts maxima, int level) {
+    int largest = 0;
+    for (Impact pair : maxima.getImpacts(level)) largest = Math.max(largest, pair.freq);
+    return largest;
   }
 }

@@ -7,8 +7,8 @@ import org.apache.lucene.search.Scorer;
 
 /** The weight of a {@link ComposedQuery} on Lucene 9, where a weight makes scorers, and a scorer knows its weight. */
 final class Lucene9Weight extends ComposedWeight {
-  Lucene9Weight(ComposedQuery query, TermWeights terms, float boost) {
-    super(query, terms, boost);
+  Lucene9Weight(ComposedQuery query, float boost) {
+    super(query, boost);
   }
 
   @Override

@@ -1,7 +1,6 @@
 package io.compneg;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.io.IOException;
 import java.util.Objects;
 import org.apache.lucene.search.IndexSearcher;
 import org.apache.lucene.search.Query;
@@ -31,6 +30,10 @@ public final class ComposedQuery extends Query {
     this.filter = DocumentFilter.of(query.get("filter"));
   }
 
+  String field() {
+    return field;
+  }
+
   ScoringTree tree() {
     return tree;
   }
@@ -41,9 +44,8 @@ public final class ComposedQuery extends Query {
   }
 
   @Override
-  public Weight createWeight(IndexSearcher searcher, ScoreMode scoreMode, float boost) throws IOException {
-    TermWeights terms = new TermWeights(searcher.getTopReaderContext(), field, new QueryPlan(tree));
-    return LuceneLine.current().weight(this, terms, boost);
+  public Weight createWeight(IndexSearcher searcher, ScoreMode scoreMode, float boost) {
+    return LuceneLine.current().weight(this, boost);
   }
 
   @Override

@@ -8,21 +8,21 @@ import org.apache.lucene.search.Weight;
 /** The part of the weight of a {@link ComposedQuery} that is the same on all releases of Lucene. */
 abstract class ComposedWeight extends Weight {
   final float boost;
+  private final String field;
   private final ScoringTree tree;
   private final DocumentFilter filter;
-  private final TermWeights terms;
 
-  ComposedWeight(ComposedQuery query, TermWeights terms, float boost) {
+  ComposedWeight(ComposedQuery query, float boost) {
     super(query);
+    this.field = query.field();
     this.tree = query.tree();
     this.filter = query.filter();
-    this.terms = terms;
     this.boost = boost;
   }
 
   /** The matches of a segment; null when it has none. */
   final ScoredDocIterator open(LeafReaderContext leaf) throws IOException {
-    return ScoredDocIterator.open(leaf, terms, tree, filter);
+    return ScoredDocIterator.open(leaf, field, tree, filter);
   }
 
   @Override

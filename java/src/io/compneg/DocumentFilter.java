@@ -38,13 +38,15 @@ import org.apache.lucene.util.FixedBitSet;
 
 /**
  * The documents that have, in each of some fields, one of its values. The id of a document is such a field, too. Values
- * are exact terms, and {@code 1990..1999} is a range of numbers, whose ends belong to it and may be left out.
+ * are exact terms, and {@code 1990..1999} is a range of numbers, whose ends belong to it and may be left out. {@code
+ * 1990.0} is this text and that number.
  *
  * <p>The documents are looked up once an index, and kept as a bit set for each segment. Two filters are equal only if
  * they are one. Safe for use by several threads.
  */
 public final class DocumentFilter {
   private static final String NUMBER = "-?\\d+(?:\\.\\d+)?(?:[eE][+-]?\\d+)?";
+  private static final Pattern ONE_NUMBER = Pattern.compile(NUMBER);
   private static final Pattern RANGE = Pattern.compile("(?!\\.\\.$)(" + NUMBER + ")?\\.\\.(" + NUMBER + ")?");
 
   /** After the name of a field: the field with its numbers, as points. */
@@ -137,6 +139,9 @@ public final class DocumentFilter {
           any.add(range(fields, field, range), BooleanClause.Occur.SHOULD);
         } else {
           terms.add(new BytesRef(text));
+          if (ONE_NUMBER.matcher(text).matches() && fields.fieldInfo(field + POINTS) != null) {
+            any.add(DoublePoint.newExactQuery(field + POINTS, number(text)), BooleanClause.Occur.SHOULD);
+          }
         }
       }
       any.add(new TermInSetQuery(field, terms), BooleanClause.Occur.SHOULD);

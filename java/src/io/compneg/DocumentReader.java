@@ -13,8 +13,8 @@ import org.apache.lucene.util.BytesRef;
  * Reads and checks the documents of a block of JSON lines, {@code {"id", "vector": {term: weight}}}, and skips their
  * other fields. Weights become impacts, round(weight · scale), half to even.
  *
- * <p>One parser goes through the whole block, so that each term is decoded once a block. After a bad line a new parser
- * starts on the next line.
+ * <p>Most lines are read by {@link PlainDocument}, the others by a JSON parser. One parser goes through all lines in a
+ * row that it reads. After a bad line a new parser starts on the next line.
  */
 final class DocumentReader {
   /** What is wrong with a document, in one line. */
@@ -26,16 +26,6 @@ final class DocumentReader {
     }
   }
 
-  /** A term that has been checked, and the last document of the block that has it. */
-  private static final class KnownTerm {
-    final BytesRef term;
-    int lastDocument;
-
-    KnownTerm(BytesRef term) {
-      this.term = term;
-    }
-  }
-
   /** Larger impacts would leave the range in which scores are exact to the last bit. */
   static final int LARGEST_IMPACT = 1 << 20;
 
@@ -44,7 +34,7 @@ final class DocumentReader {
 
   private static final int LONGEST_QUOTE = 40;
 
-  private static final List<String> ID_FIELDS = List.of("id", "_id", "docid");
+  static final List<String> ID_FIELDS = List.of("id", "_id", "docid");
 
   private final byte[] block;
   private final double scale;
@@ -52,14 +42,22 @@ final class DocumentReader {
   private final int pairTerms;
   private final LineScanner lines;
   private final ImpactVector vector = new ImpactVector();
-  private final Map<String, KnownTerm> knownTerms = new HashMap<>();
+  private final Vocabulary vocabulary;
+  private final PlainDocument plain;
+  private final Map<String, Vocabulary.Entry> knownTerms = new HashMap<>();
   private JsonParser parser;
   private int parserStart;
-  private int document;
   private String id;
 
-  DocumentReader(byte[] block, double scale, boolean negativeWeights, int pairTerms) {
+  /**
+   * Reads a block.
+   *
+   * @param vocabulary the terms of the blocks that were read before with the same settings
+   */
+  DocumentReader(byte[] block, double scale, boolean negativeWeights, int pairTerms, Vocabulary vocabulary) {
     this.block = block;
+    this.vocabulary = vocabulary;
+    this.plain = new PlainDocument(vocabulary, vector, scale, negativeWeights);
     this.scale = scale;
     this.negativeWeights = negativeWeights;
     this.pairTerms = pairTerms;
@@ -88,6 +86,12 @@ final class DocumentReader {
 
   /** Reads the document on the line. */
   void read() throws BadDocument {
+    String[] ids = new String[ID_FIELDS.size()];
+    if (plain.read(block, lines.start(), lines.end(), ids)) {
+      parser = null; // it has not seen this line
+      finish(ids, true);
+      return;
+    }
     boolean good = false;
     try {
       if (lines.hasNul()) throw new BadDocument("a NUL character, so this is no UTF-8 text");
@@ -129,6 +133,10 @@ final class DocumentReader {
         parser.skipChildren();
       }
     }
+    finish(ids, hasVector);
+  }
+
+  private void finish(String[] ids, boolean hasVector) throws BadDocument {
     id = null;
     for (int i = ids.length - 1; i >= 0; i--) {
       if (ids[i] != null) id = ids[i];
@@ -161,16 +169,15 @@ final class DocumentReader {
 
   private void readVector() throws BadDocument, IOException {
     vector.clear();
-    document++;
+    vocabulary.beginDocument();
     if (parser.currentToken() != JsonToken.START_OBJECT) {
       throw new BadDocument("`vector` must be a JSON object, got " + described(parser));
     }
     while (parser.nextToken() != JsonToken.END_OBJECT) {
       String term = parser.currentName();
-      KnownTerm known = knownTerms.get(term);
-      if (known == null) knownTerms.put(term, known = new KnownTerm(checked(term)));
-      if (known.lastDocument == document) throw new BadDocument("the term " + quoted(term) + " is given twice");
-      known.lastDocument = document;
+      Vocabulary.Entry known = knownTerms.get(term);
+      if (known == null) knownTerms.put(term, known = entry(checked(term)));
+      if (!vocabulary.isNew(known)) throw new BadDocument("the term " + quoted(term) + " is given twice");
       JsonToken token = parser.nextToken();
       if (token != JsonToken.VALUE_NUMBER_INT && token != JsonToken.VALUE_NUMBER_FLOAT) {
         throw new BadDocument("the weight of " + quoted(term) + " must be a number, got " + described(parser));
@@ -179,6 +186,11 @@ final class DocumentReader {
       if (impact > 0) vector.add(known.term, impact);
       if (impact < 0) vector.add(ImpactVector.complement(known.term), -impact);
     }
+  }
+
+  private Vocabulary.Entry entry(BytesRef term) {
+    Vocabulary.Entry known = vocabulary.find(term.bytes, 0, term.length);
+    return known == null ? vocabulary.add(term.bytes, 0, term.length) : known;
   }
 
   private BytesRef checked(String term) throws BadDocument {
@@ -278,7 +290,7 @@ final class DocumentReader {
   /** What is wrong with JSON, without the names of the parser's own settings and tokens. */
   private static String said(JsonProcessingException e) {
     return oneLine(e.getOriginalMessage())
-        .replaceFirst("(: enable `| \\(start marker).*", "")
+        .replaceFirst("(: enable `| \\(start marker| \\(for ).*", "")
         .replaceFirst("Unexpected end-of-input.*", "it ends within an object, a list or a text")
         .replaceFirst(
             "Illegal unquoted character \\(\\(CTRL-CHAR, code 10\\)\\).*", "a text goes on after the end of the line")

@@ -1,5 +1,7 @@
 package io.compneg;
 
+import java.io.IOException;
+
 /** Collects the hits of a search as they are scored. */
 interface HitCollector {
   /** A further hit must reach this score to be of use; where it only equals it, its id decides. −∞ at first. */
@@ -12,4 +14,7 @@ interface HitCollector {
    * @param score never −0
    */
   void collect(int doc, float score);
+
+  /** Told when the documents of a window have been collected: the minimum competitive score may rise now. */
+  default void endWindow() throws IOException {}
 }

@@ -17,6 +17,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.apache.lucene.analysis.core.WhitespaceAnalyzer;
 import org.apache.lucene.document.BinaryDocValuesField;
 import org.apache.lucene.document.Document;
@@ -61,9 +62,11 @@ public final class ImpactIndexer implements Closeable {
   private final FieldType impacts = new FieldType();
   private final IndexWriter writer;
   private final ExecutorService pool;
+  private final ThreadLocal<Vocabulary> vocabularies = ThreadLocal.withInitial(Vocabulary::new);
   private final Queue<Future<BlockResult>> pending = new ArrayDeque<>();
   private long documents;
   private long empty;
+  private Future<Void> optimizing;
 
   /** Starts an index in a folder, whose old index is replaced, or goes on from its last checkpoint. */
   public ImpactIndexer(String folder, String settings) throws IOException {
@@ -115,13 +118,12 @@ public final class ImpactIndexer implements Closeable {
    * @return the problems of the blocks that are finished by now, UTF-8, separated by line feeds
    */
   public byte[] add(byte[] lines, byte[] sources, String file, long firstLine) throws IOException {
-    DocumentReader reader = reader(lines);
-    pending.add(pool.submit(() -> index(reader, lines, sources, file + ":", firstLine)));
+    pending.add(pool.submit(() -> index(reader(lines), lines, sources, file + ":", firstLine)));
     return collect(2 * settings.threads);
   }
 
   private DocumentReader reader(byte[] lines) {
-    return new DocumentReader(lines, settings.impactScale, settings.signed, settings.pairTerms);
+    return new DocumentReader(lines, settings.impactScale, settings.signed, settings.pairTerms, vocabularies.get());
   }
 
   private BlockResult index(DocumentReader reader, byte[] lines, byte[] sources, String file, long firstLine)
@@ -226,12 +228,27 @@ public final class ImpactIndexer implements Closeable {
     return null;
   }
 
-  /** Merges into one segment. */
-  public void optimize() throws IOException {
-    try {
+  /** Begins to merge into one segment; call {@link #optimized} until it is done. */
+  public void optimize() {
+    optimizing = pool.submit(() -> {
       writer.forceMerge(1);
-    } catch (IOException | AlreadyClosedException e) {
-      throw failure(e);
+      return null;
+    });
+  }
+
+  /** Waits for so long at most; returns whether the index is merged. */
+  public boolean optimized(long milliseconds) throws IOException {
+    try {
+      optimizing.get(milliseconds, TimeUnit.MILLISECONDS);
+      recount();
+      return true;
+    } catch (TimeoutException e) {
+      return false;
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IOException("interrupted", e);
+    } catch (ExecutionException e) {
+      throw failure(e.getCause());
     }
   }
 
@@ -274,9 +291,15 @@ public final class ImpactIndexer implements Closeable {
     return String.join("\n", found).getBytes(StandardCharsets.UTF_8);
   }
 
-  /** Removes all documents of these ids (UTF-8, separated by line feeds), from the statistics as well. */
-  public void delete(byte[] ids) throws IOException {
+  /**
+   * Removes all documents of these ids (UTF-8, separated by line feeds).
+   *
+   * @param merge whether to remove them from the statistics and from {@link #counts} as well; otherwise {@link
+   *     #optimize} does, so that the segments that hold them are not written twice
+   */
+  public void delete(byte[] ids, boolean merge) throws IOException {
     for (String id : texts(ids)) writer.deleteDocuments(new Term(ExternalIds.FIELD, id));
+    if (!merge) return;
     try { // by reflection, because its return type differs between Lucene 9 and 10
       IndexWriter.class.getMethod("forceMergeDeletes").invoke(writer);
     } catch (ReflectiveOperationException e) {

@@ -1,5 +1,6 @@
 package io.compneg;
 
+import io.compneg.QueryPlan.Contribution;
 import java.io.IOException;
 import org.apache.lucene.index.LeafReader;
 import org.apache.lucene.index.PostingsEnum;
@@ -9,12 +10,18 @@ import org.apache.lucene.search.DocIdSetIterator;
 /**
  * The postings of a term in one segment, read forward only, one after the other.
  *
- * <p>A line of Lucene that reads postings in bulk overrides the two methods that read; see {@link LuceneLine}.
+ * <p>A line of Lucene that reads postings in bulk overrides {@link #addBlock}; see {@link LuceneLine}.
  */
 class ImpactPostings {
+  private static final int BLOCK = 128;
+
   final PostingsEnum postings;
   private final LeafReader segment;
   private final Term term;
+
+  // A block of postings.
+  private final int[] docs = new int[BLOCK];
+  private final int[] impacts = new int[BLOCK];
 
   /**
    * Wraps the postings of a term.
@@ -27,56 +34,33 @@ class ImpactPostings {
     this.term = term;
   }
 
-  /** Opens a term in a segment; null when the segment lacks it. */
-  static ImpactPostings open(LeafReader segment, Term term) throws IOException {
-    PostingsEnum postings = segment.postings(term, PostingsEnum.FREQS);
-    return postings == null ? null : LuceneLine.current().postings(postings, segment, term);
-  }
-
   /** The document that comes next; −1 before the first. */
   final int docId() {
     return postings.docID();
   }
 
-  /** How many documents have the term. */
-  final long count() {
-    return postings.cost();
-  }
-
   /**
-   * Reads the postings of {@code [from, to)} into the arrays, the documents as offsets from {@code from}.
-   *
-   * @return how many there are
-   */
-  int read(int from, int to, int[] offsets, int[] impacts) throws IOException {
-    int count = 0;
-    for (int doc = enter(from); doc < to; doc = postings.nextDoc()) {
-      offsets[count] = doc - from;
-      impacts[count++] = postings.freq();
-    }
-    return count;
-  }
-
-  /**
-   * Reads the postings of {@code [from, to)} and adds {@code factor · impact} to the sum of each document, which is at
+   * Reads the postings of {@code [from, to)} and adds what they contribute to the sums of each document, which are at
    * its offset from {@code from}.
    *
    * @return how many there are
    */
-  int addTo(int from, int to, double factor, double[] sums) throws IOException {
-    int count = 0;
-    for (int doc = enter(from); doc < to; doc = postings.nextDoc(), count++)
-      sums[doc - from] += factor * postings.freq();
-    return count;
+  final int add(int from, int to, Contribution[] contributions, double[][] accumulators) throws IOException {
+    if (postings.docID() < from) postings.advance(from);
+    int total = 0;
+    while (postings.docID() < to) total += addBlock(from, to, contributions, accumulators);
+    return total;
   }
 
   /**
-   * Looks documents up and writes those that have the term.
+   * Looks documents up and adds what those that have the term contribute, as {@link #add} does.
    *
    * @param documents ascending, as offsets from {@code from}
    * @return how many have the term
    */
-  final int lookUp(int from, int[] documents, int length, int[] offsets, int[] impacts) throws IOException {
+  final int addOf(int[] documents, int length, int from, Contribution[] contributions, double[][] accumulators)
+      throws IOException {
+    int total = 0;
     int count = 0;
     int doc = postings.docID();
     for (int i = 0; i < length; i++) {
@@ -85,17 +69,48 @@ class ImpactPostings {
         doc = postings.advance(target);
         if (doc == DocIdSetIterator.NO_MORE_DOCS) break;
       }
-      if (doc == target) {
-        offsets[count] = documents[i];
-        impacts[count++] = postings.freq();
-      }
+      if (doc != target) continue;
+      docs[count] = doc;
+      impacts[count++] = postings.freq();
+      if (count < BLOCK) continue;
+      addAll(count, from, contributions, accumulators);
+      total += count;
+      count = 0;
     }
-    return count;
+    addAll(count, from, contributions, accumulators);
+    return total + count;
   }
 
-  /** Moves to the first posting from this document on, unless it is there or beyond; returns its document. */
-  final int enter(int from) throws IOException {
-    return postings.docID() < from ? postings.advance(from) : postings.docID();
+  private void addAll(int count, int from, Contribution[] contributions, double[][] accumulators) {
+    for (Contribution contribution : contributions) {
+      double[] sums = accumulators[contribution.accumulator];
+      double[] table = contribution.table(count);
+      for (int i = 0; i < count; i++) {
+        sums[docs[i] - from] += impacts[i] < table.length ? table[impacts[i]] : contribution.of(impacts[i]);
+      }
+    }
+  }
+
+  /**
+   * Reads some postings from the current one on, which is before {@code to}, and adds what they contribute.
+   *
+   * @return how many
+   */
+  int addBlock(int from, int to, Contribution[] contributions, double[][] accumulators) throws IOException {
+    int count = 0;
+    int doc = postings.docID();
+    if (contributions.length == 1 && contributions[0].isLinear()) {
+      double factor = contributions[0].factor;
+      double[] sums = accumulators[contributions[0].accumulator];
+      for (; doc < to; doc = postings.nextDoc(), count++) sums[doc - from] += factor * postings.freq();
+      return count;
+    }
+    for (; doc < to && count < BLOCK; doc = postings.nextDoc()) {
+      docs[count] = doc;
+      impacts[count++] = postings.freq();
+    }
+    addAll(count, from, contributions, accumulators);
+    return count;
   }
 
   /** The impact in one document that has the term, read apart from these postings. */

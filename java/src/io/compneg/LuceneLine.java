@@ -1,5 +1,6 @@
 package io.compneg;
 
+import org.apache.lucene.index.Impacts;
 import org.apache.lucene.index.LeafReader;
 import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.Term;
@@ -30,8 +31,11 @@ abstract class LuceneLine {
   }
 
   /** The weight of a composed query. */
-  abstract Weight weight(ComposedQuery query, TermWeights terms, float boost);
+  abstract Weight weight(ComposedQuery query, float boost);
 
   /** A reader of a term's postings; see {@link ImpactPostings#ImpactPostings}. */
   abstract ImpactPostings postings(PostingsEnum postings, LeafReader segment, Term term);
+
+  /** The largest term frequency of a level of block maxima. */
+  abstract int largestFrequency(Impacts maxima, int level);
 }

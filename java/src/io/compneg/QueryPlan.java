@@ -43,14 +43,14 @@ final class QueryPlan {
       return (factor * ImpactPowers.of(impact, power, powers) + rounding) - rounding;
     }
 
-    /** Adds the contributions of some impacts, each at its offset, to the accumulator's sums. */
-    void addAll(double[] sums, int[] offsets, int[] impacts, int count) {
+    /**
+     * The contributions of small impacts.
+     *
+     * @param count how many impacts will be added; the table is made when they are many, and is empty before
+     */
+    double[] table(int count) {
       if (ofSmall == NO_TABLE && (added += count) > TABULATED && tables < MOST_TABLES) tabulate();
-      double[] table = ofSmall;
-      for (int i = 0; i < count; i++) {
-        int impact = impacts[i];
-        sums[offsets[i]] += impact < table.length ? table[impact] : of(impact);
-      }
+      return ofSmall;
     }
 
     private void tabulate() {

@@ -9,7 +9,7 @@ import org.apache.lucene.index.LeafReaderContext;
 /** The search of one query. It can be left between two windows, and taken up again. */
 final class RunningSearch {
   private final QueryPlan plan;
-  private final TermWeights terms;
+  private final String field;
   private final TopHitsCollector collector;
   private final WindowScorer scorer;
   private final Iterator<LeafReaderContext> segments;
@@ -24,9 +24,9 @@ final class RunningSearch {
    * @param counter takes the work of the whole search at its end
    */
   RunningSearch(IndexReader reader, String field, ScoringTree tree, DocumentFilter filter, TopHitsCollector collector,
-      Consumer<WindowScorer.Statistics> counter) throws IOException {
+      Consumer<WindowScorer.Statistics> counter) {
     this.plan = new QueryPlan(tree);
-    this.terms = new TermWeights(reader.getContext(), field, plan);
+    this.field = field;
     this.collector = collector;
     this.scorer = new WindowScorer(plan, filter, collector, work);
     this.counter = counter;
@@ -41,7 +41,7 @@ final class RunningSearch {
    */
   TopHitsCollector.Ranking proceed(long deadline) throws IOException {
     while (inSegment || segments.hasNext()) {
-      inSegment = (inSegment || terms.enterSegment(segments.next(), plan, scorer)) && scorer.scoreNextWindow();
+      inSegment = (inSegment || TermCursor.openAll(plan, field, segments.next(), scorer)) && scorer.scoreNextWindow();
       if (System.nanoTime() - deadline >= 0) return null;
     }
     counter.accept(work);

@@ -38,11 +38,11 @@ final class ScoredDocIterator extends DocIdSetIterator implements HitCollector {
   }
 
   /** Opens a segment; null when none of its documents can match. */
-  static ScoredDocIterator open(LeafReaderContext leaf, TermWeights terms, ScoringTree tree, DocumentFilter filter)
+  static ScoredDocIterator open(LeafReaderContext leaf, String field, ScoringTree tree, DocumentFilter filter)
       throws IOException {
     QueryPlan plan = new QueryPlan(tree);
     ScoredDocIterator matches = new ScoredDocIterator(leaf, plan, filter);
-    return terms.enterSegment(leaf, plan, matches.scorer) ? matches : null;
+    return TermCursor.openAll(plan, field, leaf, matches.scorer) ? matches : null;
   }
 
   @Override

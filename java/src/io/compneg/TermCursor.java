@@ -3,9 +3,13 @@ package io.compneg;
 import io.compneg.QueryPlan.Contribution;
 import io.compneg.QueryPlan.QueryTerm;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.Term;
-import org.apache.lucene.search.Weight;
+import org.apache.lucene.index.Terms;
+import org.apache.lucene.index.TermsEnum;
 
 /** A term of the query in one segment: its postings, read forward only, and its maximum impact in each window. */
 final class TermCursor {
@@ -38,19 +42,26 @@ final class TermCursor {
   }
 
   /**
-   * Opens the term in a segment.
+   * Opens the terms of a plan in a segment, and lets the scorer enter it.
    *
-   * @param weight the term's weight under an impact similarity with boost 1, or null for a term that only lowers scores
-   * @return null when the segment lacks the term
+   * @return false when no document of the segment can match
    */
-  static TermCursor open(QueryTerm term, String field, Weight weight, LeafReaderContext leaf) throws IOException {
-    Term indexed = new Term(field, term.text());
-    ImpactPostings postings = ImpactPostings.open(leaf.reader(), indexed);
-    if (postings == null) return null;
-    BlockMaxImpacts maxImpacts =
-        weight == null ? null : new BlockMaxImpacts(weight.scorer(leaf), leaf.reader(), indexed);
-    double density = (double) postings.count() / leaf.reader().maxDoc();
-    return new TermCursor(term, postings, maxImpacts, density);
+  static boolean openAll(QueryPlan plan, String field, LeafReaderContext leaf, WindowScorer scorer) throws IOException {
+    List<TermCursor> positives = new ArrayList<>();
+    List<TermCursor> negatives = new ArrayList<>();
+    Terms dictionary = Terms.getTerms(leaf.reader(), field);
+    TermsEnum found = dictionary.iterator();
+    for (QueryTerm term : plan.terms) {
+      Term indexed = new Term(field, term.text());
+      if (!found.seekExact(indexed.bytes())) continue;
+      ImpactPostings postings =
+          LuceneLine.current().postings(found.postings(null, PostingsEnum.FREQS), leaf.reader(), indexed);
+      BlockMaxImpacts maxima = term.positive() ? new BlockMaxImpacts(found.impacts(PostingsEnum.FREQS)) : null;
+      double density = (double) found.docFreq() / leaf.reader().maxDoc();
+      (term.positive() ? positives : negatives).add(new TermCursor(term, postings, maxima, density));
+    }
+    scorer.enterSegment(leaf, positives, negatives);
+    return !positives.isEmpty();
   }
 
   boolean contributesTo(int accumulator) {

@@ -2,27 +2,37 @@ package io.compneg;
 
 import java.io.IOException;
 import java.util.Arrays;
+import org.apache.lucene.util.ArrayUtil;
 import org.apache.lucene.util.BytesRef;
+import org.apache.lucene.util.IntroSelector;
 import org.apache.lucene.util.NumericUtils;
 
 /**
  * Collects the k best documents. A higher score comes first; equal scores are ordered by ascending external id, at the
  * last rank, too.
  *
- * <p>They are in a binary heap with the worst hit at its root. A hit is one long, the sortable bits of its score above
- * its document number, so that most comparisons are of two numbers. Ids are compared only where scores are equal.
+ * <p>Hits are gathered in no order. At the end of a window the k best are selected, with all that have the k-th score,
+ * whose ids are looked up only when they are many, and at the end. A hit is one long, the sortable bits of its score
+ * above its document number.
  */
 final class TopHitsCollector implements HitCollector {
+  /** More hits with the k-th score than this, and than k, are not kept: their ids decide. */
+  private static final int MOST_TIES = 4096;
+
+  /** Selecting takes time for every hit that is kept, so it waits until this share of them is new. */
+  private static final int NEW_SHARE = 16;
+
   private final int k;
   private final ExternalIds externalIds;
-  private long[] heap;
+  private long[] hits;
   private int size;
+  private int selected; // hits that the last selection kept; they come first
   private float minCompetitiveScore = Float.NEGATIVE_INFINITY;
 
   TopHitsCollector(int k, ExternalIds externalIds) {
     this.k = k;
     this.externalIds = externalIds;
-    this.heap = new long[Math.min(k, 1024)];
+    this.hits = new long[Math.min(k, 1024)];
   }
 
   @Override
@@ -32,16 +42,16 @@ final class TopHitsCollector implements HitCollector {
 
   @Override
   public void collect(int doc, float score) {
-    long hit = (long) NumericUtils.floatToSortableInt(score) << 32 | doc;
-    if (size < k) {
-      if (size == heap.length) heap = Arrays.copyOf(heap, (int) Math.min(k, 2L * size));
-      siftUp(hit, size++);
-    } else if (worse(heap[0], hit)) {
-      siftDown(hit);
-    } else {
-      return;
-    }
-    if (size == k) minCompetitiveScore = score(heap[0]);
+    hits = ArrayUtil.grow(hits, size + 1);
+    hits[size++] = (long) NumericUtils.floatToSortableInt(score) << 32 | doc;
+  }
+
+  @Override
+  public void endWindow() throws IOException {
+    if (size < k || size - selected <= selected / NEW_SHARE) return;
+    select();
+    if (size - k > Math.max(k, MOST_TIES)) breakTies();
+    selected = size;
   }
 
   /** Document ids and scores, best first. */
@@ -49,19 +59,25 @@ final class TopHitsCollector implements HitCollector {
 
   /** The hits so far. */
   Ranking ranking() throws IOException {
-    int[] docs = new int[size];
-    for (int i = 0; i < size; i++) docs[i] = doc(heap[i]);
-    Arrays.sort(docs);
-    BytesRef[] idsByDoc = externalIds.of(docs);
-    long[] ascending = Arrays.copyOf(heap, size);
+    if (size > k) {
+      select();
+      breakTies();
+    }
+    long[] ascending = Arrays.copyOf(hits, size);
     Arrays.sort(ascending);
-    BytesRef[] ids = new BytesRef[size];
     float[] scores = new float[size];
+    long[] ranksByDoc = new long[size]; // the document number above the rank
     for (int rank = 0; rank < size; rank++) {
       long hit = ascending[size - 1 - rank];
       scores[rank] = score(hit);
-      ids[rank] = idsByDoc[Arrays.binarySearch(docs, doc(hit))];
+      ranksByDoc[rank] = (long) doc(hit) << 32 | rank;
     }
+    Arrays.sort(ranksByDoc);
+    int[] docs = new int[size];
+    for (int i = 0; i < size; i++) docs[i] = (int) (ranksByDoc[i] >> 32);
+    BytesRef[] idsByDoc = externalIds.of(docs);
+    BytesRef[] ids = new BytesRef[size];
+    for (int i = 0; i < size; i++) ids[(int) ranksByDoc[i]] = idsByDoc[i];
     for (int from = 0, to; from < size; from = to) {
       for (to = from + 1; to < size && scores[to] == scores[from];) to++;
       if (to - from > 1) Arrays.sort(ids, from, to);
@@ -69,9 +85,94 @@ final class TopHitsCollector implements HitCollector {
     return new Ranking(ids, scores);
   }
 
-  private boolean worse(long a, long b) {
-    if (a >> 32 != b >> 32) return a < b;
-    return a != b && externalIds.compare(doc(a), doc(b)) > 0;
+  /** Drops the hits below the k-th score. */
+  private void select() {
+    new BestHits(hits).select(0, size, k - 1);
+    long kth = hits[k - 1] >> 32;
+    int kept = k;
+    for (int i = k; i < size; i++) {
+      if (hits[i] >> 32 == kth) hits[kept++] = hits[i];
+    }
+    size = kept;
+    minCompetitiveScore = score(hits[k - 1]);
+  }
+
+  /** Keeps k hits after a selection: of those with the k-th score the ones whose ids come first. */
+  private void breakTies() throws IOException {
+    long kth = hits[k - 1] >> 32;
+    int better = 0;
+    int[] docs = new int[size];
+    int tied = 0;
+    for (int i = 0; i < size; i++) {
+      if (hits[i] >> 32 != kth) {
+        hits[better++] = hits[i];
+      } else {
+        docs[tied++] = doc(hits[i]);
+      }
+    }
+    docs = Arrays.copyOf(docs, tied);
+    Arrays.sort(docs);
+    if (better + tied > k) new FirstIds(docs, externalIds.of(docs)).select(0, tied, k - better);
+    for (size = better; size < k; size++) hits[size] = kth << 32 | docs[size - better];
+  }
+
+  /** Brings the hits of the largest numbers to the front. */
+  private static final class BestHits extends IntroSelector {
+    private final long[] hits;
+    private long pivot;
+
+    BestHits(long[] hits) {
+      this.hits = hits;
+    }
+
+    @Override
+    protected void swap(int i, int j) {
+      long hit = hits[i];
+      hits[i] = hits[j];
+      hits[j] = hit;
+    }
+
+    @Override
+    protected void setPivot(int i) {
+      pivot = hits[i];
+    }
+
+    @Override
+    protected int comparePivot(int j) {
+      return Long.compare(hits[j], pivot);
+    }
+  }
+
+  /** Brings the documents whose ids come first to the front. */
+  private static final class FirstIds extends IntroSelector {
+    private final int[] docs;
+    private final BytesRef[] ids;
+    private BytesRef pivot;
+
+    FirstIds(int[] docs, BytesRef[] ids) {
+      this.docs = docs;
+      this.ids = ids;
+    }
+
+    @Override
+    protected void swap(int i, int j) {
+      int doc = docs[i];
+      docs[i] = docs[j];
+      docs[j] = doc;
+      BytesRef id = ids[i];
+      ids[i] = ids[j];
+      ids[j] = id;
+    }
+
+    @Override
+    protected void setPivot(int i) {
+      pivot = ids[i];
+    }
+
+    @Override
+    protected int comparePivot(int j) {
+      return pivot.compareTo(ids[j]);
+    }
   }
 
   private static int doc(long hit) {
@@ -80,26 +181,5 @@ final class TopHitsCollector implements HitCollector {
 
   private static float score(long hit) {
     return NumericUtils.sortableIntToFloat((int) (hit >> 32));
-  }
-
-  private void siftUp(long hit, int hole) {
-    while (hole > 0) {
-      int parent = (hole - 1) >>> 1;
-      if (!worse(hit, heap[parent])) break;
-      heap[hole] = heap[parent];
-      hole = parent;
-    }
-    heap[hole] = hit;
-  }
-
-  private void siftDown(long hit) {
-    int hole = 0;
-    for (int child = 1; child < size; child = 2 * hole + 1) {
-      if (child + 1 < size && worse(heap[child + 1], heap[child])) child++;
-      if (!worse(heap[child], hit)) break;
-      heap[hole] = heap[child];
-      hole = child;
-    }
-    heap[hole] = hit;
   }
 }

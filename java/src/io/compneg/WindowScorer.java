@@ -43,6 +43,9 @@ final class WindowScorer {
   /** Looking a document up costs about as much as reading this many postings. */
   private static final double LOOK_UP_COST = 6;
 
+  /** How fast it is forgotten that dropping candidates did not pay. */
+  private static final double FORGETTING = 0.5;
+
   /** A term that a smaller share of documents has is rare: reading it costs less than going over all of them once. */
   private static final double RARE = 1 / 16.0;
 
@@ -61,10 +64,9 @@ final class WindowScorer {
   private final double[] windowBounds; // for each accumulator: what all positive terms can add at most
   private final double[] nothing; // for each accumulator: 0
   private final int[] candidates;
-  private final int[] offsets;
-  private final int[] impacts;
   private int candidateCount;
   private int windowSize;
+  private double keptShare; // of the candidates, when some were dropped last
 
   private LeafReaderContext leaf;
   private FixedBitSet allowed; // null for all
@@ -100,8 +102,6 @@ final class WindowScorer {
     windowBounds = new double[plan.accumulators()];
     nothing = new double[plan.accumulators()];
     candidates = new int[plan.window];
-    offsets = new int[plan.window];
-    impacts = new int[plan.window];
     windowSize = Math.min(FIRST_WINDOW, plan.window);
   }
 
@@ -297,7 +297,7 @@ final class WindowScorer {
     }
     int postings = 0;
     for (int i = 0; i < essential; i++) {
-      postings += read(cursors[i], from, to);
+      postings += cursors[i].postings.add(from, to, cursors[i].contributions, accumulators);
     }
     statistics.postingsRead += postings;
     return postings > 0;
@@ -347,36 +347,33 @@ final class WindowScorer {
       if (cursors[i].windowMaxImpact == 0) continue;
       addTerm(cursors[i], from, to);
       addBound(nonEssentialBounds, cursors[i], -1);
+      TermCursor next = i + 1 < cursors.length ? cursors[i + 1] : negatives.isEmpty() ? null : negatives.get(0);
+      if (next != null) dropWhereItPays(next.density * (to - from));
+    }
+  }
+
+  /**
+   * Drops candidates where that may let the next term be looked up, not read. How many stay is taken to be as last
+   * time.
+   *
+   * @param postings how many the next term has in the window
+   */
+  private void dropWhereItPays(double postings) {
+    int before = candidateCount;
+    if (before * keptShare * LOOK_UP_COST < postings) {
       dropNonCompetitive();
+      keptShare = (double) candidateCount / before;
+    } else {
+      keptShare *= FORGETTING;
     }
   }
 
   /** Adds a term for the candidates, by reading its postings or by looking the candidates up, whichever is cheaper. */
   private void addTerm(TermCursor cursor, int from, int to) throws IOException {
     if (cursor.postings.docId() >= to) return;
-    if (candidateCount * LOOK_UP_COST > cursor.density * (to - from)) {
-      statistics.postingsRead += read(cursor, from, to);
-    } else {
-      int count = cursor.postings.lookUp(from, candidates, candidateCount, offsets, impacts);
-      statistics.postingsRead += count;
-      addImpacts(cursor, count);
-    }
-  }
-
-  private int read(TermCursor cursor, int from, int to) throws IOException {
-    Contribution first = cursor.contributions[0];
-    if (cursor.contributions.length == 1 && first.isLinear()) {
-      return cursor.postings.addTo(from, to, first.factor, accumulators[first.accumulator]);
-    }
-    int count = cursor.postings.read(from, to, offsets, impacts);
-    addImpacts(cursor, count);
-    return count;
-  }
-
-  private void addImpacts(TermCursor cursor, int count) {
-    for (Contribution contribution : cursor.contributions) {
-      contribution.addAll(accumulators[contribution.accumulator], offsets, impacts, count);
-    }
+    statistics.postingsRead += candidateCount * LOOK_UP_COST > cursor.density * (to - from)
+        ? cursor.postings.add(from, to, cursor.contributions, accumulators)
+        : cursor.postings.addOf(candidates, candidateCount, from, cursor.contributions, accumulators);
   }
 
   private void dropNonCompetitive() {
@@ -391,13 +388,14 @@ final class WindowScorer {
     candidateCount = kept;
   }
 
-  private void collect(int windowBase) {
+  private void collect(int windowBase) throws IOException {
     statistics.documentsScored += candidateCount;
     plan.root.score(accumulators, nothing, candidates, candidateCount);
+    float least = collector.minCompetitiveScore();
     for (int i = 0; i < candidateCount; i++) {
       float score = plan.root.reportedScore(i);
-      if (plan.root.matches(i) && score >= collector.minCompetitiveScore())
-        collector.collect(windowBase + candidates[i], score);
+      if (plan.root.matches(i) && score >= least) collector.collect(windowBase + candidates[i], score);
     }
+    collector.endWindow();
   }
 }
