@@ -73,10 +73,10 @@ def main() -> int:
         print(f"\n{_compared(measure.name, values[measure.name])}")
     fastest = costs[0][-1]
     rows = [
-        [f"`{_label(encoder)}`", f"{rate:,.0f}", f"{size:,.0f}", f"{ms:.1f}", f"{ms / fastest:.2f}"]
+        [f"`{label(encoder)}`", f"{rate:,.0f}", f"{size:,.0f}", f"{ms:.1f}", f"{ms / fastest:.2f}"]
         for encoder, (rate, size, ms) in zip(args.encoder, costs, strict=True)
     ]
-    headers = ["FilmSets", "documents/s", "bytes a document", "ms a query", f"of {_label(args.encoder[0])}'s"]
+    headers = ["FilmSets", "documents/s", "bytes a document", "ms a query", f"of {label(args.encoder[0])}'s"]
     print(f"\n{table(headers, rows)}\n\n{describe(environment())}")
     return 0
 
@@ -87,7 +87,7 @@ def _evaluated(encoder: str, data: Path) -> tuple[dict[str, Values], tuple[float
     cost = (0.0, 0.0, 0.0)
     for name, splits in SPLITS.items():
         dataset = open_dataset(data / name)
-        index = INDEXES / f"{name}-{slug(_label(encoder))}"
+        index = INDEXES / f"{name}-{slug(label(encoder))}"
         start = time.perf_counter()
         built = not index.exists()
         if built:
@@ -152,11 +152,11 @@ def _compared(measure: str, values: Mapping[str, Values]) -> str:
     for name, found in values.items():
         means = [f"{fmean(found[column].values()):.3f}".removeprefix("0") for column in columns]
         marked = [mean + marks.get((name, column), "") for column, mean in zip(columns, means, strict=True)]
-        rows.append([f"`{_label(name)}`", *marked])
+        rows.append([f"`{label(name)}`", *marked])
     return table([measure, *columns], rows)
 
 
-def _label(encoder: str) -> str:
+def label(encoder: str) -> str:
     """The encoder's name without folders."""
     hybrid, model = encoder.startswith("bm25+"), encoder.removeprefix("bm25+")
     return f"{'bm25+' if hybrid else ''}{Path(model).name}"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -28,7 +28,15 @@ _WANTED = {
     "string_type": "a text",
     "tuple_type": "a list, such as [a, b]",
     "bool_type": "true or false",
+    "bool_parsing": "true or false",
     "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
+    "string_too_short": "a text",
+    "string_too_long": "a text of at most {max_length} characters",
+    "string_pattern_mismatch": "a text of the form {pattern}",
     "float_type": "a number",
     "too_short": "a list of at least {min_length}",
     "greater_than": "a number above {gt}",
@@ -97,37 +105,46 @@ def parse_settings(text: str, source: str, model: type[ModelT], error: type[Comp
     try:
         return model.model_validate_json(content)
     except ValidationError as cause:
-        raise error(f"{source}: {_first_fault(cause, model)}") from None
+        raise error(f"{source}: {first_fault(cause.errors(include_url=False), model)}") from None
 
 
-def _first_fault(cause: ValidationError, model: type[Settings]) -> str:
-    """Such as ``sections[0].rows[1].name: should be a valid string, got 7``."""
-    faults = cause.errors(include_url=False)
+def first_fault(faults: Sequence[Mapping[str, Any]], model: type[BaseModel] | None = None) -> str:
+    """The first fault in one sentence, such as ``sections[0].rows[1].name: expected a text, got 7``.
+
+    Args:
+        faults: What pydantic found, ``ValidationError.errors()``. Of unknown keys one comes first.
+        model: What was validated, to say which keys it has.
+    """
     fault = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
     *parents, last = fault["loc"] or [""]
     if fault["type"] == "extra_forbidden":
-        known = _model_at(model, parents).model_fields
-        said = f"unknown key {shown(last)}{suggestion(str(last), known) or '; known are ' + ', '.join(known)}"
+        known = _model_at(model, parents).model_fields if model else []
+        listed = f"; known are {', '.join(known)}" if known else ""
+        said = f"unknown key {shown(last)}{suggestion(str(last), known) or listed}"
     elif fault["type"] == "missing":
         said = f"the key {last!r} is missing"
     elif fault["type"] == "value_error":
-        parents, said = [*parents, last], str(fault["ctx"]["error"])
+        parents, said = [*parents, *([] if last == "" else [last])], str(fault["ctx"]["error"])
     else:
         wanted = _WANTED.get(fault["type"], fault["msg"].removeprefix("Input should be "))
         value = "nothing" if fault["input"] is None else shown(fault["input"])
         said = f"expected {wanted.format(**fault.get('ctx', {}))}, got {value}"
-        parents += [last] if last not in ("int", "float") else []  # pydantic adds the kind of number that it tried
+        parents += [last] if last not in ("int", "float", "") else []  # pydantic adds the kind of number that it tried
     key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parents).removeprefix(".")
     return f"{key}: {said}" if key else said
 
 
-def _model_at(model: type[Settings], keys: Sequence[str | int]) -> type[Settings]:
+def _model_at(model: type[BaseModel], keys: Sequence[str | int]) -> type[BaseModel]:
     """The model of the mapping below some keys of a file."""
-    for key in keys:
+    rest = iter(keys)
+    for key in rest:
         if isinstance(key, str):
             types = [model.model_fields[key].annotation]
-            while not (isinstance(types[-1], type) and issubclass(types[-1], Settings)):
-                types[-1:] = get_args(types[-1])
+            if get_origin(types[0]) is dict:
+                next(rest)  # one of its own keys
+            while not (isinstance(types[-1], type) and issubclass(types[-1], BaseModel)):
+                is_annotated = get_origin(types[-1]) is Annotated
+                types[-1:] = get_args(types[-1])[: 1 if is_annotated else None]
             model = types[-1]
     return model
 

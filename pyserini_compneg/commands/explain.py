@@ -42,7 +42,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
             return
         reading = [f"  {line}" for line in decomposition_lines(topic.decomposition)] if topic.decomposition else []
         drawing = (documents_drawing if explained.documents else query_drawing)(explained, args.terms)
-        draw(handle, [heading(explained.text, searcher), *reading, "", *drawing])
+        draw(handle, [heading(explained.text, searcher, topic.filter), *reading, "", *drawing])
 
 
 def _parser() -> argparse.ArgumentParser:

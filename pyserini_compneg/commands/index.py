@@ -84,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--filter-fields",
         type=lambda text: text.split(","),
+        action="extend",
         default=[],
         metavar="NAME,NAME",
         help="fields of the documents that search --filter-field can filter by: texts, numbers, or lists of these",

@@ -6,6 +6,7 @@ import argparse
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_compneg.commands import flags
@@ -125,18 +126,18 @@ def _exclusion(text: str) -> str | float:
 
 def _with_filter(topics: Sequence[Topic], args: argparse.Namespace) -> list[Topic]:
     """The topics with the filter of the flags beside their own."""
-    from pyserini_compneg.expression.filters import ID, Filter, read_conditions, read_ids
+    from pyserini_compneg.expression.filters import ID, narrowed, read_conditions, read_ids
 
+    if args.filter and "=" in args.filter and not Path(args.filter).exists():
+        raise ArgumentError(f"--filter {shown(args.filter)}: no such file; conditions are --filter-field FIELD=VALUE")
     fields = read_conditions(args.filter_field)
-    if args.filter is not None:
-        fields[ID] = read_ids(args.filter)
-    if not fields:
+    given = narrowed(fields or None, {ID: read_ids(args.filter)} if args.filter is not None else None)
+    if given is None:
         return list(topics)
-    given = Filter(fields)
     made = []
     for topic in topics:
         try:
-            made.append(replace(topic, filter=topic.filter & given if topic.filter else given))
+            made.append(replace(topic, filter=narrowed(topic.filter, given)))
         except ArgumentError as error:
             raise CollectionError(f"{topic.source}: {error}") from None
     return made

@@ -7,6 +7,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import reduce
+from operator import and_
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
@@ -31,8 +33,8 @@ class Filter:
     """The documents that have, in each of some fields, one of its values.
 
     Values are compared as whole texts, but for blanks at their ends. A number is written without needless zeros, so
-    1990.0 is ``"1990"``. A text such as ``"1990..1999"``, ``"1990.."`` or ``"..1999"`` is a range of numbers, with its
-    ends.
+    1990.0 is ``"1990"``; the text ``"1990.0"`` is both itself and that number. A text such as ``"1990..1999"``,
+    ``"1990.."`` or ``"..1999"`` is a range of numbers, with its ends.
 
     Attributes:
         fields: The values of each field. ``ID`` is the field of the documents' ids. A field without values, such as an
@@ -98,6 +100,16 @@ def as_filter(given: Filter | Mapping[str, Values] | None) -> Filter | None:
     return given if given is None or isinstance(given, Filter) else Filter(given)
 
 
+def narrowed(*given: Filter | Mapping[str, Values] | None) -> Filter | None:
+    """The documents that all filters let through; None where there is none.
+
+    Raises:
+        ArgumentError: Something that is no filter, or two name a field, other than that of ids.
+    """
+    filters = [one for one in map(as_filter, given) if one is not None]
+    return reduce(and_, filters) if filters else None
+
+
 def checked_field(name: object) -> str:
     """The name of a filter field: a letter, then letters, digits, and ``_ . -``.
 
@@ -107,6 +119,17 @@ def checked_field(name: object) -> str:
     if isinstance(name, str) and _FIELD.fullmatch(name):
         return name
     raise ArgumentError(f"a filter field must be named by a letter, then letters, digits, _ . -, got {shown(name)}")
+
+
+def checked_fields(names: Iterable[str]) -> tuple[str, ...]:
+    """The names of filter fields, each once.
+
+    Raises:
+        ArgumentError: A single text in place of a list, or a name that no filter field can have.
+    """
+    if isinstance(names, str):
+        raise ArgumentError(f"filter fields must be a list of names, got the text {shown(names)}")
+    return tuple(dict.fromkeys(map(checked_field, names)))
 
 
 def read_conditions(conditions: Iterable[str]) -> dict[str, list[str]]:
@@ -121,9 +144,12 @@ def read_conditions(conditions: Iterable[str]) -> dict[str, list[str]]:
     fields: dict[str, list[str]] = {}
     for condition in conditions:
         name, _, value = condition.partition("=")
-        if not value:
-            raise ArgumentError(f"a condition must be FIELD=VALUE, such as genre=Comedy, got {shown(condition)}")
-        fields.setdefault(checked_field(name), []).append(value)
+        if not value or not _FIELD.fullmatch(name):
+            raise ArgumentError(
+                f"a condition must be FIELD=VALUE, such as genre=Comedy or year=1990..1999, got {shown(condition)}; "
+                "NOT! genre=Comedy in an expression excludes"
+            )
+        fields.setdefault(name, []).append(value)
     return fields
 
 
@@ -149,17 +175,19 @@ def _listed(values: Collection[str]) -> str:
 
 
 def _texts(name: str, values: Values) -> frozenset[str]:
-    if isinstance(values, Iterable) and not isinstance(values, (str, Mapping)):
-        texts = frozenset(map(_text, values))
-    else:
-        texts = frozenset([_text(values)])
-    for value in texts:
+    several: Iterable[object] = (values,)
+    if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping)):
+        several = values
+    texts = set()
+    for each in several:
+        texts.add(value := _text(each))
         if not value:
-            raise ArgumentError(f"a value of the filter field {name!r} must be a text or a number, and not empty")
+            what = "a text such as Comedy or 1990..1999, a number, true or false"
+            raise ArgumentError(f"a value of the filter field {name!r} must be {what}, got {shown(each)}")
         least, most = _ends(value)
         if least > most and name != ID:
             raise ArgumentError(f"the range {value} of {name!r} ends before it begins; write {most:g}..{least:g}")
-    return texts
+    return frozenset(texts)
 
 
 def _text(value: object) -> str:
@@ -173,7 +201,9 @@ def _text(value: object) -> str:
 
 
 def _ends(value: str) -> tuple[float, float]:
-    """The ends of a range; of any other text, infinity twice."""
+    """The ends of a range; a number twice; of any other text, infinity twice."""
+    if re.fullmatch(_NUMBER, value):
+        return float(value), float(value)
     ends = _RANGE.fullmatch(value)
     return (float(ends[1] or "-inf"), float(ends[2] or "inf")) if ends else (math.inf, math.inf)
 

@@ -162,6 +162,8 @@ def _from_tsv(content: str, source: str, read: str) -> Topic:
 def _from_record(record: Mapping[str, Any], line: int, source: str, read: str | None) -> Topic:
     metadata = _metadata(record)
     details: dict[str, Any] = {"group": metadata.pop("template", None), "source": source, "metadata": metadata}
+    if "filters" in record:
+        raise CollectionError(f"{source}: `filters` is no field; the documents that may be found are its `filter`")
     if record.get("filter") is not None:
         try:
             details["filter"] = Filter(record["filter"])

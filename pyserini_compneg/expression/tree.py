@@ -103,7 +103,9 @@ class Exclusion:
         """Checks the sides and measures the depth."""
         right = self.right
         if isinstance(right, Filter) and [len(values) for values in right.fields.values()] != [1]:
-            raise QuerySyntaxError(f"a filter in an Exclusion must have one field and one value, got {right}")
+            raise QuerySyntaxError(
+                f"a filter in an Exclusion must have one field and one value, got {right}; exclude others in turn"
+            )
         operands = (self.left,) if isinstance(right, Filter) else (self.left, right)
         object.__setattr__(self, "depth", _depth_above("Exclusion", operands))
 

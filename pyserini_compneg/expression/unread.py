@@ -12,6 +12,7 @@ _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"', re.DOTALL)
 _MINUS = re.compile(r"(?<!\S)-[^\W\d]")
 _SIGNS = re.compile(r"(?<![^\s(])(?:[+!][^\W\d]|(?:[+!]|&&?|\|\|?)(?![^\s)]))|\w(?:&&|\|\|?)\w|(?<!\S)NOT![^\s()]")
 _FIELD = r"[^\W\d][\w.-]*="
+_VALUE = re.compile(rf"NOT! +{_FIELD}(?:(?!\b(?:AND|OR|NOT)\b)[^()])*")
 _CONDITIONS = re.compile(rf"(?<!NOT! )(?<![^\s(]){_FIELD}[^\s=]")
 _LONE_CONDITION = re.compile(rf"NOT! *\(+ *{_FIELD}(?:(?!\b(?:AND|OR|NOT)\b)[^()∩∪\\])*\)")
 _CURLY = re.compile("[“”„‟«»]")
@@ -23,7 +24,7 @@ _NOTES = {
     "capitals": "AND, OR, NOT are words, because plain text is not parsed; --read expression makes them operators",
     "minus": "a '-' before a word is no operator; NOT is one, in expressions",
     "signs": "'+', '&', '|', '!' are no operators: write AND, OR, NOT, or 'NOT! ', or put the phrase in quotes",
-    "condition": "FIELD=VALUE is a condition right after NOT! only, else text; --filter-field takes others",
+    "condition": "FIELD=VALUE is a condition right after NOT! only, else text: write NOT! for each, or --filter-field",
     "curly": 'curly quotes are no quotes: write straight ones, ", around a phrase that holds operators',
 }
 
@@ -50,7 +51,7 @@ def unread_operators(text: str, parsed: bool) -> list[str]:
         "case": parsed and any(word.lower() in _WORDS and word not in _CAPITALS for word in words),
         "capitals": not parsed and any(word in _CAPITALS for word in words),
         "minus": bool(_MINUS.search(text)),
-        "signs": parsed and bool(_SIGNS.search(text)),
+        "signs": parsed and bool(_SIGNS.search(_VALUE.sub(" ", text))),
         "condition": parsed and bool(_CONDITIONS.search(_LONE_CONDITION.sub(" ", text))),
         "curly": parsed and bool(_CURLY.search(text)),
     }

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from pyserini_compneg.compose import Query
 from pyserini_compneg.expression import parse
+from pyserini_compneg.expression.filters import narrowed
 from pyserini_compneg.integrations import require
 from pyserini_compneg.search import SignedImpactSearcher
 
 require("langchain-core", "1.0", "langchain")
 
-from langchain_core.callbacks import CallbackManagerForRetrieverRun  # noqa: E402
+from langchain_core.callbacks import (  # noqa: E402
+    AsyncCallbackManagerForRetrieverRun,
+    CallbackManagerForRetrieverRun,
+)
 from langchain_core.documents import Document  # noqa: E402
 from langchain_core.retrievers import BaseRetriever  # noqa: E402
+from langchain_core.runnables import run_in_executor  # noqa: E402
+from pydantic import ConfigDict  # noqa: E402
 
 
 class CompNegRetriever(BaseRetriever):
@@ -23,13 +30,15 @@ class CompNegRetriever(BaseRetriever):
     Attributes:
         searcher: The open index.
         k: Documents a query.
-        filter: As for :meth:`SignedImpactSearcher.search`; ``invoke(text, filter=...)`` has another.
+        filter: As for :meth:`SignedImpactSearcher.search`; ``invoke(text, filter=...)`` narrows it.
         read: What makes a query of a text; by default it is an expression. ``decompose`` reads plain texts.
 
     Example:
         >>> searcher = SignedImpactSearcher("indexes/films")  # doctest: +SKIP
         >>> CompNegRetriever(searcher=searcher).invoke("spy films NOT comedies")  # doctest: +SKIP
     """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     searcher: SignedImpactSearcher
     k: int = 10
@@ -39,8 +48,15 @@ class CompNegRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, filter: Mapping[str, Any] | None = None
     ) -> list[Document]:
-        hits = self.searcher.search(self.read(query), self.k, filter=filter or self.filter)
+        hits = self.searcher.search(self.read(query), self.k, filter=narrowed(self.filter, filter))
         return [self._document(hit.docid, hit.score) for hit in hits]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, filter: Mapping[str, Any] | None = None
+    ) -> list[Document]:
+        search = partial(self._get_relevant_documents, query, run_manager=run_manager.get_sync(), filter=filter)
+        found: list[Document] = await run_in_executor(None, search)
+        return found
 
     def _document(self, docid: str, score: float) -> Document:
         source = self.searcher.doc(docid)

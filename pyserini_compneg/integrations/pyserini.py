@@ -15,11 +15,11 @@ from pyserini_compneg.compose import WEIGHT_SCALE, Max, Operators, Product, Quer
 from pyserini_compneg.compose import QueryEncoder as AtomEncoder
 from pyserini_compneg.compose.lowering import FACTORED
 from pyserini_compneg.compose.token_form import stock_obstacle, whole_weights
-from pyserini_compneg.errors import CompositionError, IndexFormatError
+from pyserini_compneg.errors import CompositionError, EncodingError, IndexFormatError
 from pyserini_compneg.integrations.records import plain_vector
 from pyserini_compneg.lucene import java_class, resolve_index
 from pyserini_compneg.search import Hit, SignedImpactSearcher
-from pyserini_compneg.search.searcher import FilterLike
+from pyserini_compneg.search.searcher import FilterLike, query_name
 
 java_class("io.compneg.SignedSearcher")  # Pyserini itself would start any Java
 
@@ -124,6 +124,9 @@ class SignedLuceneImpactSearcher(LuceneImpactSearcher):
             made = composer.searcher.reader.folder
             raise IndexFormatError(f"{folder}: the encoder composes queries for {made}; make one for this index")
         super().__init__(os.path.abspath(folder), query_encoder, min_idf, encoder_type, prebuilt_index_name)
+        if self.query_encoder is None:
+            named = f"Pyserini knows no encoder {query_encoder!r}"
+            raise EncodingError(f"{named}; for one of this package give ComposedQueryEncoder(index, encoder)")
         composer = composer or ComposedQueryEncoder(folder, _Atoms(self, self), weight_scale=1)
         self.signed = composer.searcher
 
@@ -141,7 +144,8 @@ class SignedLuceneImpactSearcher(LuceneImpactSearcher):
         Raises:
             CompNegError: As :meth:`SignedImpactSearcher.search`.
         """
-        return self.batch_search([q], [""], k, 1, fields, filter=filter)[""]
+        name = query_name(q)
+        return self.batch_search([q], [name], k, 1, fields, filter=filter)[name]
 
     def batch_search(
         self,

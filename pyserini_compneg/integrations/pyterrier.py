@@ -16,6 +16,7 @@ from pyserini_compneg.compose import Operators, Query, QueryEncoder, from_json, 
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.errors import CompNegError, JvmError
 from pyserini_compneg.expression import parse
+from pyserini_compneg.expression.filters import narrowed
 from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.integrations import require
 from pyserini_compneg.integrations.records import index_records, plain_vector
@@ -142,8 +143,7 @@ class CompNegRetriever(pt.Transformer):
         num_results: Documents a query.
         operators: As for :class:`SignedImpactSearcher`.
         threads: Queries searched at once.
-        filter: As for :meth:`SignedImpactSearcher.search`. A frame may have a column ``filter`` instead, with one for
-            each query.
+        filter: As for :meth:`SignedImpactSearcher.search`. A column ``filter`` of a frame narrows it for each query.
     """
 
     def __init__(
@@ -174,7 +174,8 @@ class CompNegRetriever(pt.Transformer):
         if (twice := inp["qid"].duplicated()).any():
             raise ValueError(f"qid {inp['qid'][twice].iloc[0]!r} is given twice; give each query one row")
         queries, qids = _queries(inp, found.mode, self.index), list(inp["qid"].astype(str))
-        filter = [one if hasattr(one, "keys") else None for one in inp["filter"]] if "filter" in inp else self.filter
+        own = inp["filter"] if "filter" in inp else [None] * len(inp)
+        filter = [narrowed(self.filter, None if pd.api.types.is_scalar(one) and pd.isna(one) else one) for one in own]
         rankings = self.index.searcher.batch_search(
             queries, qids, self.num_results, self.threads, operators=self.operators, filter=filter
         )

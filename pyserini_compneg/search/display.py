@@ -9,7 +9,7 @@ from typing import TextIO
 from pyserini_compneg.compose import query_text
 from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.encode.hybrid import PREFIX
-from pyserini_compneg.expression import Atom
+from pyserini_compneg.expression import Atom, Filter
 from pyserini_compneg.expression.decomposition import Decomposition, tagged
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.search.searcher import SignedImpactSearcher, query_name
@@ -43,7 +43,7 @@ def show_hits(
     (node,) = searcher.compose([query])
     name = query_name(query)
     hits = searcher.batch_search([node], [name], k, filter=topic.filter)[name]
-    lines = [heading(query_text(query) + (f"  [{topic.filter}]" if topic.filter else ""), searcher)]
+    lines = [heading(query_text(query), searcher, topic.filter)]
     if explain and topic.decomposition:
         lines += [f"  {line}" for line in decomposition_lines(topic.decomposition)]
     if not hits:
@@ -61,8 +61,12 @@ def show_hits(
     handle.writelines(f"{printable(line)}\n" for line in lines)
 
 
-def heading(text: str, searcher: SignedImpactSearcher) -> str:
-    """A query above its scores; it says if these cannot be in the encoder's unit, and which terms are a model's."""
+def heading(text: str, searcher: SignedImpactSearcher, filter: Filter | None = None) -> str:
+    """A query above its scores, with its filter.
+
+    It says if the scores cannot be in the encoder's unit, and which terms are a model's.
+    """
+    text += f"  [{filter}]" if filter else ""
     if searcher.is_hybrid:
         return f"{text}  (terms that begin with {PREFIX} are the model's, the others bm25's)"
     return text if searcher.reader.manifest else f"{text}  (scores in impacts: the index does not say their scale)"

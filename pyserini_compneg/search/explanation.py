@@ -69,7 +69,9 @@ class _Node(NamedTuple):
         return math.fsum(part.amount for part in self.parts)
 
 
-def explain_score(node: ScoringNode, docid: str, parts: Mapping[str, Any], asked: Filter | None = None) -> Explanation:
+def explain_score(
+    node: ScoringNode, docid: str, parts: Mapping[str, Any], failed: Sequence[Filter] = ()
+) -> Explanation:
     """Combines the contributions that the search reports, along the query's tree.
 
     Args:
@@ -77,7 +79,7 @@ def explain_score(node: ScoringNode, docid: str, parts: Mapping[str, Any], asked
         docid: The document.
         parts: The answer of ``ImpactReader.explain``: for each accumulator of the query, in the order of its leaves,
             the list of ``[term, impact, contribution]``.
-        asked: The filter of the search.
+        failed: The conditions of the search that the document does not fulfil.
     """
     root = _explain(node, iter(parts["accumulators"]))
     totals: dict[str, list[float]] = defaultdict(list)
@@ -85,8 +87,11 @@ def explain_score(node: ScoringNode, docid: str, parts: Mapping[str, Any], asked
         totals[part.term].append(part.amount)
     summed = (Contribution(term, math.fsum(amounts)) for term, amounts in totals.items())
     ranked = sorted(summed, key=lambda part: (-part.amount, part.term))
-    filtered_out = root.filtered_out if not parts["matched"] else None if parts["allowed"] else f"not {asked}"
-    return Explanation(docid, parts["score"], parts["matched"] and parts["allowed"], tuple(ranked), filtered_out)
+    reasons = [root.filtered_out] if root.filtered_out and not parts["matched"] else []
+    if reasons or parts["matched"]:  # else it is no hit without the filter either
+        reasons += [f"not {condition}" for condition in failed]
+    filtered_out = ", ".join(reasons) or None
+    return Explanation(docid, parts["score"], parts["matched"] and not failed, tuple(ranked), filtered_out)
 
 
 def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:

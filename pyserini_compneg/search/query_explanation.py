@@ -15,7 +15,7 @@ from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import Atom, Expression, Filter, atoms, format_expression, parse
 from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.search.explanation import Explanation
-from pyserini_compneg.search.searcher import SignedImpactSearcher
+from pyserini_compneg.search.searcher import SignedImpactSearcher, query_name
 
 RANKED = 1000
 """The search for ranks ends here, as runs do by default."""
@@ -50,6 +50,7 @@ class ExplainedQuery:
         atoms: The composed form of each atom alone. A ``vanilla`` operator has one atom, its wording.
         documents: The documents, in the order given.
         is_hybrid: Whether the terms are of two spaces.
+        filter: The documents that may be found; None for all.
     """
 
     text: str
@@ -61,6 +62,7 @@ class ExplainedQuery:
     atoms: Mapping[str, ScoringNode]
     documents: tuple[ExplainedDocument, ...]
     is_hybrid: bool = False
+    filter: Filter | None = None
 
 
 def explain_query(
@@ -69,6 +71,7 @@ def explain_query(
     docids: Sequence[str] = (),
     text: str | None = None,
     filter: Filter | None = None,
+    operators: Operators | None = None,
 ) -> ExplainedQuery:
     """Explains a query, and the scores and ranks of documents.
 
@@ -78,6 +81,7 @@ def explain_query(
         docids: Documents to explain; one that is given twice counts once.
         text: The query as people read it; by default the expression.
         filter: The documents that may be found, None for all.
+        operators: As for ``SignedImpactSearcher.search``.
 
     Raises:
         QuerySyntaxError: A text that is no expression.
@@ -87,17 +91,18 @@ def explain_query(
     """
     query = parse(query) if isinstance(query, str) else query
     default = READING_OPERATORS if isinstance(query, Decomposition) else DEFAULT_OPERATORS
-    operators = searcher.operators or default
+    operators = operators or searcher.operators or default
     asked = query.expression if isinstance(query, Decomposition) else query
     expression = None if isinstance(asked, ScoringNode) else asked
     wordings = [] if expression is None else atoms(verbalised(expression, operators))
-    node, *vectors = searcher.compose([query, *map(Atom, wordings)])  # in one call, so that every text is encoded once
+    node, *vectors = searcher.compose([query, *map(Atom, wordings)], operators)  # in one call, so each is encoded once
     text = text or query_text(query)
     if is_empty(node):
         raise CompositionError(f"query {text!r}: no positive term is left that the encoder knows, so it finds nothing")
     docids = list(dict.fromkeys(docids))
     explanations = [searcher.explain(node, docid, filter=filter) for docid in docids]  # unknown ones end it here
-    hits = searcher.search(node, RANKED, filter=filter) if explanations else []
+    name = query_name(query)
+    hits = searcher.batch_search([node], [name], RANKED, filter=filter)[name] if explanations else []
     ranks = {hit.docid: rank for rank, hit in enumerate(hits, 1)}
     return ExplainedQuery(
         text,
@@ -109,6 +114,7 @@ def explain_query(
         dict(zip(wordings, vectors, strict=True)),
         tuple(ExplainedDocument(searcher.title(one.docid), ranks.get(one.docid), one) for one in explanations),
         searcher.is_hybrid,
+        filter,
     )
 
 
@@ -131,6 +137,7 @@ def to_object(explained: ExplainedQuery) -> dict[str, Any]:
         "query": explained.text,
         "expression": None if expression is None else format_expression(expression),
         "operators": {kind: getattr(explained.operators, kind) for kind in ("union", "intersection", "difference")},
+        **({"filter": explained.filter.to_json()} if explained.filter else {}),
         "weight_scale": scale,
         "composed": to_json(explained.node),
         "weights": dict(query_terms(explained.node, scale)),

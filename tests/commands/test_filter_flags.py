@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 
 import pytest
 from json_lines import write_jsonl
@@ -13,7 +14,7 @@ from pyserini_compneg.commands.main import main
 from pyserini_compneg.compose import Linear
 from pyserini_compneg.errors import ArgumentError, CollectionError, OutputError
 from pyserini_compneg.index.index_folder import check_target
-from pyserini_compneg.lucene import Manifest
+from pyserini_compneg.lucene import ImpactWriter, Manifest
 
 FILMS = [
     {"id": "d1", "contents": "a spy comedy", "year": 1966, "genre": ["Comedy", "Spy film"]},
@@ -41,6 +42,7 @@ def room(tmp_path_factory):
     (room / "words.txt").write_text("d1\nd2 d3\n")
     (room / "twice.jsonl").write_text('{"id": "1", "query": "spy", "filter": {"year": 1966}}\n')
     (room / "wrong.jsonl").write_text('{"id": "1", "query": "spy", "filter": ["d1"]}\n')
+    (room / "filters.jsonl").write_text('{"id": "1", "query": "spy", "filters": {"year": 1966}}\n')
     (room / "null.jsonl").write_text('{"id": "1", "query": "spy", "filter": {"year": null}}\n')
     return room
 
@@ -82,7 +84,7 @@ def test_topics(run, flags, expected, batch):
     if "ids" in flags:
         assert "3 of 3 queries, such as 1: 2 of 4 ids in the filter are not in the index, such as 'd9'" in err
     if "none" in flags:
-        assert "no result for query 1: its filter allows none (id=d7 or d8)" in err
+        assert "no result for query 1: its filter allows none (id=d7 or d8); values are exact" in err
     assert run(f"compose {line} --output composed.jsonl")[0] == 0
     assert ranked(run("search --index films --topics composed.jsonl")[1]) == expected
 
@@ -93,6 +95,8 @@ def test_topics(run, flags, expected, batch):
         ("spy' --filter-field year=1966", ["d1"]),
         ("spy' --filter-field year=1966 --filter-field year=1980..", ["d3", "d1"]),
         ("spy' --filter-field year=1966..1985 --filter-field genre=War", ["d2"]),
+        ("spy' --filter-field year=1966.0", ["d1"]),
+        ("spy' --filter ids.txt --filter-field id=d2 --filter-field id=d1", ["d2"]),
         ("spy' --filter-field 'genre=Spy film'", ["d1"]),
         ('spy NOT! genre="Spy film"\'', ["d3", "d2"]),
         ("spy NOT! genre=Spy film NOT! year=..1980'", ["d3"]),
@@ -124,8 +128,17 @@ def test_what_is_shown(run):
     shown = run(query)[1]
     assert "d1: filtered out: NOT! comedi\n" in shown and "d3: filtered out: not year=1900..1980\n" in shown
     assert "d2: rank 1\n" in shown
-    documents = json.loads(run(f"{query} --output-format json")[1])["documents"]
-    assert [document["filtered_out"] for document in documents] == ["NOT! comedi", None, "not year=1900..1980"]
+    assert shown.startswith("spy NOT! comedy  [year=1900..1980]\n")
+    explained = json.loads(run(f"{query} --output-format json")[1])
+    filtered = [document["filtered_out"] for document in explained["documents"]]
+    assert filtered == ["NOT! comedi", None, "not year=1900..1980"]
+    assert explained["filter"] == {"year": ["1900..1980"]}
+    flags = "--filter-field year=1970..1990 --filter-field genre=War"
+    shown = run(f"explain --index films --query 'spy NOT! comedy' --docid d1 d3 {flags}")[1]
+    assert "d1: filtered out: NOT! comedi, not genre=War, not year=1970..1990\n" in shown
+    assert "d3: filtered out: not genre=War\n" in shown
+    said = run("explain --index films --query 'spy NOT! comedy' --docid d2 --filter-field genre=Western")[2]
+    assert "no result for query spy NOT! comedy: no document matches among 1 that its filter allows" in said
 
 
 NO_FIELDS = "plain: cannot be filtered: it has no filter fields, so none is 'year'; build it with --filter-fields year"
@@ -140,8 +153,15 @@ NO_FIELDS = "plain: cannot be filtered: it has no filter fields, so none is 'yea
         ),
         ("--query spy --filter words.txt", "words.txt:2: expected one document id, got 'd2 d3'"),
         ("--query spy --filter missing.txt", "missing.txt: no such file"),
-        ("--query spy --filter-field year", "a condition must be FIELD=VALUE, such as genre=Comedy, got 'year'"),
-        ("--query spy --filter-field year=", "a condition must be FIELD=VALUE, such as genre=Comedy, got 'year='"),
+        ("--query spy --filter genre=War", "'genre=War': no such file; conditions are --filter-field FIELD=VALUE"),
+        *(
+            (
+                f"--query spy --filter-field '{wrong}'",
+                f"a condition must be FIELD=VALUE, such as genre=Comedy or year=1990..1999, got '{wrong}'; NOT! "
+                "genre=Comedy in an expression excludes",
+            )
+            for wrong in ("year", "year=", "year>=1990", "genre!=War")
+        ),
         (
             "--query spy --filter-field year=2..1",
             "the range 2..1 of 'year' ends before it begins; write 1..2",
@@ -165,7 +185,12 @@ NO_FIELDS = "plain: cannot be filtered: it has no filter fields, so none is 'yea
         ),
         (
             "--topics null.jsonl",
-            "null.jsonl:1: a value of the filter field 'year' must be a text or a number, and not empty",
+            "null.jsonl:1: a value of the filter field 'year' must be a text such as Comedy or 1990..1999, a number, "
+            "true or false, got None",
+        ),
+        (
+            "--topics filters.jsonl",
+            "filters.jsonl:1: `filters` is no field; the documents that may be found are its `filter`",
         ),
         ("--query spy --exclusion 2", "argument --exclusion: must be a number above 0 and below 1, any or all, got 2"),
     ],
@@ -205,6 +230,47 @@ def test_filters_in_python(room):
         assert searcher.search("spy", filter={"id": ["d1"]})[0].score == searcher.search("spy", 2)[1].score
 
 
+def test_a_field_that_no_document_has_is_told_before_the_merge(room, tmp_path, monkeypatch):
+    monkeypatch.setattr(ImpactWriter, "optimize", lambda _: pytest.fail("merged"))
+    options = {"filter_fields": ["yaer"], "optimize": True}
+    said = refusal(build_index, room / "films.jsonl", tmp_path / "i", **options, error=CollectionError)
+    assert said == f"{room}/films.jsonl: no document has the filter field 'yaer'; leave it out"
+
+
+@pytest.mark.parametrize("optimize", [False, True])
+def test_a_field_of_left_out_documents_alone(tmp_path, optimize):
+    """Of an id that is given twice the first document stays, and that one has no year."""
+    plain = [{"id": f"p{number}", "contents": "war"} for number in range(50)]
+    films = write_jsonl(tmp_path / "films.jsonl", *plain, {**FILMS[0], "id": "p7"})
+    options = {"filter_fields": ["year"], "on_error": "skip", "optimize": optimize}
+    said = refusal(build_index, films, tmp_path / "index", **options, error=CollectionError)
+    assert said.startswith(f"{films}: no document has the filter field 'year'; leave it out")
+
+
+def test_a_text_is_no_list(room, tmp_path):
+    """It would be taken letter by letter."""
+    with SignedImpactSearcher(room / "films") as searcher:
+        for call, arguments, name, given in [
+            (searcher.score, ("spy", "d1"), "docids must be a list", "'d1'"),
+            (searcher.score, ("spy", None), "docids must be a list", "None"),
+            (searcher.score, ("spy", [39]), "docids must be texts", "39"),
+            (searcher.batch_score, (["spy", "war"], ["d1", "d2"]), "docids must be a list", "'d1'"),
+            (searcher.batch_search, ("spy", ["1", "2", "3"]), "queries must be a list", "'spy'"),
+            (searcher.batch_search, (["a", "b"], "12"), "qids must be a list", "'12'"),
+        ]:
+            assert refusal(call, *arguments, error=ArgumentError) == f"{name}, got {given}"
+        assert searcher.score("spy", (one for one in ("d1", "d4"))) == searcher.score("spy", ["d1", "d4"])
+    options = {"filter_fields": "year"}
+    said = refusal(build_index, room / "films.jsonl", tmp_path / "i", **options, error=ArgumentError)
+    assert said == "filter fields must be a list of names, got the text 'year'"
+
+
+def test_fields_may_be_given_in_turn(run, tmp_path):
+    collection = "index --collection films.jsonl --filter-fields year --filter-fields genre"
+    assert run(f"{collection} --index {tmp_path}/i")[0] == 0
+    assert Manifest.read(tmp_path / "i").filter_fields == ("year", "genre")
+
+
 def test_the_manifest_has_the_fields(room, tmp_path):
     assert Manifest.read(room / "films").filter_fields == ("year", "genre")
     assert "filter_fields" not in json.loads((room / "plain" / "compneg.json").read_text())
@@ -216,6 +282,16 @@ def test_the_manifest_has_the_fields(room, tmp_path):
     ]:
         assert refusal(build_index, room / "films.jsonl", tmp_path / "i", filter_fields=fields, error=error) == message
         assert not (tmp_path / "i").exists()
+
+
+def test_the_check_of_an_index_knows_the_fields(run, room, tmp_path):
+    shutil.copytree(room / "films", tmp_path / "films")
+    manifest = tmp_path / "films" / "compneg.json"
+    assert run(f"index --verify {tmp_path}/films")[0] == 0
+    manifest.write_text(manifest.read_text().replace('"genre"', '"colour"'))
+    code, _, err = run(f"index --verify {tmp_path}/films")
+    assert code == 1
+    assert f"{tmp_path}/films: cannot be filtered: it has no filter field 'colour', only genre, year" in err
 
 
 def test_a_bad_value_is_a_bad_document(run, tmp_path):

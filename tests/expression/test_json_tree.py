@@ -40,7 +40,8 @@ def test_every_node_has_its_key():
         ({"exclusion": ["a"]}, "$.exclusion: expected two operands, [left, right], got 1"),
         (
             {"exclusion": ["a", {"filter": {"genre": []}}]},
-            "$.exclusion[1].filter: a filter in an Exclusion must have one field and one value, got genre=nothing",
+            "$.exclusion[1].filter: a filter in an Exclusion must have one field and one value, got genre=nothing; "
+            "exclude others in turn",
         ),
         (
             {"exclusion": ["a", {"filter": {"a b": 1}}]},

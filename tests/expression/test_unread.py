@@ -35,6 +35,7 @@ from pyserini_compneg.expression.unread import notes_on, unread_operators
         ("“war or peace” NOT films", ["case", "curly"], ["capitals"]),
         ("Schindler’s «List»", ["curly"], []),
         ("spy NOT! genre=war NOT! (year=1990) NOT! ((genre=science fiction))", [], ["capitals"]),
+        ("spy NOT! brand=O'Neil & Sons OR films", [], ["capitals"]),
         ("spy NOT! (year=1990 OR spies)", ["condition"], ["capitals"]),
         ("spy NOT! (genre=war AND spies) genre=x", ["condition"], ["capitals"]),
         ("spy NOT! (spies AND genre=war)", ["condition"], ["capitals"]),

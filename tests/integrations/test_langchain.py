@@ -8,7 +8,7 @@ from hosts import adapter
 from refusals import refusal
 
 from pyserini_compneg import SignedImpactSearcher, decompose
-from pyserini_compneg.errors import QuerySyntaxError
+from pyserini_compneg.errors import ArgumentError, QuerySyntaxError
 
 host = adapter("langchain")
 
@@ -32,7 +32,12 @@ def test_retriever(searcher):
     assert asyncio.run(retriever.ainvoke("spy NOT comedy")) == found
     only = host.CompNegRetriever(searcher=searcher, filter={"id": ["d1", "d3"]})
     assert {one.id for one in only.invoke("spy")} == {"d1", "d3"}
-    assert [one.id for one in only.invoke("spy", filter={"id": "d2"})] == ["d2"]
+    for asked, both in (("d2", []), (["d1", "d2"], ["d1"])):
+        assert [one.id for one in only.invoke("spy", filter={"id": asked})] == both
+        assert [one.id for one in asyncio.run(only.ainvoke("spy", filter={"id": asked}))] == both
+    assert "a filter must name fields" in refusal(only.invoke, "spy", filter={}, error=ArgumentError)
+    with pytest.raises(ValueError, match="filters"):
+        host.CompNegRetriever(searcher=searcher, filters={"id": "d1"})
     plain = host.CompNegRetriever(searcher=searcher, k=2, read=decompose)
     assert plain.invoke("spy dramas other than comedies (and so on")[0].id == "d2"
     assert "expected" in refusal(retriever.invoke, "spy (", error=QuerySyntaxError)

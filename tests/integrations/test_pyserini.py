@@ -8,7 +8,7 @@ from json_lines import write_jsonl
 from refusals import refusal
 
 from pyserini_compneg import Operators, SignedImpactSearcher, build_index
-from pyserini_compneg.errors import CompositionError, IndexFormatError
+from pyserini_compneg.errors import CompositionError, EncodingError, IndexFormatError
 from pyserini_compneg.lucene import java_class
 
 pytestmark = pytest.mark.slow
@@ -107,6 +107,11 @@ def test_every_operator_has_our_hits(folder, encoder, pyserini_host, operators):
     assert len(expected[QUERIES[-1]]) == 3
     only = {"id": [docid for docid, _ in expected["A"][1:]]}
     assert pairs(searcher.search("A", 3, filter=only))[: len(only["id"])] == expected["A"][1:]
+
+
+def test_an_encoder_that_pyserini_does_not_know(folder, pyserini_host):
+    said = "Pyserini knows no encoder 'mini'; for one of this package give ComposedQueryEncoder(index, encoder)"
+    assert refusal(pyserini_host.SignedLuceneImpactSearcher, folder / "plain", "mini", error=EncodingError) == said
 
 
 @pytest.mark.parametrize("min_idf", [0, -1])

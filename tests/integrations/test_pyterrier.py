@@ -13,7 +13,7 @@ from refusals import refusal
 
 from pyserini_compneg import Operators, SignedImpactSearcher, compose_query, decompose
 from pyserini_compneg.compose import Linear
-from pyserini_compneg.errors import CollectionError, CompositionError, QuerySyntaxError
+from pyserini_compneg.errors import ArgumentError, CollectionError, CompositionError, QuerySyntaxError
 from pyserini_compneg.expression.decomposition import undivided
 from pyserini_compneg.search.run_writer import printed_scores
 
@@ -76,6 +76,11 @@ def test_filters(index, tmp_path):
     own = index.retriever()(TOPICS.assign(filter=[None, western, {"id": "d4"}, None]))
     assert ranked(own)["1"] == ranked(index.retriever()(TOPICS))["1"]
     assert [docno for docno, _ in ranked(own)["3"]] == ["d4"]
+    both = index.retriever(filter={"id": ["d1", "d4"]})(TOPICS.assign(filter=[np.nan, western, western, western]))
+    assert set(both["docno"][both["qid"] != TOPICS["qid"][0]]) <= {"d4"} and set(both["docno"]) <= {"d1", "d4"}
+    for wrong in ("id=d4", '{"id": "d4"}', ["d4"], 5, True, {}):
+        frame = TOPICS.head(1).assign(filter=pd.Series([wrong], dtype=object))
+        assert "a filter must name fields" in refusal(index.retriever(), frame, error=ArgumentError)
     dated = host.CompNegIndex(tmp_path / "i").indexer(filter_fields=["year"])
     years = [{**document, "year": year} for year, document in enumerate(TEXTS, 1990)]
     assert list(dated.index(years).retriever(filter={"year": "..1991"}).search("spy")["docno"]) == ["d1", "d2"]
