@@ -5,19 +5,27 @@ BIN    := $(VENV)/bin
 # Pyserini brings 2 GB of Python along, most of it never imported: compiling it all would take longer than the rest.
 PIP    := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
 
-# One environment, two stamps: the package alone, and the package with the tools of its developers.
+# One environment, three stamps: the package alone, with its server, and with the tools of its developers.
 PACKAGE := $(VENV)/package.stamp
+SERVER  := $(VENV)/server.stamp
 TOOLS   := $(VENV)/tools.stamp
 INPUTS  := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help search test test-fast lint format types jar clean
+.PHONY: help search serve test test-fast lint format types jar clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 
 search: $(PACKAGE) ## index the sample that comes with the package, and search it
 	@$(BIN)/python -m pyserini_compneg demo
+
+serve: $(SERVER) | indexes/sample ## serve the sample: a page, REST and MCP at http://127.0.0.1:8081/
+	$(BIN)/python -m pyserini_compneg.serve --index indexes/sample --mcp http
+
+indexes/sample: | $(PACKAGE)
+	$(BIN)/python -m pyserini_compneg.index --collection pyserini_compneg/resources/sample/vectors --index $@ \
+	  --encoder bm25+mini --store-raw
 
 test: $(TOOLS) ## run the tests and doctests
 	$(BIN)/python -m pytest
@@ -56,6 +64,10 @@ $(PACKAGE): $(INPUTS) | $(BIN)/python
 	$(PIP) -e .
 	@touch $@
 
+$(SERVER): $(INPUTS) | $(BIN)/python
+	$(PIP) -e '.[serve]'
+	@touch $(PACKAGE) $@
+
 $(TOOLS): $(INPUTS) | $(BIN)/python
 	$(PIP) -e '.[dev]'
-	@touch $(PACKAGE) $@
+	@touch $(PACKAGE) $(SERVER) $@

@@ -72,6 +72,20 @@ class ProtocolError(CompNegError, ValueError):
     """A wrong description of an experiment, or an experiment that does not fit the dataset."""
 
 
+class SearchCancelled(CompNegError, RuntimeError):
+    """A search that was ended before it was done, because nobody waits for it any more."""
+
+    exit_code = 1
+
+
+class SearchTimeout(SearchCancelled, TimeoutError):
+    """A search that was ended because its time was over."""
+
+
+class ServerError(CompNegError, ValueError):
+    """A configuration of the server that is wrong, or an address that it cannot have."""
+
+
 class OutputError(CompNegError, OSError):
     """A result that cannot be written."""
 

@@ -17,7 +17,8 @@ PACKAGE = "pyserini_compneg"
 ROOT = Path(__file__).parents[1] / PACKAGE
 
 FLOORS = (
-    ("errors", "vectors", "files", "json_objects", "records", "settings_files", "progress", "gathered", "terminal"),
+    ("errors", "vectors", "files", "json_objects", "records", "settings_files", "progress", "gathered", "terminal")
+    + ("cancellation",),
     ("expression",),
     ("compose", "reading"),
     ("lucene",),
@@ -25,7 +26,7 @@ FLOORS = (
     ("index", "search", "eval"),  # up to here the engine, which knows nothing of what stands above it
     ("experiments",),
     ("training",),
-    ("integrations",),  # nothing imports them
+    ("integrations", "serve"),  # nothing imports the ones, and only its command the other
 )
 TORCH = {"encode.export", "training", "encode.models.pooling", "encode.models.torch_model"}
 MODEL_PACKAGES = {
@@ -109,7 +110,7 @@ def test_no_cycle_between_modules():
 
 def test_the_engine_reads_no_plain_words():
     readers = {part(module) for module, name in OUR_ARROWS if part(name) == "reading"} - {"reading"}
-    assert readers <= {None, "commands", "integrations", "experiments", "training"}
+    assert readers <= {None, "commands", "integrations", "experiments", "training", "serve"}
 
 
 def test_nothing_imports_what_is_for_a_host():
@@ -165,7 +166,18 @@ def test_importing_starts_no_machine_and_loads_nothing_heavy():
 def test_no_help_loads_what_only_the_work_needs():
     helps = "; ".join(f"main([{name!r}, '-h'])" for name in COMMANDS)
     script = f"import contextlib, io\nfrom {PACKAGE}.commands.main import main\n"
-    heavy = {"ir_measures", "jnius", "pyserini", "matplotlib", "rich", "pydantic", *MODEL_PACKAGES}
+    heavy = {
+        "ir_measures",
+        "jnius",
+        "pyserini",
+        "matplotlib",
+        "rich",
+        "pydantic",
+        "fastapi",
+        "uvicorn",
+        "mcp",
+        *MODEL_PACKAGES,
+    }
     helps = f"with contextlib.redirect_stdout(io.StringIO()): {helps}; main(['--version'])"
     assert loaded(script + helps) & heavy == set()
 
@@ -180,6 +192,11 @@ def test_what_runs_models_loads_them_only_when_one_is_run():
         "import pyserini_compneg.encode.export, pyserini_compneg.encode.neural, pyserini_compneg.encode.corpus"
     )
     assert modules & (MODEL_PACKAGES - {"numpy"}) == set()
+
+
+def test_the_server_loads_no_torch_and_no_tools_that_it_was_not_asked_for():
+    modules = loaded("import pyserini_compneg.serve.server")
+    assert modules & {"mcp", "torch", "transformers", "sklearn", "pyserini", "rich", "scipy"} == set()
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ COMMANDS = {
     "train": "train a sparse encoder",
     "export": "export a model to ONNX before it is needed",
     "lucene": "print the paths of Java, Anserini and this plugin's jar",
+    "serve": "serve indexes to programs, language models, and browsers",
     "demo": "index and search the sample that comes with the package",
 }
 

@@ -160,6 +160,8 @@ class _Lines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         level, message = record.levelname.lower(), printable_lines(_KEYWORD.sub(r"--\1", record.getMessage()))
+        if record.exc_info:
+            message = f"{message}\n{printable_lines(self.formatException(record.exc_info))}"
         if not self.json:
             return f"{level}: {message}" if level else message
         now = datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,6 +1,7 @@
 """Plain texts as expressions: what is wanted, what is excluded, and how it is joined."""
 
 from pyserini_compneg.expression.decomposition import READINGS, Decomposition, to_object, undivided
+from pyserini_compneg.reading.assembly import tagged_reading
 from pyserini_compneg.reading.llm import LlmReader
 from pyserini_compneg.reading.model_reader import ModelReader, decompose
 from pyserini_compneg.reading.readers import ReadTexts, reader
@@ -13,6 +14,7 @@ __all__ = [
     "ReadTexts",
     "decompose",
     "reader",
+    "tagged_reading",
     "to_object",
     "undivided",
 ]

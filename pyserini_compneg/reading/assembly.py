@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pyserini_compneg.errors import ArgumentError
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union
 from pyserini_compneg.expression.decomposition import Decomposition, Part, Span, undivided
-from pyserini_compneg.reading.tags import AND, EXCLUDED, NONE, OR, SHARED, WANTED
-from pyserini_compneg.reading.words import trimmed
+from pyserini_compneg.reading.tags import AND, EXCLUDED, NONE, OR, SHARED, TAGS, WANTED
+from pyserini_compneg.reading.words import trimmed, words_of
 
 
 @dataclass
@@ -83,6 +84,25 @@ def assembled(text: str, words: Sequence[Span], tags: Sequence[int], confidence:
     if kept & gone:
         return undivided(text, confidence, understood=False)
     return Decomposition(text, expression, tuple(parts.values()), confidence)
+
+
+def tagged_reading(text: str, tags: Sequence[str]) -> Decomposition:
+    """The reading of a text whose words someone has tagged.
+
+    Args:
+        text: The text.
+        tags: One of ``TAGS`` for each of its ``words_of``.
+
+    Raises:
+        ArgumentError: Another number of tags than words.
+
+    >>> tagged_reading("spy films, no comedies", ["W", "W", "O", "O", "X"]).expression
+    Difference(left=Atom(text='spy films'), right=Atom(text='comedies'))
+    """
+    words = words_of(text)
+    if len(tags) != len(words):
+        raise ArgumentError(f"tags: the text has {len(words)} words and signs, got {len(tags)} tags")
+    return assembled(text, words, [TAGS.index(tag) for tag in tags], 1.0)
 
 
 def _collected(text: str, words: Sequence[Span], tags: Sequence[int]) -> _Request:

@@ -12,7 +12,7 @@ from pyserini_compneg.errors import ArgumentError, DecompositionError
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.expression.decomposition import Decomposition, Span, undivided
 from pyserini_compneg.reading.assembly import assembled
-from pyserini_compneg.reading.tags import closed
+from pyserini_compneg.reading.tags import TAGS, closed
 from pyserini_compneg.reading.words import is_tied, words_of
 
 if TYPE_CHECKING:
@@ -74,13 +74,26 @@ class ModelReader:
         )
         return [next(read) if len(text) <= _MOST_CHARACTERS else _too_long(text) for text in texts]
 
+    def tags(self, text: str) -> list[str] | None:
+        """The tags of a text's words, some of ``TAGS``; None for a text that is longer than the model reads."""
+        if len(text) > _MOST_CHARACTERS:
+            return None
+        words = words_of(text)
+        (scores,) = self._tagger.emissions([text], [words])
+        if scores is None:
+            return None
+        tags, _ = self._tagger.chain.best_path(scores, is_tied(text, words))
+        return [TAGS[tag] for tag in self._closed(text, words, tags)]
+
+    def _closed(self, text: str, words: Sequence[Span], tags: Sequence[int]) -> list[int]:
+        return closed(tags, [text[start:end].lower() for start, end in words], self._tagger.separators)
+
     def _assembled(self, text: str, words: Sequence[Span], scores: NDArray[np.float64] | None) -> Decomposition:
         if scores is None:
             return _too_long(text)
         tags, wants = self._tagger.chain.best_path(scores, is_tied(text, words))
         confidence = self._calibrated(self._tagger.chain.least_sure(scores, tags))
-        lower = [text[start:end].lower() for start, end in words]
-        reading = assembled(text, words, closed(tags, lower, self._tagger.separators), confidence)
+        reading = assembled(text, words, self._closed(text, words, tags), confidence)
         if wants and (confidence >= self.threshold or isinstance(reading.expression, Atom)):
             return reading
         return undivided(text, confidence, understood=False)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pyserini_compneg.compose import (
     WEIGHT_SCALE,
@@ -37,7 +37,7 @@ from pyserini_compneg.expression.filters import Values, as_filter
 from pyserini_compneg.gathered import gathered_warnings, warn_of
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.search.explanation import Explanation, explain_score
-from pyserini_compneg.search.ranked_hits import checked_count, ranked_hits, warn_of_no_result
+from pyserini_compneg.search.ranked_hits import checked_count, checked_list, ranked_hits, warn_of_no_result
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.terminal import shown
 
@@ -196,6 +196,7 @@ class SignedImpactSearcher:
         Raises:
             ArgumentError: Also ids that do not fit the queries, or threads that are no whole number from 1.
         """
+        queries, qids = checked_list("queries", queries), checked_list("qids", qids)
         if len(qids) != len(queries) or len(set(qids)) != len(qids):
             raise ArgumentError(f"{len(queries)} queries need as many distinct qids, got {len(set(qids))}")
         if isinstance(filter, Sequence) and not isinstance(filter, str):
@@ -233,6 +234,10 @@ class SignedImpactSearcher:
         operators: Operators | None = None,
     ) -> list[list[float | None]]:
         """As :meth:`score` for many queries, each with documents of its own."""
+        queries = checked_list("queries", queries)
+        docids = [checked_list("docids", one) for one in checked_list("docids", docids)]
+        if other := [docid for group in docids for docid in group if not isinstance(docid, str)]:
+            raise ArgumentError(f"docids must be texts, got {shown(other[0])}")
         if len(docids) != len(queries):
             raise ArgumentError(f"{len(queries)} queries need as many lists of docids, got {len(docids)}")
         lines = [query_line(node) for node in self.compose(queries, operators)]
@@ -316,15 +321,25 @@ class SignedImpactSearcher:
             raise ArgumentError(f"explain takes the id of one document, got {shown(docid)}")
         (node,) = self.compose([query], operators)
         asked = as_filter(filter)
-        parts = self.reader.explain(query_line(node), docid, asked)
+        parts = self._parts(node, docid, asked)
+        conditions = [] if asked is None or parts["allowed"] else asked.fields.items()
+        each = [Filter({name: values}) for name, values in conditions]
+        failed = [condition for condition in each if not self._parts(node, docid, condition)["allowed"]]
+        return explain_score(node, docid, parts, failed)
+
+    def _parts(self, node: ScoringNode, docid: str, filter: Filter | None) -> dict[str, Any]:
+        parts = self.reader.explain(query_line(node), docid, filter)
         if parts is None:
             raise self.reader.unknown_document(docid)
-        return explain_score(node, docid, parts, asked)
+        return parts
 
     def doc(self, docid: str) -> Mapping[str, object] | None:
-        """The stored source of a document, if it was stored."""
-        raw = self.reader.raw(docid)
-        return None if raw is None else json.loads(raw)
+        """The stored source of a document; None if it was not stored, or is no JSON object."""
+        try:
+            source = json.loads(self.reader.raw(docid) or "null")
+        except (ValueError, RecursionError):  # an index of stock Anserini may hold any text
+            return None
+        return source if isinstance(source, dict) else None
 
     def title(self, docid: str) -> str | None:
         """The ``title`` of a document's stored source, if there is one."""

@@ -1,0 +1,86 @@
+"""``python -m pyserini_compneg.serve``: serves indexes to programs, to language models, and to people."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from pyserini_compneg.commands import flags
+from pyserini_compneg.commands.running import command
+
+_EPILOG = """\
+Programs find Pyserini's routes, GET /v1/{index}/search and GET /v1/{index}/doc/{docid}, and ours beside them, which
+/docs lists. A browser finds a page to search. --mcp adds tools for language models.
+
+The file of --config has the keys of Pyserini's server:
+
+  indexes:
+    films: indexes/films
+    papers: {path: indexes/papers, encoder: naver/splade-v3}
+  api_keys: [a-secret-of-yours]
+
+examples:
+  python -m pyserini_compneg.serve --index indexes/sample
+  python -m pyserini_compneg.serve --index films=indexes/sample --mcp http
+  python -m pyserini_compneg.serve --config server.yaml --host 0.0.0.0
+"""
+
+
+def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    if not args.index and args.config is None:
+        parser.error("name an index with --index, or a file of indexes with --config")
+    from pyserini_compneg.errors import ServerError
+
+    try:
+        from pyserini_compneg.serve.server import serve
+        from pyserini_compneg.serve.settings import named_indexes, read_server_settings
+    except ModuleNotFoundError as error:
+        raise ServerError(f"{error.name} is not installed: pip install 'pyserini_compneg[serve]'") from None
+    settings = read_server_settings(args.config) if args.config else None
+    indexes = {**(settings.indexes if settings else {}), **named_indexes(args.index)}
+    if not indexes:
+        raise ServerError(f"{args.config}: names no index, so there is nothing to serve")
+    serve(
+        indexes,
+        settings.api_keys if settings else (),
+        host=args.host,
+        port=args.port,
+        mcp=args.mcp,
+        threads=args.threads,
+        queue=args.queue,
+        seconds=args.timeout,
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = flags.command_parser(
+        "serve",
+        "(--index [NAME=]DIR | --config FILE)",
+        "Serves indexes: a REST interface with Pyserini's routes, tools for language models, and a page to search.",
+        _EPILOG,
+    )
+    add = parser.add_argument
+    text = "index folder, or name of a prebuilt index, and its name in URLs (default: that of the folder)"
+    add("--index", nargs="+", action="extend", default=[], metavar="[NAME=]DIR", help=text)
+    add("--config", metavar="FILE", help="YAML file with indexes and API keys")
+    add("--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen at (default 127.0.0.1, this machine)")
+    add("--port", type=_port, default=8081, metavar="N", help="port to listen at (default 8081)")
+    text = "tools for language models: http adds the route /mcp; stdio serves nothing but them, on standard input"
+    add("--mcp", choices=("http", "stdio"), help=text)
+    group = flags.advanced(parser)
+    flags.add_threads(group, os.cpu_count() or 1)
+    text = "searches that may wait; more are refused with status 429 (default 64)"
+    group.add_argument("--queue", type=flags.count, default=64, metavar="N", help=text)
+    text = "limit for a search, waiting included (default 10)"
+    group.add_argument("--timeout", type=flags.positive, default=10.0, metavar="SECONDS", help=text)
+    flags.add_log_format(group)
+    return parser
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to 65535, got {text}")
+    return int(text)
+
+
+main = command(_parser, _run)

@@ -1,0 +1,177 @@
+"""What every request passes: its key, the size of its body, the headers of its answer, its line in the log."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import re
+import time
+from collections.abc import Container, Sequence
+
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pyserini_compneg.serve.metrics import Metrics
+from pyserini_compneg.serve.search_pool import SearchPool, queue_full
+from pyserini_compneg.serve.stages import Stages
+
+MOST_BYTES = 1_000_000
+"""Of a body."""
+
+_LONGEST_QUERY_LOGGED = 500
+
+_CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = [
+    (b"content-security-policy", _CONTENT_SECURITY_POLICY.encode()),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+]
+
+_logger = logging.getLogger(__name__)
+
+
+class ApiKeys:
+    """Tells whether a request brings a key. How long that takes says nothing about the keys.
+
+    Args:
+        keys: The keys. Where there is none, every request may pass.
+    """
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._digests = [_digest(key.encode()) for key in keys]
+
+    def admit(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
+        """Whether ``X-API-Key``, or ``Authorization: Bearer``, is one of the keys."""
+        if not self._digests:
+            return True
+        given = [value.strip() for name, value in headers if name == b"x-api-key"]
+        for name, value in headers:
+            scheme, _, key = value.partition(b" ")
+            if name == b"authorization" and scheme.lower() == b"bearer":
+                given.append(key.strip())
+        matches = [hmac.compare_digest(_digest(key), known) for key in given for known in self._digests]
+        return any(matches)
+
+
+def _digest(key: bytes) -> bytes:
+    return hashlib.sha256(key).digest()
+
+
+_NO_KEY = "Unauthorized: send an API key as X-API-Key, or as Authorization: Bearer"
+
+
+def error_answer(error: HTTPException) -> Response:
+    """Every error is ``{"error": sentence}``."""
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+
+
+class Gate:
+    """The outermost part of the server.
+
+    Args:
+        app: What answers.
+        keys: Who may search.
+        metrics: Counts the requests.
+        pool: What searches. While it is full, searches are refused here, before they are read.
+        guarded: The paths of searches, and those below them. They need a key.
+        hosts: The names by which the server may be called; None for any name. A page of the web that lets its own name
+            point to this machine can so not read what the server answers.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        keys: ApiKeys,
+        metrics: Metrics,
+        pool: SearchPool,
+        guarded: Sequence[str],
+        hosts: Container[str] | None = None,
+    ) -> None:
+        self._app, self._keys, self._metrics, self._pool = app, keys, metrics, pool
+        self._guarded, self._hosts = tuple(guarded), hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun, status, received = time.perf_counter(), 500, 0
+        stages = scope.setdefault("state", {})["stages"] = Stages()
+
+        async def send_on(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                own = [*_HEADERS, (b"server-timing", stages.header().encode())]
+                message = {**message, "headers": [*message.get("headers", ()), *own]}
+            await send(message)
+
+        async def receive_on() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > MOST_BYTES:
+                raise _too_large()
+            return message
+
+        try:
+            if refusal := self._refusal(scope):
+                await error_answer(refusal)(scope, receive, send_on)
+            else:
+                await self._app(scope, receive_on, send_on)
+        finally:
+            seconds = time.perf_counter() - begun
+            route = getattr(scope.get("route"), "path", None) or "other"
+            self._metrics.answered(route, status, seconds, stages)
+            _log(scope, status, seconds, stages)
+
+    def _refusal(self, scope: Scope) -> HTTPException | None:
+        if self._hosts is not None and (host := _host(scope)) not in self._hosts:
+            return HTTPException(421, f"This server is not called {host[:80]!r}: with API keys it may have any name")
+        length = dict(scope["headers"]).get(b"content-length", b"")
+        if length.isdigit() and int(length[:20]) > MOST_BYTES:
+            return _too_large()
+        if scope["path"].endswith("\n"):  # which the router would not see
+            return HTTPException(404, "The path ends with a line feed, and no route or document does")
+        if not scope["path"].startswith(self._guarded):
+            return None
+        if not self._keys.admit(scope["headers"]):
+            return HTTPException(401, _NO_KEY, {"WWW-Authenticate": "Bearer"})
+        return queue_full() if self._pool.is_full else None
+
+
+def _too_large() -> HTTPException:
+    return HTTPException(413, f"The body has more than {MOST_BYTES:,} bytes")
+
+
+def _host(scope: Scope) -> str:
+    """The name by which the server was called, without the port."""
+    called = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("ascii", "replace")
+    name = re.fullmatch(r"(\[[^]]*\]|[^:]*)(?::\d*)?", called)
+    return (name[1] if name else called).lower()
+
+
+def _log(scope: Scope, status: int, seconds: float, stages: Stages) -> None:
+    """One line; path and query are percent-encoded, so nothing in them can begin another one."""
+    path = scope.get("raw_path", scope["path"].encode()).decode("ascii", "replace")
+    query = scope["query_string"][:_LONGEST_QUERY_LOGGED].decode("ascii", "replace")
+    values = {
+        "client": (scope.get("client") or ("-",))[0],
+        "method": scope["method"],
+        "path": path,
+        "query": query,
+        "status": status,
+        "milliseconds": round(1000 * seconds, 3),
+        "stages": stages.milliseconds,
+    }
+    times = " ".join(f"{name}={milliseconds:.1f}" for name, milliseconds in stages.milliseconds.items())
+    target = f"{path}?{query}" if query else path
+    line = f"{values['client']} {values['method']} {target} {status} {1000 * seconds:.1f} ms {times}"
+    _logger.info("%s", line.rstrip(), extra={"progress": values})

@@ -1,0 +1,282 @@
+"""What a request may ask for. Pydantic checks it; the names are those of Pyserini's server, and of our commands."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from pyserini_compneg.compose import (
+    DIFFERENCES,
+    INTERSECTIONS,
+    UNIONS,
+    Operators,
+    Query,
+    quantised,
+)
+from pyserini_compneg.compose.json_form import from_json as composed_from_json
+from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, READING_OPERATORS
+from pyserini_compneg.errors import ArgumentError
+from pyserini_compneg.expression import Atom, Filter, from_json, parse
+from pyserini_compneg.expression.decomposition import Decomposition
+from pyserini_compneg.expression.filters import read_conditions
+from pyserini_compneg.reading import decompose, tagged_reading
+from pyserini_compneg.reading.tags import TAGS
+from pyserini_compneg.terminal import shown
+
+MOST_CHARACTERS = 8_000
+"""Of a query."""
+
+MOST_HITS = 1_000
+LAST_RANK = 10_000
+"""No answer goes beyond it, whatever ``offset`` says."""
+
+MOST_VALUES = 10_000
+"""Of a filter; the last filters are kept in memory."""
+
+MOST_CONTRIBUTIONS = 100
+"""Of a hit, the largest; ``explain`` of one document has all."""
+
+
+def _checked_text(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    if not all(character.isprintable() or character.isspace() or ord(character) > 159 for character in text):
+        raise ValueError("must hold no control characters")
+    return text
+
+
+QueryText = Annotated[
+    str,
+    Field(min_length=1, max_length=MOST_CHARACTERS, examples=["spy films NOT comedies"]),
+    AfterValidator(_checked_text),
+]
+
+_TAG = f"({'|'.join(TAGS)})"
+Tags = Annotated[
+    str | None,
+    Field(
+        max_length=MOST_CHARACTERS,
+        pattern=f"^{_TAG}(,{_TAG})*$",
+        description="the tag of each word and sign of plain words, in place of those of the model: W wanted, S shared "
+        "by all that is wanted, X excluded, OR and AND words that join, O none",
+    ),
+]
+
+
+def _one_of(names: tuple[str, ...]) -> Any:
+    return Field(default=None, json_schema_extra={"enum": list(names)})
+
+
+class _Parameters(BaseModel):
+    """Unknown parameters, infinities and NaN are refused."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
+
+
+class OperatorParameters(_Parameters):
+    """The operators of a query; those that are not given have their defaults."""
+
+    union: str | None = _one_of(UNIONS)
+    intersection: str | None = _one_of(INTERSECTIONS)
+    difference: str | None = _one_of(DIFFERENCES)
+    difference_weight: float | None = Field(default=None, ge=0, description="strength of NOT")
+    cpt_terms: int | None = Field(default=None, ge=1, le=1000, description="terms of an operand that AND combines")
+    cpt_weight: float | None = Field(default=None, gt=0, description="weight of joint occurrence in cpt+maxpool")
+    exclusion: float | str | None = Field(
+        default=None,
+        union_mode="left_to_right",
+        description="what matches B in A NOT! B: any, all, or a share of the best score for B",
+    )
+
+    def operators(self, is_read: bool) -> Operators | None:
+        """What was chosen; None if nothing was.
+
+        Args:
+            is_read: Whether the query was read from a plain text, which has other defaults.
+
+        Raises:
+            CompositionError: An unknown operator, or a strength that it does not have.
+        """
+        given = self.model_dump(include=set(OperatorParameters.model_fields), exclude_none=True)
+        default = READING_OPERATORS if is_read else DEFAULT_OPERATORS
+        return Operators(**{"difference": default.difference, **given}) if given else None
+
+
+def _conditions(value: Any) -> Any:
+    listed = [value] if isinstance(value, str) else value
+    if listed is None or isinstance(listed, dict):
+        return listed
+    if isinstance(listed, list) and all(isinstance(one, str) for one in listed):
+        return listed
+    raise ValueError(f"must be FIELD=VALUE, a list of these, or an object of fields and values, got {shown(value)}")
+
+
+class FilterParameters(_Parameters):
+    """The documents that may be found."""
+
+    filter: Annotated[list[str] | dict[str, Any] | None, BeforeValidator(_conditions)] = Field(
+        default=None,
+        description="find only documents with this value, FIELD=VALUE, or a number in this range, FIELD=1990..1999; of "
+        "a field that is given again any value will do, and all fields must fit; in a body also {FIELD: values}",
+    )
+
+    def allowed(self) -> Filter | None:
+        """The filter; None lets all documents through.
+
+        Raises:
+            ArgumentError: No field, a condition that is none, or too many values.
+        """
+        if self.filter is None:
+            return None
+        fields: Any = read_conditions(self.filter) if isinstance(self.filter, list) else self.filter
+        asked = Filter(fields)
+        if (count := sum(map(len, asked.fields.values()))) > MOST_VALUES:
+            raise ArgumentError(f"filter: expected at most {MOST_VALUES} values, got {count}; search in parts")
+        return asked
+
+
+class ReadingParameters(_Parameters):
+    """``GET /v1/decompose``."""
+
+    query: QueryText
+    tags: Tags = None
+
+    def reading(self) -> Decomposition:
+        """How the text is read, by the given tags or by those of the model.
+
+        Raises:
+            ArgumentError: Another number of tags than words.
+        """
+        return decompose(self.query) if self.tags is None else tagged_reading(self.query, self.tags.split(","))
+
+
+class QueryParameters(OperatorParameters):
+    """A query as text."""
+
+    query: QueryText
+    read: Literal["expression", "plain", "model"] = Field(
+        default="expression",
+        description="how the query is read: as an expression with AND, OR, NOT; as one plain text; or as plain words "
+        "that the small model takes apart",
+    )
+
+    tags: Tags = None
+
+    @model_validator(mode="after")
+    def _only_read_words_have_tags(self) -> Self:
+        if self.tags is not None and self.read != "model":
+            raise ValueError("tags need read=model")
+        return self
+
+    def asked(self) -> Query:
+        """The query.
+
+        Raises:
+            QuerySyntaxError: A text that is no expression.
+            ArgumentError: Another number of tags than words.
+        """
+        match self.read:
+            case "expression":
+                return parse(self.query)
+            case "plain":
+                return Atom(self.query)
+        return ReadingParameters(query=self.query, tags=self.tags).reading()
+
+    @property
+    def text(self) -> str | None:
+        """The query as it was typed; None if it was no text."""
+        return self.query
+
+
+class DocumentParameters(_Parameters):
+    """How documents are given."""
+
+    parse: bool = Field(default=True, description="give the fields of the document, not its JSON as a text")
+    max_doc_length: int | None = Field(default=None, ge=1, description="characters of the document's text")
+
+    @model_validator(mode="after")
+    def _only_parsed_texts_are_cut(self) -> Self:
+        if self.max_doc_length is not None and not self.parse:
+            raise ValueError("max_doc_length needs parse=true")
+        return self
+
+
+class HitParameters(DocumentParameters, FilterParameters):
+    """Which hits are wanted."""
+
+    hits: int = Field(default=10, ge=1, le=MOST_HITS)
+    offset: int = Field(default=0, ge=0, lt=LAST_RANK, description="hits that are left out before the first")
+    explain: bool = Field(default=False, description="say what each term adds to a score, and which words it is")
+
+    @model_validator(mode="after")
+    def _ends_at_the_last_rank(self) -> Self:
+        if self.offset + self.hits > LAST_RANK:
+            raise ValueError(f"offset and hits reach to rank {self.offset + self.hits}, and {LAST_RANK} is the last")
+        return self
+
+
+class SearchParameters(QueryParameters, HitParameters):
+    """``GET /v1/{index}/search``."""
+
+
+class ExplainParameters(QueryParameters, FilterParameters):
+    """``GET /v1/{index}/explain/{docid}`` and ``GET /v1/{index}/compose``."""
+
+
+class SearchBody(OperatorParameters, HitParameters):
+    """``POST /v1/{index}/search``: a query in one of five forms.
+
+    A line that ``compose`` wrote is such a body: ``contents`` is its text, and its ``id`` is not looked at. What is
+    inside of a tree is not checked by pydantic, which goes down by recursion: 200 brackets have ended the process in
+    its main thread, whose stack Java limits.
+    """
+
+    query: QueryText | None = None
+    read: Literal["expression", "plain", "model"] = "expression"
+    tags: Tags = None
+    expression: Any = Field(default=None, description="a tree of union, intersection and difference")
+    vector: dict[str, Any] | None = Field(default=None, description="a composed query: weights of terms")
+    score: dict[str, Any] | None = Field(default=None, description="a composed query: a scoring tree")
+    query_tokens: dict[str, Any] | None = Field(
+        default=None, description="weights of tokens as an encoder gives them; they are scaled and rounded here"
+    )
+    id: Any = None
+    contents: str | None = Field(default=None, max_length=MOST_CHARACTERS)
+
+    @model_validator(mode="after")
+    def _is_one_query(self) -> Self:
+        forms = ("query", "expression", "vector", "score", "query_tokens")
+        given = [name for name in forms if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"give one of {', '.join(forms)}, got {' and '.join(given) or 'none'}")
+        if self.tags is not None and self.read != "model":
+            raise ValueError("tags need read=model")
+        idle = set() if self.query is not None else {"read", "tags"}
+        if given[0] not in ("query", "expression"):
+            idle |= OperatorParameters.model_fields.keys()
+        if useless := sorted(name for name in self.model_fields_set & idle if getattr(self, name) is not None):
+            raise ValueError(f"{useless[0]} has no use beside {given[0]}; leave it out")
+        return self
+
+    def asked(self) -> Query:
+        """The query.
+
+        Raises:
+            QuerySyntaxError: A text or a tree that is no expression.
+            CompositionError: A composed query that is none.
+        """
+        if self.query is not None:
+            return QueryParameters(query=self.query, read=self.read, tags=self.tags).asked()
+        if self.expression is not None:
+            return from_json(self.expression, "expression")
+        if self.query_tokens is not None:
+            return quantised(composed_from_json({"vector": self.query_tokens}, "query_tokens"))
+        if self.vector is not None:
+            return composed_from_json({"vector": self.vector}, "vector")
+        return composed_from_json(self.score, "score")
+
+    @property
+    def text(self) -> str | None:
+        """The query as it was typed; None if it was no text."""
+        return self.query or self.contents

@@ -1,0 +1,142 @@
+"""The routes below ``/v1``: Pyserini's, and ours beside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import Response
+from pydantic import BaseModel, ValidationError
+
+from pyserini_compneg.errors import ArgumentError
+from pyserini_compneg.json_objects import parse_json_object
+from pyserini_compneg.serve import answers
+from pyserini_compneg.serve.answers import API, Answer
+from pyserini_compneg.serve.backend import Backend, with_notes
+from pyserini_compneg.serve.parameters import (
+    DocumentParameters,
+    ExplainParameters,
+    ReadingParameters,
+    SearchBody,
+    SearchParameters,
+)
+from pyserini_compneg.serve.replies import DocumentReply, ErrorReply, ExplainReply, ReadingReply, SearchReply
+from pyserini_compneg.serve.served_index import ServedIndex
+from pyserini_compneg.serve.stages import Stages
+from pyserini_compneg.settings_files import first_fault
+
+Body = TypeVar("Body", bound=BaseModel)
+
+_DESCRIPTIONS: dict[int | str, str] = {
+    "default": "Any other error",
+    400: "Wrong parameters, a query that cannot be read, or no such index",
+    401: "No API key, or a wrong one",
+    404: "No such document, or no such route",
+    405: "No such method",
+    429: "Too many searches are waiting",
+    500: "The server failed",
+    504: "The search took too long",
+}
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorReply, "description": description} for status, description in _DESCRIPTIONS.items()
+}
+
+
+def _backend(request: Request) -> Backend:
+    backend: Backend = request.app.state.backend
+    return backend
+
+
+def _index(request: Request, index: str) -> ServedIndex:
+    return _backend(request).index(index)
+
+
+def _read(body: bytes, model: type[Body]) -> Body:
+    """The JSON body of a request, read as strictly as files are.
+
+    Raises:
+        ArgumentError: It is no JSON object in UTF-8, or another one than the model describes.
+    """
+    try:
+        return model.model_validate(parse_json_object(body.decode(), "body", ArgumentError))
+    except UnicodeDecodeError as error:
+        raise ArgumentError(f"body: no UTF-8 text, at byte {error.start}") from None
+    except ValidationError as error:
+        raise ArgumentError(f"body: {first_fault(error.errors(include_url=False), model)}") from None
+
+
+def _described(model: type[BaseModel]) -> dict[str, Any]:
+    """The description of a JSON body."""
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+_Index = Annotated[ServedIndex, Depends(_index)]
+
+router = APIRouter(prefix=f"/{API}", responses=_ERRORS)
+
+
+async def _answer(request: Request, work: Callable[[Stages], Answer]) -> Response:
+    """Has the work done in the pool; it is cancelled when the client goes."""
+    stages: Stages = request.state.stages
+
+    def body() -> bytes:
+        answer = with_notes(partial(work, stages))
+        with stages.measured("json"):
+            return json.dumps(answer).encode()  # all of it ASCII: a stored text may hold half a surrogate pair
+
+    async def gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    content = await _backend(request).pool.run(body, stages, gone)
+    return Response(content, media_type="application/json", headers={"Cache-Control": "no-store"})
+
+
+@router.get("/{index}/search", response_model=SearchReply, summary="Search an index")
+async def search(request: Request, index: _Index, asked: Annotated[SearchParameters, Query()]) -> Response:
+    """The best documents for an expression, for a plain text, or for plain words that are taken apart."""
+    return await _answer(request, partial(answers.search_answer, index, asked))
+
+
+@router.post(
+    "/{index}/search",
+    response_model=SearchReply,
+    summary="Search an index for a composed query",
+    openapi_extra=_described(SearchBody),
+)
+async def search_composed(request: Request, index: _Index) -> Response:
+    """The best documents for a query that was composed elsewhere, for a tree, or for weights of tokens."""
+    body = await request.body()
+    return await _answer(request, lambda stages: answers.search_answer(index, _read(body, SearchBody), stages))
+
+
+@router.get("/{index}/doc/{docid:path}", response_model=DocumentReply, summary="Fetch a document by its id")
+async def document(
+    request: Request, index: _Index, docid: str, asked: Annotated[DocumentParameters, Query()]
+) -> Response:
+    """The stored source of a document."""
+    return await _answer(request, partial(answers.document_answer, index, docid, asked))
+
+
+@router.get("/{index}/compose", response_model=ExplainReply, summary="Compose a query")
+async def compose(request: Request, index: _Index, asked: Annotated[ExplainParameters, Query()]) -> Response:
+    """What a query becomes: its weights, and the composed query that ``POST search`` takes."""
+    return await _answer(request, partial(answers.explain_answer, index, asked))
+
+
+@router.get("/{index}/explain/{docid:path}", response_model=ExplainReply, summary="Explain a score")
+async def explain(
+    request: Request, index: _Index, docid: str, asked: Annotated[ExplainParameters, Query()]
+) -> Response:
+    """What each term adds to the score of a document, or takes from it; the parts add up to the score."""
+    return await _answer(request, partial(answers.explain_answer, index, asked, docid=docid))
+
+
+@router.get("/decompose", response_model=ReadingReply, summary="Read plain words as an expression")
+async def decompose(request: Request, asked: Annotated[ReadingParameters, Query()]) -> Response:
+    """How the small model reads a text, and the tag of each word; or how it is read with other tags."""
+    return await _answer(request, lambda _: answers.reading_answer(asked))

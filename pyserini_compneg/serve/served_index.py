@@ -1,0 +1,115 @@
+"""An index that many threads search, and that may be replaced meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyserini_compneg.errors import IndexFormatError, IndexReadError
+from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.serve.settings import IndexSettings
+
+
+@dataclass
+class _Opened:
+    """A searcher, and how many threads use it."""
+
+    searcher: SignedImpactSearcher
+    users: int = 0
+    closing: bool = False
+
+
+class ServedIndex:
+    """An open index. When another one takes its place in the folder, :meth:`reload` turns to that one.
+
+    A search that has begun goes on with the index in which it began. That is closed when its last search is done.
+
+    Args:
+        name: What the index is called in URLs.
+        settings: Where it is, and its encoder, which is loaded now.
+
+    Raises:
+        CompNegError: As ``SignedImpactSearcher``.
+    """
+
+    def __init__(self, name: str, settings: IndexSettings) -> None:
+        self.name = name
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._current = self._open()
+
+    def _open(self) -> _Opened:
+        searcher = SignedImpactSearcher(self._settings.path, self._settings.encoder)
+        try:
+            searcher.encoder  # noqa: B018  # loads it, so that no request waits for it
+        except BaseException:
+            searcher.close()
+            raise
+        return _Opened(searcher)
+
+    @contextmanager
+    def searcher(self) -> Iterator[SignedImpactSearcher]:
+        """The searcher of the index that is there now; it stays open until the context ends.
+
+        Raises:
+            IndexFormatError: A query that the index cannot answer; the message has the index's name, not its path.
+        """
+        with self._lock:
+            opened = self._current
+            opened.users += 1
+        try:
+            yield opened.searcher
+        except IndexFormatError as error:
+            if isinstance(error, IndexReadError):
+                raise
+            raise IndexFormatError(
+                str(error).replace(f"{opened.searcher.reader.folder}: ", f"{self.name}: ", 1)
+            ) from None
+        finally:
+            self._leave(opened, 1)
+
+    @property
+    def documents(self) -> int:
+        """How many documents there are now."""
+        with self.searcher() as searcher:
+            return searcher.num_docs
+
+    @property
+    def filter_fields(self) -> tuple[str, ...]:
+        """The fields that a search can filter by."""
+        with self.searcher() as searcher:
+            manifest = searcher.reader.manifest
+            return manifest.filter_fields if manifest else ()
+
+    def reload(self) -> bool:
+        """Opens the index that is in the folder now, if it was replaced. Only one thread may call it at a time.
+
+        Returns:
+            Whether it was replaced.
+
+        Raises:
+            CompNegError: What is there now cannot be opened; the one that is open stays.
+        """
+        before = self._current
+        if not before.searcher.reader.is_replaced():
+            return False
+        fresh = self._open()
+        with self._lock:
+            self._current = fresh
+        self._leave(before, 0)
+        return True
+
+    def _leave(self, opened: _Opened, users: int) -> None:
+        """Closes a searcher that has no users any more and was replaced; one thread alone does so."""
+        with self._lock:
+            opened.users -= users
+            unused = opened is not self._current and not opened.users and not opened.closing
+            opened.closing |= unused
+        if unused:
+            opened.searcher.close()
+
+    def close(self) -> None:
+        """Closes the index; no thread may search it."""
+        self._current.searcher.close()

@@ -1,0 +1,104 @@
+"""Opens the indexes, and runs the server until it is stopped."""
+
+from __future__ import annotations
+
+import logging
+import math
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from ipaddress import ip_address
+
+import uvicorn
+
+from pyserini_compneg.errors import ServerError
+from pyserini_compneg.files import reason_of
+from pyserini_compneg.serve.app import create_app
+from pyserini_compneg.serve.parameters import MOST_CHARACTERS
+from pyserini_compneg.serve.served_index import ServedIndex
+from pyserini_compneg.serve.settings import IndexSettings
+
+_MOST_BYTES_OF_A_HEAD = 12 * MOST_CHARACTERS + 32_768
+"""Of the line and the headers of a request. A character of a query may be percent-encoded as 12."""
+
+_KEEP_ALIVE_SECONDS = 75
+"""Longer than clients keep an idle connection, so that none sends a request while this side closes it."""
+
+_LOCAL = ("127.0.0.1", "localhost", "[::1]")
+
+_logger = logging.getLogger(__name__)
+
+
+def serve(
+    indexes: Mapping[str, IndexSettings],
+    api_keys: Sequence[str] = (),
+    *,
+    host: str,
+    port: int,
+    mcp: str | None,
+    threads: int,
+    queue: int,
+    seconds: float,
+) -> None:
+    """Serves indexes until a signal stops it. What is asked before the signal is answered.
+
+    Args:
+        indexes: The indexes by their names.
+        api_keys: Who may search; everyone where none is given.
+        host: The address to listen at.
+        port: The port; 0 for any that is free.
+        mcp: ``http`` adds tools for language models, ``stdio`` serves these alone, on standard input; None: neither.
+        threads: Searches at once.
+        queue: Searches that may wait.
+        seconds: The limit for a search, waiting included.
+
+    Raises:
+        ServerError: The address cannot be had.
+        CompNegError: An index cannot be opened.
+    """
+    with ExitStack() as stack:
+        listening = None if mcp == "stdio" else stack.enter_context(_listening(host, port))  # before the work begins
+        opened = {name: ServedIndex(name, settings) for name, settings in indexes.items()}
+        for name, index in opened.items():
+            stack.callback(index.close)
+            _logger.info("index %s: %s documents", name, f"{index.documents:,}")
+        if listening is None:
+            from pyserini_compneg.serve.mcp_tools import run_on_standard_input
+
+            run_on_standard_input(opened, threads, queue, seconds)
+            return
+        address, bound = listening.getsockname()[:2]
+        shown = f"[{address}]" if ":" in address else address
+        is_local = ip_address(address.partition("%")[0]).is_loopback
+        _logger.info("listening at http://%s:%d", shown, bound)
+        app = create_app(
+            opened,
+            api_keys,
+            threads=threads,
+            queue=queue,
+            seconds=seconds,
+            with_tools=mcp == "http",
+            hosts=(*_LOCAL, shown, host) if is_local and not api_keys else None,
+        )
+        config = uvicorn.Config(
+            app,
+            http="h11",
+            h11_max_incomplete_event_size=_MOST_BYTES_OF_A_HEAD,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,  # they are texts of anyone's, and would stand in the log
+            log_level="warning",
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=math.ceil(seconds) + 1,  # every search is over by then
+        )
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except (OSError, UnicodeError) as error:
+        why = reason_of(error) if isinstance(error, OSError) else "no such address"
+        raise ServerError(f"--host {host} --port {port}: cannot listen there: {why}") from None

@@ -1,0 +1,411 @@
+"""The page, in a browser. COMPNEG_SCREENSHOTS names the folder for the pictures of the README."""
+
+import json
+import os
+import re
+import shutil
+import signal
+from importlib import resources
+from pathlib import Path
+
+import pytest
+import served
+from json_lines import write_jsonl
+
+from pyserini_compneg import Operators, SignedImpactSearcher, decompose
+from pyserini_compneg.commands.demo import ENCODER, VECTORS
+from pyserini_compneg.index import build_index
+
+sync_api = served.tool("playwright.sync_api", "the browser is steered by playwright")
+served.tool("axe_playwright_python", "accessibility is checked by axe-core")
+
+pytestmark = pytest.mark.slow
+
+WORDS = "French or Italian comedies, but not musicals"
+AXE = resources.files("axe_playwright_python") / "axe.min.js"
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+HOSTILE = {
+    "title": "<img src=x onerror=alert(1)>",
+    "text": "<script>alert(2)</script> spy \u202eevil\u202c \x1b[31mred &lt;b&gt; javascript:alert(3)",
+}
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page") / "sample"
+    build_index(VECTORS, folder, encoder=ENCODER, store_raw=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(sample, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hostile")
+    lines = [{"id": "<b>1</b>", **HOSTILE}, {"id": "x/y?z#1", "title": "spy " * 100, "text": "spy" * 2000}]
+    build_index(write_jsonl(folder / "hostile.jsonl", *lines), folder / "hostile", store_raw=True)
+    films = [{"id": f"d{year}", "text": f"spy {year}", "year": year, "genre": "war, spy"} for year in range(1950, 1970)]
+    dated = write_jsonl(folder / "dated.jsonl", *films)
+    build_index(dated, folder / "dated", store_raw=True, filter_fields=["year", "genre"])
+    with served.serving("--index", f"sample={sample}", folder / "hostile", folder / "dated") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = shutil.which("chromium")
+    if path is None:
+        (pytest.fail if "CI" in os.environ else pytest.skip)("chromium is not installed: apt-get install chromium")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def new_page(browser, server):
+    """Opens the page; at the end nothing was asked of other servers, and no script has failed."""
+    contexts, outside, faults = [], [], []
+
+    def open_page(path="/", url=None, **options):
+        contexts.append(context := browser.new_context(**options))
+        context.set_default_timeout(120_000)  # a busy machine is no fault of the page
+        page = context.new_page()
+        base = url or server.url
+        page.on("request", lambda request: request.url.startswith((base, "data:")) or outside.append(request.url))
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("dialog", lambda dialog: faults.append(f"dialog {dialog.message}"))
+        page.goto(base + path)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert (outside, faults) == ([], [])
+
+
+def ask(page, text):
+    page.fill("#query", text)
+    page.press("#query", "Enter")
+    settled(page)
+
+
+def settled(page):
+    """Waits until all answers to what was asked are shown."""
+    page.wait_for_selector("#results[aria-busy=false]", state="attached")
+
+
+def titles(page, within="#results section:first-child"):
+    return page.locator(f"{within} .hit h3").all_inner_texts()
+
+
+def docids(page):
+    return page.locator("#results section:first-child .hit .docid bdi").all_inner_texts()
+
+
+def violations(page):
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run()")["violations"]
+    return [(one["id"], [node["html"][:80] for node in one["nodes"]]) for one in found]
+
+
+def picture(page, name, **options):
+    if folder := os.environ.get("COMPNEG_SCREENSHOTS"):
+        page.screenshot(path=Path(folder) / name, **options)
+
+
+def test_plain_words_are_read_and_a_click_changes_a_role(new_page, sample):
+    page = new_page()
+    assert page.is_visible("#empty")
+    ask(page, WORDS)
+    assert page.is_hidden("#empty")
+    with SignedImpactSearcher(sample) as searcher:
+        assert docids(page) == [hit.docid for hit in searcher.search(decompose(WORDS), 10)]
+    assert page.inner_text("#reading code") == "(French comedies OR Italian comedies) NOT musicals"
+    roles = ["wanted", "or", "wanted", "shared", "not used", "not used", "excluded"]
+    assert page.locator(".word small").all_text_contents() == roles
+    assert page.inner_text("#operators-used") == "Operators: dismax · cpt+maxpool · damped 0.5"
+    picture(page, "reading.png")
+    before = docids(page)
+    page.get_by_role("button", name="Italian: wanted. Change its role").click()
+    settled(page)
+    assert page.inner_text("#reading code") == "French comedies NOT (Italian OR musicals)"
+    assert docids(page) != before
+    assert page.evaluate("document.activeElement.textContent").startswith("Italian")
+    page.go_back()
+    settled(page)
+    assert docids(page) == before
+
+
+def test_an_expression_is_edited_further(new_page):
+    page = new_page()
+    ask(page, "spy films other than comedies")
+    page.get_by_role("button", name="Edit it").click()
+    assert page.input_value("#query") == "spy films NOT comedies"
+    assert page.input_value("#read") == "expression"
+    settled(page)
+    assert page.is_hidden("#reading")
+
+
+def test_operators_work_at_once_and_two_settings_are_compared(new_page, sample):
+    query = "spy films AND comedies NOT animated films"
+    page = new_page(f"/?query={query}&read=expression")
+    settled(page)
+    page.check("#compare")
+    page.select_option("[name='b.intersection']", "addition")
+    page.wait_for_selector("#results section:nth-child(2) .moved")
+    settled(page)
+    picture(page, "compare.png")
+    left, right = titles(page), titles(page, "#results section:nth-child(2)")
+    assert left != right
+    heads = page.locator("#results h2").all_inner_texts()
+    assert heads == ["dismax · cpt+maxpool · disentangled 1", "dismax · addition · disentangled 1"]
+    for hit in page.locator("#results section:nth-child(2) .hit").all():
+        title, shown = hit.locator("h3").inner_text(), hit.locator("header").inner_text()
+        rank = int(hit.locator(".rank").inner_text())
+        if title not in left:
+            assert "new" in shown
+        elif left.index(title) + 1 != rank:
+            assert f"{'▲' if left.index(title) + 1 > rank else '▼'} {abs(left.index(title) + 1 - rank)}" in shown
+    assert violations(page) == []
+
+
+def test_what_two_hits_differ_in_adds_up(new_page):
+    page = new_page("/?query=1940s war films NOT thriller films&read=expression")
+    settled(page)
+    page.locator(".hit .docid input").nth(0).check()
+    settled(page)
+    page.locator(".hit .docid input").nth(1).check()
+    page.wait_for_selector("#difference:not([hidden])")
+    rows = [
+        [cell.replace("−", "-") for cell in row.locator("td.number").all_inner_texts()]
+        for row in page.locator("#difference tbody tr").all()
+    ]
+    *parts, total = [[float(cell) for cell in row] for row in rows]
+    for column in range(3):
+        assert sum(part[column] for part in parts) == pytest.approx(total[column], abs=0.1)
+    page.locator("#difference").scroll_into_view_if_needed()
+    picture(page, "difference.png")
+
+
+def test_a_link_shows_what_its_sender_saw(new_page):
+    page = new_page()
+    ask(page, "spy films other than comedies")
+    page.click("#operators-used")
+    page.select_option("[name='a.difference']", "subtraction")
+    page.fill("[name='a.difference_weight']", "0.5")
+    settled(page)
+    assert "difference_weight=0.5" in page.url
+    other = new_page("/?" + page.url.partition("?")[2])
+    settled(other)
+    assert docids(other) == docids(page)
+    for name in ("a.difference", "a.difference_weight"):
+        assert other.input_value(f"[name='{name}']") == page.input_value(f"[name='{name}']")
+    assert "subtraction" in other.url
+
+
+def test_a_filter_is_offered_where_there_are_fields_and_lives_in_the_link(new_page, server):
+    page = new_page("/?query=spy&read=expression&index=dated&hits=50")
+    settled(page)
+    assert len(docids(page)) == 20
+    page.get_by_label("Filter").fill("year=1960..1962, genre=war, spy, year=1950")
+    page.get_by_label("Filter").press("Enter")
+    sync_api.expect(page.locator(".hit")).to_have_count(4)
+    settled(page)
+    assert sorted(docids(page)) == ["d1950", "d1960", "d1961", "d1962"]
+    assert violations(page) == []
+    link = "/?" + page.url.partition("?")[2]
+    other = new_page(link)
+    settled(other)
+    assert docids(other) == docids(page)
+    assert other.get_by_label("Filter").input_value() == "year=1960..1962, genre=war, spy, year=1950"
+    for place in (0, 1):
+        other.locator(".hit .docid input").nth(place).check()
+        settled(other)
+    other.wait_for_selector("#difference:not([hidden])")
+    assert "rank 2" in other.inner_text("#difference")
+    other.click("#program summary")
+    shell, python, composed = other.locator("#program pre").all_inner_texts()
+    path = re.fullmatch(r"curl 'http://[^/]+(/.*)'", shell)[1]
+    assert [one["docid"] for one in server.get(path)[1]["candidates"]] == docids(page)
+    fields = {"year": ["1960..1962", "1950"], "genre": ["war, spy"]}
+    assert f"filter={json.dumps(fields, separators=(',', ':'))}" in python
+    assert json.loads(composed)["filter"] == {"year": ["1950", "1960..1962"], "genre": ["war, spy"]}
+    page.go_back()
+    sync_api.expect(page.locator(".hit")).to_have_count(20)
+    page.select_option("#index", "sample")
+    settled(page)
+    assert page.is_hidden("#filter")
+    refused = new_page("/?query=spy&read=expression&index=sample&filter=year%3D1950")
+    refused.wait_for_selector("#error pre")
+    assert "has no filter fields" in refused.inner_text("#error pre")
+    refused.fill("#filter", "")
+    refused.press("#filter", "Enter")
+    refused.wait_for_selector(".hit")
+
+
+def test_what_not_excludes_is_a_control(new_page, sample):
+    query = "spy films NOT! comedies"
+    page = new_page(f"/?query={query}&read=expression")
+    settled(page)
+    page.click("#operators-used")
+    page.select_option("[name='a.exclusion']", "any")
+    settled(page)
+    assert "a.exclusion=any" in page.url
+    with SignedImpactSearcher(sample) as searcher:
+        ours, other = (searcher.search(query, 10, operators=Operators(exclusion=share)) for share in ("any", 0.5))
+    assert docids(page) == [hit.docid for hit in ours] != [hit.docid for hit in other]
+
+
+def test_what_is_typed_before_the_server_has_answered_stays(new_page):
+    page = new_page(path="/docs")
+    page.route("**/health", lambda route: (page.wait_for_timeout(800), route.continue_()))
+    page.goto(page.url.removesuffix("docs"))
+    page.keyboard.type("spy films")
+    page.keyboard.press("Enter")
+    page.check("#compare")
+    page.wait_for_selector("#results section:nth-child(2) .hit")
+    assert page.input_value("#query") == "spy films"
+
+
+def test_lines_for_programs(new_page, server, sample):
+    page = new_page(f"/?query={WORDS}&a.union=addition")
+    settled(page)
+    page.click("#program summary")
+    shell, python, composed = page.locator("#program pre").all_inner_texts()
+    path = re.fullmatch(r"curl 'http://[^/]+(/.*)'", shell)[1]
+    assert [one["docid"] for one in server.get(path)[1]["candidates"]] == docids(page)
+    found = {}
+    exec(python.replace("indexes/sample", str(sample)), found)
+    assert [hit.docid for hit in found["hits"]] == docids(page)
+    assert json.loads(composed).keys() == {"score"}
+
+
+def test_without_a_mouse(new_page):
+    page = new_page()
+    page.keyboard.type("spy films other than comedies")
+    page.keyboard.press("Enter")
+    settled(page)
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.className").startswith("word"):
+            break
+    page.keyboard.press("Enter")
+    settled(page)
+    assert "tags=" in page.url
+    assert page.evaluate("document.activeElement.className").startswith("word")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone(new_page, scheme):
+    page = new_page(viewport={"width": 320, "height": 640}, color_scheme=scheme)
+    assert violations(page) == []
+    ask(page, WORDS)
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
+    assert violations(page) == []
+    page.check("#compare")
+    settled(page)
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(22, 22, 21)"
+    assert dark == (scheme == "dark")
+
+
+def test_words_that_mean_something_to_javascript(new_page):
+    page = new_page()
+    page.evaluate(
+        """async () => {
+            const { snippet } = await import("/page/text.js");
+            const text = "constructor __proto__ spy", words = { spy: ["spy"] };
+            document.body.replaceChildren(snippet(text, words, new Map([["spy", 1]])));
+        }"""
+    )
+    assert page.inner_text("body") == "constructor __proto__ spy"
+    assert page.inner_text("mark") == "spy"
+
+
+def test_documents_are_shown_as_text(new_page):
+    page = new_page("/?index=hostile&query=spy&read=expression&hits=50")
+    settled(page)
+    assert HOSTILE["title"] in titles(page)
+    shown = page.inner_text("#results")
+    assert "<script>alert(2)</script>" in shown
+    assert "\u202e" not in shown
+    assert "\x1b" not in shown
+    page.locator(".hit .docid input").nth(0).check()
+    settled(page)
+    page.locator(".hit .docid input").nth(1).check()
+    page.wait_for_selector("#difference:not([hidden])")
+    assert page.locator("#results img, #results script, #difference b").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("read=expression&query=(spy", '"(" is not closed; expected ")"\n  (spy\n  ^'),
+        (
+            "read=expression&query=spy&a.union=best",
+            "union must be one of maxpool, addition, dismax, vanilla, got 'best'",
+        ),
+        ("query=spy&index=books", "Unable to open index: books; there are sample, hostile, dated"),
+        ("query=spy&tags=W,W", "tags: the text has 1 words and signs, got 2 tags"),
+    ],
+)
+def test_what_the_server_refuses(new_page, query, said):
+    page = new_page(f"/?{query}")
+    page.wait_for_selector("#error pre")
+    assert page.inner_text("#error pre") == said
+    assert violations(page) == []
+    page.fill("#query", "spy films")
+    page.select_option("#index", "sample")
+    page.select_option("#read", "plain")
+
+
+def test_nothing_found_says_why(new_page):
+    page = new_page("/?index=hostile&query=zebra&read=expression")
+    settled(page)
+    assert page.inner_text("#results").endswith(
+        "Note: no result for query zebra: no positive term is left that the encoder knows\n\nNo document matches."
+    )
+
+
+def test_a_slow_answer_and_a_long_query(new_page):
+    page = new_page()
+    page.route("**/search?*", lambda route: (page.wait_for_timeout(600), route.continue_()))
+    page.fill("#query", "spy " * 500)
+    page.press("#query", "Enter")
+    page.wait_for_selector(".skeleton")
+    assert page.inner_text("#status") == "Searching"
+    assert page.get_attribute("#results", "aria-busy") == "true"
+    settled(page)
+    assert page.locator(".hit").count() == 10
+    assert page.get_attribute("#results", "aria-busy") == "false"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+
+
+def test_a_server_that_is_gone_and_one_with_a_key(new_page, sample, tmp_path):
+    config = tmp_path / "server.yaml"
+    config.write_text(f"indexes: {{sample: {sample}}}\napi_keys: [a-long-key]\n")
+    with served.serving("--config", config) as server:
+        page = new_page("/?query=spy", url=server.url)
+        page.wait_for_selector("#key:not([hidden])")
+        page.fill("#key-input", "a-long-key")
+        page.press("#key-input", "Enter")
+        settled(page)
+        assert page.locator(".hit").count() == 10
+        assert "a-long-key" not in page.url
+        server.stop(signal.SIGTERM)
+        page.get_by_role("button", name="Search").click()
+        page.wait_for_selector("#error button")
+        assert page.inner_text("#error pre") == "The server does not answer."
+
+
+def test_the_routes_are_described(new_page):
+    page = new_page("/docs")
+    page.wait_for_selector("h2")
+    assert "GET /v1/{index}/search" in page.locator("h2").all_inner_texts()
+    assert violations(page) == []

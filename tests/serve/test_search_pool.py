@@ -1,0 +1,136 @@
+"""The queue, the time limit, and searches that are cancelled."""
+
+import asyncio
+import threading
+
+import pytest
+from starlette.exceptions import HTTPException
+
+from pyserini_compneg.cancellation import Cancellation, check_cancelled
+from pyserini_compneg.errors import SearchCancelled, SearchTimeout
+from pyserini_compneg.serve.search_pool import SearchPool
+from pyserini_compneg.serve.stages import Stages
+
+
+async def never():
+    await asyncio.Event().wait()
+
+
+def search_for_ever():
+    """As the loop of a search does, which asks between two slices."""
+    while True:
+        check_cancelled()
+        threading.Event().wait(0.005)
+
+
+def run_in(pool, *works, abandoned=never):
+    """The results of works, all begun at once."""
+
+    async def main():
+        try:
+            runs = (pool.run(work, Stages(), abandoned) for work in works)
+            return await asyncio.gather(*runs, return_exceptions=True)
+        finally:
+            await asyncio.to_thread(pool.close)
+
+    return asyncio.run(main())
+
+
+def test_results_come_back_in_their_places():
+    assert run_in(SearchPool(2, 8, 10), lambda: 1, lambda: 2, lambda: 3) == [1, 2, 3]
+
+
+def test_what_a_work_raises_comes_back():
+    (error,) = run_in(SearchPool(1, 1, 10), lambda: 1 // 0)
+    assert isinstance(error, ZeroDivisionError)
+
+
+def test_beyond_the_queue_is_refused_and_a_place_comes_free():
+    pool = SearchPool(1, 2, 10)
+    begun, go = threading.Event(), threading.Event()
+
+    def wait():
+        begun.set()
+        return go.wait(10)
+
+    async def main():
+        runs = [asyncio.create_task(pool.run(wait, Stages(), never)) for _ in range(3)]
+        await asyncio.to_thread(begun.wait, 10)
+        assert (pool.running, pool.waiting) == (1, 2)
+        with pytest.raises(HTTPException, match="^429: Too many searches are waiting"):
+            await pool.run(wait, Stages(), never)
+        go.set()
+        assert await asyncio.gather(*runs) == [True] * 3
+        assert (pool.running, pool.waiting) == (0, 0)
+        assert await pool.run(lambda: "again", Stages(), never) == "again"
+
+    asyncio.run(main())
+    pool.close()
+
+
+def test_a_search_ends_at_its_limit_and_one_that_waited_too_long_never_begins():
+    begun = []
+
+    def search_and_stop_late():
+        try:
+            search_for_ever()
+        finally:
+            threading.Event().wait(0.2)  # the other one's time is over, too
+
+    first, second = run_in(SearchPool(1, 1, 0.05), search_and_stop_late, lambda: begun.append(1))
+    assert isinstance(first, SearchTimeout)
+    assert (
+        str(first) == "the search took longer than the limit of 0.05 seconds; ask for fewer hits, or with fewer words"
+    )
+    assert isinstance(second, SearchTimeout)
+    assert begun == []
+
+
+def test_a_search_ends_when_its_client_goes():
+    async def gone():
+        await asyncio.sleep(0.02)
+
+    (error,) = run_in(SearchPool(1, 1, 60), search_for_ever, abandoned=gone)
+    assert isinstance(error, SearchCancelled)
+    assert not isinstance(error, SearchTimeout)
+
+
+def test_a_search_ends_when_its_task_is_cancelled():
+    pool = SearchPool(1, 1, 60)
+
+    async def main():
+        task = asyncio.create_task(pool.run(search_for_ever, Stages(), never))
+        await asyncio.sleep(0.02)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while pool.running:
+            await asyncio.sleep(0.005)
+
+    asyncio.run(main())
+    pool.close()
+
+
+def test_closing_ends_what_runs():
+    pool = SearchPool(1, 1, 60)
+
+    async def main():
+        task = asyncio.create_task(pool.run(search_for_ever, Stages(), never))
+        await asyncio.sleep(0.02)
+        await asyncio.to_thread(pool.close)
+        with pytest.raises(SearchCancelled):
+            await task
+
+    asyncio.run(main())
+
+
+def test_a_cancellation_holds_for_its_thread_alone():
+    cancellation = Cancellation(60)
+    with cancellation.applied():
+        cancellation.cancel()
+        with pytest.raises(SearchCancelled, match="^the search was cancelled$"):
+            check_cancelled()
+        thread = threading.Thread(target=check_cancelled)
+        thread.start()
+        thread.join()
+    check_cancelled()

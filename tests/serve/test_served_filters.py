@@ -1,0 +1,166 @@
+"""Filters and NOT!, by every interface of the server."""
+
+import pytest
+from json_lines import write_jsonl
+from served import make_client
+
+from pyserini_compneg import Operators, SignedImpactSearcher
+from pyserini_compneg.errors import CompNegError
+from pyserini_compneg.expression.filters import read_conditions
+from pyserini_compneg.index import build_index
+
+FILMS = {
+    "d1": ("a spy comedy", 1955, ["comedy"]),
+    "d2": ("a serious spy drama", 1962, ["drama", "science fiction"]),
+    "d3": ("an animated spy comedy", 1968, ["comedy", "animated"]),
+    "d4": ("a spy western", 1971, ["western"]),
+}
+
+
+@pytest.fixture(scope="module")
+def dated(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dated")
+    lines = [{"id": docid, "text": text, "year": year, "genre": genre} for docid, (text, year, genre) in FILMS.items()]
+    films = write_jsonl(folder / "films.jsonl", *lines)
+    build_index(films, folder / "index", store_raw=True, filter_fields=["year", "genre"])
+    return folder / "index"
+
+
+@pytest.fixture(scope="module")
+def client(dated):
+    with make_client(dated) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def searcher(dated):
+    with SignedImpactSearcher(dated) as searcher:
+        yield searcher
+
+
+def ranking(answer):
+    return [(candidate["docid"], candidate["score"]) for candidate in answer["candidates"]]
+
+
+CASES = [
+    (["genre=comedy"], {"genre": "comedy"}, {"d1", "d3"}),
+    (["year=1960..1969", "genre=comedy", "genre=drama"], {"year": "1960..1969", "genre": ["comedy", "drama"]}, None),
+    (["genre=science fiction"], {"genre": ["science fiction"]}, {"d2"}),
+    (["year=1971"], {"year": 1971}, {"d4"}),
+    (["id=d1", "id=d2"], {"id": ["d1", "d2"]}, {"d1", "d2"}),
+]
+
+
+@pytest.mark.parametrize(("conditions", "fields", "found"), CASES)
+def test_search_finds_what_the_searcher_finds(client, searcher, conditions, fields, found):
+    expected = searcher.search("spy", 10, filter=fields)
+    assert {hit.docid for hit in expected} == (found or {"d2", "d3"})
+    by_url = client.get("/v1/films/search", params={"query": "spy", "filter": conditions}).json()
+    assert ranking(by_url) == expected
+    for given in (fields, conditions):
+        assert ranking(client.post("/v1/films/search", json={"query": "spy", "filter": given}).json()) == expected
+    rest = client.get("/v1/films/search", params={"query": "spy", "filter": conditions, "offset": 1}).json()
+    assert ranking(rest) == expected[1:]
+
+
+def test_one_condition_needs_no_list(client):
+    found = client.post("/v1/films/search", json={"query": "spy", "filter": "year=..1955"}).json()
+    assert [docid for docid, _ in ranking(found)] == ["d1"]
+
+
+def test_what_compose_writes_keeps_its_filter(client):
+    parameters = {"query": "spy NOT western", "filter": ["genre=comedy", "year=1960.."]}
+    composed = client.get("/v1/films/compose", params=parameters).json()["composed"]
+    assert composed["filter"] == {"genre": ["comedy"], "year": ["1960.."]}
+    found = client.post("/v1/films/search", json=composed).json()
+    assert ranking(found) == ranking(client.get("/v1/films/search", params=parameters).json())
+    assert [docid for docid, _ in ranking(found)] == ["d3"]
+
+
+def test_explain_says_what_is_filtered_out(client):
+    parameters = {"query": "spy", "filter": "genre=comedy"}
+    (out,) = client.get("/v1/films/explain/d2", params=parameters).json()["documents"]
+    assert (out["rank"], out["filtered_out"]) == (None, "not genre=comedy")
+    ranks = [client.get(f"/v1/films/explain/{docid}", params=parameters).json() for docid in ("d1", "d3")]
+    assert sorted(answer["documents"][0]["rank"] for answer in ranks) == [1, 2]
+
+
+@pytest.mark.parametrize("exclusion", ["any", "all", 0.2, 0.9])
+def test_exclusion(client, searcher, exclusion):
+    query = "spy NOT! animated comedy"
+    expected = searcher.search(query, 10, operators=Operators(exclusion=exclusion))
+    for answer in (
+        client.get("/v1/films/search", params={"query": query, "exclusion": exclusion}).json(),
+        client.post("/v1/films/search", json={"query": query, "exclusion": exclusion}).json(),
+    ):
+        assert ranking(answer) == expected
+        assert answer["query"]["operators"]["exclusion"] == exclusion
+
+
+def test_a_condition_after_not_excludes(client):
+    found = client.get("/v1/films/search", params={"query": "spy NOT! genre=comedy"}).json()
+    assert {docid for docid, _ in ranking(found)} == {"d2", "d4"}
+
+
+def test_a_filter_that_allows_nothing_is_noted(client):
+    answer = client.get("/v1/films/search", params={"query": "spy", "filter": "genre=noir"}).json()
+    assert answer["candidates"] == []
+    assert any("filter allows none" in note for note in answer["notes"])
+
+
+def refused(searcher, make):
+    """What the library says of a filter, with the name of the index in place of its path."""
+    with pytest.raises(CompNegError) as raised:
+        searcher.search("spy", filter=make())
+    return str(raised.value).replace(str(searcher.reader.folder), "films").removeprefix("query spy: ")
+
+
+@pytest.mark.parametrize(
+    "filter",
+    [["comedy"], [""], ["../x=1"], ["a\x1b=1"], ["year=1969..1960"], ["title=x"], ["genre=1..2"]],
+)
+def test_wrong_filters(client, searcher, filter):
+    error = refused(searcher, lambda: read_conditions(filter))
+    for answer in (
+        client.get("/v1/films/search", params={"query": "spy", "filter": filter}),
+        client.post("/v1/films/search", json={"query": "spy", "filter": filter}),
+        client.get("/v1/films/explain/d1", params={"query": "spy", "filter": filter}),
+    ):
+        assert answer.status_code == 400, answer.text
+        assert answer.json()["error"].removeprefix("query spy: ") == error
+
+
+@pytest.mark.parametrize(
+    "filter", [{}, {"genre": None}, {"genre": {"a": 1}}, {"genre": [["a"]]}, {"genre": ""}, {"title": "x"}]
+)
+def test_wrong_filters_of_a_body(client, searcher, filter):
+    answer = client.post("/v1/films/search", json={"query": "spy", "filter": filter})
+    error = answer.json()["error"].removeprefix("query spy: ")
+    assert (answer.status_code, error) == (400, refused(searcher, lambda: filter))
+
+
+@pytest.mark.parametrize(
+    ("filter", "error"),
+    [
+        (7, "body: filter: must be FIELD=VALUE, a list of these, or an object of fields and values, got 7"),
+        ([7], "body: filter: must be FIELD=VALUE, a list of these, or an object of fields and values, got [7]"),
+        (
+            {"id": [f"d{number}" for number in range(10_001)]},
+            "filter: expected at most 10000 values, got 10001; search in parts",
+        ),
+    ],
+)
+def test_filters_that_only_the_server_refuses(client, filter, error):
+    answer = client.post("/v1/films/search", json={"query": "spy", "filter": filter})
+    assert (answer.status_code, answer.json()) == (400, {"error": error})
+
+
+@pytest.mark.parametrize("exclusion", ["some", "0", "1", "nan", "-0.5"])
+def test_wrong_exclusions(client, exclusion):
+    answer = client.get("/v1/films/search", params={"query": "spy", "exclusion": exclusion})
+    assert answer.status_code == 400
+    assert answer.json()["error"].startswith("exclusion must be one of any, all, or a number above 0 and below 1, got ")
+
+
+def test_which_fields_there_are(client):
+    assert client.get("/health").json()["filter_fields"] == {"films": ["year", "genre"]}

@@ -1,0 +1,145 @@
+"""Headers, hosts and the log."""
+
+import asyncio
+import logging
+import threading
+
+import pytest
+
+from pyserini_compneg.cancellation import check_cancelled
+from pyserini_compneg.serve import answers
+from pyserini_compneg.serve.gate import ApiKeys
+
+
+def test_every_answer_has_the_headers(client):
+    for path in ("/", "/v1/films/doc/d4", "/v1/films/doc/d9", "/nowhere", "/page/app.js"):
+        headers = client.get(path).headers
+        assert headers["content-security-policy"].endswith("frame-ancestors 'none'")
+        assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "no-referrer")
+
+
+def test_stages_are_in_a_header_and_in_the_log(client, caplog):
+    with caplog.at_level(logging.INFO, "pyserini_compneg"):
+        answer = client.get("/v1/films/search?query=spy%0Afilms")
+    stages = [one.partition(";")[0] for one in answer.headers["server-timing"].split(", ")]
+    assert stages == ["queue", "read", "compose", "search", "documents", "json"]
+    (record,) = (record for record in caplog.records if record.name.endswith("gate"))
+    assert record.getMessage().startswith("testclient GET /v1/films/search?query=spy%0Afilms 200 ")
+    assert "\n" not in record.getMessage()
+    assert record.progress["status"] == 200
+    assert list(record.progress["stages"]) == stages
+
+
+def test_keys_are_not_in_the_log(new_client, caplog):
+    with caplog.at_level(logging.INFO, "pyserini_compneg"), new_client("a-long-key") as client:
+        client.get("/v1/films/doc/d4", headers={"X-API-Key": "a-long-key"})
+    assert "a-long-key" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("localhost:8081", 200),
+        ("LOCALHOST", 200),
+        ("localhost:8081@evil.example", 421),
+        ("[::1]:8081", 200),
+        ("evil.example", 421),
+        ("evil.example:8081", 421),
+    ],
+)
+def test_a_local_server_answers_to_its_names_only(new_client, host, status):
+    with new_client(hosts=("localhost", "[::1]")) as client:
+        assert client.get("/health", headers={"Host": host}).status_code == status
+
+
+def test_what_fails_inside_says_nothing_of_it(client, monkeypatch):
+    def fail(*_):
+        raise OSError("/secret/path: broken")
+
+    monkeypatch.setattr(answers, "document_answer", fail)
+    answer = client.get("/v1/films/doc/d4")
+    assert (answer.status_code, answer.json()) == (500, {"error": "Internal server error"})
+
+
+def test_a_path_that_ends_with_a_line_feed(client):
+    assert client.get("/v1/films/doc/d4").status_code == client.head("/health").status_code == 200
+    for path in ("/v1/films/doc/d4%0a", "/v1/films/search%0a?query=spy"):
+        assert client.get(path).status_code == 404
+
+
+def test_a_large_body_is_refused_whatever_the_method(client):
+    body = b"x" * 1_500_000
+    for method in ("GET", "POST", "PUT"):
+        assert client.request(method, "/v1/films/search?query=spy", content=body).status_code == 413
+    without_length = {"GET": (200, 413), "POST": (413,), "PUT": (405,)}  # a GET may be answered before its body is read
+    for method, statuses in without_length.items():
+        answer = client.request(method, "/v1/films/search?query=spy", content=iter([body]))
+        assert answer.status_code in statuses
+
+
+def test_a_client_that_leaves_while_it_sends_is_no_failure(client):
+    sent, messages = [], [{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}]
+
+    async def receive():
+        return messages.pop(0)
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/v1/films/search", "query_string": b"", "headers": []}
+    asyncio.run(client.app({**scope, "http_version": "1.1", "scheme": "http", "root_path": ""}, receive, send))
+    assert sent[0]["status"] == 499
+
+
+def test_too_many_and_too_slow(new_client, monkeypatch):
+    def slow(*_):
+        while True:
+            check_cancelled()
+
+    monkeypatch.setattr(answers, "document_answer", slow)
+    with new_client(seconds=0.05) as client:
+        answer = client.get("/v1/films/doc/d4")
+        assert answer.status_code == 504
+        assert answer.json()["error"].startswith("the search took longer than the limit of 0.05 seconds")
+    with new_client(threads=1, queue=0, seconds=0.5) as client:
+        first = threading.Thread(target=client.get, args=("/v1/films/doc/d4",))
+        first.start()
+        while client.get("/metrics").text.count("compneg_searches_running 1.0") == 0:
+            asyncio.run(asyncio.sleep(0.01))
+        refused = client.get("/v1/films/doc/d4")
+        first.join()
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+    assert refused.json() == {"error": "Too many searches are waiting; try again in a second"}
+
+
+def test_a_search_ends_when_its_client_goes(new_client, monkeypatch, caplog):
+    def slow(*_):
+        while True:
+            check_cancelled()
+
+    async def ask(app):
+        scope = {"type": "http", "method": "GET", "path": "/v1/films/doc/d4", "query_string": b"", "headers": []}
+        messages = [{"type": "http.request"}, {"type": "http.disconnect"}]
+
+        async def receive():
+            return messages.pop(0)
+
+        async def send(_):
+            pass
+
+        await app(scope, receive, send)
+
+    monkeypatch.setattr(answers, "document_answer", slow)
+    with caplog.at_level(logging.INFO, "pyserini_compneg"), new_client(seconds=60) as client:
+        client.portal.call(ask, client.app)
+    (record,) = (record for record in caplog.records if record.name.endswith("gate"))
+    assert record.progress["status"] == 499
+
+
+def test_keys_are_compared_as_a_whole():
+    keys = ApiKeys(["a-long-key"])
+    assert keys.admit([(b"x-api-key", b" a-long-key ")])
+    assert keys.admit([(b"x-api-key", b"wrong"), (b"authorization", b"bearer a-long-key")])
+    assert not keys.admit([(b"x-api-key", b"a-long-key2")])
+    assert ApiKeys([]).admit([])

@@ -1,0 +1,58 @@
+"""The file of a server, and the names of indexes."""
+
+import pytest
+
+from pyserini_compneg.errors import ServerError
+from pyserini_compneg.serve.settings import IndexSettings, named_indexes, read_server_settings
+
+
+def test_pyserinis_keys(tmp_path):
+    (tmp_path / "films").mkdir()
+    (tmp_path / "server.yaml").write_text(
+        "indexes:\n  films: films\n  papers: {path: some-prebuilt-index, index_type: impact, encoder: bm25}\n"
+        "api_keys:\n  - a-long-key\n"
+    )
+    settings = read_server_settings(tmp_path / "server.yaml")
+    assert settings.indexes == {
+        "films": IndexSettings(path=str(tmp_path / "films")),
+        "papers": IndexSettings(path="some-prebuilt-index", encoder="bm25"),
+    }
+    assert settings.api_keys == ("a-long-key",)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("api_keys: []", "the key 'indexes' is missing"),
+        ("indexes: {a: {encoder: bm25}}", "indexes.a: the key 'path' is missing"),
+        ("indexes: {a: {path: x, encodr: y}}", "indexes.a: unknown key 'encodr'; did you mean encoder?"),
+        ("indexes: {path: {path: x, encodr: y}}", "indexes.path: unknown key 'encodr'; did you mean encoder?"),
+        ("indexes: {a: {path: x, index_type: faiss}}", "indexes.a.index_type: expected 'impact', got 'faiss'"),
+        ("indexes: {a: x}\nkeys: []", "unknown key 'keys'; did you mean api_keys?"),
+        (
+            "indexes: {a: x}\napi_keys: [short]",
+            "api_keys[0]: an API key has 8 or more printable ASCII characters, and no blank",
+        ),
+    ],
+)
+def test_wrong_files(tmp_path, text, error):
+    path = tmp_path / "server.yaml"
+    path.write_text(text)
+    with pytest.raises(ServerError) as raised:
+        read_server_settings(path)
+    assert str(raised.value) == f"{path}: {error}"
+
+
+def test_indexes_of_the_command_line():
+    assert named_indexes(["indexes/films", "papers=indexes/other"]) == {
+        "films": IndexSettings(path="indexes/films"),
+        "papers": IndexSettings(path="indexes/other"),
+    }
+    with pytest.raises(ServerError, match="two indexes are named films"):
+        named_indexes(["a/films", "b/films"])
+
+
+@pytest.mark.parametrize("name", ["a/b", "a b", "é", "..", "-a", "x" * 65])
+def test_names_that_cannot_stand_in_a_url(name):
+    with pytest.raises(ServerError, match="^an index is named by up to 64 letters, digits and the signs"):
+        named_indexes([f"{name}=indexes/films"])
