@@ -198,57 +198,5 @@ class ReaderTrainConfig(Settings):
     about: str = ""
 
 
-class HybridSection(Settings):
-    """A small model that is added to BM25.
-
-    Attributes:
-        base: The sparse model to start from: a folder, or a name on the Hugging Face hub.
-        teacher: A bi-encoder for the passages, whose scores and BM25's are learned together.
-        films: The folder of FilmSets, or of a dataset like it.
-        split: Its split.
-        passages: Files of ``query``, ``positive`` and perhaps ``negative``.
-        steps: The number of batches.
-        learning_rate: That of the network: AdamW, with linear warm-up and decay.
-        query_learning_rate: That of the weights of queries' tokens.
-        passage_weight: The weight of the loss of passages beside that of films.
-        flops: The weight of the regulariser for documents.
-        max_length: The number of tokens that the model reads of a text.
-        training_length: The number of tokens that are read in training.
-        seed: The seed of all random draws.
-    """
-
-    base: str
-    teacher: str
-    films: str
-    passages: Annotated[tuple[str, ...], Field(min_length=1)]
-    split: str = "train"
-    steps: _Positive = 800
-    learning_rate: _Rate = 5e-4
-    query_learning_rate: _Rate = 2e-2
-    passage_weight: _Rate = 3.0
-    flops: _Rate = 5e-4
-    max_length: _TextLength = 256
-    training_length: _TextLength = 112
-    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
-
-    @model_validator(mode="after")
-    def _lengths_agree(self) -> HybridSection:
-        if self.training_length > self.max_length:
-            raise ValueError(f"training_length must be at most max_length, {self.max_length}")
-        return self
-
-
-class HybridTrainConfig(Settings):
-    """A training of a model that is added to BM25.
-
-    Attributes:
-        about: Its purpose; goes into the model card.
-        hybrid: The model and what it learns from.
-    """
-
-    hybrid: HybridSection
-    about: str = ""
-
-
-AnyConfig: TypeAlias = TrainConfig | ReaderTrainConfig | HybridTrainConfig
+AnyConfig: TypeAlias = TrainConfig | ReaderTrainConfig
 """The settings of any training."""

@@ -13,11 +13,11 @@ from string import Template
 
 from pyserini_compneg.errors import TrainingError
 from pyserini_compneg.settings_files import parse_settings, settings_text
-from pyserini_compneg.training.config import AnyConfig, HybridTrainConfig, ReaderTrainConfig, TrainConfig
+from pyserini_compneg.training.config import AnyConfig, ReaderTrainConfig, TrainConfig
 
 _FOLDER = Path(__file__).parent / "recipes"
-_SECTION = re.compile(r"""^\s*\{?\s*["']?(reader|hybrid)["']?\s*:""", re.MULTILINE)
-"""The section of a settings file that only readers, or only models that are added to BM25, have."""
+_READER = re.compile(r"""^\s*\{?\s*["']?reader["']?\s*:""", re.MULTILINE)
+"""The section of a settings file that only readers have."""
 
 
 def recipe_names() -> list[str]:
@@ -36,12 +36,9 @@ def read_config(name: str | Path) -> AnyConfig:
             or not allowed; the message starts with the name.
     """
     text = recipe_text(name)
-    section = _SECTION.search(text)
-    if section is None:
-        return parse_settings(text, str(name), TrainConfig, TrainingError)
-    if section[1] == "reader":
+    if _READER.search(text):
         return parse_settings(text, str(name), ReaderTrainConfig, TrainingError)
-    return parse_settings(text, str(name), HybridTrainConfig, TrainingError)
+    return parse_settings(text, str(name), TrainConfig, TrainingError)
 
 
 def recipe_text(name: str | Path) -> str:
@@ -72,18 +69,8 @@ def located(
         TrainingError: A teacher for settings that have none.
     """
     root = Path(data or "")
-    section = config.hybrid if isinstance(config, HybridTrainConfig) else getattr(config, "teacher", None)
-    if teacher and section is None:
+    if teacher and (isinstance(config, ReaderTrainConfig) or config.teacher is None):
         raise TrainingError("the settings have no teacher; leave --teacher out")
-    if isinstance(config, HybridTrainConfig):
-        settings = config.hybrid
-        places = {
-            "films": str(root / settings.films),
-            "passages": tuple(str(root / path) for path in settings.passages),
-            "base": base or settings.base,
-            "teacher": teacher or settings.teacher,
-        }
-        return config.model_copy(update={"hybrid": settings.model_copy(update=places)})
     if isinstance(config, ReaderTrainConfig):
         files = {
             name: tuple(str(root / path) for path in getattr(config.reader, name)) for name in ("requests", "judged")

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.errors import CompNegError, OutputError, TrainingError
 from pyserini_compneg.files import reason_of
-from pyserini_compneg.training.config import LOG_FILE, AnyConfig, HybridTrainConfig, ReaderTrainConfig, TrainConfig
+from pyserini_compneg.training.config import LOG_FILE, AnyConfig, ReaderTrainConfig
 from pyserini_compneg.training.examples import read_examples
 from pyserini_compneg.training.requests import read_judged, read_requests, refuse_common
 
@@ -98,10 +98,6 @@ def _examples(config: AnyConfig) -> Sequence[Any]:
         requests = [request for path in config.reader.requests for request in read_requests(path)]
         refuse_common(requests, [request for path in config.reader.judged for request in read_judged(path)])
         return requests
-    if isinstance(config, HybridTrainConfig):
-        from pyserini_compneg.training.hybrid_data import read_hybrid
-
-        return read_hybrid(config.hybrid)
     return [read_examples(source, config.training.seed + number) for number, source in enumerate(config.data)]
 
 
@@ -111,11 +107,6 @@ def _fit(config: AnyConfig, examples: Sequence[Any], unfinished: Path) -> dict[s
         from pyserini_compneg.training.reader_training import fit_reader
 
         return fit_reader(config, examples, unfinished)
-    if isinstance(config, HybridTrainConfig):
-        from pyserini_compneg.training.hybrid_data import HybridTexts
-        from pyserini_compneg.training.hybrid_training import fit_hybrid
-
-        return fit_hybrid(config, HybridTexts(*examples), unfinished)
     from pyserini_compneg.training.fine_tuning import fine_tune
     from pyserini_compneg.training.trained_folder import write_trained
 
@@ -142,14 +133,10 @@ def _check_models(config: AnyConfig) -> None:
     """Finds a model that is missing or cannot be trained before the data are read, which takes a while."""
     from pyserini_compneg.training.masked_lm import neural_side
 
-    match config:
-        case ReaderTrainConfig():
-            model_folder(config.reader.base)
-        case HybridTrainConfig(hybrid=section):
-            neural_side(model_folder(section.base), section.base, "document")
-            model_folder(section.teacher)
-        case TrainConfig(model=section):
-            neural_side(model_folder(section.base), section.base, "document")
+    if isinstance(config, ReaderTrainConfig):
+        model_folder(config.reader.base)
+    else:
+        neural_side(model_folder(config.model.base), config.model.base, "document")
 
 
 def _prepare_unfinished(

@@ -13,7 +13,6 @@ from pyserini_compneg.commands.train import main
 from pyserini_compneg.training import read_config
 from pyserini_compneg.training.config import (
     DevConfig,
-    HybridSection,
     ModelConfig,
     ReaderSection,
     SourceConfig,
@@ -26,13 +25,10 @@ PAGE = (Path(pyserini_compneg.training.__file__).parents[2] / "docs" / "training
 
 
 def test_the_configuration_shows_every_key(tmp_path):
-    reader, hybrid, block = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1:4]
+    reader, block = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1:3]
     (tmp_path / "r.yaml").write_text(reader)
     assert read_config(tmp_path / "r.yaml").reader.seed == 0
     assert all(f"  {key}:" in reader for key in ReaderSection.model_fields)
-    (tmp_path / "h.yaml").write_text(hybrid)
-    assert read_config(tmp_path / "h.yaml").hybrid == read_config("mini").hybrid
-    assert all(f"  {key}:" in hybrid for key in HybridSection.model_fields)
     (tmp_path / "c.yaml").write_text(block)
     config = read_config(tmp_path / "c.yaml")
     assert config.teacher and config.dev and config.training.patience == 5
@@ -65,7 +61,7 @@ def test_every_recipe_is_in_the_table():
     named = set(re.findall(r"`((?:table\d|filmsets|nevir-split)-[\w-]+)`", "\n".join(rows)))
     suffixes = re.findall(r"`-([\w]+)`", "\n".join(rows))
     named |= {f"filmsets-full-{suffix}" for suffix in suffixes}
-    named |= set(re.findall(r"compneg\.train (reader|mini) ", PAGE))
+    named |= set(re.findall(r"compneg\.train (reader) ", PAGE))
     assert named == set(recipe_names())
 
 

@@ -1,23 +1,20 @@
-"""Models that are added to BM25: their queries and scores, and a whole training of a tiny one."""
+"""The training of mini: its queries and scores, and a whole training of a tiny model."""
 
 import json
 import random
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from bm25_scores import Bm25Scores
 from checkpoints import sample_texts
 from json_lines import write_jsonl
-from tiny_training import train_error
+from lead_queries import LeadQueries, hard_documents, read_lead
 
 from pyserini_compneg.encode.bm25 import lucene_idf
 from pyserini_compneg.errors import TrainingError
 from pyserini_compneg.expression import Atom, Difference, Intersection, Union
-from pyserini_compneg.training import read_config
-from pyserini_compneg.training.bm25_scores import Bm25Scores
-from pyserini_compneg.training.config import HybridSection, HybridTrainConfig
-from pyserini_compneg.training.lead_queries import LeadQueries, hard_documents, read_lead
-from pyserini_compneg.training.recipe_file import located
 
 NO_QUERIES = "films: no query such as `1990s spy films`, or none such as `films starring Gal Gadot`; name FilmSets"
 KINDS = ("spy", "war", "silent drama", "comedy-drama")
@@ -138,25 +135,16 @@ def test_scores_of_bm25():
     assert scores == pytest.approx(np.array(expected), abs=1e-5)
 
 
-def test_the_recipe():
-    config = read_config("mini")
-    placed = located(config, "data", "folder", "other").hybrid
-    assert (placed.films, placed.passages) == ("data/filmsets", ("data/pairs/train.jsonl.gz",))
-    assert (placed.base, placed.teacher) == ("folder", "other")
-    assert located(config).hybrid.teacher == config.hybrid.teacher
-    with pytest.raises(TrainingError, match="the settings have no teacher; leave --teacher out"):
-        located(read_config("filmsets-nc"), None, None, "other")
-
-
 torch = pytest.importorskip("torch", reason="training runs on torch")
 models = pytest.importorskip("sentence_transformers", reason="training builds on sentence-transformers")
 
+import mini_training  # noqa: E402
+from mini_batches import Films, Passages  # noqa: E402
+from mini_training import HybridModule, Settings, train_mini  # noqa: E402
+
 from pyserini_compneg.encode.models import ModelOptions, read_checkpoint  # noqa: E402
 from pyserini_compneg.encode.sides import load_side  # noqa: E402
-from pyserini_compneg.training import hybrid_training, train  # noqa: E402
 from pyserini_compneg.training.examples import Example  # noqa: E402
-from pyserini_compneg.training.hybrid_data import Films, Passages  # noqa: E402
-from pyserini_compneg.training.hybrid_training import HybridModule  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +175,7 @@ def settings(checkpoints, tmp_path_factory):
     section = {"base": str(checkpoints.bert), "teacher": str(folder / "teacher"), "films": str(folder / "films")}
     lengths = {"max_length": 48, "training_length": 32}
     section |= {"passages": (str(folder / "pairs.jsonl"),), "steps": 4, "learning_rate": 1e-3, **lengths}
-    return HybridTrainConfig(hybrid=HybridSection(**section))
+    return Settings(**section)
 
 
 def vectors(folder, queries, documents):
@@ -213,13 +201,12 @@ def test_scores_in_training_are_those_of_the_written_model(checkpoints, tmp_path
 
 
 def test_a_model_is_trained(settings, tmp_path):
-    results = train(settings, tmp_path / "mini")
-    assert results.keys() == {"films", "films_flops", "passages", "passages_flops"}
-    assert {path.name for path in (tmp_path / "mini").iterdir()} == {
+    model = train_mini(settings, tmp_path)
+    assert {path.name for path in model.iterdir()} == {
         *("README.md", "config_sentence_transformers.json", "document_0_Transformer", "document_1_SpladePooling"),
         *("modules.json", "query_0_SparseStaticEmbedding", "router_config.json", "training_log.json"),
     }
-    assert "2 queries about\n  240 documents" in (tmp_path / "mini" / "README.md").read_text()
+    assert "2 queries about\n  240 documents" in (model / "README.md").read_text()
 
 
 def test_a_sentence_is_never_asked_of_its_own_passage(settings):
@@ -228,7 +215,7 @@ def test_a_sentence_is_never_asked_of_its_own_passage(settings):
         Example(f"Where was the spy {i}?", f"The spy number {i} was seen in the old town of Vienna. He left.", ())
         for i in range(40)
     ]
-    passages = Passages(examples, settings.hybrid.teacher, 20.0, 6, 0)
+    passages = Passages(examples, settings.teacher, 20.0, 6, 0)
     batch, others = passages.batch(random.Random(0)), 0
     assert batch.drawn <= 6 < len(batch.queries)
     for query, scores in zip(batch.queries, batch.bm25, strict=True):
@@ -239,19 +226,20 @@ def test_a_sentence_is_never_asked_of_its_own_passage(settings):
 
 
 def test_the_losses_fall(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr(hybrid_training, "_LOG_STEPS", 15)
-    monkeypatch.setattr(hybrid_training, "_WARMUP_STEPS", 1)
-    longer = settings.hybrid.model_copy(update={"steps": 120, "learning_rate": 1e-2})
-    train(settings.model_copy(update={"hybrid": longer}), tmp_path / "mini")
-    first, *_, last = json.loads((tmp_path / "mini" / "training_log.json").read_text())["log"]
+    monkeypatch.setattr(mini_training, "_LOG_STEPS", 15)
+    monkeypatch.setattr(mini_training, "_WARMUP_STEPS", 1)
+    model = train_mini(replace(settings, steps=120, learning_rate=1e-2), tmp_path)
+    first, *_, last = json.loads((model / "training_log.json").read_text())["log"]
     assert last["films"] < 0.8 * first["films"]
     assert last["passages"] < first["passages"]
 
 
 @pytest.mark.kill
 def test_a_killed_training_is_resumed_to_the_same_bits(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr(hybrid_training, "_CHECKPOINT_STEPS", 2)
-    train(settings, tmp_path / "whole")
+    monkeypatch.setattr(mini_training, "_CHECKPOINT_STEPS", 2)
+    for name in ("whole", "resumed"):
+        (tmp_path / name).mkdir()
+    train_mini(settings, tmp_path / "whole")
     keep = torch.save
 
     def killed(saved, path):
@@ -260,15 +248,10 @@ def test_a_killed_training_is_resumed_to_the_same_bits(settings, tmp_path, monke
 
     with monkeypatch.context() as context, pytest.raises(KeyboardInterrupt):
         context.setattr(torch, "save", killed)
-        train(settings, tmp_path / "resumed")
-    train(settings, tmp_path / "resumed", resume=True)
+        train_mini(settings, tmp_path / "resumed")
+    train_mini(settings, tmp_path / "resumed")
     for part in ("document_0_Transformer", "query_0_SparseStaticEmbedding"):
-        whole, resumed = ((tmp_path / name / part / "model.safetensors").read_bytes() for name in ("whole", "resumed"))
+        whole, resumed = (
+            (tmp_path / name / "model" / part / "model.safetensors").read_bytes() for name in ("whole", "resumed")
+        )
         assert whole == resumed
-
-
-def test_a_loss_that_is_not_finite_ends_the_training(settings, tmp_path):
-    wild = settings.hybrid.model_copy(update={"learning_rate": 1e30})
-    said = train_error(settings.model_copy(update={"hybrid": wild}), tmp_path / "mini")
-    assert re.fullmatch(r"the loss of step \d is not a finite number; choose a smaller learning_rate, .*", said)
-    assert not (tmp_path / "mini.training").exists()

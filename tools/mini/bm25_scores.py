@@ -1,4 +1,4 @@
-"""BM25's scores of a collection in memory, for models that are trained to be added to them."""
+"""BM25's scores of a collection in memory, which mini is trained to be added to."""
 
 from __future__ import annotations
 

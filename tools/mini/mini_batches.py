@@ -1,4 +1,4 @@
-"""Batches for a model that is added to BM25: films with judgements, and passages with a teacher."""
+"""Batches for the training of mini: films with judgements, and passages with a teacher."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from bm25_scores import Bm25Scores
+from lead_queries import LeadQueries, hard_documents
 from numpy.typing import NDArray
 
 from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.errors import TrainingError, in_one_line
 from pyserini_compneg.experiments.datasets import open_dataset
 from pyserini_compneg.expression import Expression
-from pyserini_compneg.training.bm25_scores import Bm25Scores
-from pyserini_compneg.training.config import HybridSection, SourceConfig
+from pyserini_compneg.training.config import SourceConfig
 from pyserini_compneg.training.examples import Example, read_examples
-from pyserini_compneg.training.lead_queries import LeadQueries, hard_documents
+
+SPLIT = "train"
+"""Of FilmSets."""
 
 BEST = 30
 """The depth to which BM25's ranking, or that of the teachers, gives hard negatives."""
@@ -36,7 +39,7 @@ _TEACHER_TOKENS = 160
 _TEACHER_BATCH = 32
 
 
-class HybridTexts(NamedTuple):
+class TrainingTexts(NamedTuple):
     """What a training reads.
 
     Attributes:
@@ -50,23 +53,27 @@ class HybridTexts(NamedTuple):
     examples: list[Example]
 
 
-def read_hybrid(settings: HybridSection) -> HybridTexts:
+def read_texts(films: str, passages: Sequence[str]) -> TrainingTexts:
     """Reads the texts of a training.
+
+    Args:
+        films: The folder of FilmSets; its split ``train`` is read.
+        passages: Files of ``query``, ``positive`` and perhaps ``negative``.
 
     Raises:
         CompNegError: A dataset or a file that cannot be read.
     """
-    dataset = open_dataset(settings.films)
-    documents = {document.docid: document.text or "" for document in dataset.documents(settings.split)}
+    dataset = open_dataset(films)
+    documents = {document.docid: document.text or "" for document in dataset.documents(SPLIT)}
     number = {docid: place for place, docid in enumerate(documents)}
-    judgements = dataset.qrels(settings.split).items()
+    judgements = dataset.qrels(SPLIT).items()
     if missing := next((docid for _, grades in judgements for docid in grades if docid not in number), None):
-        raise TrainingError(f"{settings.films}: document {missing!r} is judged, but not in the collection")
+        raise TrainingError(f"{films}: document {missing!r} is judged, but not in the collection")
     relevant = {qid: [number[docid] for docid, grade in grades.items() if grade > 0] for qid, grades in judgements}
-    topics = [topic for topic in dataset.topics(settings.split) if topic.qid in relevant]
+    topics = [topic for topic in dataset.topics(SPLIT) if topic.qid in relevant]
     judged = [(topic.expression, relevant[topic.qid]) for topic in topics if topic.expression is not None]
-    examples = [one for path in settings.passages for one in read_examples(SourceConfig(dataset=path), 0)]
-    return HybridTexts(list(documents.values()), judged, examples)
+    examples = [one for path in passages for one in read_examples(SourceConfig(dataset=path), 0)]
+    return TrainingTexts(list(documents.values()), judged, examples)
 
 
 class Batch(NamedTuple):

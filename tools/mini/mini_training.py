@@ -1,4 +1,4 @@
-"""Trains a small model for ``bm25+MODEL``: what is trained is the sum of its score and BM25's.
+"""The training of mini for ``bm25+mini``: what is trained is the sum of its score and BM25's.
 
 Queries have no network, a learned weight for each token. So only the weights of the terms of a batch's queries count in
 the loss, and the others need no logits. Of these a sample is drawn for the regulariser: the whole vocabulary is trained
@@ -10,21 +10,22 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from lead_queries import LeadQueries
+from mini_batches import SPLIT, Batch, Films, Passages, TrainingTexts, read_texts
 from torch import Tensor, nn
 
 from pyserini_compneg.encode.hybrid import MODEL_WEIGHT
 from pyserini_compneg.encode.models import Head, model_folder
 from pyserini_compneg.experiments.datasets import open_dataset
 from pyserini_compneg.progress import progress
-from pyserini_compneg.training.config import LOG_FILE, HybridTrainConfig
+from pyserini_compneg.training.config import LOG_FILE
 from pyserini_compneg.training.encoder_module import EncoderModule, write_layout
-from pyserini_compneg.training.hybrid_data import Batch, Films, HybridTexts, Passages
-from pyserini_compneg.training.lead_queries import LeadQueries
-from pyserini_compneg.training.masked_lm import load_base
+from pyserini_compneg.training.masked_lm import load_base, neural_side
 from pyserini_compneg.training.resumption import check_finite, keep, restore
 from pyserini_compneg.training.static_query import StaticQueryModule, idf_weights
 
@@ -52,6 +53,39 @@ _LENGTH_GROUPS = 3
 _CHECKPOINT = "checkpoints/last/step.pt"
 _CHECKPOINT_STEPS = 100
 _LOG_STEPS = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is trained, and how long.
+
+    Attributes:
+        base: The sparse model to start from: a folder, or a name on the Hugging Face hub.
+        teacher: A bi-encoder for the passages, whose scores and BM25's are learned together.
+        films: The folder of FilmSets.
+        passages: Files of ``query``, ``positive`` and perhaps ``negative``.
+        steps: The number of batches.
+        learning_rate: That of the network: AdamW, with linear warm-up and decay.
+        query_learning_rate: That of the weights of queries' tokens.
+        passage_weight: The weight of the loss of passages beside that of films.
+        flops: The weight of the regulariser for documents.
+        max_length: The number of tokens that the model reads of a text.
+        training_length: The number of tokens that are read in training.
+        seed: The seed of all random draws.
+    """
+
+    base: str
+    teacher: str
+    films: str
+    passages: tuple[str, ...]
+    steps: int = 800
+    learning_rate: float = 5e-4
+    query_learning_rate: float = 2e-2
+    passage_weight: float = 3.0
+    flops: float = 5e-4
+    max_length: int = 256
+    training_length: int = 112
+    seed: int = 0
 
 
 class HybridModule(nn.Module):  # type: ignore[misc]  # torch without types
@@ -131,43 +165,39 @@ def passage_loss(scores: Tensor, teacher: Tensor) -> Tensor:
     return _TEMPERATURE * nn.functional.kl_div(given, wanted, log_target=True, reduction="batchmean")
 
 
-def fit_hybrid(config: HybridTrainConfig, texts: HybridTexts, unfinished: Path) -> dict[str, float]:
-    """Trains a model and writes it to the folder ``model`` of ``unfinished``.
-
-    Checkpoints are kept in ``unfinished``, and a later call goes on from the last one.
+def train_mini(settings: Settings, unfinished: Path) -> Path:
+    """Trains the model. Checkpoints are kept in ``unfinished``, and a later call goes on from the last one.
 
     Args:
-        config: The settings.
-        texts: The texts and judgements.
+        settings: What to train.
         unfinished: A folder that exists.
 
     Returns:
-        The means of the losses of the last steps.
+        The folder of the model, in ``unfinished``.
 
     Raises:
-        TrainingError: A base that cannot be used, or a loss that is not a finite number.
-        OutputError: A checkpoint cannot be written.
+        CompNegError: Data or a base that cannot be used, a loss that is not a finite number, or a checkpoint that
+            cannot be written.
     """
-    settings = config.hybrid
+    neural_side(model_folder(settings.base), settings.base, "document")  # before the data are read
+    texts = read_texts(settings.films, settings.passages)
     films = Films(texts.films, LeadQueries(texts.films, texts.judged, settings.films), _SHARES)
     passages = Passages(texts.examples, settings.teacher, _TEACHER_SCALE, _PASSAGE_QUERIES, settings.seed)
     torch.manual_seed(settings.seed)
     module = HybridModule(settings.base, (films.texts, passages.texts), (settings.max_length, settings.training_length))
-    log = _fit(module, config, films, passages, unfinished / _CHECKPOINT)
+    log = _fit(module, settings, films, passages, unfinished / _CHECKPOINT)
     folder = unfinished / "model"
     folder.mkdir(exist_ok=True)
     module.write(folder)
-    results = {name: value for name, value in log[-1].items() if name != "step"}
-    said = {"config": config.model_dump(mode="json"), "results": results, "log": log}
+    said = {"settings": asdict(settings), "log": log}
     (folder / LOG_FILE).write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
-    (folder / "README.md").write_text(_model_card(config, texts), encoding="utf-8")
-    return results
+    (folder / "README.md").write_text(_model_card(settings, texts), encoding="utf-8")
+    return folder
 
 
 def _fit(
-    module: HybridModule, config: HybridTrainConfig, films: Films, passages: Passages, checkpoint: Path
+    module: HybridModule, settings: Settings, films: Films, passages: Passages, checkpoint: Path
 ) -> list[dict[str, float]]:
-    settings = config.hybrid
     groups = [
         {"params": list(module.document.parameters()), "lr": settings.learning_rate},
         {"params": [module.query.weight], "lr": settings.query_learning_rate},
@@ -218,12 +248,9 @@ def _losses(module: HybridModule, source: Films | Passages, batch: Batch, film: 
     return {"passages": passage_loss(scores + known, known + _TEACHER_SCALE * target), "passages_flops": flops}
 
 
-def _model_card(config: HybridTrainConfig, texts: HybridTexts) -> str:
+def _model_card(settings: Settings, texts: TrainingTexts) -> str:
     """The model card: purpose, sources and settings."""
-    import yaml
-
-    settings = yaml.safe_dump(config.model_dump(mode="json", exclude_none=True), sort_keys=False, allow_unicode=True)
-    made = config.hybrid
+    listed = "\n".join(f"- {name}: {value}" for name, value in asdict(settings).items())
     return f"""---
 library_name: sentence-transformers
 pipeline_tag: feature-extraction
@@ -232,7 +259,8 @@ tags: [sparse-encoder, splade, inference-free, pyserini_compneg]
 
 # A small sparse encoder beside BM25
 
-{config.about or "Trained with pyserini_compneg."}
+Distilled from {settings.teacher} and BM25 on passages, and trained on judged queries about films. FilmSets is also a
+benchmark of this project.
 
     python -m pyserini_compneg.index --collection documents.jsonl --index indexes/name --encoder bm25+THIS_FOLDER
 
@@ -240,14 +268,13 @@ Queries have no network: each token of a query has a learned weight. What was tr
 
 ## Made of
 
-- the weights of {made.base}, whose licence applies
-- the scores of {made.teacher}, the teacher for passages, and of BM25
-- {made.films}, split {made.split}: {open_dataset(made.films).provenance}; {len(texts.judged):,} queries about
+- the weights of {settings.base}, whose licence applies
+- the scores of {settings.teacher}, the teacher for passages, and of BM25
+- {settings.films}, split {SPLIT}: {open_dataset(settings.films).provenance}; {len(texts.judged):,} queries about
   {len(texts.films):,} documents, and queries that are made of the documents' words
-- {", ".join(made.passages)}: {len(texts.examples):,} questions with passages, and sentences of the passages
+- {", ".join(settings.passages)}: {len(texts.examples):,} questions with passages, and sentences of the passages
 
 ## Settings
 
-```yaml
-{settings}```
+{listed}
 """
