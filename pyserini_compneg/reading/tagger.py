@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +19,7 @@ from pyserini_compneg.errors import DecompositionError, in_one_line
 from pyserini_compneg.expression.decomposition import Span
 from pyserini_compneg.files import reason_of
 from pyserini_compneg.json_objects import parse_json_object
+from pyserini_compneg.onnx_sessions import import_onnxruntime, open_session, processors
 from pyserini_compneg.reading.decoding import Chain
 from pyserini_compneg.reading.tags import TAGS
 
@@ -73,7 +73,7 @@ class Tagger:
         Raises:
             DecompositionError: The network fails, or is another kind of network.
         """
-        with ThreadPoolExecutor(_processors()) as pool:
+        with ThreadPoolExecutor(processors()) as pool:
             return list(pool.map(self._scores, texts, words))
 
     def _scores(self, text: str, words: Sequence[Span]) -> NDArray[np.float64] | None:
@@ -173,25 +173,17 @@ _ENTRIES: dict[str, Callable[[Any], bool]] = {
 
 def _loaded(folder: Path) -> tuple[Any, Any]:
     """The tokenizer, and the session of onnxruntime."""
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else its import writes a file of ids beside others' files
     try:
-        import onnxruntime
+        import_onnxruntime()
         import tokenizers
     except ImportError as error:
         raise DecompositionError(f"{error.name} is not installed: pip install 'pyserini_compneg[onnx]'") from None
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # texts are short
-    options.log_severity_level = 4  # its errors are raised, too
     with in_one_line(DecompositionError, f"{folder}: cannot be loaded"):
         tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER_FILE))
         tokenizer.no_padding()
         tokenizer.no_truncation()
-        session = onnxruntime.InferenceSession(str(folder / MODEL_FILE), options, providers=["CPUExecutionProvider"])
+        session = open_session(folder / MODEL_FILE, threads=1)  # texts are short
     return tokenizer, session
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _without_halves(text: str) -> str:

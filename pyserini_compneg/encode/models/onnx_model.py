@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyserini_compneg.encode.models.batching import Entries
 from pyserini_compneg.encode.models.checkpoint import MODEL_FILE
 from pyserini_compneg.errors import EncodingError, in_one_line
+from pyserini_compneg.onnx_sessions import import_onnxruntime, open_session, processors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,20 +38,15 @@ class OnnxModel:
 
     def __init__(self, folder: Path, device: str = "cpu") -> None:
         path = folder / MODEL_FILE
-        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else its import writes a file of ids beside others' files
         try:
-            import onnxruntime as runtime
+            runtime = import_onnxruntime()
         except ImportError:
             raise EncodingError(
                 "models need onnxruntime; pip install 'pyserini_compneg[onnx]', or choose --backend torch"
             ) from None
-        options = runtime.SessionOptions()
-        if hasattr(os, "sched_getaffinity"):  # the processors of this process; onnxruntime would count all
-            options.intra_op_num_threads = len(os.sched_getaffinity(0))
-        options.log_severity_level = 3  # its warnings are about its own optimisations
         providers, self.device = _providers(runtime, device)
         with in_one_line(EncodingError, f"{path}: cannot be run", "; delete it, and it is made again"):
-            self._session = runtime.InferenceSession(str(path), options, providers=providers)
+            self._session = open_session(path, processors(), providers)
         if self.device == "cuda" and "CUDAExecutionProvider" not in self._session.get_providers():
             _logger.warning("onnxruntime could not start CUDA; models run on the processor")
             self.device = "cpu"
