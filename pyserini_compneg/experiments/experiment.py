@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from pyserini_compneg.compose import DEFAULT_OPERATORS, WEIGHT_SCALE, ScoringNode
+from pyserini_compneg.compose.batch import answers, topic_query
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.models.cache import cache_home
 from pyserini_compneg.errors import DownloadError, EncodingError, ProtocolError
@@ -24,9 +25,8 @@ from pyserini_compneg.experiments.datasets.opening import TITLES
 from pyserini_compneg.experiments.dense import DenseEncoder, DenseMethod, check_dense_model, similarities
 from pyserini_compneg.experiments.evaluation import Evaluator, RowRun
 from pyserini_compneg.experiments.kept_runs import kept_run
-from pyserini_compneg.experiments.methods import DENSE, ComposingMethod, Context, make_method
 from pyserini_compneg.experiments.per_query import check_interference, examples, interference_curve, sweep_curve
-from pyserini_compneg.experiments.protocol import Protocol, Reading, RowPlan, SectionPlan
+from pyserini_compneg.experiments.protocol import DENSE, ROW_METHODS, Protocol, Reading, RowPlan, SectionPlan
 from pyserini_compneg.experiments.provided import ALL_MINILM
 from pyserini_compneg.experiments.results import LOWER_IS_BETTER, Curve, Results, Section
 from pyserini_compneg.experiments.workplace import Engine, Workplace
@@ -36,7 +36,10 @@ from pyserini_compneg.expression.topics import Topic, decompose_topics
 from pyserini_compneg.lucene import java_class
 from pyserini_compneg.progress import progress
 from pyserini_compneg.reading import reader
-from pyserini_compneg.search import Hit
+from pyserini_compneg.search import Hit, SignedImpactSearcher
+from pyserini_compneg.search.methods import ComposingMethod, make_method
+from pyserini_compneg.search.searcher import Method
+from pyserini_compneg.search.topic_runs import search_batch
 
 _PACKAGES = ("pyserini_compneg", "pyserini", "onnxruntime", "torch", "sentence-transformers")
 _logger = logging.getLogger(__name__)
@@ -191,7 +194,7 @@ def _jobs(section: SectionPlan, engines: Sequence[Engine], workplace: Workplace)
     for row in section.rows:
         if row.method is None:
             continue
-        method = make_method(row.method, row.settings)
+        method = make_method(ROW_METHODS, row.method, row.settings)
         weight = workplace.model_weight if row.model_weight is None else row.model_weight
         depends_on: dict[str, object] = {"method": row.method, "settings": row.settings, "ablation": row.ablation}
         if isinstance(method, DenseMethod):
@@ -199,12 +202,22 @@ def _jobs(section: SectionPlan, engines: Sequence[Engine], workplace: Workplace)
             yield _Job(row, row.title, search, None, depends_on | {"dense": workplace.dense_fingerprint()})
             continue
         for engine in engines:
-            context = Context(workplace.searcher(engine, row.ablation, weight), workplace.threads)
-            compose = partial(method.compose, context) if isinstance(method, ComposingMethod) else None
+            searcher = workplace.searcher(engine, row.ablation, weight)
+            compose = partial(_composed, searcher, method) if isinstance(method, ComposingMethod) else None
             name = f"{row.title} [{engine.label}]" if engine.label else row.title
-            search = partial(method.search, context)
+            search = partial(_searched, searcher, method, workplace.threads)
             share = {"model weight": weight} if engine.is_hybrid and weight is not None else {}
             yield _Job(row, name, search, compose, depends_on | share | workplace.depends_on(engine))
+
+
+def _composed(searcher: SignedImpactSearcher, method: ComposingMethod, topic: Topic) -> ScoringNode:
+    return method.compose(searcher, [topic_query(topic)])[0]
+
+
+def _searched(
+    searcher: SignedImpactSearcher, method: Method, threads: int, topics: Sequence[Topic], k: int
+) -> dict[str, list[Hit]]:
+    return answers(topics, lambda batch: search_batch(searcher, batch, k, threads, method), None)
 
 
 def _run(

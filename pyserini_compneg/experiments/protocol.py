@@ -14,16 +14,22 @@ from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.eval import parse_measures
 from pyserini_compneg.experiments.datasets.opening import KINDS
-from pyserini_compneg.experiments.methods import make_method
+from pyserini_compneg.experiments.dense import DENSE_OPERATORS, DenseMethod
 from pyserini_compneg.experiments.provided import FOLDER, protocol_names
 from pyserini_compneg.experiments.results import TERM_MEASURES
 from pyserini_compneg.files import slug
+from pyserini_compneg.search.methods import METHODS, Makers, make_method
+from pyserini_compneg.search.searcher import Method
 from pyserini_compneg.settings_files import Settings, parse_settings, read_settings
 from pyserini_compneg.terminal import shown, suggestion
 
 Reading: TypeAlias = Literal["expression", "plain", "model", "llm"]
 Line = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
 """A text that YAML may break over several lines."""
+
+DENSE = "dense"
+ROW_METHODS: Makers[Method | DenseMethod] = {**METHODS, DENSE: (DenseMethod, tuple(DENSE_OPERATORS))}
+"""The methods of rows: those of ``search``, and dense vectors."""
 
 
 class Sweep(Settings):
@@ -46,7 +52,7 @@ class RowPlan(Settings):
     Attributes:
         name: What the row is called.
         formula: What it computes, in mathematical notation.
-        method: A name in ``experiments.methods``; None for a row that is only published.
+        method: A name in ``ROW_METHODS``; None for a row that is only published.
         settings: The method's settings.
         ablation: What is left out of query vectors, one of ``ABLATIONS``; None for nothing.
         model_weight: The share of the model of ``bm25+MODEL``; None for what the command says. A sweep may vary it.
@@ -93,7 +99,7 @@ class RowPlan(Settings):
         for row in rows:
             try:
                 if row.method is not None:
-                    make_method(row.method, row.settings)
+                    make_method(ROW_METHODS, row.method, row.settings)
                 checked_weight(row.model_weight)
                 if row.ablation not in (None, *ABLATIONS):
                     raise ValueError(f"no ablation {shown(row.ablation)}; expected one of {', '.join(ABLATIONS)}")

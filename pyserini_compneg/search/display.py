@@ -12,7 +12,8 @@ from pyserini_compneg.encode.hybrid import PREFIX
 from pyserini_compneg.expression import Atom, Filter
 from pyserini_compneg.expression.decomposition import Decomposition, tagged
 from pyserini_compneg.expression.topics import Topic
-from pyserini_compneg.search.searcher import SignedImpactSearcher, query_name
+from pyserini_compneg.search.ranked_hits import query_name
+from pyserini_compneg.search.searcher import SignedImpactSearcher
 from pyserini_compneg.terminal import printable
 
 _TERMS_SHOWN = 5
