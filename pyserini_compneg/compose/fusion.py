@@ -100,7 +100,7 @@ def fused_lists(
     Args:
         expression: The query.
         lists: The scores of the documents in each atom's list, by its text. A document that a list lacks scores 0.
-        unit: U; None if it is not known. It is needed if products of different numbers of scores are added.
+        unit: U, by which all scores are divided first; None if it is not known.
 
     Raises:
         CompositionError: As for :func:`fused`.
@@ -111,7 +111,7 @@ def fused_lists(
     """
     terms = _terms(expression)
     degree = max(len(term.texts) for term in terms)
-    shares = [term.sign * _power(unit, degree - len(term.texts)) for term in terms]
+    shares = [_power(unit, degree - len(term.texts)) * term.sign / (unit or 1.0) ** degree for term in terms]
     found: dict[str, None] = {}
     for term in terms:
         if term.sign > 0:
