@@ -35,6 +35,9 @@ way.
 _STRENGTHS = ("difference_weight", "cpt_terms", "cpt_weight", "exclusion")
 _OPERATORS = {"union": ("OR", UNIONS), "intersection": ("AND", INTERSECTIONS), "difference": ("NOT", DIFFERENCES)}
 
+_METHODS_WITHOUT_NOT = ("score-fusion", "score-fusion-scaled", "filtering")
+"""Those of ``--method`` that have no choice of ``--difference``."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -82,7 +85,7 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
     weights = ", ".join(f"{name} {weight:g}" for name, weight in DIFFERENCE_WEIGHTS.items())
     text = f"strength of NOT: what is taken away is multiplied by X (defaults: {weights})"
     add("--difference-weight", type=flags.positive, metavar="X", help=text)
-    text = f"terms of each operand that cpt, cpt-l2 and cpt+maxpool combine (default {CPT_TERMS}); others use all"
+    text = f"terms of each operand that cpt, cpt-l2 and cpt+maxpool combine, pairs of cpt-pairs (default {CPT_TERMS})"
     add("--cpt-terms", type=flags.count, metavar="N", help=text)
     text = "weight of cpt beside maxpool in --intersection cpt+maxpool (default 1, with bm25+MODEL 0.25)"
     add("--cpt-weight", type=flags.positive, metavar="X", help=text)
@@ -145,11 +148,19 @@ def _with_filter(topics: Sequence[Topic], args: argparse.Namespace) -> list[Topi
 
 def chosen_settings(args: argparse.Namespace) -> dict[str, Any]:
     """How queries are composed, as keyword arguments of ``SignedImpactSearcher`` and ``compose_queries``."""
+    operators = Operators(**damped_by_default(args), **given_operators(args))
+    return {"operators": operators, "cpt": args.cpt, "weight_scale": args.weight_scale}
+
+
+def given_operators(args: argparse.Namespace) -> dict[str, Any]:
+    """The fields of ``Operators`` that were chosen."""
     names = (*_OPERATORS, *_STRENGTHS)
-    named = {name: value for name in names if (value := getattr(args, name)) is not None}
-    if _is_damped(args):
-        named["difference"] = READING_OPERATORS.difference
-    return {"operators": Operators(**named), "cpt": args.cpt, "weight_scale": args.weight_scale}
+    return {name: value for name in names if (value := getattr(args, name)) is not None}
+
+
+def damped_by_default(args: argparse.Namespace) -> dict[str, Any]:
+    """The operator of NOT, where texts are read so that its default is another one; else nothing."""
+    return {"difference": READING_OPERATORS.difference} if _is_damped(args) else {}
 
 
 def inputs(args: argparse.Namespace, *others: str | None) -> list[str]:
@@ -231,7 +242,8 @@ def _only(topics: Sequence[Topic], qid: str, path: str) -> Topic:
 
 def _is_damped(args: argparse.Namespace) -> bool:
     """Whether nothing was chosen for NOT, and texts are read so that its default is another one."""
-    return takes_apart(args) and args.difference is None and args.index is not None
+    composes = getattr(args, "method", None) not in _METHODS_WITHOUT_NOT
+    return takes_apart(args) and args.difference is None and args.index is not None and composes
 
 
 def takes_apart(args: argparse.Namespace) -> bool:

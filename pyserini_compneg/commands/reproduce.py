@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.experiments.provided import ALL_MINILM, protocol_names, protocol_title
+from pyserini_compneg.experiments.provided import ALL_MINILM, MS_MARCO_MINILM, protocol_names, protocol_title
 
 _logger = logging.getLogger("pyserini_compneg.experiments")
 
@@ -63,6 +63,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         args.report,
         split=args.split,
         dense_encoder=args.dense_encoder,
+        reranker=args.rerank,
         threads=args.threads,
         model_options=flags.chosen_model_options(args),
         read=args.read or "expression",
@@ -116,6 +117,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="the encoder of dense rows, and of the similarities of figure3: a folder or a name on the hub (default "
         f"{ALL_MINILM}; where it cannot be had, there are no dense rows)",
+    )
+    group.add_argument(
+        "--rerank",
+        metavar="MODEL",
+        help="the model of rows that are reranked, as in search (default "
+        f"{MS_MARCO_MINILM}; where it cannot be had, there are no such rows)",
     )
     flags.add_model_weight(group)
     flags.add_read(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from pyserini_compneg.commands import flags, query_flags
+from pyserini_compneg.commands import flags, method_flags, query_flags
 from pyserini_compneg.commands.running import command
 from pyserini_compneg.files import atomic_writer, keep_inputs
 from pyserini_compneg.search.run_writer import OUTPUT_FORMATS
@@ -14,6 +14,8 @@ examples:
   python -m pyserini_compneg.search --index indexes/sample --query 'spy films AND comedies NOT animated films'
   python -m pyserini_compneg.search --index indexes/sample --topics pyserini_compneg/resources/sample/queries.jsonl \\
       --output run.txt
+  python -m pyserini_compneg.search --index indexes/sample --query 'spy films AND comedies' \\
+      --rerank cross-encoder/ms-marco-MiniLM-L6-v2
   python -m pyserini_compneg.search --index indexes/sample --read model --query 'spy films other than comedies'
 """
 
@@ -28,11 +30,12 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from pyserini_compneg.search.topic_runs import search_topics
 
     topics = query_flags.chosen_topics(args)
-    keep_inputs(args.output, *query_flags.inputs(args, args.topics))
+    keep_inputs(args.output, *query_flags.inputs(args, args.topics, args.rerank))
+    method = method_flags.chosen_method(args)
     with query_flags.open_searcher(args) as searcher:
         if as_list:
             with atomic_writer(None) as handle:
-                show_hits(handle, searcher, topics[0], args.hits or 10, explain=args.explain)
+                show_hits(handle, searcher, topics[0], args.hits or 10, explain=args.explain, method=method)
         else:
             search_topics(
                 searcher,
@@ -43,8 +46,9 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
                 threads=args.threads,
                 batch_size=args.batch_size,
                 output_format=args.output_format or "trec",
-                tag=args.tag,
+                tag=method_flags.run_tag(args),
                 skip=args.on_error == "skip",
+                method=method,
             )
 
 
@@ -58,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     flags.add_index(parser)
     query_flags.add_query_options(parser)
+    method_flags.add_method_options(parser)
     flags.add_output(parser, "run file")
     parser.add_argument("--hits", type=flags.count, metavar="N", help="hits of a query (default 1000, for --query 10)")
     parser.add_argument("--k", dest="hits", type=flags.count, help=argparse.SUPPRESS)  # its name in Python
@@ -65,12 +70,14 @@ def _parser() -> argparse.ArgumentParser:
     group = flags.advanced(parser)
     text = "format of the run (default trec; --query prints a readable list without it)"
     group.add_argument("--output-format", choices=OUTPUT_FORMATS, help=text)
-    group.add_argument("--tag", default="compneg", help="name of the run, its last column (default compneg)")
+    text = "name of the run, its last column (default compneg, with the method and --rerank)"
+    group.add_argument("--tag", help=text)
     group.add_argument(
         "--explain",
         action="store_true",
         help="show how --read model, FOLDER or llm takes each text apart; for --topics it needs --output-format json",
     )
+    method_flags.add_advanced_method_options(group)
     query_flags.add_advanced_query_options(group)
     return parser
 

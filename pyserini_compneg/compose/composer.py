@@ -8,7 +8,7 @@ a tree, with these approximations:
 - \: a left side that is a tree stays as it is, and a linear part is added to it: see ``_Composer._subtracted``. Only
   ``damped`` multiplies the score of any tree.
 - \: an excluded conjunction of ``cpt`` is subtracted as a product, so documents about one operand alone keep their
-  score. ``orthogonal`` takes it by its positive weights.
+  score. ``orthogonal`` takes it by its positive weights. That of ``cpt-pairs`` has all pairs, as that of ``cpt``.
 - A \ (B \ C) is (A \ B) ∪ (A ∩ C), by the maximum of the scores, up to ``MOST_DISJUNCTS``: see ``disjuncts``.
 - NOT! excludes by the terms of its right side that the left side lacks: see ``_Composer._excluding``.
 - A conjunction of ``cpt+maxpool`` is one of ``cpt`` beside an alternative that lowers documents about one of its
@@ -27,7 +27,7 @@ from itertools import zip_longest
 from typing import Protocol, TypeAlias
 
 from pyserini_compneg.compose.difference import VECTOR_DIFFERENCES
-from pyserini_compneg.compose.intersection import VECTOR_INTERSECTIONS, cpt_operands
+from pyserini_compneg.compose.intersection import VECTOR_INTERSECTIONS, cpt_operands, heaviest_tuples
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.rewrite import (
     Conjunction,
@@ -302,6 +302,9 @@ class _Composer:
         operands = [positive_part(vector) for vector in vectors]
         if not all(operands):
             return pooled
+        if self.operators.intersection == "cpt-pairs":
+            products = tuple(map(Product, heaviest_tuples(operands, self.operators.cpt_terms)))
+            return Sum(products) if len(products) > 1 else products[0]
         product = self._product(operands)
         if self.operators.intersection == "cpt+maxpool":
             product = replace(product, weight=self.operators.cpt_weight or 1.0)

@@ -1,8 +1,9 @@
 r"""Score fusion: a document's scores under the atoms are added for ∪, multiplied for ∩ and subtracted for \.
 
-The scoring tree fuses the exact scores of all documents; the paper seems to fuse ranked lists. The scores are those
-that the index gives to each atom alone, with whole weights. Set identities come first, as with the operators: (A \ B) ∩
-C becomes (A ∩ C) \ B, whose score is s(A)·s(C) − s(B). If only + and − remain, fused scores are those of the vectors'
+:func:`fused` makes a scoring tree, which fuses the exact scores of all documents. :func:`fused_lists` fuses ranked
+lists, as the paper seems to do; a document that a list lacks has the score 0 there. The scores are those that the index
+gives to each atom alone, with whole weights. Set identities come first, as with the operators: (A \ B) ∩ C becomes
+(A ∩ C) \ B, whose score is s(A)·s(C) − s(B). If only + and − remain, exact fused scores are those of the vectors'
 addition and subtraction. But other documents are found: all that have a term of a positive atom, even if another atom
 lowers that term.
 
@@ -87,6 +88,42 @@ def fused(
         return _tree(terms, rounded, unit, dict.fromkeys(texts, 1.0), fineness=1.0)
     known = {text: weights for text, weights in rounded.items() if best_scores[text] > 0}
     return _tree(terms, known, 1.0, {text: 1 / best_scores[text] for text in known}, _FINENESS)
+
+
+def fused_lists(
+    expression: Expression, lists: Mapping[str, Mapping[str, float]], unit: float | None = None
+) -> dict[str, float]:
+    """The fused scores of the documents in ranked lists.
+
+    A document is found if the lists of all factors of a product have it, or that of a positive atom that stands alone.
+
+    Args:
+        expression: The query.
+        lists: The scores of the documents in each atom's list, by its text. A document that a list lacks scores 0.
+        unit: U, by which all scores are divided first; None if it is not known.
+
+    Raises:
+        CompositionError: As for :func:`fused`.
+
+    >>> from pyserini_compneg.expression import parse
+    >>> fused_lists(parse("a NOT b"), {"a": {"d1": 3.0, "d2": 2.0}, "b": {"d1": 2.0, "d3": 1.0}})
+    {'d1': 1.0, 'd2': 2.0}
+    """
+    terms = _terms(expression)
+    degree = max(len(term.texts) for term in terms)
+    shares = [_power(unit, degree - len(term.texts)) * term.sign / (unit or 1.0) ** degree for term in terms]
+    found: dict[str, None] = {}
+    for term in terms:
+        if term.sign > 0:
+            first, *others = (lists[text] for text in term.texts)
+            found |= dict.fromkeys(docid for docid in first if all(docid in other for other in others))
+    return {
+        docid: math.fsum(
+            share * math.prod(lists[text].get(docid, 0.0) for text in term.texts)
+            for term, share in zip(terms, shares, strict=True)
+        )
+        for docid in found
+    }
 
 
 def _tree(

@@ -13,6 +13,10 @@ factorises: it is the geometric mean of the scores of the operands' top terms, b
     √(Σᵢⱼ (√(aᵢbⱼ) · √(dᵢdⱼ))²)  =  √((Σᵢ aᵢdᵢ) · (Σⱼ bⱼdⱼ)).
 
 Only positive weights take part: a root of a negative one is undefined.
+
+For efficiency the paper limits "the number of dimensions (top-terms per compositional query) to 5". This is read in two
+ways: as the 5 heaviest terms of each operand, which make 25 pairs, and as the 5 heaviest pairs of the query. The latter
+are no outer product of anything, so they do not factorise. But each of them is a product of two terms.
 """
 
 from __future__ import annotations
@@ -40,6 +44,22 @@ def cpt_operands(vectors: Iterable[SparseVector], top: int = CPT_TERMS) -> list[
     [{'colombia': 2.0, 'birds': 1.0}, {'parrots': 1.0}]
     """
     return [top_terms(positive_part(vector), top) for vector in vectors]
+
+
+def heaviest_tuples(vectors: Sequence[SparseVector], count: int = CPT_TERMS) -> list[tuple[dict[str, float], ...]]:
+    """The ``count`` heaviest entries of the outer product A ⊗ B ⊗ …, Eq. 6, heaviest first.
+
+    Each is given as the operands of its own factored form, vectors of a single term. An entry is a place in the outer
+    product, so (s, t) and (t, s) are two. Equal weights rank by their terms.
+
+    >>> heaviest_tuples([{"birds": 1.0, "colombia": 4.0}, {"andes": 0.5, "birds": 3.0}], count=2)
+    [({'colombia': 4.0}, {'birds': 3.0}), ({'birds': 1.0}, {'birds': 3.0})]
+    """
+    found: list[tuple[float, tuple[tuple[str, float], ...]]] = [(1.0, ())]
+    for vector in cpt_operands(vectors, count):  # a lighter term is in no tuple that is heavy enough
+        longer = [(weight * own, (*terms, (term, own))) for weight, terms in found for term, own in vector.items()]
+        found = sorted(longer, key=lambda one: (-one[0], one[1]))[:count]
+    return [tuple({term: weight} for term, weight in terms) for _, terms in found]
 
 
 def cpt_pairs(vectors: Sequence[SparseVector], top: int = CPT_TERMS) -> dict[str, float]:

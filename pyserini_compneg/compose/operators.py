@@ -13,7 +13,7 @@ from pyserini_compneg.terminal import shown
 from pyserini_compneg.vectors import is_number
 
 UNIONS = (*VECTOR_UNIONS, "dismax", "vanilla")
-INTERSECTIONS = ("cpt", "cpt+maxpool", "cpt-l2", *VECTOR_INTERSECTIONS, "vanilla")
+INTERSECTIONS = ("cpt", "cpt+maxpool", "cpt-l2", "cpt-pairs", *VECTOR_INTERSECTIONS, "vanilla")
 DIFFERENCES = (*DIFFERENCE_WEIGHTS, "ignore", "vanilla")
 EXCLUSIONS = ("any", "all")
 
@@ -34,7 +34,8 @@ class Operators:
         difference: One of ``DIFFERENCES``.
         difference_weight: λ, the strength of the difference; None for the one in ``DIFFERENCE_WEIGHTS``. It multiplies
             what is subtracted. For ``damped`` it is the largest share of its score that a document loses.
-        cpt_terms: m, how many terms of each operand a conjunction combines (cpt, cpt-l2); the paper takes 5.
+        cpt_terms: m, how many terms of each operand a conjunction combines; of ``cpt-pairs``, how many pairs it has.
+            The paper takes 5.
         cpt_weight: β, the weight of the joint occurrence in ``cpt+maxpool``; None for 1, and on an index of
             ``bm25+MODEL``, where the model has a part in the query, for ``HYBRID_CPT_WEIGHT``.
         exclusion: What NOT! excludes: documents that score more than this share of the best score of its right side, a

@@ -221,7 +221,7 @@ def source_document(line: str, source: str, fields: Sequence[str] | None = None)
     vector = record.get("vector")
     if vector is not None and not isinstance(vector, dict):
         raise CollectionError(f"{source}: `vector` must be a JSON object, got {json_kind(vector)}")
-    text = _text(record, source, fields)
+    text = text_of(record, source, fields)
     if text is None and vector is None:
         named = ", ".join(f"`{field}`" for field in fields or ())
         raise CollectionError(f"{source}: no text; expected {named or _EXPECTED}")
@@ -242,7 +242,17 @@ def _docid(record: Mapping[str, Any], source: str) -> str:
     return docid
 
 
-def _text(record: Mapping[str, Any], source: str, fields: Sequence[str] | None) -> str | None:
+def text_of(record: Mapping[str, Any], source: str, fields: Sequence[str] | None = None) -> str | None:
+    """The text of a document's JSON object; None if it has none of the fields.
+
+    Args:
+        record: The object.
+        source: What to call it in messages.
+        fields: See :func:`text_documents`.
+
+    Raises:
+        CollectionError: A field that is no text.
+    """
     fields = fields or (("contents",) if "contents" in record else ("title", "text"))
     parts = {field: record[field] for field in fields if record.get(field) is not None}
     for field, part in parts.items():

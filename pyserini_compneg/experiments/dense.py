@@ -19,19 +19,18 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyserini_compneg.compose.rewrite import alternatives, conjunction, verbalised
 from pyserini_compneg.encode.collection import SourceDocument
-from pyserini_compneg.encode.models import model_folder
-from pyserini_compneg.encode.models.cache import cache_home, content_hash
-from pyserini_compneg.errors import CollectionError, CompositionError, EncodingError, ProtocolError, in_one_line
+from pyserini_compneg.encode.dense import DOT, DenseEncoder
+from pyserini_compneg.encode.models.cache import cache_home
+from pyserini_compneg.errors import CollectionError, CompositionError, ProtocolError
 from pyserini_compneg.expression import Atom, Expression, Union, atoms
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.files import atomic_writer
@@ -44,12 +43,7 @@ Vectors: TypeAlias = NDArray[np.float64]
 _DEPENDENT = 1e-5
 """Relative length below which a direction is the rounding of encoders, whose numbers have 32 bits."""
 
-_MODEL_FILES = ("*.json", "*.txt", "*.model", "*.safetensors", "*.bin")
-_FORMAT = 2
-"""Counted up when a change makes other vectors of the same model, or other files of them."""
-
 _PART_DOCUMENTS = 4096
-_BATCH_SIZE = 32
 _REMEDY = "make room, or name another place in COMPNEG_CACHE"
 
 
@@ -126,81 +120,6 @@ DENSE_OPERATORS: Mapping[str, tuple[str, ...]] = {
 """The operators by kind of node, the defaults first."""
 
 
-class DenseEncoder:
-    """Runs a model of sentence-transformers, with its own pooling, prompts and longest text, at length 1.
-
-    Longer texts are cut off. sentence-transformers averages the vectors of the tokens where the model's folder has no
-    ``modules.json``, and uses a GPU where there is one.
-
-    Args:
-        name: A folder, or a model of the Hugging Face hub.
-
-    Attributes:
-        model_hash: A hash of the model's files.
-
-    Raises:
-        EncodingError: No model, or one that cannot be loaded.
-        DownloadError: A model that cannot be had from the hub.
-    """
-
-    def __init__(self, name: str) -> None:
-        check_dense_model(name)
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging as transformers_logging
-
-        self.name, self.model_hash = name, dense_model_hash(name)
-        transformers_logging.disable_progress_bar()
-        with in_one_line(EncodingError, f"{name}: the model cannot be loaded"):
-            self._model = SentenceTransformer(str(_folder(name)), local_files_only=True, trust_remote_code=False).eval()
-
-    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of queries, (texts, dimensions)."""
-        return self._encoded(self._model.encode_query, texts)
-
-    def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of documents, (texts, dimensions)."""
-        return self._encoded(self._model.encode_document, texts)
-
-    def _encoded(self, encode: Callable[..., Any], texts: Sequence[str]) -> NDArray[np.float32]:
-        readable = [text.encode(errors="replace").decode() for text in texts]  # half a surrogate pair is no text
-        vectors = np.asarray(encode(readable, batch_size=_BATCH_SIZE, show_progress_bar=False), np.float64)
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if not (np.isfinite(lengths) & (lengths > 0)).all():
-            raise EncodingError(f"{self.name}: gives vectors that are 0 or no finite numbers; its weights are damaged")
-        return np.asarray(vectors / lengths, np.float32)
-
-
-def check_dense_model(name: str) -> None:
-    """Makes sure, without loading it, that a model is there and that sentence-transformers can run it.
-
-    Raises:
-        EncodingError: No model, or no sentence-transformers.
-        DownloadError: A model that cannot be had from the hub.
-    """
-    if not find_spec("sentence_transformers"):
-        raise EncodingError("dense models need sentence-transformers; pip install 'pyserini_compneg[dense]'")
-    _folder(name)
-
-
-def dense_model_hash(name: str) -> str:
-    """A hash of the files of a model, which is not loaded.
-
-    Raises:
-        EncodingError: No model.
-        DownloadError: A model that cannot be had from the hub.
-    """
-    folder = _folder(name)
-    return content_hash(sorted(file for kind in _MODEL_FILES for file in folder.rglob(kind)), {"format": _FORMAT})
-
-
-def _folder(name: str) -> Path:
-    try:
-        return model_folder(name)
-    except EncodingError:
-        expected = "a folder, or owner/name on the Hugging Face hub"
-        raise EncodingError(f"no dense model {name!r}; expected {expected}") from None
-
-
 def similarities(encoder: DenseEncoder, pairs: Sequence[tuple[str, str]]) -> list[float]:
     """The cosine, from -1 to 1, of the two texts of each pair, both encoded as queries.
 
@@ -208,7 +127,8 @@ def similarities(encoder: DenseEncoder, pairs: Sequence[tuple[str, str]]) -> lis
     Figure 3, which they measure with all-MiniLM-L6-v2.
     """
     spaces = _encoded_queries([text for pair in pairs for text in pair], encoder)
-    return [float(np.clip((spaces[a] @ spaces[b].T)[0, 0], -1.0, 1.0)) for a, b in pairs]
+    lines = {text: orthonormal(space) for text, space in spaces.items()}
+    return [float(np.clip((lines[a] @ lines[b].T)[0, 0], -1.0, 1.0)) for a, b in pairs]
 
 
 def _encoded_queries(texts: Sequence[str], encoder: DenseEncoder) -> dict[str, Vectors]:
@@ -253,9 +173,10 @@ class DenseIndex:
     def search(self, subspaces: Sequence[Vectors], k: int) -> list[list[Hit]]:
         """Scores all documents for each subspace, and ranks the best.
 
-        A document, of length 1, scores (1 + c) / 2 from 0 to 1, as in Lucene. For a line, c is its dot product with
-        the document; for a plane, the length of the document's projection on it. Scores are computed in 64 bits and
-        rounded to 32, so that documents of one vector are tied.
+        For a line, c is its dot product with the document; for a plane, the length of the document's projection on it.
+        A document of length 1 scores (1 + c) / 2 from 0 to 1, as in Lucene. With a model that compares by the dot
+        product, documents have lengths of their own, and score c. Scores are computed in 64 bits and rounded to 32, so
+        that documents of one vector are tied.
 
         Args:
             subspaces: Orthonormal bases, (rows, dimensions); one without rows finds nothing.
@@ -268,8 +189,9 @@ class DenseIndex:
 
     def _ranking(self, basis: Vectors, k: int) -> list[Hit]:
         products = self._vectors @ basis.T
-        cosines = products[:, 0] if len(basis) == 1 else np.linalg.norm(products, axis=1)
-        scores = np.maximum((1 + cosines) / 2, 0).astype(np.float32)
+        similarity = products[:, 0] if len(basis) == 1 else np.linalg.norm(products, axis=1)
+        is_dot = self.encoder.similarity == DOT
+        scores = (similarity if is_dot else np.maximum((1 + similarity) / 2, 0)).astype(np.float32)
         best = np.lexsort((self._docid_ranks, -scores))[:k]
         return [Hit(self._docids[document], float(scores[document])) for document in best]
 

@@ -15,28 +15,33 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from pyserini_compneg.compose import DEFAULT_OPERATORS, WEIGHT_SCALE, ScoringNode
+from pyserini_compneg.compose.batch import answers, topic_query
+from pyserini_compneg.encode.dense import DenseEncoder, check_dense_model, dense_model_hash
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.models.cache import cache_home
 from pyserini_compneg.errors import DownloadError, EncodingError, ProtocolError
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.experiments.datasets.dataset import Dataset
 from pyserini_compneg.experiments.datasets.opening import TITLES
-from pyserini_compneg.experiments.dense import DenseEncoder, DenseMethod, check_dense_model, similarities
+from pyserini_compneg.experiments.dense import DenseMethod, similarities
 from pyserini_compneg.experiments.evaluation import Evaluator, RowRun
 from pyserini_compneg.experiments.kept_runs import kept_run
-from pyserini_compneg.experiments.methods import DENSE, ComposingMethod, Context, make_method
 from pyserini_compneg.experiments.per_query import check_interference, examples, interference_curve, sweep_curve
-from pyserini_compneg.experiments.protocol import Protocol, Reading, RowPlan, SectionPlan
-from pyserini_compneg.experiments.provided import ALL_MINILM
+from pyserini_compneg.experiments.protocol import DENSE, ROW_METHODS, Protocol, Reading, RowPlan, SectionPlan
+from pyserini_compneg.experiments.provided import ALL_MINILM, MS_MARCO_MINILM
 from pyserini_compneg.experiments.results import LOWER_IS_BETTER, Curve, Results, Section
-from pyserini_compneg.experiments.workplace import Engine, Workplace
+from pyserini_compneg.experiments.workplace import Engine, Models, Workplace
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.expression.marks import TEMPLATES
 from pyserini_compneg.expression.topics import Topic, decompose_topics
 from pyserini_compneg.lucene import java_class
 from pyserini_compneg.progress import progress
 from pyserini_compneg.reading import reader
-from pyserini_compneg.search import Hit
+from pyserini_compneg.search import Hit, SignedImpactSearcher
+from pyserini_compneg.search.methods import ComposingMethod, make_method
+from pyserini_compneg.search.reranking import Reranked
+from pyserini_compneg.search.searcher import Method
+from pyserini_compneg.search.topic_runs import search_batch
 
 _PACKAGES = ("pyserini_compneg", "pyserini", "onnxruntime", "torch", "sentence-transformers")
 _logger = logging.getLogger(__name__)
@@ -53,6 +58,7 @@ def reproduce(
     *,
     split: str | None = None,
     dense_encoder: str | None = None,
+    reranker: str | None = None,
     threads: int = 1,
     model_options: ModelOptions | None = None,
     read: Reading = "expression",
@@ -69,6 +75,7 @@ def reproduce(
         split: The split; None for the protocol's first that the dataset has.
         dense_encoder: Encodes for dense rows and for similarities; None for all-MiniLM-L6-v2. Where the latter cannot
             be had, only a protocol's other rows are run.
+        reranker: Reranks in the rows that say so; None for a cross-encoder of MS MARCO, if it can be had.
         threads: Queries searched at once.
         model_options: How models encode; None for the defaults.
         read: How the texts are read for rows that take the dataset's expressions; ``expression`` leaves them as they
@@ -86,14 +93,15 @@ def reproduce(
     protocol = protocol.reading(read)
     chosen = split or _split(protocol, dataset)
     dataset.part(chosen)
-    protocol, left_out = _possible(protocol, dense_encoder)
+    protocol, left_out = _possible(protocol, dense_encoder, reranker)
     other = next((engine.encoder for engine in engines if not engine.is_hybrid), None)
     rows = [row for section in protocol.sections for row in section.rows if row.model_weight is not None]
     if rows and other is not None:
         said = f"row {rows[0].title!r} says a share of a model; give --encoder bm25+MODEL, not {other}"
         raise ProtocolError(f"protocol {protocol.name}: {said}")
     dense = dense_encoder or ALL_MINILM
-    with Workplace(folder, dataset, chosen, threads, model_options, dense, model_weight) as workplace:
+    models = Models(dense, reranker or MS_MARCO_MINILM)
+    with Workplace(folder, dataset, chosen, threads, model_options, models, model_weight) as workplace:
         plans = _plans(protocol, workplace)
         evaluator = Evaluator(protocol.measures, workplace)
         ran, seconds, made = _run(protocol, plans, workplace, engines)
@@ -118,7 +126,7 @@ def reproduce(
             measures=protocol.measures,
             is_papers=chosen in protocol.papers.get(dataset.kind, ()),
             sections=tuple(sections),
-            curves=tuple(_curves(protocol, shown, workplace.dense_encoder)),
+            curves=tuple(_curves(protocol, shown, workplace.models.dense)),
             examples=tuple(chain.from_iterable(found)),
             seconds=seconds,
             runs_made=made,
@@ -138,24 +146,42 @@ def _split(protocol: Protocol, dataset: Dataset) -> str:
     )
 
 
-def _possible(protocol: Protocol, dense_encoder: str | None) -> tuple[Protocol, str]:
-    """What can be run, and what is left out because the default dense encoder cannot be had; empty for nothing.
+def _possible(protocol: Protocol, dense_encoder: str | None, reranker: str | None) -> tuple[Protocol, str]:
+    """What can be run, and what is left out because a default model cannot be had; empty for nothing.
 
-    It is an error if the missing encoder was named, or if nothing else is left.
+    It is an error if the missing model was named, or if nothing else is left.
     """
-    has_rows, has_curve = DENSE in protocol.methods, protocol.interference is not None
-    if not has_rows and not has_curve:
-        return protocol, ""
-    try:
-        check_dense_model(dense_encoder or ALL_MINILM)
-    except (DownloadError, EncodingError) as error:
-        if dense_encoder is not None or protocol.methods == {DENSE}:
-            raise
-        parts = ["rows of dense vectors"] * has_rows + ["the curve by similarity"] * has_curve
-        message = f"{' and '.join(parts)}: {error}"
+    said = []
+    if DENSE in protocol.methods or protocol.interference is not None:
+        parts = ["rows of dense vectors"] * (DENSE in protocol.methods)
+        parts += ["the curve by similarity"] * (protocol.interference is not None)
+        if missing := _missing(dense_encoder, ALL_MINILM, protocol.methods == {DENSE}):
+            said.append(f"{' and '.join(parts)}: {missing}")
+            protocol = protocol.without(lambda row: row.method == DENSE).model_copy(update={"interference": None})
+    if protocol.reranks:
+        rows = [row for section in protocol.sections for row in section.rows if row.method]
+        if missing := _missing(reranker, MS_MARCO_MINILM, all(row.rerank for row in rows)):
+            said.append(f"rows that are reranked: {missing}")
+            protocol = protocol.without(lambda row: row.rerank)
+    for message in said:
         _logger.warning("left out: %s", message)
-        return protocol.without(DENSE).model_copy(update={"interference": None}), message
-    return protocol, ""
+    return protocol, "; ".join(said)
+
+
+def _missing(name: str | None, default: str, needed: bool) -> str:
+    """Why a model cannot be had; empty if it can.
+
+    Raises:
+        EncodingError: It cannot, though it was named or is needed.
+        DownloadError: Likewise.
+    """
+    try:
+        check_dense_model(name or default)
+    except (DownloadError, EncodingError) as error:
+        if name is not None or needed:
+            raise
+        return str(error)
+    return ""
 
 
 def _plans(protocol: Protocol, workplace: Workplace) -> list[_Plan]:
@@ -191,7 +217,7 @@ def _jobs(section: SectionPlan, engines: Sequence[Engine], workplace: Workplace)
     for row in section.rows:
         if row.method is None:
             continue
-        method = make_method(row.method, row.settings)
+        method = make_method(ROW_METHODS, row.method, row.settings)
         weight = workplace.model_weight if row.model_weight is None else row.model_weight
         depends_on: dict[str, object] = {"method": row.method, "settings": row.settings, "ablation": row.ablation}
         if isinstance(method, DenseMethod):
@@ -199,12 +225,32 @@ def _jobs(section: SectionPlan, engines: Sequence[Engine], workplace: Workplace)
             yield _Job(row, row.title, search, None, depends_on | {"dense": workplace.dense_fingerprint()})
             continue
         for engine in engines:
-            context = Context(workplace.searcher(engine, row.ablation, weight), workplace.threads)
-            compose = partial(method.compose, context) if isinstance(method, ComposingMethod) else None
+            searcher = workplace.searcher(engine, row.ablation, weight)
+            compose = partial(_composed, searcher, method) if isinstance(method, ComposingMethod) else None
             name = f"{row.title} [{engine.label}]" if engine.label else row.title
-            search = partial(method.search, context)
+            search = partial(_searched, workplace, searcher, method, row)
+            if row.rerank:
+                depends_on |= {"rerank": [row.rerank, row.rerank_hits, dense_model_hash(workplace.models.reranker)]}
+                compose = None
             share = {"model weight": weight} if engine.is_hybrid and weight is not None else {}
             yield _Job(row, name, search, compose, depends_on | share | workplace.depends_on(engine))
+
+
+def _composed(searcher: SignedImpactSearcher, method: ComposingMethod, topic: Topic) -> ScoringNode:
+    return method.compose(searcher, [topic_query(topic)])[0]
+
+
+def _searched(
+    workplace: Workplace,
+    searcher: SignedImpactSearcher,
+    method: Method,
+    row: RowPlan,
+    topics: Sequence[Topic],
+    k: int,
+) -> dict[str, list[Hit]]:
+    if row.rerank:  # the model is loaded only where a run has to be made
+        method = Reranked(workplace.reranker, row.rerank, row.rerank_hits, method)
+    return answers(topics, lambda batch: search_batch(searcher, batch, k, workplace.threads, method), None)
 
 
 def _run(
@@ -287,8 +333,10 @@ def _settings(
         )
     if left_out:
         settings["left out"] = left_out
-    elif DENSE in protocol.methods or protocol.interference:
-        settings["dense encoder"] = workplace.dense_encoder
+    if DENSE in protocol.methods or protocol.interference:
+        settings["dense encoder"] = workplace.models.dense
+    if protocol.reranks:
+        settings["reranker"] = workplace.models.reranker
     settings |= {
         "Python": platform.python_version(),
         "Java": str(java_class("java.lang.System").getProperty("java.version")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -14,16 +14,23 @@ from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.eval import parse_measures
 from pyserini_compneg.experiments.datasets.opening import KINDS
-from pyserini_compneg.experiments.methods import make_method
+from pyserini_compneg.experiments.dense import DENSE_OPERATORS, DenseMethod
 from pyserini_compneg.experiments.provided import FOLDER, protocol_names
 from pyserini_compneg.experiments.results import TERM_MEASURES
 from pyserini_compneg.files import slug
+from pyserini_compneg.search.methods import METHODS, Makers, make_method
+from pyserini_compneg.search.reranking import RERANKED
+from pyserini_compneg.search.searcher import Method
 from pyserini_compneg.settings_files import Settings, parse_settings, read_settings
 from pyserini_compneg.terminal import shown, suggestion
 
 Reading: TypeAlias = Literal["expression", "plain", "model", "llm"]
 Line = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
 """A text that YAML may break over several lines."""
+
+DENSE = "dense"
+ROW_METHODS: Makers[Method | DenseMethod] = {**METHODS, DENSE: (DenseMethod, tuple(DENSE_OPERATORS))}
+"""The methods of rows: those of ``search``, and dense vectors."""
 
 
 class Sweep(Settings):
@@ -46,7 +53,7 @@ class RowPlan(Settings):
     Attributes:
         name: What the row is called.
         formula: What it computes, in mathematical notation.
-        method: A name in ``experiments.methods``; None for a row that is only published.
+        method: A name in ``ROW_METHODS``; None for a row that is only published.
         settings: The method's settings.
         ablation: What is left out of query vectors, one of ``ABLATIONS``; None for nothing.
         model_weight: The share of the model of ``bm25+MODEL``; None for what the command says. A sweep may vary it.
@@ -54,6 +61,8 @@ class RowPlan(Settings):
             ``model`` or ``llm``, what the small model of the package or a language model reads, as with ``--read``.
         published: The paper's figures, in the order of the protocol's measures; None where there is none.
         note: What the reader has to know.
+        rerank: What a model reads to rank the first documents again, as ``--rerank-by``; None for no reranking.
+        rerank_hits: How many documents it ranks again. The others are left out.
         sweep: The setting that it varies. In a section that was read it has one value, which is in ``settings``, too.
     """
 
@@ -66,6 +75,8 @@ class RowPlan(Settings):
     reads: Reading = "expression"
     published: tuple[float | None, ...] = ()
     note: Line = ""
+    rerank: Literal["text", "atoms", "both"] | None = None
+    rerank_hits: int = Field(RERANKED, ge=1)
     sweep: Sweep | None = None
 
     @property
@@ -93,8 +104,10 @@ class RowPlan(Settings):
         for row in rows:
             try:
                 if row.method is not None:
-                    make_method(row.method, row.settings)
+                    make_method(ROW_METHODS, row.method, row.settings)
                 checked_weight(row.model_weight)
+                if row.rerank and row.method in (None, DENSE):
+                    raise ValueError(f"rerank: ranks documents of a method of search again, not of {row.method}")
                 if row.ablation not in (None, *ABLATIONS):
                     raise ValueError(f"no ablation {shown(row.ablation)}; expected one of {', '.join(ABLATIONS)}")
             except ValueError as error:
@@ -242,9 +255,14 @@ class Protocol(Settings):
             [[row for row in section.rows if any(is_one(row, name) for name in names)] for section in self.sections]
         )
 
-    def without(self, method: str) -> Protocol:
-        """The protocol without the rows of a method, and without sections in which nothing else is run."""
-        rows = [[row for row in section.rows if row.method != method] for section in self.sections]
+    @property
+    def reranks(self) -> bool:
+        """Whether a model ranks documents again in any row."""
+        return any(row.rerank for section in self.sections for row in section.rows)
+
+    def without(self, left_out: Callable[[RowPlan], object]) -> Protocol:
+        """The protocol without some rows, and without sections in which nothing else is run."""
+        rows = [[row for row in section.rows if not left_out(row)] for section in self.sections]
         return self._with_rows([own if any(row.method for row in own) else [] for own in rows])
 
     def _with_rows(self, rows: Sequence[Sequence[RowPlan]]) -> Protocol:

@@ -1,4 +1,4 @@
-"""Names of protocols and of the dense encoder that help texts show; importing this module loads nothing else."""
+"""Names of protocols and of models that help texts show; importing this module loads nothing else."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from importlib.resources import files
 
 ALL_MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 """The encoder by which Krasakis et al. compare texts."""
+
+MS_MARCO_MINILM = "cross-encoder/ms-marco-MiniLM-L6-v2"
+"""A cross-encoder of Zhang et al. 2024, Table 6, that runs on a processor."""
 
 FOLDER = files(__package__).joinpath("protocols")
 

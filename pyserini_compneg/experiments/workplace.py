@@ -13,12 +13,14 @@ from pathlib import Path
 
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.encode.collection import SourceDocument
+from pyserini_compneg.encode.dense import DenseEncoder, dense_model_hash
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.encode.pair_scorers import PairScorer, pair_scorer
 from pyserini_compneg.errors import OutputError, ProtocolError
 from pyserini_compneg.eval.qrels import Qrels
 from pyserini_compneg.experiments.datasets.dataset import Dataset
-from pyserini_compneg.experiments.dense import DenseEncoder, DenseIndex, dense_model_hash
+from pyserini_compneg.experiments.dense import DenseIndex
 from pyserini_compneg.experiments.kept_runs import KEY_DIGITS, digest_of
 from pyserini_compneg.experiments.results import REMEDY
 from pyserini_compneg.files import atomic_writer, keep_inputs, slug
@@ -50,6 +52,19 @@ class Engine:
         return split_name(self.encoder)[0]
 
 
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The models of an experiment besides its encoders.
+
+    Attributes:
+        dense: The encoder of dense rows and of similarities.
+        reranker: Ranks documents again in the rows that say so.
+    """
+
+    dense: str
+    reranker: str
+
+
 class Workplace(ExitStack):
     """Makes what an experiment needs, or uses what is there. It is a context manager, which closes the indexes.
 
@@ -62,7 +77,7 @@ class Workplace(ExitStack):
         split: The split that is searched.
         threads: Queries searched at once.
         model_options: How models encode; None for the defaults.
-        dense_encoder: The encoder of dense rows.
+        models: The other models; each is loaded when it is needed.
         model_weight: The share of the model of ``bm25+MODEL`` where a row does not say it; None for the default.
 
     Raises:
@@ -76,12 +91,12 @@ class Workplace(ExitStack):
         split: str,
         threads: int,
         model_options: ModelOptions | None,
-        dense_encoder: str,
+        models: Models,
         model_weight: float | None = None,
     ) -> None:
         super().__init__()
         self.folder, self.dataset, self.split, self.threads = folder, dataset, split, threads
-        self.model_options, self.dense_encoder, self.model_weight = model_options, dense_encoder, model_weight
+        self.model_options, self.models, self.model_weight = model_options, models, model_weight
         self.topics, self.qrels = dataset.topics(split), dataset.qrels(split)
         self._searchers: dict[tuple[Engine, str | None, float | None], SignedImpactSearcher] = {}
         keep_inputs(folder, dataset.folder, remedy=REMEDY)
@@ -144,12 +159,17 @@ class Workplace(ExitStack):
 
     def dense_fingerprint(self) -> str:
         """What dense rankings depend on; the model is not loaded for it."""
-        return f"{dense_model_hash(self.dense_encoder)}-{self._collection_key}"
+        return f"{dense_model_hash(self.models.dense)}-{self._collection_key}"
 
     @cached_property
     def dense(self) -> DenseIndex:
         """The documents' vectors by the dense encoder, which are made first if they are not there."""
-        return DenseIndex(self.documents, DenseEncoder(self.dense_encoder))
+        return DenseIndex(self.documents, DenseEncoder(self.models.dense))
+
+    @cached_property
+    def reranker(self) -> PairScorer:
+        """The model of reranked rows."""
+        return pair_scorer(self.models.reranker)
 
     def qrels_file(self, name: str, qrels: Qrels) -> str:
         """Writes the judgements that some runs are scored by; returns the file's path in the folder."""

@@ -19,7 +19,8 @@ from pyserini_compneg.errors import CompositionError, EncodingError, IndexFormat
 from pyserini_compneg.integrations.records import plain_vector
 from pyserini_compneg.lucene import java_class, resolve_index
 from pyserini_compneg.search import Hit, SignedImpactSearcher
-from pyserini_compneg.search.searcher import FilterLike, query_name
+from pyserini_compneg.search.ranked_hits import query_name
+from pyserini_compneg.search.searcher import FilterLike
 
 java_class("io.compneg.SignedSearcher")  # Pyserini itself would start any Java
 

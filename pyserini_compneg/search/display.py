@@ -6,13 +6,15 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
-from pyserini_compneg.compose import query_text
+from pyserini_compneg.compose import Query, ScoringNode, query_text
 from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.encode.hybrid import PREFIX
 from pyserini_compneg.expression import Atom, Filter
 from pyserini_compneg.expression.decomposition import Decomposition, tagged
 from pyserini_compneg.expression.topics import Topic
-from pyserini_compneg.search.searcher import SignedImpactSearcher, query_name
+from pyserini_compneg.search.methods import ComposingMethod
+from pyserini_compneg.search.ranked_hits import query_name
+from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.terminal import printable
 
 _TERMS_SHOWN = 5
@@ -25,11 +27,12 @@ def show_hits(
     k: int,
     *,
     explain: bool = False,
+    method: Method | None = None,
 ) -> None:
     """Prints the k best documents, each with its title and the terms that pulled it up or pushed it down.
 
     The title is the stored document's ``title``, where the index keeps the source (``--store-raw``). Scores are in the
-    encoder's unit.
+    encoder's unit. Those of a method that does not compose are its own, without terms.
 
     Args:
         handle: Where to write.
@@ -37,12 +40,13 @@ def show_hits(
         topic: The query.
         k: Documents.
         explain: Begin with how a plain text was decomposed.
+        method: Another way to answer the query than by the searcher's operators.
     """
     query = topic_query(topic)
-    unit = searcher.unit(query)
-    (node,) = searcher.compose([query])
-    name = query_name(query)
-    hits = searcher.batch_search([node], [name], k, filter=topic.filter)[name]
+    name, node = query_name(query), _node(searcher, query, method)
+    unit = 1.0 if node is None else searcher.unit(query)
+    asked = query if node is None or method is not None else node  # what is composed is not composed again
+    hits = searcher.batch_search([asked], [name], k, filter=topic.filter, method=method)[name]
     lines = [heading(query_text(query), searcher, topic.filter)]
     if explain and topic.decomposition:
         lines += [f"  {line}" for line in decomposition_lines(topic.decomposition)]
@@ -53,12 +57,21 @@ def show_hits(
     for rank, hit in enumerate(hits, 1):
         title = titled(searcher.title(hit.docid), hit.docid)
         lines.append(f"  {rank:>{width}}  {hit.score / unit:>9.{digits}f}  {title}")
+        if node is None:
+            continue
         explanation = searcher.explain(node, hit.docid).in_unit(unit)
         for sign, parts in (("+", explanation.pulled_up(_TERMS_SHOWN)), ("-", explanation.pushed_down(_TERMS_SHOWN))):
             if parts:
                 listed = ", ".join(f"{part.term} {abs(part.amount):.{digits}f}" for part in parts)
                 lines.append(f"  {'':>{width}}  {sign:>9}  {listed}")
     handle.writelines(f"{printable(line)}\n" for line in lines)
+
+
+def _node(searcher: SignedImpactSearcher, query: Query, method: Method | None) -> ScoringNode | None:
+    """The scoring tree that ranks; None if there is none."""
+    if method is None:
+        return searcher.compose([query])[0]
+    return method.compose(searcher, [query])[0] if isinstance(method, ComposingMethod) else None
 
 
 def heading(text: str, searcher: SignedImpactSearcher, filter: Filter | None = None) -> str:

@@ -15,7 +15,8 @@ from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import Atom, Expression, Filter, atoms, format_expression, parse
 from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.search.explanation import Explanation
-from pyserini_compneg.search.searcher import SignedImpactSearcher, query_name
+from pyserini_compneg.search.ranked_hits import query_name
+from pyserini_compneg.search.searcher import SignedImpactSearcher
 
 RANKED = 1000
 """The search for ranks ends here, as runs do by default."""

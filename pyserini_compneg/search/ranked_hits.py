@@ -6,13 +6,14 @@ import logging
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
-from pyserini_compneg.compose import ScoringNode, is_empty, query_line
+from pyserini_compneg.compose import Query, ScoringNode, is_empty, query_line, query_text
 from pyserini_compneg.compose.scoring import Excluding, leaf_vectors
 from pyserini_compneg.compose.scoring import nodes as tree_nodes
-from pyserini_compneg.errors import ArgumentError, IndexFormatError
-from pyserini_compneg.expression import Filter
+from pyserini_compneg.errors import ArgumentError, CompositionError, IndexFormatError
+from pyserini_compneg.expression import Expression, Filter, parse
+from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.gathered import warn_of
 from pyserini_compneg.lucene import ImpactReader
@@ -21,6 +22,24 @@ from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.terminal import shown
 
 _logger = logging.getLogger(__name__)
+
+
+class Batch(NamedTuple):
+    """Queries that are answered together.
+
+    Attributes:
+        queries: The queries.
+        qids: An id for each.
+        k: Hits a query.
+        threads: Queries searched at once.
+        filters: The documents that each query may find, None for all.
+    """
+
+    queries: Sequence[Query]
+    qids: Sequence[str]
+    k: int
+    threads: int
+    filters: Sequence[Filter | None]
 
 
 def ranked_hits(
@@ -97,6 +116,46 @@ def checked_list(name: str, values: object) -> list[Any]:
     return list(values)
 
 
+def checked_queries(queries: Sequence[Query]) -> list[Query]:
+    """Queries, if they are some.
+
+    Raises:
+        ArgumentError: One of them is none.
+    """
+    for query in queries:
+        if not isinstance(query, (str, Expression, Decomposition, ScoringNode)):
+            what = "a text, an expression, a reading or a composed query"
+            raise ArgumentError(f"a query must be {what}, got {shown(query)}")
+    return list(queries)
+
+
+def as_expressions(queries: Sequence[Query]) -> list[Expression]:
+    """The expression of each query.
+
+    Raises:
+        ArgumentError: A query that is none.
+        QuerySyntaxError: A text that is no expression.
+        CompositionError: A composed query, which has no atoms any more.
+    """
+    expressions = []
+    for query in checked_queries(queries):
+        if isinstance(query, ScoringNode):
+            said = "a composed query has no atoms any more, so only operators run it; leave out the method"
+            raise CompositionError(said)
+        query = query.expression if isinstance(query, Decomposition) else query
+        expressions.append(parse(query) if isinstance(query, str) else query)
+    return expressions
+
+
+def ranked(hits: Iterable[Hit], k: int) -> list[Hit]:
+    """The k best of some hits: higher scores first, equal ones by ascending docid.
+
+    >>> ranked([Hit("b", 1.0), Hit("a", 1.0), Hit("c", 2.0)], 2)
+    [Hit(docid='c', score=2.0), Hit(docid='a', score=1.0)]
+    """
+    return sorted(hits, key=lambda hit: (-hit.score, hit.docid))[:k]
+
+
 def warn_of_no_result(
     reader: ImpactReader,
     names: Sequence[str],
@@ -128,3 +187,13 @@ def warn_of_no_result(
                 known = f"{known} among {allowed:,} that its filter allows" if allowed else "its filter allows none"
                 known += f" ({asked})" if allowed else f" ({asked}); values are exact, and a range is 1990..1999"
             _logger.warning("no result for query %s: %s", name, known)
+
+
+def query_name(query: Query) -> str:
+    """What a query is called in a message: its text, at most 60 characters of it; a composed query is not written out.
+
+    >>> query_name("spy films")
+    'spy films'
+    """
+    text = "of composed weights" if isinstance(query, ScoringNode) else query_text(query)
+    return text if len(text) <= 60 else f"{text[:57]}..."

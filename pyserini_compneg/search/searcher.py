@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from pyserini_compneg.compose import (
     WEIGHT_SCALE,
@@ -17,7 +17,6 @@ from pyserini_compneg.compose import (
     ScoringNode,
     compose_queries,
     query_line,
-    query_text,
 )
 from pyserini_compneg.compose.lowering import FACTORED, MATERIALISED, checked_cpt
 from pyserini_compneg.compose.operators import (
@@ -31,18 +30,40 @@ from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.encode.hybrid import checked_weight, split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.errors import ArgumentError, IndexFormatError
-from pyserini_compneg.expression import Expression, Filter
+from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.expression.filters import Values, as_filter
 from pyserini_compneg.gathered import gathered_warnings, warn_of
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.search.explanation import Explanation, explain_score
-from pyserini_compneg.search.ranked_hits import checked_count, checked_list, ranked_hits, warn_of_no_result
+from pyserini_compneg.search.ranked_hits import (
+    Batch,
+    checked_count,
+    checked_list,
+    checked_queries,
+    query_name,
+    ranked_hits,
+    warn_of_no_result,
+)
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.terminal import shown
 
 FilterLike: TypeAlias = Filter | Mapping[str, Values] | None
 """A filter, or its fields; None lets all documents through."""
+
+
+@runtime_checkable
+class Method(Protocol):
+    """Another way to answer queries than by operators alone; :mod:`pyserini_compneg.search.methods` has them."""
+
+    def answer(self, searcher: SignedImpactSearcher, batch: Batch) -> dict[str, list[Hit]]:
+        """The k best documents for each query, by its id: higher scores first, equal ones by ascending docid.
+
+        Args:
+            searcher: The index and the encoder.
+            batch: The queries.
+        """
+        ...
 
 
 class SignedImpactSearcher:
@@ -150,7 +171,13 @@ class SignedImpactSearcher:
         return self._encoder
 
     def search(
-        self, query: Query, k: int = 10, *, operators: Operators | None = None, filter: FilterLike = None
+        self,
+        query: Query,
+        k: int = 10,
+        *,
+        operators: Operators | None = None,
+        filter: FilterLike = None,
+        method: Method | None = None,
     ) -> list[Hit]:
         """The k best documents, fewer when fewer match; equal scores by ascending docid.
 
@@ -160,6 +187,7 @@ class SignedImpactSearcher:
             operators: The operators for union, intersection and difference; None for the searcher's own.
             filter: The documents that may be found, such as ``{"genre": ["Comedy", "War"], "year": "1990..1999"}`` or
                 ``{"id": [...]}``. Scores are those without a filter.
+            method: Another way to answer the query, such as ``ScoreFusion()``, which brings its own operators.
 
         Raises:
             ArgumentError: A query or a filter that is none, or a k that is no whole number from 1.
@@ -168,7 +196,7 @@ class SignedImpactSearcher:
             IndexFormatError: A filter field that the index does not have.
         """
         name = query_name(query)
-        return self.batch_search([query], [name], k, operators=operators, filter=as_filter(filter))[name]
+        return self.batch_search([query], [name], k, operators=operators, filter=as_filter(filter), method=method)[name]
 
     def batch_search(
         self,
@@ -179,6 +207,7 @@ class SignedImpactSearcher:
         *,
         operators: Operators | None = None,
         filter: FilterLike | Sequence[FilterLike] = None,
+        method: Method | None = None,
     ) -> dict[str, list[Hit]]:
         """As :meth:`search` for many queries, whose atoms are encoded together.
 
@@ -189,6 +218,7 @@ class SignedImpactSearcher:
             threads: Queries searched at once.
             operators: As for :meth:`search`.
             filter: As for :meth:`search`, one for all queries; or a sequence with one for each.
+            method: As for :meth:`search`.
 
         Returns:
             The hits of each query, in the order given.
@@ -205,6 +235,13 @@ class SignedImpactSearcher:
             filters = [as_filter(filter)] * len(queries)
         if len(filters) != len(queries):
             raise ArgumentError(f"{len(queries)} queries need one filter, or as many, got {len(filters)}")
+        if method is not None:
+            if not isinstance(method, Method):
+                raise ArgumentError(f"method must be an object such as ScoreFusion(), got {shown(method)}")
+            if operators is not None:
+                raise ArgumentError("a method brings its own operators; leave out operators, or method")
+            counts = checked_count("k", k), checked_count("threads", threads)
+            return method.answer(self, Batch(queries, qids, *counts, filters))
         composed = self.compose(queries, operators)
         with gathered_warnings():
             rankings = ranked_hits(self.reader, composed, qids, k, threads, filters)
@@ -258,10 +295,7 @@ class SignedImpactSearcher:
         Raises:
             ArgumentError: A query that is none.
         """
-        for query in queries:
-            if not isinstance(query, (str, Expression, Decomposition, ScoringNode)):
-                what = "a text, an expression, a reading or a composed query"
-                raise ArgumentError(f"a query must be {what}, got {shown(query)}")
+        queries = checked_queries(queries)
         chosen = checked_operators(operators) or self.operators
         is_read = [isinstance(query, Decomposition) for query in queries]
         if chosen is None and len(set(is_read)) > 1:
@@ -353,13 +387,3 @@ class SignedImpactSearcher:
                 f"{self.reader.folder} holds no pairs of terms; build it with python -m pyserini_compneg.index "
                 "--pair-terms N, or use --cpt factored, which needs none"
             )
-
-
-def query_name(query: Query) -> str:
-    """What a query is called in a message: its text, at most 60 characters of it; a composed query is not written out.
-
-    >>> query_name("spy films")
-    'spy films'
-    """
-    text = "of composed weights" if isinstance(query, ScoringNode) else query_text(query)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -12,7 +12,7 @@ from pyserini_compneg.files import atomic_writer, keep_inputs
 from pyserini_compneg.gathered import gathered_warnings
 from pyserini_compneg.progress import progress
 from pyserini_compneg.search.run_writer import Hit, write_run
-from pyserini_compneg.search.searcher import SignedImpactSearcher
+from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 
 
 def search_topics(
@@ -27,6 +27,7 @@ def search_topics(
     output_format: str = "trec",
     tag: str = "compneg",
     skip: bool = False,
+    method: Method | None = None,
 ) -> None:
     """Searches all topics and writes their run, which appears complete or not at all.
 
@@ -41,6 +42,7 @@ def search_topics(
         output_format: ``trec``, ``msmarco`` or ``json``.
         tag: The run's name.
         skip: Leave out queries that cannot be encoded or composed, and list them in a warning at the end.
+        method: Another way to answer queries than by the searcher's operators.
 
     Raises:
         CompNegError: A query that cannot be encoded or composed, with its id; with ``skip`` only if that holds for all
@@ -51,9 +53,7 @@ def search_topics(
     skipped: dict[str, str] = {}
 
     def search(batch: Sequence[Topic]) -> dict[str, list[Hit]]:
-        queries = [topic_query(topic) for topic in batch]
-        filters = [topic.filter for topic in batch]
-        return searcher.batch_search(queries, [topic.qid for topic in batch], hits, threads, filter=filters)
+        return search_batch(searcher, batch, hits, threads, method)
 
     all_topics = progress(None, len(topics), " queries", "searching")
     with atomic_writer(output) as handle, gathered_warnings(), all_topics as bar:
@@ -63,3 +63,12 @@ def search_topics(
                 write_run(handle, qid, ranked, output_format, tag, notes.get(qid))
             bar.update(len(batch))
         report_skipped(skipped, len(topics))
+
+
+def search_batch(
+    searcher: SignedImpactSearcher, topics: Sequence[Topic], hits: int, threads: int, method: Method | None = None
+) -> dict[str, list[Hit]]:
+    """The hits of some topics, each with its own filter, by their ids."""
+    queries, filters = [topic_query(topic) for topic in topics], [topic.filter for topic in topics]
+    qids = [topic.qid for topic in topics]
+    return searcher.batch_search(queries, qids, hits, threads, filter=filters, method=method)

@@ -24,7 +24,7 @@ from pyserini_compneg.reading.model_reader import packaged_reader
 from pyserini_compneg.reading.words import words_of
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.search.query_explanation import explain_query, to_object
-from pyserini_compneg.search.searcher import query_name
+from pyserini_compneg.search.ranked_hits import query_name
 from pyserini_compneg.serve.parameters import (
     MOST_CONTRIBUTIONS,
     DocumentParameters,

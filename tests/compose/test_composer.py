@@ -54,6 +54,11 @@ def test_intersections_of_the_papers_birds():
     assert composed(text, intersection="cpt-l2") == Product((COLOMBIA, VENEZUELA), 1.0, root=2)
     assert composed(f"{text} AND parrots", intersection="cpt-l2") == Product((COLOMBIA, VENEZUELA, PARROTS), 2 / 3, 2)
     assert composed("colombia AND moon", intersection="cpt-l2") == Linear({})
+    heaviest = [(a, b) for a in sorted(COLOMBIA) for b in sorted(VENEZUELA)][:5]  # all weights are 1
+    assert composed(text, intersection="cpt-pairs") == Sum(tuple(Product(({a: 1.0}, {b: 1.0})) for a, b in heaviest))
+    one = Product(({"andes": 1.0}, {"andes": 1.0}, {"parrot": 2.0}))
+    assert composed(f"{text} AND parrots", intersection="cpt-pairs", cpt_terms=1) == one
+    assert composed("colombia AND moon", intersection="cpt-pairs") == Linear({})
     assert composed(text, intersection="cpt", cpt_terms=1) == Product(({"andes": 1.0}, {"andes": 1.0}))
 
 

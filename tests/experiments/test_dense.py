@@ -15,12 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
 
+from pyserini_compneg.encode import dense as dense_encoder
 from pyserini_compneg.encode.collection import SourceDocument
+from pyserini_compneg.encode.dense import DenseEncoder
 from pyserini_compneg.errors import DownloadError, EncodingError, ProtocolError
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.experiments import dense
 from pyserini_compneg.experiments.datasets import open_dataset
-from pyserini_compneg.experiments.dense import DENSE_OPERATORS, DenseEncoder, DenseIndex, DenseMethod
+from pyserini_compneg.experiments.dense import DENSE_OPERATORS, DenseIndex, DenseMethod
 from pyserini_compneg.experiments.experiment import reproduce
 from pyserini_compneg.experiments.protocol import read_protocol
 from pyserini_compneg.experiments.provided import ALL_MINILM
@@ -226,17 +228,17 @@ def test_vectors_are_those_of_the_library_at_length_1(library, folder):
 def test_a_model_is_known_by_its_content(folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / "README.md").write_text("says nothing of the vectors")
-    assert dense.dense_model_hash(str(copy)) == dense.dense_model_hash(str(folder))
+    assert dense_encoder.dense_model_hash(str(copy)) == dense.dense_model_hash(str(folder))
     pooling = next(copy.glob("*_Pooling/config.json"))
     pooling.write_text(json.dumps(json.loads(pooling.read_text()) | {"pooling_mode": "mean"}))
-    assert dense.dense_model_hash(str(copy)) != dense.dense_model_hash(str(folder))
+    assert dense_encoder.dense_model_hash(str(copy)) != dense.dense_model_hash(str(folder))
 
 
 @pytest.mark.slow
 def test_what_is_no_usable_model_is_said_in_one_line(library, folder, tmp_path, monkeypatch):
     with pytest.raises(EncodingError, match=f"^{re.escape(str(tmp_path))}: the model cannot be loaded: [^\n]*$"):
         DenseEncoder(str(tmp_path))
-    message = refusal(dense.check_dense_model, "bm25", error=EncodingError)
+    message = refusal(dense_encoder.check_dense_model, "bm25", error=EncodingError)
     assert message == "no dense model 'bm25'; expected a folder, or owner/name on the Hugging Face hub"
     encoder = DenseEncoder(str(folder))
     monkeypatch.setattr(encoder, "_model", type("Damaged", (), {"encode_query": lambda *_, **__: [[0.0, np.nan]]})())

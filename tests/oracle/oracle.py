@@ -9,6 +9,7 @@ Sources: Krasakis, Yates, Kanoulas (equation numbers in parentheses), Widdows 20
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 
 STRENGTHS = {
@@ -154,6 +155,8 @@ class Oracle:
         vectors = [node.weights if isinstance(node, Leaf) else positive(node) for node in nodes]
         if intersection in ("addition", "maxpool"):
             return Leaf((total if intersection == "addition" else pooled)(vectors))
+        if self.intersection == "cpt-pairs":
+            return self.few_tuples(vectors)
         joint = self.joint(vectors, self.cpt_weight if self.intersection == "cpt+maxpool" else 1.0)
         if intersection != "cpt+maxpool":
             return joint or Leaf({})
@@ -165,6 +168,13 @@ class Oracle:
         operands = [heaviest(vector, self.top) for vector in vectors]
         norm, root = (2, 2) if self.intersection == "cpt-l2" else (1, 1)
         return Joint(operands, norm / len(operands), root, weight) if all(operands) else None
+
+    def few_tuples(self, vectors):
+        """(6) to (8) for the heaviest of all tuples."""
+        tuples = product(*(above_zero(vector).items() for vector in vectors))
+        heavy = sorted(tuples, key=lambda one: (-prod(weight for _, weight in one), one))[: self.top]
+        joints = [Joint([{term: weight} for term, weight in one], 1 / len(one), 1) for one in heavy]
+        return Total(joints) if joints else Leaf({})
 
     def reduced(self, wanted, kept, excluded):
         """(5) and the other differences; ``wanted`` is the node of the parts that are kept."""

@@ -1,0 +1,170 @@
+r"""Reranking: a model reads the first documents of a ranking, and ranks them again.
+
+It reads the wording of the query as a whole, as rerankers do, or each atom alone. The scores of the atoms, from 0 to 1,
+are then composed as probabilities of independent events are thought to be: the larger one for A ∪ B, the product for
+A ∩ B, and the difference for A \ B, whose score may be below 0. Set identities come first, as with the operators.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyserini_compneg.cancellation import check_cancelled
+from pyserini_compneg.compose.rewrite import alternatives, conjunction
+from pyserini_compneg.encode.collection import text_of
+from pyserini_compneg.errors import ArgumentError, EncodingError, IndexFormatError
+from pyserini_compneg.expression import Atom, Expression, Union, atoms, verbalise
+from pyserini_compneg.expression.decomposition import Decomposition
+from pyserini_compneg.gathered import warn_of
+from pyserini_compneg.progress import progress
+from pyserini_compneg.search.ranked_hits import Batch, as_expressions, checked_count, ranked
+from pyserini_compneg.search.run_writer import Hit
+from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
+from pyserini_compneg.terminal import shown
+
+if TYPE_CHECKING:
+    from pyserini_compneg.encode.pair_scorers import PairScorer
+
+READS = ("text", "atoms", "both")
+"""What a model reads of a query."""
+
+RERANKED = 100
+_PAIRS = 512
+"""So many pairs are scored before the progress is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reranked:
+    """Ranks the first documents of another method again, by a model that reads their texts. The others are left out.
+
+    Attributes:
+        model: The model, from :func:`~pyserini_compneg.encode.pair_scorers.pair_scorer`.
+        by: ``text``: by the wording of the query as a whole. ``atoms``: by the scores of its atoms, composed. ``both``:
+            by the mean of these two.
+        hits: How many documents are ranked again.
+        first: The other method; None for operators.
+    """
+
+    model: PairScorer
+    by: str = "text"
+    hits: int = RERANKED
+    first: Method | None = None
+
+    def __post_init__(self) -> None:
+        """Checks the settings."""
+        checked_count("hits", self.hits)
+        if self.by not in READS:
+            raise ArgumentError(f"by must be one of {', '.join(READS)}, got {shown(self.by)}")
+
+    def answer(self, searcher: SignedImpactSearcher, batch: Batch) -> dict[str, list[Hit]]:
+        """As for every method.
+
+        Raises:
+            IndexFormatError: Also an index without the documents' texts.
+            EncodingError: Also a model that gives no finite number.
+            CompositionError: Also a composed query, which has no text.
+        """
+        expressions = as_expressions(batch.queries)
+        wordings = [_wording(query, one) for query, one in zip(batch.queries, expressions, strict=True)]
+        first = searcher.batch_search(
+            batch.queries, batch.qids, self.hits, batch.threads, filter=batch.filters, method=self.first
+        )
+        documents = _texts(searcher, [hit.docid for hits in first.values() for hit in hits])
+        read = {qid: self._read(wording, one) for qid, wording, one in zip(first, wordings, expressions, strict=True)}
+        pairs = dict.fromkeys((text, hit.docid) for qid, hits in first.items() for text in read[qid] for hit in hits)
+        scores = _scored(self.model, list(pairs), documents)
+        rankings = {}
+        for (qid, hits), wording, expression in zip(first.items(), wordings, expressions, strict=True):
+            docids = [hit.docid for hit in hits]
+            values = [self._value(wording, expression, scores[docid].__getitem__) for docid in docids]
+            rankings[qid] = ranked(map(Hit, docids, values), batch.k)
+        return rankings
+
+    def _read(self, wording: str, expression: Expression) -> list[str]:
+        """The texts of a query that the model reads."""
+        return [wording] * (self.by != "atoms") + (atoms(expression) if self.by != "text" else [])
+
+    def _value(self, wording: str, expression: Expression, score: Callable[[str], float]) -> float:
+        """A document's score, by its scores for texts."""
+        parts = [score(wording)] if self.by != "atoms" else []
+        parts += [composed_score(expression, score)] if self.by != "text" else []
+        return sum(parts) / len(parts)
+
+
+def composed_score(expression: Expression, score: Callable[[str], float]) -> float:
+    """A document's score for an expression, from its scores for the atoms. What NOT! excludes does not count.
+
+    >>> from pyserini_compneg.expression import parse
+    >>> scores = {"a": 0.5, "b": 0.5, "c": 0.125, "d": 0.75}
+    >>> composed_score(parse("a AND b NOT c"), scores.__getitem__), composed_score(parse("a OR d"), scores.__getitem__)
+    (0.125, 0.75)
+    """
+    match expression:
+        case Atom(text):
+            return score(text)
+        case Union():
+            return max(composed_score(member, score) for member in alternatives(expression))
+    parts = conjunction(expression)
+    kept = [composed_score(member, score) for member in parts.kept]
+    wanted = kept[0] if len(kept) == 1 else math.prod(max(0.0, value) for value in kept)
+    return wanted - max((composed_score(member, score) for member in parts.excluded), default=0.0)
+
+
+def _wording(query: object, expression: Expression) -> str:
+    """The text of a query: as it was given if it was read, else the words of its template."""
+    return query.text if isinstance(query, Decomposition) else verbalise(expression)
+
+
+def _scored(
+    model: PairScorer, pairs: Sequence[tuple[str, str]], documents: Mapping[str, str]
+) -> dict[str, dict[str, float]]:
+    """The model's scores of each document, by the texts that it is paired with."""
+    scores: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    with progress(None, len(pairs), " documents", "reranking") as bar:
+        for start in range(0, len(pairs), _PAIRS):
+            check_cancelled()
+            some = pairs[start : start + _PAIRS]
+            found = model.scores([(text, documents[docid]) for text, docid in some])
+            for (text, docid), score in zip(some, map(float, found), strict=True):
+                if not math.isfinite(score):
+                    said = f"scores document {shown(docid)} with {score} for {shown(text)}"
+                    raise EncodingError(f"{model.name}: {said}; its weights are damaged")
+                scores[docid][text] = score
+            bar.update(len(some))
+    return scores
+
+
+def _texts(searcher: SignedImpactSearcher, docids: Sequence[str]) -> dict[str, str]:
+    """The stored texts of documents.
+
+    Raises:
+        IndexFormatError: A document that was not stored, or no text in any of them.
+    """
+    texts = {docid: _text(searcher, docid) for docid in dict.fromkeys(docids)}
+    empty = {docid: shown(docid) for docid, text in texts.items() if not text.strip()}
+    if texts and len(empty) == len(texts):
+        raise IndexFormatError(
+            f"{searcher.reader.folder}: reranking reads the documents' texts, and what is stored has none "
+            f"(contents, or title and text), such as {docids[0]!r}"
+        )
+    warn_of("document", "documents", "has no text, so the model reads an empty one", empty, list(texts))
+    return texts
+
+
+def _text(searcher: SignedImpactSearcher, docid: str) -> str:
+    """The stored text of a document; empty if it has none."""
+    folder, raw = searcher.reader.folder, searcher.reader.raw(docid)
+    if raw is None:
+        raise IndexFormatError(
+            f"{folder}: reranking reads the documents' texts, which are not stored; build it with index --store-raw"
+        )
+    try:
+        record = json.loads(raw)
+    except (ValueError, RecursionError):  # an index of stock Anserini may hold any text
+        return raw
+    return (text_of(record, f"{folder}: {docid}") or "") if isinstance(record, dict) else raw
