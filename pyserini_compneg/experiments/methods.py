@@ -15,12 +15,13 @@ from pyserini_compneg.compose.fusion import fused
 from pyserini_compneg.compose.rewrite import check_exclusions, hardened
 from pyserini_compneg.errors import CompositionError, ProtocolError
 from pyserini_compneg.experiments.dense import DENSE_OPERATORS, DenseMethod
+from pyserini_compneg.experiments.word_space import WordSpaceMethod
 from pyserini_compneg.expression import Expression, atoms
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 from pyserini_compneg.terminal import shown
 
-DENSE = "dense"
+DENSE, WORD_SPACE = "dense", "word-space"
 
 _OPERATORS = tuple(field.name for field in fields(Operators))
 _SUBSET = 1000
@@ -191,18 +192,19 @@ class TwoStep:
         return context.searcher.compose([_expression(topic)], self._exact)[0]
 
 
-METHODS: Mapping[str, tuple[Callable[..., Method | DenseMethod], tuple[str, ...]]] = {
+METHODS: Mapping[str, tuple[Callable[..., Method | DenseMethod | WordSpaceMethod], tuple[str, ...]]] = {
     "operators": (Composed, _OPERATORS),
     "score-fusion": (ScoreFusion, ()),
     "score-fusion-scaled": (partial(ScoreFusion, scaled=True), ()),
     "filtering": (Filtering, ("union", "intersection", "cpt_terms")),
     "two-step": (TwoStep, ("subset", *_OPERATORS)),
     DENSE: (DenseMethod, tuple(DENSE_OPERATORS)),
+    WORD_SPACE: (WordSpaceMethod, ("difference",)),
 }
 """What makes each method, and the names of its settings."""
 
 
-def make_method(name: str, settings: Mapping[str, Any]) -> Method | DenseMethod:
+def make_method(name: str, settings: Mapping[str, Any]) -> Method | DenseMethod | WordSpaceMethod:
     """Makes a method.
 
     Args:

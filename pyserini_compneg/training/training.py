@@ -148,6 +148,8 @@ def _check_models(config: AnyConfig) -> None:
         case HybridTrainConfig(hybrid=section):
             neural_side(model_folder(section.base), section.base, "document")
             model_folder(section.teacher)
+        case TrainConfig(model=section) if section.is_dense:
+            model_folder(section.base)
         case TrainConfig(model=section):
             neural_side(model_folder(section.base), section.base, "document")
 
