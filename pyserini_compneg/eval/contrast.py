@@ -19,7 +19,8 @@ CONTRASTS = (*PAIRED, "right_rank", "delta_recall@1", "delta_mrr@10")
 """Examples of the names. ``delta_recall`` and ``delta_mrr`` need a cutoff, ``right_rank`` may have one."""
 
 _NAMES = re.compile(
-    r"paired_(?:accuracy|first|second|reversed)|right_rank|(?:right_rank|delta_recall|delta_mrr)@(-?\d{1,9})", re.ASCII
+    r"paired_(?:accuracy|first|second|reversed)|right_rank|(?:right_rank|delta_recall|delta_mrr)@(-?\d{1,9})",
+    re.ASCII,
 )
 _OUTCOMES = {
     "paired_accuracy": (1.0, 1.0),
@@ -83,10 +84,10 @@ def contrast_values(contrast: Contrast, qrels: _Qrels, run: _Run) -> dict[str, f
     Raises:
         MeasureError: A query without exactly one relevant and one excluded document, or without a partner.
 
-    Source: for measures of pairs Weller et al. 2024 (NevIR), Section 4.1 and Figure 4. MTEB asks for R@1 = 1 for both queries, in
-    runs of the two documents alone; only ties differ, which trec_eval's code orders by docid. For the others Zhang et
-    al. 2024 (ExcluIR), Eq. 1 and the sentence after it. Their released scorer reads 10 documents of a query and takes
-    all others as not retrieved, which is ``right_rank@10``.
+    Source: for measures of pairs Weller et al. 2024 (NevIR), Section 4.1 and Figure 4. MTEB asks for R@1 = 1 for both
+    queries, in runs of the two documents alone; only ties differ, which trec_eval's code orders by docid. For the
+    others Zhang et al. 2024 (ExcluIR), Eq. 1 and the sentence after it. Their released scorer reads 10 documents of a
+    query and takes all others as not retrieved, which is ``right_rank@10``.
 
     >>> contrast_values(Contrast("delta_mrr", 10), {"1": {"a": 1, "b": 0}}, {"1": {"b": 2.0, "a": 1.0}})
     {'1': -0.5}
@@ -140,7 +141,7 @@ def _judged_pair(kind: str, qid: str, judged: Mapping[str, int]) -> _Pair:
 
 
 def _value(contrast: Contrast, scores: Mapping[str, float], relevant: str, excluded: str) -> float:
-    """The value of one query; of a pair 1 where this query is right, −1 where the other order is strict, 0 for a tie."""
+    """The value of one query; in measures of pairs 1 where it is right, −1 where it is wrong, 0 for a tie."""
     if contrast.kind in PAIRED:
         own, other = (_single(scores.get(docid, float("-inf"))) for docid in (relevant, excluded))
         return float(own > other) - float(own < other)

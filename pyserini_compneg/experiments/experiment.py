@@ -77,6 +77,9 @@ def reproduce(
         kinds = ", ".join(protocol.datasets)
         raise ProtocolError(f"{dataset.folder} is of the kind {dataset.kind}; protocol {protocol.name} is for: {kinds}")
     protocol = protocol.reading(read).with_models(models or {})
+    if not protocol.sections:
+        said = "all its rows are of trained models, and none is there; train them with --train"
+        raise ProtocolError(f"protocol {protocol.name}: {said}, or name their folder with --models")
     chosen = split or _split(protocol, dataset)
     dataset.part(chosen)
     tuned_on = _tuning_split(protocol, dataset, chosen)

@@ -274,6 +274,11 @@ class Protocol(Settings):
             [[row for row in section.rows if any(is_one(row, name) for name in names)] for section in self.sections]
         )
 
+    def quick(self) -> Protocol:
+        """The protocol for few queries: its curve over similarities has two bins."""
+        curve = self.interference and self.interference.model_copy(update={"bins": min(2, self.interference.bins)})
+        return self.model_copy(update={"interference": curve})
+
     def without(self, method: str) -> Protocol:
         """The protocol without a method's rows that name no model, and without sections where nothing else is run."""
         rows = [[row for row in section.rows if row.method != method or row.model] for section in self.sections]

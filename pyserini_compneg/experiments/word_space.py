@@ -31,12 +31,12 @@ _SHOWN_WORDS = 12
 _Numbers = NDArray[np.int64]
 
 _FUNCTION_WORDS = """
-a about after again all also although an and another any are as at be became because been before being between both but by
-can could did do does during each either even for from had has have he her here hers herself him himself his how however i
-if in into is it its itself later many may me more most much must my neither no nor not of off on once one only or other
-our out over own s same she should since so some such t than that the their them themselves then there these they this
-those though through thus to too two under until up upon us very was we well were what when where whether which while who
-whom whose why will with within without would yet you your"""
+a about after again all also although an and another any are as at be became because been before being between both
+but by can could did do does during each either even for from had has have he her here hers herself him himself his
+how however i if in into is it its itself later many may me more most much must my neither no nor not of off on
+once one only or other our out over own s same she should since so some such t than that the their them themselves
+then there these they this those though through thus to too two under until up upon us very was we well were what
+when where whether which while who whom whose why will with within without would yet you your"""
 
 
 class WordSpace(VectorIndex):

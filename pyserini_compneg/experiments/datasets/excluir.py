@@ -59,7 +59,8 @@ def open_excluir(folder: Path) -> Dataset:
         if len(training) > 1:
             names = ", ".join(path.name for path in training)
             raise CollectionError(f"{folder}: {names}: several files of training queries; leave one")
-        queries |= {"train": path for path in training}
+        if training:
+            queries["train"] = training[0]
         parts = {
             name: Split(partial(_documents, corpus), partial(_topics, path), partial(_qrels, path))
             for name, path in queries.items()
