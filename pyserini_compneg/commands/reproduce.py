@@ -7,13 +7,16 @@ import json
 import logging
 import os
 import shlex
-from collections.abc import Collection
+import time
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
+from pyserini_compneg.errors import CompNegError, ProtocolError
 from pyserini_compneg.experiments.provided import ALL_MINILM, MS_MARCO_MINILM, protocol_names, protocol_title
 
+_ALL, _BM25, _HYBRID = "all", "bm25", "bm25+mini"
 _logger = logging.getLogger("pyserini_compneg.experiments")
 
 _EPILOG = """\
@@ -31,6 +34,9 @@ examples:
       --dataset pyserini_compneg/resources/sample
   python -m pyserini_compneg.reproduce table1 --report reports/quest \\
       --dataset data/quest --encoder naver/splade-v3
+  python -m pyserini_compneg.reproduce table4 --report reports/table4 --train \\
+      --dataset data/filmsets --base models/splade-tiny
+  python -m pyserini_compneg.reproduce all --quick --report reports/quick
 """
 
 
@@ -41,26 +47,75 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     pairs = list(zip(args.encoder, indexes, strict=True))
     if repeated := [encoder for encoder, index in pairs if pairs.count((encoder, index)) > 1]:
         parser.error(f"--encoder has {repeated[0]!r} twice for the same index")
+    if args.quick == (args.dataset is not None):
+        parser.error("give either --dataset, or --quick, which makes small datasets of its own")
+    if args.base and not args.train:
+        parser.error("--base is what --train starts from; give --train, too")
+    if args.protocol == _ALL and args.rows:
+        parser.error(f"--rows chooses rows of one protocol; name it in place of {_ALL}")
+    from pyserini_compneg.experiments.report import check_packages
+
+    check_packages()
+    if args.protocol == _ALL:
+        _reproduce_all(args)
+    else:
+        _reproduce(args, args.protocol, args.encoder, args.report)
+
+
+def _reproduce_all(args: argparse.Namespace) -> None:
+    """All protocols of the package that the dataset is for; one that fails does not keep the others from being run."""
+    from pyserini_compneg.experiments.datasets import open_dataset
+    from pyserini_compneg.experiments.protocol import read_protocol
+
+    failed = []
+    for name in protocol_names():
+        protocol, started = read_protocol(name), time.monotonic()
+        if args.dataset and open_dataset(args.dataset).kind not in protocol.datasets:
+            continue
+        needs_share = any(row.model_weight is not None for section in protocol.sections for row in section.rows)
+        encoders = [_HYBRID] if needs_share and args.encoder == [_BM25] else args.encoder
+        try:
+            _reproduce(args, name, encoders, args.report / name)
+            print(f"{name}\t{time.monotonic() - started:.1f} s", flush=True)
+        except CompNegError as error:
+            failed.append(name)
+            _logger.error("%s: %s", name, error)
+    if failed:
+        raise ProtocolError(f"{len(failed)} protocols were not reproduced: {', '.join(failed)}; see the lines above")
+
+
+def _reproduce(args: argparse.Namespace, name: str, encoders: Sequence[str], report: Path) -> None:
     from pyserini_compneg.eval.table import run_labels
     from pyserini_compneg.experiments.datasets import open_dataset
     from pyserini_compneg.experiments.experiment import reproduce
     from pyserini_compneg.experiments.protocol import read_protocol
-    from pyserini_compneg.experiments.report import check_packages, write_report
+    from pyserini_compneg.experiments.report import write_report
     from pyserini_compneg.experiments.results import write_results
     from pyserini_compneg.experiments.workplace import Engine
 
-    check_packages()
-    protocol = read_protocol(args.protocol)
+    protocol = read_protocol(name)
     if args.rows:
         protocol = protocol.only(args.rows)
-        _warn_of_other_rows(args.report, {row.title for section in protocol.sections for row in section.rows})
-    labels = run_labels(args.encoder) if len(args.encoder) > 1 else [""]
-    engines = [Engine(*values) for values in zip(args.encoder, indexes, labels, strict=True)]
+        _warn_of_other_rows(report, {row.title for section in protocol.sections for row in section.rows})
+    if args.quick:
+        protocol, folder = protocol.quick(), _quick_dataset(protocol.datasets, args.report)
+    dataset = open_dataset(args.dataset or folder)
+    models = {}
+    if any(row.model for section in protocol.sections for row in section.rows):
+        from pyserini_compneg.training.protocol_models import find_models, train_models
+
+        place = args.models or report / "models"
+        if args.train:
+            models = train_models(protocol, dataset, place, args.base, args.dense_encoder)
+        else:
+            models = find_models(protocol, dataset, place)
+    labels = run_labels(encoders) if len(encoders) > 1 else [""]
+    engines = [Engine(*values) for values in zip(encoders, args.index or [None] * len(encoders), labels, strict=True)]
     results = reproduce(
         protocol,
-        open_dataset(args.dataset),
+        dataset,
         engines,
-        args.report,
+        report,
         split=args.split,
         dense_encoder=args.dense_encoder,
         reranker=args.rerank,
@@ -68,11 +123,23 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         model_options=flags.chosen_model_options(args),
         read=args.read or "expression",
         model_weight=args.model_weight,
+        models=models,
+        wordnet=args.wordnet,
         command=f"python -m pyserini_compneg.reproduce {shlex.join(args.arguments)}",
     )
-    write_results(results, args.report / "results.json")
-    write_report(results, args.report)
-    _logger.info("%s", args.report / "report.md")
+    write_results(results, report / "results.json")
+    write_report(results, report)
+    _logger.info("%s", report / "report.md")
+
+
+def _quick_dataset(kinds: Sequence[str], report: Path) -> Path:
+    """The small dataset of the first kind for which there is one."""
+    from pyserini_compneg.experiments.quick import quick_datasets
+
+    made = quick_datasets(report / "data")
+    if there := [kind for kind in kinds if kind in made]:
+        return made[there[0]]
+    raise ProtocolError(f"--quick has no dataset of the kinds {', '.join(kinds)}; name one with --dataset")
 
 
 def _warn_of_other_rows(report: Path, chosen: Collection[str]) -> None:
@@ -91,13 +158,16 @@ def _warn_of_other_rows(report: Path, chosen: Collection[str]) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = flags.command_parser(
         "reproduce",
-        "PROTOCOL --dataset DIR --report DIR",
+        "PROTOCOL (--dataset DIR | --quick) --report DIR",
         "Runs the protocol of a table or figure, and writes its runs, its figures and a report.",
         _EPILOG.format(protocols=_listed()),
     )
     add = parser.add_argument
-    add("protocol", metavar="PROTOCOL", help="one of the protocols below, or the path of a YAML file like them")
-    add("--dataset", required=True, metavar="DIR", help="folder with the dataset's official files")
+    text = "one of the protocols below, or the path of a YAML file like them; 'all' for all that the dataset is for"
+    add("protocol", metavar="PROTOCOL", help=text)
+    add("--dataset", metavar="DIR", help="folder with the dataset's official files")
+    text = "instead of --dataset: small datasets made of the packaged sample, to try protocols; figures mean nothing"
+    add("--quick", action="store_true", help=text)
     text = "bm25 (default), models, folders or names on the Hugging Face hub, or bm25+MODEL; each row is run with each"
     add("--encoder", nargs="+", default=["bm25"], metavar="NAME", help=text)
     add("--report", required=True, type=Path, metavar="DIR", help="folder for everything that is made")
@@ -106,6 +176,8 @@ def _parser() -> argparse.ArgumentParser:
         "'cpt, disentangled' (default: all rows)"
     )
     add("--rows", nargs="+", metavar="ROW", help=text)
+    text = "train the models that rows name and that are not there, from the dataset's split for training"
+    add("--train", action="store_true", help=text)
     flags.add_threads(parser, os.cpu_count() or 1)
     group = flags.advanced(parser)
     text = "split (default: the first split of the protocol that the dataset has)"
@@ -116,7 +188,7 @@ def _parser() -> argparse.ArgumentParser:
         "--dense-encoder",
         metavar="NAME",
         help="the encoder of dense rows, and of the similarities of figure3: a folder or a name on the hub (default "
-        f"{ALL_MINILM}; where it cannot be had, there are no dense rows)",
+        f"{ALL_MINILM}; where it cannot be had, there are no dense rows); with --train, dense models start from it",
     )
     group.add_argument(
         "--rerank",
@@ -124,6 +196,12 @@ def _parser() -> argparse.ArgumentParser:
         help="the model of rows that are reranked, as in search (default "
         f"{MS_MARCO_MINILM}; where it cannot be had, there are no such rows)",
     )
+    text = "folder of trained models, by the names of their recipes (default: models in the report's folder)"
+    group.add_argument("--models", type=Path, metavar="DIR", help=text)
+    text = "with --train: sparse models start from this checkpoint instead of the one in the recipe"
+    group.add_argument("--base", metavar="MODEL", help=text)
+    text = "folder of WordNet's files (default: that of Debian's wordnet-base; where it is not there, no synonyms)"
+    group.add_argument("--wordnet", type=Path, metavar="DIR", help=text)
     flags.add_model_weight(group)
     flags.add_read(
         group,

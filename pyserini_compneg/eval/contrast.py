@@ -12,10 +12,22 @@ from dataclasses import dataclass
 
 from pyserini_compneg.errors import MeasureError
 
-CONTRASTS = ("paired_accuracy", "right_rank", "delta_recall@1", "delta_mrr@10")
+PAIRED = ("paired_accuracy", "paired_first", "paired_second", "paired_reversed")
+"""The measures of pairs of queries."""
+
+CONTRASTS = (*PAIRED, "right_rank", "delta_recall@1", "delta_mrr@10")
 """Examples of the names. ``delta_recall`` and ``delta_mrr`` need a cutoff, ``right_rank`` may have one."""
 
-_NAMES = re.compile(r"paired_accuracy|right_rank|(?:right_rank|delta_recall|delta_mrr)@(-?\d{1,9})", re.ASCII)
+_NAMES = re.compile(
+    r"paired_(?:accuracy|first|second|reversed)|right_rank|(?:right_rank|delta_recall|delta_mrr)@(-?\d{1,9})",
+    re.ASCII,
+)
+_OUTCOMES = {
+    "paired_accuracy": (1.0, 1.0),
+    "paired_first": (1.0, -1.0),
+    "paired_second": (-1.0, 1.0),
+    "paired_reversed": (-1.0, -1.0),
+}
 _Qrels = Mapping[str, Mapping[str, int]]
 _Run = Mapping[str, Mapping[str, float]]
 _Pair = tuple[str, str]
@@ -26,7 +38,7 @@ class Contrast:
     """One measure of contrast.
 
     Attributes:
-        kind: ``paired_accuracy``, ``right_rank``, ``delta_recall`` or ``delta_mrr``.
+        kind: One of ``PAIRED``, ``right_rank``, ``delta_recall`` or ``delta_mrr``.
         cutoff: The rank N, from 1; None for no cutoff.
     """
 
@@ -55,6 +67,10 @@ def contrast_values(contrast: Contrast, qrels: _Qrels, run: _Run) -> dict[str, f
     - ``right_rank@N``: the same, for a run of the first N documents.
     - ``paired_accuracy``: 1 for both queries of a pair if both are right, else 0. The mean is then that over pairs.
       Two queries are a pair if they judge the same two documents in opposite ways.
+    - ``paired_first``: 1 for both queries of a pair if both rank the document higher that is relevant for the first of
+      them, by the order of the judgements; ``paired_second``: that of the second. In NevIR the first document is the
+      one of Wikipedia, which has the negation, and the second an edited one. ``paired_reversed``: 1 if both queries
+      rank the other's document higher. What the four measures leave are pairs with a tie.
     - ``delta_recall@N``: R@N(d⁺) − R@N(d⁻), from −1 to 1. R@N(d) is 1 if d is among the first N, else 0.
     - ``delta_mrr@N``: MRR@N(d⁺) − MRR@N(d⁻), from −1 to 1. MRR@N(d) is 1 / rank of d if d is among the first N, else 0.
 
@@ -68,19 +84,23 @@ def contrast_values(contrast: Contrast, qrels: _Qrels, run: _Run) -> dict[str, f
     Raises:
         MeasureError: A query without exactly one relevant and one excluded document, or without a partner.
 
-    Source: for ``paired_accuracy`` Weller et al. 2024 (NevIR), Section 4.1. MTEB asks for R@1 = 1 for both queries, in
-    runs of the two documents alone; only ties differ, which trec_eval's code orders by docid. For the others Zhang et
-    al. 2024 (ExcluIR), Eq. 1 and the sentence after it. Their released scorer reads 10 documents of a query and takes
-    all others as not retrieved, which is ``right_rank@10``.
+    Source: for measures of pairs Weller et al. 2024 (NevIR), Section 4.1 and Figure 4. MTEB asks for R@1 = 1 for both
+    queries, in runs of the two documents alone; only ties differ, which trec_eval's code orders by docid. For the
+    others Zhang et al. 2024 (ExcluIR), Eq. 1 and the sentence after it. Their released scorer reads 10 documents of a
+    query and takes all others as not retrieved, which is ``right_rank@10``.
 
     >>> contrast_values(Contrast("delta_mrr", 10), {"1": {"a": 1, "b": 0}}, {"1": {"b": 2.0, "a": 1.0}})
     {'1': -0.5}
     """
     pairs = {qid: _judged_pair(contrast.kind, qid, judged) for qid, judged in qrels.items()}
     values = {qid: _value(contrast, run.get(qid, {}), *pair) for qid, pair in pairs.items()}
-    if contrast.kind != "paired_accuracy":
+    if contrast.kind not in PAIRED:
         return values
-    return {qid: values[qid] * values[partner] for qid, partner in partners(qrels).items()}
+    paired = partners(qrels)
+    order = {qid: number for number, qid in enumerate(qrels)}
+    firsts = {qid: min(qid, partner, key=order.__getitem__) for qid, partner in paired.items()}
+    wanted = _OUTCOMES[contrast.kind]
+    return {qid: float((values[first], values[paired[first]]) == wanted) for qid, first in firsts.items()}
 
 
 def partners(qrels: _Qrels) -> dict[str, str]:
@@ -121,7 +141,10 @@ def _judged_pair(kind: str, qid: str, judged: Mapping[str, int]) -> _Pair:
 
 
 def _value(contrast: Contrast, scores: Mapping[str, float], relevant: str, excluded: str) -> float:
-    """The value of one query; of ``paired_accuracy`` whether this query is right."""
+    """The value of one query; in measures of pairs 1 where it is right, −1 where it is wrong, 0 for a tie."""
+    if contrast.kind in PAIRED:
+        own, other = (_single(scores.get(docid, float("-inf"))) for docid in (relevant, excluded))
+        return float(own > other) - float(own < other)
     first = list(scores)
     if contrast.cutoff is not None:
         first.sort(key=lambda docid: (_single(scores[docid]), docid), reverse=True)

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from pyserini_compneg.errors import MeasureError
-from pyserini_compneg.eval.contrast import CONTRASTS, Contrast, contrast_values, parse_contrast, partners
+from pyserini_compneg.eval.contrast import CONTRASTS, PAIRED, Contrast, contrast_values, parse_contrast, partners
 from pyserini_compneg.terminal import shown, suggestion
 
 DEFAULT_MEASURES = ("ndcg_cut.10", "recall.100")
@@ -124,13 +124,13 @@ def mean(per_query: Mapping[str, Mapping[str, float]], measure: Measure, qids: S
 
 
 def observations(measure: Measure, qrels: Mapping[str, Mapping[str, int]], qids: Sequence[str]) -> list[str]:
-    """The queries whose values are independent observations. Of a pair in ``paired_accuracy`` it is the first.
+    """The queries whose values are independent observations. Of a pair, as in ``paired_accuracy``, it is the first.
 
     >>> qrels = {"1": {"a": 1, "b": 0}, "2": {"a": 0, "b": 1}}
     >>> [observations(measure, qrels, ["1", "2"]) for measure in parse_measures(["paired_accuracy", "map"])]
     [['1'], ['1', '2']]
     """
-    if measure.definition != Contrast("paired_accuracy"):
+    if not isinstance(measure.definition, Contrast) or measure.definition.kind not in PAIRED:
         return list(qids)
     partner = partners(qrels)
     firsts: dict[str, None] = {}

@@ -8,11 +8,11 @@ from typing import Any
 
 from pyserini_compneg.eval.term_frequencies import words_of
 
-_COUNT = 10
-_LEAST_DOCUMENTS = 5
+COUNT = 10
+LEAST_DOCUMENTS = 5
 """A word of fewer documents is no neighbour: it would be near by chance."""
 
-_MOST_SHARE = 0.1
+MOST_SHARE = 0.1
 """A word of a larger share of the documents, such as "the", is no neighbour: it says nothing about a meaning."""
 
 
@@ -38,8 +38,8 @@ class WordNeighbours:
         self._numbers, self._words = numbers, list(numbers)
         self._documents = np.asarray(incidence.sum(axis=0)).ravel()
         self._by_word = incidence.T.tocsr()
-        self._common = self._documents > _MOST_SHARE * len(rows)
-        self._eligible = (self._documents >= _LEAST_DOCUMENTS) & ~self._common
+        self._common = self._documents > MOST_SHARE * len(rows)
+        self._eligible = (self._documents >= LEAST_DOCUMENTS) & ~self._common
 
     def is_common(self, word: str) -> bool:
         """Whether a word is in too many documents to say anything about a meaning."""
@@ -65,7 +65,7 @@ class WordNeighbours:
         near[~self._eligible | (near <= far)] = 0.0
         near[[self._numbers[word] for word in (*words, *other_than) if word in self._numbers]] = 0.0
         ranked = sorted((-near[number], self._words[number]) for number in np.flatnonzero(near))
-        return [word for _, word in ranked[:_COUNT]]
+        return [word for _, word in ranked[:COUNT]]
 
     def _cosines(self, words: Collection[str]) -> Any:
         """For every word of the space, its highest cosine with one of some words."""

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,11 @@ def subtraction(a: Vectors, negatives: Vectors) -> Vectors:
     return _without_rounding(a - negatives.sum(axis=0), a)
 
 
+def constant(a: Vectors, negatives: Vectors) -> Vectors:
+    """a − 0.75 Σ bᵢ, Widdows' constant subtraction, Section 3.2, with the weight of his Section 4.1."""
+    return subtraction(a, 0.75 * negatives)
+
+
 def ignore(a: Vectors, negatives: Vectors) -> Vectors:
     """a: the negatives are left out."""
     return a
@@ -110,7 +115,7 @@ def _basis(vectors: Vectors) -> Vectors:
 
 
 _UNIONS = {"disjunction": disjunction, "addition": addition}
-_DIFFERENCES = {"orthogonal": orthogonal, "subtraction": subtraction, "ignore": ignore}
+_DIFFERENCES = {"orthogonal": orthogonal, "subtraction": subtraction, "constant": constant, "ignore": ignore}
 
 DENSE_OPERATORS: Mapping[str, tuple[str, ...]] = {
     "union": (*_UNIONS, "vanilla"),
@@ -118,6 +123,20 @@ DENSE_OPERATORS: Mapping[str, tuple[str, ...]] = {
     "difference": (*_DIFFERENCES, "vanilla"),
 }
 """The operators by kind of node, the defaults first."""
+
+
+class QueryVectors(Protocol):
+    """Whatever encodes queries.
+
+    Attributes:
+        similarity: How their vectors are compared, ``dot`` or ``cosine``.
+    """
+
+    similarity: str
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[Any]:
+        """The vectors of queries, (texts, dimensions)."""
+        ...
 
 
 def similarities(encoder: DenseEncoder, pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -131,7 +150,7 @@ def similarities(encoder: DenseEncoder, pairs: Sequence[tuple[str, str]]) -> lis
     return [float(np.clip((lines[a] @ lines[b].T)[0, 0], -1.0, 1.0)) for a, b in pairs]
 
 
-def _encoded_queries(texts: Sequence[str], encoder: DenseEncoder) -> dict[str, Vectors]:
+def _encoded_queries(texts: Sequence[str], encoder: QueryVectors) -> dict[str, Vectors]:
     """The line, one row, of each text; every distinct text is encoded once, all in one batch."""
     if not texts:
         return {}
@@ -140,35 +159,21 @@ def _encoded_queries(texts: Sequence[str], encoder: DenseEncoder) -> dict[str, V
     return dict(zip(distinct, vectors[:, None, :], strict=True))
 
 
-class DenseIndex:
-    """The vectors of all documents in memory, 8 bytes a number, and in the cache, where they are encoded once.
-
-    The cache has a folder for each model and collection, and there a ``.npy`` file of float32 (documents, dimensions)
-    for every 4,096 documents, in their order. Each file appears complete or not at all. So a killed process loses
-    one of them at most.
+class VectorIndex:
+    """The vectors of all documents in memory, 8 bytes a number.
 
     Args:
-        documents: Gives all documents, in the same order whenever it is called; called twice.
-        encoder: Makes their vectors.
+        docids: The ids of the documents.
+        vectors: Their vectors, of length 1, (documents, dimensions).
+        encoder: Encodes queries.
 
     Attributes:
-        encoder: The same encoder.
-
-    Raises:
-        CollectionError: No documents, one without a text, or an id given twice.
-        EncodingError: The model gives no usable vectors.
-        OutputError: The cache cannot be written.
+        encoder: The same.
     """
 
-    def __init__(self, documents: Callable[[], Iterable[SourceDocument]], encoder: DenseEncoder) -> None:
-        self.encoder = encoder
-        self._docids, digest = _docids_and_digest(documents())
-        folder = cache_home() / "dense" / f"{encoder.model_hash}-{digest}"
-        parts = [folder / f"{start:09d}.npy" for start in range(0, len(self._docids), _PART_DOCUMENTS)]
-        if not all(part.exists() for part in parts):
-            _encode_parts((document.text or "" for document in documents()), parts, len(self._docids), encoder)
-        self._vectors = np.concatenate([np.load(part) for part in parts]).astype(np.float64)
-        self._docid_ranks = np.argsort(sorted(range(len(self._docids)), key=self._docids.__getitem__))
+    def __init__(self, docids: Sequence[str], vectors: Vectors, encoder: QueryVectors) -> None:
+        self._docids, self._vectors, self.encoder = docids, vectors, encoder
+        self._docid_ranks = np.argsort(sorted(range(len(docids)), key=docids.__getitem__))
 
     def search(self, subspaces: Sequence[Vectors], k: int) -> list[list[Hit]]:
         """Scores all documents for each subspace, and ranks the best.
@@ -194,6 +199,32 @@ class DenseIndex:
         scores = (similarity if is_dot else np.maximum((1 + similarity) / 2, 0)).astype(np.float32)
         best = np.lexsort((self._docid_ranks, -scores))[:k]
         return [Hit(self._docids[document], float(scores[document])) for document in best]
+
+
+class DenseIndex(VectorIndex):
+    """The vectors of all documents by a model, also in the cache, where they are encoded once.
+
+    The cache has a folder for each model and collection, and there a ``.npy`` file of float32 (documents, dimensions)
+    for every 4,096 documents, in their order. Each file appears complete or not at all. So a killed process loses
+    one of them at most.
+
+    Args:
+        documents: Gives all documents, in the same order whenever it is called; called twice.
+        encoder: Makes their vectors.
+
+    Raises:
+        CollectionError: No documents, one without a text, or an id given twice.
+        EncodingError: The model gives no usable vectors.
+        OutputError: The cache cannot be written.
+    """
+
+    def __init__(self, documents: Callable[[], Iterable[SourceDocument]], encoder: DenseEncoder) -> None:
+        docids, digest = _docids_and_digest(documents())
+        folder = cache_home() / "dense" / f"{encoder.model_hash}-{digest}"
+        parts = [folder / f"{start:09d}.npy" for start in range(0, len(docids), _PART_DOCUMENTS)]
+        if not all(part.exists() for part in parts):
+            _encode_parts((document.text or "" for document in documents()), parts, len(docids), encoder)
+        super().__init__(docids, np.concatenate([np.load(part) for part in parts]).astype(np.float64), encoder)
 
 
 def _docids_and_digest(documents: Iterable[SourceDocument]) -> tuple[list[str], str]:
@@ -243,7 +274,7 @@ class DenseMethod:
             if (name := getattr(self, kind)) not in choices:
                 raise CompositionError(f"{kind} of dense vectors must be one of {', '.join(choices)}, got {name!r}")
 
-    def search(self, index: Callable[[], DenseIndex], topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
+    def search(self, index: Callable[[], VectorIndex], topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
         """Composes the vectors of topics, and searches.
 
         Args:
@@ -255,15 +286,18 @@ class DenseMethod:
             ProtocolError: A composed query.
             EncodingError: A text that cannot be encoded.
         """
-        expressions = []
         for topic in topics:
             if topic.expression is None:
                 raise ProtocolError(f"query {topic.qid} is composed of terms already; dense vectors have no terms")
-            expressions.append(verbalised(topic.expression, self))
         opened = index()
-        spaces = _encoded_queries([text for expression in expressions for text in atoms(expression)], opened.encoder)
-        bases = [orthonormal(self._composed(expression, spaces)) for expression in expressions]
+        bases = self.composed([topic.expression for topic in topics if topic.expression], opened.encoder)
         return dict(zip([topic.qid for topic in topics], opened.search(bases, k), strict=True))
+
+    def composed(self, expressions: Sequence[Expression], encoder: QueryVectors) -> list[Vectors]:
+        """An orthonormal basis of the subspace of each expression."""
+        worded = [verbalised(expression, self) for expression in expressions]
+        spaces = _encoded_queries([text for expression in worded for text in atoms(expression)], encoder)
+        return [orthonormal(self._composed(expression, spaces)) for expression in worded]
 
     def _composed(self, expression: Expression, spaces: Mapping[str, Vectors]) -> Vectors:
         """The subspace of an expression without vanilla operators, from that of each atom's text."""

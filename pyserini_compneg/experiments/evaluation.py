@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from pyserini_compneg.compose import ScoringNode
@@ -12,8 +13,8 @@ from pyserini_compneg.eval.rows import Row as EvaluatedRow
 from pyserini_compneg.eval.rows import compare_rows, make_rows
 from pyserini_compneg.eval.runs import Run
 from pyserini_compneg.experiments.protocol import RowPlan, SectionPlan
-from pyserini_compneg.experiments.results import LOWER_IS_BETTER, TERM_MEASURES, Cell, Row, Section
-from pyserini_compneg.experiments.term_measures import TermMeasures
+from pyserini_compneg.experiments.results import LOWER_IS_BETTER, SYNONYMS, TERM_MEASURES, Cell, Row, Section
+from pyserini_compneg.experiments.term_measures import Neighbours, TermMeasures
 from pyserini_compneg.experiments.workplace import Workplace
 from pyserini_compneg.expression.topics import Topic
 
@@ -44,9 +45,13 @@ class Evaluator:
     Args:
         names: The measures: those of ``eval -m``, and ``TERM_MEASURES``.
         workplace: Has the judgements, and the documents, which are read for ``TERM_MEASURES``.
+        wordnet: The folder of WordNet's files, which are read for synonyms.
+        neighbours: Where words have their neighbours; None for the documents in which they occur together.
     """
 
-    def __init__(self, names: Sequence[str], workplace: Workplace) -> None:
+    def __init__(
+        self, names: Sequence[str], workplace: Workplace, wordnet: Path, neighbours: Neighbours | None = None
+    ) -> None:
         self._workplace = workplace
         self._judged = parse_measures(name for name in names if name not in TERM_MEASURES)
         by_name = {measure.name: measure for measure in self._judged}
@@ -54,7 +59,8 @@ class Evaluator:
         self._counted = [name for name in names if name in TERM_MEASURES]
         if self._counted:
             texts = {document.docid: document.text or "" for document in workplace.documents()}
-            self._terms = TermMeasures(texts, workplace.topics)
+            folder = wordnet if SYNONYMS in names else None
+            self._terms = TermMeasures(texts, workplace.topics, neighbours, folder)
 
     def section(self, plan: SectionPlan, topics: Sequence[Topic], ran: Sequence[RowRun]) -> Section:
         """The figures of a section.

@@ -4,50 +4,34 @@ from __future__ import annotations
 
 import logging
 import platform
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import fields, replace
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
 
-from pyserini_compneg.compose import DEFAULT_OPERATORS, WEIGHT_SCALE, ScoringNode
-from pyserini_compneg.compose.batch import answers, topic_query
-from pyserini_compneg.encode.dense import DenseEncoder, check_dense_model, dense_model_hash
+from pyserini_compneg.compose import DEFAULT_OPERATORS, WEIGHT_SCALE
+from pyserini_compneg.encode.dense import DenseEncoder, check_dense_model
 from pyserini_compneg.encode.models import ModelOptions
-from pyserini_compneg.encode.models.cache import cache_home
-from pyserini_compneg.errors import DownloadError, EncodingError, ProtocolError
-from pyserini_compneg.eval.runs import read_run
+from pyserini_compneg.errors import DownloadError, EncodingError, MeasureError, ProtocolError
+from pyserini_compneg.eval.synonyms import WORDNET, check_wordnet
 from pyserini_compneg.experiments.datasets.dataset import Dataset
+from pyserini_compneg.experiments.datasets.nevir import EDITS
 from pyserini_compneg.experiments.datasets.opening import TITLES
-from pyserini_compneg.experiments.dense import DenseMethod, similarities
+from pyserini_compneg.experiments.dense import similarities
 from pyserini_compneg.experiments.evaluation import Evaluator, RowRun
-from pyserini_compneg.experiments.kept_runs import kept_run
+from pyserini_compneg.experiments.jobs import Jobs, Plan
 from pyserini_compneg.experiments.per_query import check_interference, examples, interference_curve, sweep_curve
-from pyserini_compneg.experiments.protocol import DENSE, ROW_METHODS, Protocol, Reading, RowPlan, SectionPlan
+from pyserini_compneg.experiments.protocol import DENSE, WORD_SPACE, Protocol, Reading
 from pyserini_compneg.experiments.provided import ALL_MINILM, MS_MARCO_MINILM
-from pyserini_compneg.experiments.results import LOWER_IS_BETTER, Curve, Results, Section
+from pyserini_compneg.experiments.results import LOWER_IS_BETTER, SYNONYMS, Curve, Results, Section
 from pyserini_compneg.experiments.workplace import Engine, Models, Workplace
-from pyserini_compneg.expression import Atom
 from pyserini_compneg.expression.marks import TEMPLATES
-from pyserini_compneg.expression.topics import Topic, decompose_topics
 from pyserini_compneg.lucene import java_class
-from pyserini_compneg.progress import progress
-from pyserini_compneg.reading import reader
-from pyserini_compneg.search import Hit, SignedImpactSearcher
-from pyserini_compneg.search.methods import ComposingMethod, make_method
-from pyserini_compneg.search.reranking import Reranked
-from pyserini_compneg.search.searcher import Method
-from pyserini_compneg.search.topic_runs import search_batch
 
 _PACKAGES = ("pyserini_compneg", "pyserini", "onnxruntime", "torch", "sentence-transformers")
 _logger = logging.getLogger(__name__)
-
-_Plan: TypeAlias = tuple[SectionPlan, list[Topic]]
-"""A section with its queries."""
 
 
 def reproduce(
@@ -63,6 +47,8 @@ def reproduce(
     model_options: ModelOptions | None = None,
     read: Reading = "expression",
     model_weight: float | None = None,
+    models: Mapping[str, Path] | None = None,
+    wordnet: Path | None = None,
     command: str = "",
 ) -> Results:
     """Runs a protocol, as far as its runs are not in the folder already.
@@ -81,6 +67,8 @@ def reproduce(
         read: How the texts are read for rows that take the dataset's expressions; ``expression`` leaves them as they
             are.
         model_weight: The share of the model of ``bm25+MODEL``, where a row does not say it; None for the default.
+        models: The folders of trained models, by the names that the protocol gives them; rows of others are not run.
+        wordnet: The folder of WordNet's files; None for Debian's, without which a protocol loses its synonyms.
         command: What the report shows as the command that made it.
 
     Raises:
@@ -90,21 +78,41 @@ def reproduce(
     if dataset.kind not in protocol.datasets:
         kinds = ", ".join(protocol.datasets)
         raise ProtocolError(f"{dataset.folder} is of the kind {dataset.kind}; protocol {protocol.name} is for: {kinds}")
-    protocol = protocol.reading(read)
+    protocol = protocol.reading(read).with_models(models or {})
+    if not protocol.sections:
+        said = "all its rows are of trained models, and none is there; train them with --train"
+        raise ProtocolError(f"protocol {protocol.name}: {said}, or name their folder with --models")
     chosen = split or _split(protocol, dataset)
     dataset.part(chosen)
-    protocol, left_out = _possible(protocol, dense_encoder, reranker)
+    tuned_on = _tuning_split(protocol, dataset, chosen)
+    protocol, *left_out = _possible(protocol, dense_encoder, reranker)
+    protocol, *without_words = _with_synonyms(protocol, wordnet)
+    left_out += without_words
     other = next((engine.encoder for engine in engines if not engine.is_hybrid), None)
     rows = [row for section in protocol.sections for row in section.rows if row.model_weight is not None]
     if rows and other is not None:
         said = f"row {rows[0].title!r} says a share of a model; give --encoder bm25+MODEL, not {other}"
         raise ProtocolError(f"protocol {protocol.name}: {said}")
     dense = dense_encoder or ALL_MINILM
-    models = Models(dense, reranker or MS_MARCO_MINILM)
-    with Workplace(folder, dataset, chosen, threads, model_options, models, model_weight) as workplace:
+    places = Models(dense, reranker or MS_MARCO_MINILM)
+    with ExitStack() as opened:
+
+        def open_split(name: str) -> Workplace:
+            place = Workplace(folder, dataset, name, threads, model_options, places, model_weight)
+            return opened.enter_context(place)
+
+        workplace = open_split(chosen)
+        if protocol.queries == "words":
+            workplace.ask_words()
+        jobs = Jobs(protocol, engines, models or {})
+        if tuned_on is not None:
+            jobs.tuning = open_split(tuned_on)
+            note = f"Of several values, the one with the best {protocol.measures[0]} on {tuned_on}."
+            protocol = jobs.protocol = protocol.noting(note)
         plans = _plans(protocol, workplace)
-        evaluator = Evaluator(protocol.measures, workplace)
-        ran, seconds, made = _run(protocol, plans, workplace, engines)
+        neighbours = workplace.words if protocol.queries == "words" else None
+        evaluator = Evaluator(protocol.measures, workplace, wordnet or WORDNET, neighbours)
+        ran = jobs.run(plans, workplace)
         sections = [evaluator.section(plan, topics, rows) for (plan, topics), rows in zip(plans, ran, strict=True)]
         shown = list(zip(plans, ran, sections, strict=True))
         main, count = protocol.measures[0], protocol.examples
@@ -121,15 +129,15 @@ def reproduce(
                 "documents": workplace.document_count(),
                 "queries": len(workplace.topics),
             },
-            settings=_settings(protocol, workplace, engines, left_out, read),
+            settings=_settings(protocol, workplace, engines, jobs, "; ".join(filter(None, left_out)), read),
             command=command,
             measures=protocol.measures,
             is_papers=chosen in protocol.papers.get(dataset.kind, ()),
             sections=tuple(sections),
             curves=tuple(_curves(protocol, shown, workplace.models.dense)),
             examples=tuple(chain.from_iterable(found)),
-            seconds=seconds,
-            runs_made=made,
+            seconds=jobs.seconds,
+            runs_made=jobs.made,
             lower_is_better=tuple(name for name in protocol.measures if name in LOWER_IS_BETTER),
             papers_dataset=" or ".join(
                 f"{TITLES[kind]} ({', '.join(splits)})" for kind, splits in protocol.papers.items()
@@ -146,23 +154,53 @@ def _split(protocol: Protocol, dataset: Dataset) -> str:
     )
 
 
+def _tuning_split(protocol: Protocol, dataset: Dataset, chosen: str) -> str | None:
+    """The split on which rows are tuned; None where none is tuned."""
+    if not any(row.tuned and row.method for section in protocol.sections for row in section.rows):
+        return None
+    if there := [split for split in protocol.tuned_on if split in dataset.splits and split != chosen]:
+        return there[0]
+    raise ProtocolError(
+        f"{dataset.folder}: protocol {protocol.name} is tuned on another split than {chosen}, on one of "
+        f"{', '.join(protocol.tuned_on)}; there are: {', '.join(dataset.splits)}"
+    )
+
+
+def _with_synonyms(protocol: Protocol, wordnet: Path | None) -> tuple[Protocol, str]:
+    """What can be measured, and what is left out because WordNet is not at its usual place; empty for nothing.
+
+    It is an error if the missing folder was named.
+    """
+    if SYNONYMS not in protocol.measures:
+        return protocol, ""
+    try:
+        check_wordnet(wordnet or WORDNET)
+    except MeasureError as error:
+        if wordnet is not None or len(protocol.measures) == 1:
+            raise
+        message = f"{SYNONYMS}: {error}"
+        _logger.warning("left out: %s", message)
+        return protocol.without_measure(SYNONYMS), message
+    return protocol, ""
+
+
 def _possible(protocol: Protocol, dense_encoder: str | None, reranker: str | None) -> tuple[Protocol, str]:
     """What can be run, and what is left out because a default model cannot be had; empty for nothing.
 
     It is an error if the missing model was named, or if nothing else is left.
     """
     said = []
-    if DENSE in protocol.methods or protocol.interference is not None:
-        parts = ["rows of dense vectors"] * (DENSE in protocol.methods)
+    rows = [row for section in protocol.sections for row in section.rows if row.method]
+    dense = [row for row in rows if row.method == DENSE and row.model is None]
+    if dense or protocol.interference is not None:
+        parts = ["rows of dense vectors"] * bool(dense)
         parts += ["the curve by similarity"] * (protocol.interference is not None)
-        if missing := _missing(dense_encoder, ALL_MINILM, protocol.methods == {DENSE}):
+        if missing := _missing(dense_encoder, ALL_MINILM, len(dense) == len(rows)):
             said.append(f"{' and '.join(parts)}: {missing}")
-            protocol = protocol.without(lambda row: row.method == DENSE).model_copy(update={"interference": None})
-    if protocol.reranks:
-        rows = [row for section in protocol.sections for row in section.rows if row.method]
-        if missing := _missing(reranker, MS_MARCO_MINILM, all(row.rerank for row in rows)):
-            said.append(f"rows that are reranked: {missing}")
-            protocol = protocol.without(lambda row: row.rerank)
+            protocol = protocol.without(lambda row: row in dense).model_copy(update={"interference": None})
+    if protocol.reranks and (missing := _missing(reranker, MS_MARCO_MINILM, all(row.rerank for row in rows))):
+        said.append(f"rows that are reranked: {missing}")
+        protocol = protocol.without(lambda row: row.rerank)
     for message in said:
         _logger.warning("left out: %s", message)
     return protocol, "; ".join(said)
@@ -184,16 +222,16 @@ def _missing(name: str | None, default: str, needed: bool) -> str:
     return ""
 
 
-def _plans(protocol: Protocol, workplace: Workplace) -> list[_Plan]:
+def _plans(protocol: Protocol, workplace: Workplace) -> list[Plan]:
     """The sections whose queries the split has, with these queries."""
     groups = {topic.group for topic in workplace.topics}
     where = f"{workplace.dataset.folder}: split {workplace.split}"
     plans = []
     for section in protocol.sections:
-        if unknown := [template for template in section.templates if template not in {*groups, *TEMPLATES}]:
+        if unknown := [template for template in section.templates if template not in {*groups, *TEMPLATES, *EDITS}]:
             reason = f"no query has the template {unknown[0]!r}, which is none of QUEST's"
             raise ProtocolError(f"protocol {protocol.name}, section {section.title!r}: {where}: {reason}")
-        topics = [topic for topic in workplace.topics if not section.templates or topic.group in section.templates]
+        topics = section.of(workplace.topics)
         if protocol.interference and protocol.interference.section == section.title and topics:
             check_interference(protocol.interference, topics, workplace.qrels.keys())
         if topics:
@@ -204,101 +242,8 @@ def _plans(protocol: Protocol, workplace: Workplace) -> list[_Plan]:
     return plans
 
 
-class _Job(NamedTuple):
-    plan: RowPlan
-    name: str
-    search: Callable[[Sequence[Topic], int], dict[str, list[Hit]]]
-    compose: Callable[[Topic], ScoringNode] | None
-    depends_on: Mapping[str, object]
-
-
-def _jobs(section: SectionPlan, engines: Sequence[Engine], workplace: Workplace) -> Iterator[_Job]:
-    """What is to be run for a section. The indexes that it needs are built here."""
-    for row in section.rows:
-        if row.method is None:
-            continue
-        method = make_method(ROW_METHODS, row.method, row.settings)
-        weight = workplace.model_weight if row.model_weight is None else row.model_weight
-        depends_on: dict[str, object] = {"method": row.method, "settings": row.settings, "ablation": row.ablation}
-        if isinstance(method, DenseMethod):
-            search = partial(method.search, lambda: workplace.dense)
-            yield _Job(row, row.title, search, None, depends_on | {"dense": workplace.dense_fingerprint()})
-            continue
-        for engine in engines:
-            searcher = workplace.searcher(engine, row.ablation, weight)
-            compose = partial(_composed, searcher, method) if isinstance(method, ComposingMethod) else None
-            name = f"{row.title} [{engine.label}]" if engine.label else row.title
-            search = partial(_searched, workplace, searcher, method, row)
-            if row.rerank:
-                depends_on |= {"rerank": [row.rerank, row.rerank_hits, dense_model_hash(workplace.models.reranker)]}
-                compose = None
-            share = {"model weight": weight} if engine.is_hybrid and weight is not None else {}
-            yield _Job(row, name, search, compose, depends_on | share | workplace.depends_on(engine))
-
-
-def _composed(searcher: SignedImpactSearcher, method: ComposingMethod, topic: Topic) -> ScoringNode:
-    return method.compose(searcher, [topic_query(topic)])[0]
-
-
-def _searched(
-    workplace: Workplace,
-    searcher: SignedImpactSearcher,
-    method: Method,
-    row: RowPlan,
-    topics: Sequence[Topic],
-    k: int,
-) -> dict[str, list[Hit]]:
-    if row.rerank:  # the model is loaded only where a run has to be made
-        method = Reranked(workplace.reranker, row.rerank, row.rerank_hits, method)
-    return answers(topics, lambda batch: search_batch(searcher, batch, k, workplace.threads, method), None)
-
-
-def _run(
-    protocol: Protocol, plans: Sequence[_Plan], workplace: Workplace, engines: Sequence[Engine]
-) -> tuple[list[list[RowRun]], float, int]:
-    """The runs of each section, how long it took to make runs, and how many were made."""
-    jobs = [list(_jobs(section, engines, workplace)) for section, _ in plans]
-    readings = {reads: topics_as(reads, workplace.topics) for reads in sorted({job.plan.reads for job in chain(*jobs)})}
-    ran, seconds, made = [], 0.0, 0
-    with progress(None, sum(map(len, jobs)), " runs", protocol.name) as bar:
-        for (section, topics), own in zip(plans, jobs, strict=True):
-            rows = []
-            for job in own:
-                read, started = readings[job.plan.reads], time.monotonic()
-                asked = [read[topic.qid] for topic in topics]
-                name = f"{section.title}-{job.name}"
-                path, was_there = kept_run(workplace.folder, name, job.depends_on, asked, job.search, protocol.hits)
-                if not was_there:
-                    seconds, made = seconds + time.monotonic() - started, made + 1
-                relative = path.relative_to(workplace.folder).as_posix()
-                rows.append(RowRun(job.plan, job.name, relative, read_run(path), read, job.compose))
-                bar.update()
-            ran.append(rows)
-    return ran, seconds, made
-
-
-def topics_as(reads: Reading, topics: Sequence[Topic]) -> Mapping[str, Topic]:
-    """The topics by their ids, with what is made of their texts.
-
-    Call it once for all topics: each call with ``llm`` makes a new reader, which counts failures of its own.
-
-    Args:
-        reads: As in a row of a protocol.
-        topics: The topics of a dataset.
-
-    Raises:
-        DecompositionError: There is no language model in the environment.
-    """
-    read: Sequence[Topic] = topics
-    if reads != "expression":
-        read = [replace(topic, expression=Atom(topic.text), composed=None, plain=True) for topic in topics]
-    if take_apart := reader(reads, cache_home()):
-        read = decompose_topics(read, take_apart)
-    return {topic.qid: topic for topic in read}
-
-
 def _curves(
-    protocol: Protocol, shown: Iterable[tuple[_Plan, list[RowRun], Section]], dense_encoder: str
+    protocol: Protocol, shown: Iterable[tuple[Plan, list[RowRun], Section]], dense_encoder: str
 ) -> Iterator[Curve]:
     plan, measure = protocol.interference, protocol.measures[0]
     for (section, topics), ran, figures in shown:
@@ -311,11 +256,15 @@ def _curves(
 
 
 def _settings(
-    protocol: Protocol, workplace: Workplace, engines: Sequence[Engine], left_out: str, read: Reading
+    protocol: Protocol, workplace: Workplace, engines: Sequence[Engine], jobs: Jobs, left_out: str, read: Reading
 ) -> dict[str, str | int | float]:
     """What the figures depend on, besides what the rows say."""
     settings: dict[str, str | int | float] = {"hits": protocol.hits}
-    if protocol.methods != {DENSE}:
+    for name, folder in jobs.models.items():
+        settings[f"model {name!r}"] = str(folder)
+    if jobs.tuning is not None:
+        settings["tuned on"] = jobs.tuning.split
+    if protocol.methods - {DENSE, WORD_SPACE}:
         for engine in engines:
             manifest = workplace.searcher(engine).reader.manifest
             about = {} if manifest is None else {**manifest.settings, "impact scale": manifest.impact_scale}

@@ -68,6 +68,7 @@ def check_interference(plan: Interference, topics: Sequence[Topic], judged: Coll
 
 def sweep_curve(ran: Sequence[RowRun], section: Section, symbol: str, measure: str) -> Curve:
     """A measure against the setting that rows of a section vary; rows without it become level lines."""
+    ran = [row for row in ran if not row.plan.tuned]
     xs = sorted({row.plan.sweep.values[0] for row in ran if row.plan.sweep})
     series: dict[str, list[Point]] = {}
     for row in ran:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -17,6 +17,8 @@ from pyserini_compneg.experiments.datasets.opening import KINDS
 from pyserini_compneg.experiments.dense import DENSE_OPERATORS, DenseMethod
 from pyserini_compneg.experiments.provided import FOLDER, protocol_names
 from pyserini_compneg.experiments.results import TERM_MEASURES
+from pyserini_compneg.experiments.word_space import WordSpaceMethod
+from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.files import slug
 from pyserini_compneg.search.methods import METHODS, Makers, make_method
 from pyserini_compneg.search.reranking import RERANKED
@@ -28,9 +30,13 @@ Reading: TypeAlias = Literal["expression", "plain", "model", "llm"]
 Line = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
 """A text that YAML may break over several lines."""
 
-DENSE = "dense"
-ROW_METHODS: Makers[Method | DenseMethod] = {**METHODS, DENSE: (DenseMethod, tuple(DENSE_OPERATORS))}
-"""The methods of rows: those of ``search``, and dense vectors."""
+DENSE, WORD_SPACE = "dense", "word-space"
+ROW_METHODS: Makers[Method | DenseMethod | WordSpaceMethod] = {
+    **METHODS,
+    DENSE: (DenseMethod, tuple(DENSE_OPERATORS)),
+    WORD_SPACE: (WordSpaceMethod, ("difference",)),
+}
+"""The methods of rows: those of ``search``, and those of dense vectors and of a space of words."""
 
 
 class Sweep(Settings):
@@ -64,6 +70,9 @@ class RowPlan(Settings):
         rerank: What a model reads to rank the first documents again, as ``--rerank-by``; None for no reranking.
         rerank_hits: How many documents it ranks again. The others are left out.
         sweep: The setting that it varies. In a section that was read it has one value, which is in ``settings``, too.
+        tuned: Whether the row is run at the best value of its sweep alone, which is chosen on another split.
+        model: A name in the protocol's ``models``: the row is run with that trained model, not with the encoders of the
+            command. Where there is none, the row is only published.
     """
 
     name: str
@@ -78,10 +87,20 @@ class RowPlan(Settings):
     rerank: Literal["text", "atoms", "both"] | None = None
     rerank_hits: int = Field(RERANKED, ge=1)
     sweep: Sweep | None = None
+    tuned: bool = False
+    model: str | None = None
+
+    @model_validator(mode="after")
+    def _tuned_has_a_sweep(self) -> RowPlan:
+        if self.tuned and self.sweep is None:
+            raise ValueError(f"row {shown(self.name)} is tuned, but has no sweep that says of which values")
+        return self
 
     @property
     def title(self) -> str:
         """The name, with the value that the row has of its sweep."""
+        if self.tuned:
+            return f"{self.name}, tuned"
         return f"{self.name}, {self.sweep.symbol} = {self.sweep.values[0]:g}" if self.sweep else self.name
 
     def at_each_value(self) -> list[RowPlan]:
@@ -97,6 +116,7 @@ class RowPlan(Settings):
                 {
                     **({"model_weight": value} if is_weight else {"settings": {**self.settings, sweep.setting: value}}),
                     "sweep": sweep.model_copy(update={"values": (value,)}),
+                    "tuned": False,
                 }
                 for value in sweep.values
             ]
@@ -131,18 +151,22 @@ class SectionPlan(Settings):
     @field_validator("rows")
     @classmethod
     def _checked_rows(cls, rows: tuple[RowPlan, ...]) -> tuple[RowPlan, ...]:
-        rows = tuple(single for row in rows for single in row.at_each_value())
+        rows = tuple(one for row in rows for one in (row.at_each_value(), [row])[row.tuned])
         _check_distinct("row", [row.title for row in rows])
         if not any(row.method for row in rows):
             raise ValueError("no row has a method")
-        if len(symbols := list(dict.fromkeys(row.sweep.symbol for row in rows if row.sweep))) > 1:
+        if len(symbols := list(dict.fromkeys(row.sweep.symbol for row in rows if row.sweep and not row.tuned))) > 1:
             raise ValueError(f"sweeps over {symbols[0]!r} and over {symbols[1]!r} need a section each")
         return rows
+
+    def of(self, topics: Sequence[Topic]) -> list[Topic]:
+        """The section's queries among some topics."""
+        return [topic for topic in topics if not self.templates or topic.group in self.templates]
 
     @property
     def sweep_symbol(self) -> str:
         """The symbol of the setting that its rows vary; empty for none."""
-        return next((row.sweep.symbol for row in self.rows if row.sweep), "")
+        return next((row.sweep.symbol for row in self.rows if row.sweep and not row.tuned), "")
 
 
 class Interference(Settings):
@@ -172,6 +196,11 @@ class Protocol(Settings):
         hits: Documents a query.
         examples: How many of the best and of the worst queries are shown for each row.
         interference: The curve over similarities, if there is one.
+        queries: ``dataset``, or ``words``: those that Widdows made of the words of the documents.
+        tuned_on: The splits by preference on which rows are tuned; the first that the dataset has, and that is not the
+            split of the report.
+        models: The trained models that rows name, and for each the recipes or settings files of ``train`` that make it;
+            the first whose splits the dataset has.
     """
 
     name: str = ""
@@ -185,6 +214,9 @@ class Protocol(Settings):
     hits: int = Field(1000, ge=1, le=10**9)
     examples: int = Field(0, ge=0, le=10**9)
     interference: Interference | None = None
+    queries: Literal["dataset", "words"] = "dataset"
+    tuned_on: tuple[str, ...] = ()
+    models: dict[str, tuple[str, ...]] = {}
 
     @field_validator("datasets")
     @classmethod
@@ -213,6 +245,11 @@ class Protocol(Settings):
         for row in (row for section in self.sections for row in section.rows):
             if len(row.published) > len(self.measures):
                 raise ValueError(f"the row {row.name!r} has more published figures than there are measures")
+            if row.model is not None and row.model not in self.models:
+                known = ", ".join(map(repr, self.models)) or "none"
+                raise ValueError(f"the row {row.name!r} names the model {row.model!r}; models has: {known}")
+            if row.tuned and not self.tuned_on:
+                raise ValueError(f"the row {row.name!r} is tuned, but tuned_on names no split")
         plan = self.interference
         if plan is not None and plan.section not in {section.title for section in self.sections}:
             raise ValueError(f"interference: no section {plan.section!r}")
@@ -260,10 +297,42 @@ class Protocol(Settings):
         """Whether a model ranks documents again in any row."""
         return any(row.rerank for section in self.sections for row in section.rows)
 
+    def quick(self) -> Protocol:
+        """The protocol for few queries: its curve over similarities has two bins."""
+        curve = self.interference and self.interference.model_copy(update={"bins": min(2, self.interference.bins)})
+        return self.model_copy(update={"interference": curve})
+
     def without(self, left_out: Callable[[RowPlan], object]) -> Protocol:
         """The protocol without some rows, and without sections in which nothing else is run."""
         rows = [[row for row in section.rows if not left_out(row)] for section in self.sections]
         return self._with_rows([own if any(row.method for row in own) else [] for own in rows])
+
+    def with_models(self, names: Collection[str]) -> Protocol:
+        """The protocol with the rows of other models only published; sections in which nothing is run are left out."""
+
+        def kept(row: RowPlan) -> RowPlan:
+            return row if row.model is None or row.model in names else row.model_copy(update={"method": None})
+
+        rows = [[row for row in map(kept, section.rows) if row.method or row.published] for section in self.sections]
+        return self._with_rows([own if any(row.method for row in own) else [] for own in rows])
+
+    def without_measure(self, name: str) -> Protocol:
+        """The protocol without a measure, and without the published figures of it."""
+        at = self.measures.index(name)
+
+        def kept(row: RowPlan) -> RowPlan:
+            return row.model_copy(update={"published": row.published[:at] + row.published[at + 1 :]})
+
+        changed = self._with_rows([[kept(row) for row in section.rows] for section in self.sections])
+        return changed.model_copy(update={"measures": self.measures[:at] + self.measures[at + 1 :]})
+
+    def noting(self, note: str) -> Protocol:
+        """The protocol with a note on its tuned rows, behind their own."""
+
+        def noted(row: RowPlan) -> RowPlan:
+            return row.model_copy(update={"note": f"{row.note} {note}".strip()}) if row.tuned else row
+
+        return self._with_rows([[noted(row) for row in section.rows] for section in self.sections])
 
     def _with_rows(self, rows: Sequence[Sequence[RowPlan]]) -> Protocol:
         sections = zip(self.sections, rows, strict=True)

@@ -9,15 +9,16 @@ from pathlib import Path
 
 from pyserini_compneg.files import atomic_writer
 
-TERM_MEASURES = ("positive_terms", "negated_terms", "negated_neighbours")
+SYNONYMS = "negated_synonyms"
+TERM_MEASURES = ("positive_terms", "negated_terms", "negated_neighbours", SYNONYMS)
 """The measures that count words of the first documents; all others are those of ``eval``."""
 
-LOWER_IS_BETTER = ("negated_terms", "negated_neighbours")
+LOWER_IS_BETTER = ("negated_terms", "negated_neighbours", SYNONYMS)
 
 REMEDY = "choose another place with --report"
 """What messages advise where a file of a report cannot be written."""
 
-_PERCENT = ("right_rank", "paired_accuracy", "delta_", *TERM_MEASURES)
+_PERCENT = ("right_rank", "paired_", "delta_", *TERM_MEASURES)
 """The beginnings of the names of measures that the papers print in percent, and shares of words, which are small."""
 
 Weight = tuple[str, float]

@@ -23,6 +23,7 @@ from pyserini_compneg.experiments.datasets.dataset import Dataset
 from pyserini_compneg.experiments.dense import DenseIndex
 from pyserini_compneg.experiments.kept_runs import KEY_DIGITS, digest_of
 from pyserini_compneg.experiments.results import REMEDY
+from pyserini_compneg.experiments.word_space import WordSpace, word_queries
 from pyserini_compneg.files import atomic_writer, keep_inputs, slug
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME, is_index
@@ -98,6 +99,7 @@ class Workplace(ExitStack):
         self.folder, self.dataset, self.split, self.threads = folder, dataset, split, threads
         self.model_options, self.models, self.model_weight = model_options, models, model_weight
         self.topics, self.qrels = dataset.topics(split), dataset.qrels(split)
+        self._dense: dict[str, DenseIndex] = {}
         self._searchers: dict[tuple[Engine, str | None, float | None], SignedImpactSearcher] = {}
         keep_inputs(folder, dataset.folder, remedy=REMEDY)
         if folder.exists() and (is_index(folder) or not folder.is_dir()):
@@ -157,19 +159,30 @@ class Workplace(ExitStack):
         hashes = [model_hash(side) if isinstance(side, NeuralSide) else repr(side) for side in sides]
         return [*[BM25] * hybrid, *hashes, repr(self.model_options)]
 
-    def dense_fingerprint(self) -> str:
-        """What dense rankings depend on; the model is not loaded for it."""
-        return f"{dense_model_hash(self.models.dense)}-{self._collection_key}"
-
-    @cached_property
-    def dense(self) -> DenseIndex:
-        """The documents' vectors by the dense encoder, which are made first if they are not there."""
-        return DenseIndex(self.documents, DenseEncoder(self.models.dense))
-
     @cached_property
     def reranker(self) -> PairScorer:
         """The model of reranked rows."""
         return pair_scorer(self.models.reranker)
+
+    def dense_fingerprint(self, encoder: str) -> str:
+        """What rankings by a dense encoder depend on; the model is not loaded for it."""
+        return f"{dense_model_hash(encoder)}-{self.collection_key}"
+
+    def dense(self, encoder: str) -> DenseIndex:
+        """The documents' vectors by a dense encoder, which are made first if they are not there."""
+        if encoder not in self._dense:
+            self._dense = {encoder: DenseIndex(self.documents, DenseEncoder(encoder))}  # one at a time: they are large
+        return self._dense[encoder]
+
+    @cached_property
+    def words(self) -> WordSpace:
+        """The documents' space of words."""
+        return WordSpace(self.documents())
+
+    def ask_words(self) -> None:
+        """Takes the queries of :func:`word_queries` instead of the dataset's; none of them is judged."""
+        self.topics = word_queries(self.words)
+        self.qrels = {topic.qid: {} for topic in self.topics}
 
     def qrels_file(self, name: str, qrels: Qrels) -> str:
         """Writes the judgements that some runs are scored by; returns the file's path in the folder."""
@@ -196,7 +209,7 @@ class Workplace(ExitStack):
         return self.dataset.documents(self.split)
 
     def _built(self, encoder: str) -> Path:
-        made_of = digest_of(json.dumps([self._collection_key, self._fingerprint(encoder)]))
+        made_of = digest_of(json.dumps([self.collection_key, self._fingerprint(encoder)]))
         index = self.folder / "indexes" / f"{slug(Path(encoder).name)}-{made_of}"
         if not index.exists():
             index.parent.mkdir(exist_ok=True)
@@ -209,7 +222,7 @@ class Workplace(ExitStack):
         """The documents as a file that ``index`` and Anserini read; converted once where the dataset has none."""
         if self.dataset.collection is not None:
             return self.dataset.collection
-        path = self.folder / "collection" / f"{slug(self.split)}-{self._collection_key}.jsonl"
+        path = self.folder / "collection" / f"{slug(self.split)}-{self.collection_key}.jsonl"
         if not path.exists():
             path.parent.mkdir(exist_ok=True)
             with atomic_writer(path, REMEDY) as handle:
@@ -219,7 +232,7 @@ class Workplace(ExitStack):
         return path
 
     @cached_property
-    def _collection_key(self) -> str:
+    def collection_key(self) -> str:
         """A hash of the file's path, size and time; of the documents, where the dataset has no such file."""
         if self.dataset.collection is None:
             return digest_of(json.dumps([[document.docid, document.text] for document in self.documents()]))

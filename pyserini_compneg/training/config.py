@@ -12,10 +12,17 @@ from pyserini_compneg.settings_files import Settings
 LOG_FILE = "training_log.json"
 """In the folder of a trained model: the settings, the results, and what was logged."""
 
+DENSE = "dense"
+"""The head of a bi-encoder."""
+
 _Positive = Annotated[int, Field(ge=1)]
 _TextLength = Annotated[int, Field(ge=3)]  # the model adds two tokens to a text
 _Rate = Annotated[float, Field(ge=0)]
 _Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def _default(settings: Settings, name: str) -> object:
+    return type(settings).model_fields[name].default
 
 
 class ModelConfig(Settings):
@@ -24,7 +31,7 @@ class ModelConfig(Settings):
     Attributes:
         base: The checkpoint to start from: a folder, or a name on the Hugging Face hub.
         head: ``activation:pooling[:epsilon]``, see :class:`~pyserini_compneg.encode.models.Head`; by default that of
-            the base.
+            the base. ``dense`` trains a bi-encoder of sentence-transformers, with the base's own pooling.
         query_encoder: What encodes queries: the documents' network (``shared``), a network of their own
             (``separate``), or no network but a learned weight for each token (``static``).
         max_length: The number of tokens that the model reads of a text; by default 256, or fewer if its base reads
@@ -46,9 +53,21 @@ class ModelConfig(Settings):
     @field_validator("head")
     @classmethod
     def _head_is_known(cls, head: str | None) -> str | None:
-        if head is not None:
+        if head not in (None, DENSE):
             Head.parse(head)
         return head
+
+    @model_validator(mode="after")
+    def _sparse_settings(self) -> ModelConfig:
+        sparse = ("query_encoder", "vocabulary", "frozen_layers", "dropout")
+        if self.is_dense and (given := [name for name in sparse if getattr(self, name) != _default(self, name)]):
+            raise ValueError(f"model.{given[0]} is for sparse vectors; leave it out, or choose another head than dense")
+        return self
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether a bi-encoder is trained."""
+        return self.head == DENSE
 
 
 class SourceConfig(Settings):
@@ -154,6 +173,8 @@ class TrainConfig(Settings):
             raise ValueError(f"training.max_length must be at most model.max_length, {self.model.max_length}")
         if self.training.batch_size < 2 and not self.teacher:
             raise ValueError("training.batch_size must be at least 2, because other documents serve as negatives")
+        if self.model.is_dense and (self.teacher or self.training.head_learning_rate is not None):
+            raise ValueError("the head dense has no teacher and no training.head_learning_rate; leave them out")
         if self.training.patience is not None and not self.dev:
             raise ValueError("training.patience needs a dev section")
         return self

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from sentence_transformers import SparseEncoder
 from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import Tensor
+from torch.nn import functional
 
 from pyserini_compneg.errors import TrainingError
 from pyserini_compneg.eval import evaluate, parse_measures
@@ -65,16 +67,32 @@ class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing
     def __call__(
         self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
     ) -> dict[str, float]:
-        """``{measure: mean}``, with ``query_terms`` and ``document_terms``, the mean numbers of terms."""
+        """``{measure: mean}``, and what else is told of the model.
+
+        Of sparse vectors these are ``query_terms`` and ``document_terms``, the mean numbers of terms. Where each query
+        has two judged documents, it is ``pair_similarity``, the mean of their cosines, and the standard deviation.
+        """
         queries = _encode(model, list(self.texts.values()), "query")
         documents = _encode(model, list(self._documents.values()), "document")
         self.run = self._ranked(queries, documents)
         values = evaluate(self.qrels, self.run, self._measures)
         self.step = steps
         self.results = {measure.name: mean(values, measure, list(self.qrels)) for measure in self._measures}
-        self.results["query_terms"] = queries._nnz() / len(queries)
-        self.results["document_terms"] = documents._nnz() / len(documents)
+        if queries.is_sparse:
+            self.results["query_terms"] = queries._nnz() / len(queries)
+            self.results["document_terms"] = documents._nnz() / len(documents)
+        if {len(judged) for judged in self.qrels.values()} == {2}:
+            similarities = self._pair_similarities(documents)
+            self.results["pair_similarity"] = similarities.mean().item()
+            self.results["pair_similarity_sd"] = similarities.std().item()
         return dict(self.results)
+
+    def _pair_similarities(self, documents: Tensor) -> Tensor:
+        """The cosine of the two judged documents of each query, as in Figure 8 of Weller et al. 2024 (NevIR)."""
+        row_of = {docid: row for row, docid in enumerate(self._documents)}
+        pairs = torch.tensor([[row_of[docid] for docid in judged] for judged in self.qrels.values()])
+        one, other = (documents.index_select(0, pairs[:, side]).to_dense() for side in (0, 1))
+        return functional.cosine_similarity(one, other)
 
     def _ranked(self, queries: Tensor, documents: Tensor) -> dict[str, dict[str, float]]:
         """The scores of the best and the judged documents of each query, ``{qid: {docid: score}}``."""
@@ -82,7 +100,7 @@ class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing
         row_of = {docid: row for row, docid in enumerate(docids)}
         run = {}
         for number, qid in enumerate(self.texts):
-            scores = torch.sparse.mm(documents, queries[number].to_dense()[:, None])[:, 0]
+            scores = (documents @ queries[number].to_dense()[:, None])[:, 0]
             best = scores.topk(min(_DEPTH, len(docids))).indices.tolist()
             judged = [row_of[docid] for docid in self.qrels.get(qid, {})]
             run[qid] = {docids[row]: scores[row].item() for row in [*best, *judged]}
@@ -90,7 +108,7 @@ class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing
 
 
 def _encode(model: Any, texts: Sequence[str], side: str) -> Tensor:
-    """The vectors of texts, a sparse matrix (texts, terms).
+    """The vectors of texts, a matrix (texts, terms or dimensions), sparse where the model's are.
 
     The sort is stable, so that batches, and with them the last bits, are the same on every machine; that of
     ``model.encode`` is not.
@@ -99,5 +117,10 @@ def _encode(model: Any, texts: Sequence[str], side: str) -> Tensor:
     vectors = []
     for start in range(0, len(order), _BATCH):
         batch = [texts[number] for number in order[start : start + _BATCH]]
-        vectors.append(model.encode(batch, task=side, save_to_cpu=True, show_progress_bar=False))
-    return torch.cat(vectors).index_select(0, torch.tensor(order).argsort()).coalesce()
+        if isinstance(model, SparseEncoder):
+            vectors.append(model.encode(batch, task=side, save_to_cpu=True, show_progress_bar=False))
+        else:
+            encode = model.encode_query if side == "query" else model.encode_document
+            vectors.append(encode(batch, convert_to_tensor=True, show_progress_bar=False).cpu())
+    sorted_back = torch.cat(vectors).index_select(0, torch.tensor(order).argsort())
+    return sorted_back.coalesce() if sorted_back.is_sparse else functional.normalize(sorted_back)

@@ -6,13 +6,21 @@ The loss is contrastive or of margins, with a regulariser that keeps vectors spa
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from sentence_transformers import SparseEncoder, SparseEncoderTrainingArguments
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainingArguments,
+    SparseEncoder,
+    SparseEncoderTrainingArguments,
+)
 from sentence_transformers.base.modules import Router
+from sentence_transformers.base.training_args import BaseTrainingArguments
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from sentence_transformers.sparse_encoder.callbacks.splade_callbacks import SpladeRegularizerWeightSchedulerCallback
 from sentence_transformers.sparse_encoder.losses import (
     SparseMarginMSELoss,
@@ -22,15 +30,22 @@ from sentence_transformers.sparse_encoder.losses import (
 from torch import Tensor, nn
 from transformers import EarlyStoppingCallback, PrinterCallback
 
+from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.encode.models.loading import quiet_transformers
+from pyserini_compneg.errors import TrainingError, in_one_line
 from pyserini_compneg.training.batches import example_tables
-from pyserini_compneg.training.config import TrainConfig, TrainingConfig
+from pyserini_compneg.training.config import ModelConfig, TrainConfig
 from pyserini_compneg.training.dev import DevEvaluator
-from pyserini_compneg.training.encoder_module import EncoderModule
+from pyserini_compneg.training.encoder_module import EncoderModule, write_layout
 from pyserini_compneg.training.examples import Example
-from pyserini_compneg.training.modules import build_modules
-from pyserini_compneg.training.sparse_trainer import Reporting, SparseTrainer, check_checkpoint, last_checkpoint
-from pyserini_compneg.training.static_query import StaticQueryModule
+from pyserini_compneg.training.modules import LENGTH, build_modules
+from pyserini_compneg.training.sparse_trainer import (
+    DenseTrainer,
+    Reporting,
+    SparseTrainer,
+    check_checkpoint,
+    last_checkpoint,
+)
 
 
 class AbsoluteFlops(nn.Module):  # type: ignore[misc]  # mypy is told nothing of torch
@@ -55,15 +70,13 @@ class Trained(NamedTuple):
     """The result of a training.
 
     Attributes:
-        query: Encodes queries.
-        document: Encodes documents; the same module if one network does both.
+        save: Writes the model into a folder.
         results: The results on dev of the model that was kept; empty without dev.
         log: The entries that the trainer logged, by steps.
         dev: The evaluator, if there is one; its run is that of the results.
     """
 
-    query: EncoderModule | StaticQueryModule
-    document: EncoderModule
+    save: Callable[[Path], None]
     results: dict[str, float]
     log: list[dict[str, Any]]
     dev: DevEvaluator | None
@@ -81,20 +94,28 @@ def fine_tune(config: TrainConfig, sources: Sequence[Sequence[Example]], checkpo
         CompNegError: See :func:`~pyserini_compneg.training.train`.
     """
     dev = DevEvaluator(config.dev, config.training.seed) if config.dev else None
-    query, document = build_modules(config, sources)
-    router = None if query is document else Router.for_query_document([query], [document])
-    model = SparseEncoder(modules=[router or document], similarity_fn_name="dot")
     data = example_tables(config, sources)
-    loss = _loss(model, config)
-    mapping = {name: "query" if name == "query" else "document" for part in data.values() for name in part.column_names}
-    arguments = _arguments(config, checkpoints, dev, document, mapping if router else None)
-    trainer = SparseTrainer(
+    model: Any
+    if config.model.is_dense:
+        model = dense_model(config.model)
+        loss, save, kind = _dense_loss(model), partial(_save_dense, model, model.max_seq_length), DenseTrainer
+        arguments = _arguments(config, checkpoints, dev)
+        model.max_seq_length = config.training.max_length or model.max_seq_length
+    else:
+        query, document = build_modules(config, sources)
+        router = None if query is document else Router.for_query_document([query], [document])
+        model = SparseEncoder(modules=[router or document], similarity_fn_name="dot")
+        loss, save, kind = _loss(model, config), partial(write_layout, query=query, document=document), SparseTrainer
+        names = {name for part in data.values() for name in part.column_names}
+        routes = {name: "query" if name == "query" else "document" for name in names} if router else None
+        arguments = _arguments(config, checkpoints, dev, document, routes)
+    trainer = kind(
         model,
         arguments,
         train_dataset=data if len(data) > 1 else next(iter(data.values())),
         loss=loss,
         evaluator=dev,
-        callbacks=_callbacks(config.training, loss),
+        callbacks=_callbacks(config, loss),
     )
     trainer.remove_callback(PrinterCallback)
     checkpoint = last_checkpoint(checkpoints)
@@ -105,7 +126,32 @@ def fine_tune(config: TrainConfig, sources: Sequence[Sequence[Example]], checkpo
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if dev and dev.step != trainer.state.best_global_step:  # the model that is kept was not evaluated last
         dev(model, steps=trainer.state.best_global_step)
-    return Trained(query, document, dev.results if dev else {}, trainer.state.log_history, dev)
+    return Trained(save, dev.results if dev else {}, trainer.state.log_history, dev)
+
+
+def dense_model(config: ModelConfig) -> SentenceTransformer:
+    """The bi-encoder that a training starts from; it reads 256 tokens at most where the settings do not say.
+
+    Raises:
+        TrainingError: A model that sentence-transformers cannot load.
+    """
+    with in_one_line(TrainingError, f"{config.base}: cannot be loaded as a bi-encoder"), quiet_transformers():
+        folder = str(model_folder(config.base))
+        model = SentenceTransformer(folder, local_files_only=True, trust_remote_code=False)
+    model.max_seq_length = config.max_length or min(model.max_seq_length or LENGTH, LENGTH)
+    return model
+
+
+def _dense_loss(model: SentenceTransformer) -> MultipleNegativesRankingLoss:
+    """Cross-entropy over the documents of a batch, by the similarity of the model."""
+    if model.similarity_fn_name == "dot":
+        return MultipleNegativesRankingLoss(model, scale=1.0, similarity_fct=model.similarity)
+    return MultipleNegativesRankingLoss(model)
+
+
+def _save_dense(model: SentenceTransformer, length: int, folder: Path) -> None:
+    model.max_seq_length = length  # in training it may be shorter
+    model.save_pretrained(str(folder), create_model_card=False)
 
 
 def _loss(model: SparseEncoder, config: TrainConfig) -> SpladeLoss:
@@ -120,9 +166,10 @@ def _loss(model: SparseEncoder, config: TrainConfig) -> SpladeLoss:
     )
 
 
-def _callbacks(training: TrainingConfig, loss: SpladeLoss) -> list[Any]:
+def _callbacks(config: TrainConfig, loss: Any) -> list[Any]:
+    training = config.training
     callbacks: list[Any] = [Reporting()]
-    if training.flops_warmup:
+    if training.flops_warmup and not config.model.is_dense:
         callbacks.append(SpladeRegularizerWeightSchedulerCallback(loss, "quadratic", training.flops_warmup))
     if training.patience is not None:
         callbacks.append(EarlyStoppingCallback(training.patience))
@@ -133,19 +180,20 @@ def _arguments(
     config: TrainConfig,
     checkpoints: Path,
     dev: DevEvaluator | None,
-    module: EncoderModule,
-    routes: dict[str, str] | None,
-) -> SparseEncoderTrainingArguments:
+    module: EncoderModule | None = None,
+    routes: dict[str, str] | None = None,
+) -> BaseTrainingArguments:
     training = config.training
     head_rate = training.head_learning_rate
     cuda = torch.cuda.is_available()
     bf16 = cuda and torch.cuda.is_bf16_supported(including_emulation=False)
-    return SparseEncoderTrainingArguments(
+    kind = SparseEncoderTrainingArguments if module is not None else SentenceTransformerTrainingArguments
+    return kind(
         output_dir=str(checkpoints),
         max_steps=training.steps,
         per_device_train_batch_size=training.batch_size,
         learning_rate=training.learning_rate,
-        learning_rate_mapping={} if head_rate is None else {_outside_trunk(module): head_rate},
+        learning_rate_mapping={_outside_trunk(module): head_rate} if module and head_rate is not None else {},
         warmup_steps=int(training.warmup * training.steps),
         seed=training.seed,
         bf16=bf16,
@@ -159,7 +207,7 @@ def _arguments(
         greater_is_better=True if dev else None,
         logging_steps=max(1, min(10, training.evaluate_every)),
         batch_sampler="no_duplicates",  # a text that is twice in a batch would be positive and negative at once
-        router_mapping=routes,
+        router_mapping=routes or {},
         report_to="none",
         disable_tqdm=True,
         use_cpu=not cuda,

@@ -16,7 +16,7 @@ from pyserini_compneg.training.examples import Example
 from pyserini_compneg.training.masked_lm import base_checkpoint, freeze, load_base
 from pyserini_compneg.training.static_query import StaticQueryModule, idf_weights, saved_weights
 
-_LENGTH = 256
+LENGTH = 256
 _logger = logging.getLogger(__name__)
 
 
@@ -38,7 +38,7 @@ def build_modules(
     base = load_base(folder, name, head, "document", config.model.dropout)
     freeze(base.model, config.model.frozen_layers, name)
     vocabulary = _vocabulary(base.tokenizer, sources) if config.model.vocabulary == "training" else None
-    length = config.model.max_length or min(_LENGTH, base.longest)
+    length = config.model.max_length or min(LENGTH, base.longest)
     if config.model.max_length is None and length < base.longest:
         said = "the model reads %d tokens of a text, its base can read %d; model.max_length sets another number"
         _logger.info(said, length, base.longest)

@@ -1,4 +1,4 @@
-"""The trainer of sentence-transformers, which here stops at numbers that are not finite and resumes after a kill."""
+"""The trainers of sentence-transformers, which here stop at numbers that are not finite and resume after a kill."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from sentence_transformers import SparseEncoderTrainer
+from sentence_transformers import SentenceTransformerTrainer, SparseEncoderTrainer
+from sentence_transformers.base.trainer import BaseTrainer
 from transformers import TrainerCallback, TrainerState
 
 from pyserini_compneg.errors import OutputError, TrainingError
@@ -25,8 +26,8 @@ _WHOLE = "whole"
 """A file that is written last and deleted first, so that the remains of a kill are not taken for a checkpoint."""
 
 
-class SparseTrainer(SparseEncoderTrainer):  # type: ignore[misc]  # mypy is told nothing of sentence-transformers
-    """Trains a SparseEncoder; its checkpoints are in ``args.output_dir``."""
+class _Trainer(BaseTrainer):  # type: ignore[misc]  # mypy is told nothing of sentence-transformers
+    """What training sparse and dense encoders has in common; checkpoints are in ``args.output_dir``."""
 
     def add_model_card_callback(self, *_: Any) -> None:
         """Does nothing: this package writes the card."""
@@ -47,8 +48,8 @@ class SparseTrainer(SparseEncoderTrainer):  # type: ignore[misc]  # mypy is told
         loss = super().compute_loss(model, inputs, *arguments, **more)
         value = loss[0] if isinstance(loss, tuple) else loss
         if not torch.isfinite(value):
-            module = next(part for part in self.model.modules() if isinstance(part, EncoderModule))
-            query = module.tokenizer.decode(first_query, skip_special_tokens=True)
+            own = next((part for part in self.model.modules() if isinstance(part, EncoderModule)), self.model)
+            query = own.tokenizer.decode(first_query, skip_special_tokens=True)
             raise TrainingError(
                 f"the loss of step {self.state.global_step + 1} is {value.item()}, in the batch whose first query is "
                 f"{query!r:.80}; {self._last_good()}; lower training.learning_rate"
@@ -124,6 +125,14 @@ class SparseTrainer(SparseEncoderTrainer):  # type: ignore[misc]  # mypy is told
 
     def _load_best_model(self) -> None:
         self._load_from_checkpoint(self.state.best_model_checkpoint)
+
+
+class SparseTrainer(_Trainer, SparseEncoderTrainer):  # type: ignore[misc]
+    """Trains a SparseEncoder."""
+
+
+class DenseTrainer(_Trainer, SentenceTransformerTrainer):  # type: ignore[misc]
+    """Trains a bi-encoder."""
 
 
 class Reporting(TrainerCallback):  # type: ignore[misc]  # mypy is told nothing of transformers

@@ -13,11 +13,12 @@ from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.search import Hit, write_run
 from pyserini_compneg.training.config import LOG_FILE, SourceConfig, TrainConfig
 from pyserini_compneg.training.dev import DevEvaluator
-from pyserini_compneg.training.encoder_module import write_layout
 from pyserini_compneg.training.examples import Example
 from pyserini_compneg.training.fine_tuning import Trained
 
 _DEPTH = 100
+_SPARSE_USE = "python -m pyserini_compneg.index --collection documents.jsonl --index indexes/name --encoder THIS_FOLDER"
+_DENSE_USE = "python -m pyserini_compneg.reproduce dense --dataset DIR --report DIR --dense-encoder THIS_FOLDER"
 
 
 def write_trained(folder: Path, config: TrainConfig, trained: Trained, examples: Sequence[Sequence[Example]]) -> None:
@@ -31,7 +32,7 @@ def write_trained(folder: Path, config: TrainConfig, trained: Trained, examples:
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    write_layout(folder, trained.query, trained.document)
+    trained.save(folder)
     log = {"config": config.model_dump(mode="json"), "results": trained.results, "log": trained.log}
     (folder / LOG_FILE).write_text(json.dumps(log, indent=2) + "\n", encoding="utf-8")
     (folder / "README.md").write_text(_model_card(config, trained.results, examples), encoding="utf-8")
@@ -63,17 +64,20 @@ def _model_card(config: TrainConfig, results: dict[str, float], examples: Sequen
         evaluated = (
             f"\n## Results\n\nOn {config.dev.dataset}, split {config.dev.split}{part}:\n\n| | |\n|---|---|\n{rows}\n"
         )
+    tags, title, use = ("sparse-encoder, splade", "A sparse encoder", _SPARSE_USE)
+    if config.model.is_dense:
+        tags, title, use = "sentence-similarity", "A dense bi-encoder", _DENSE_USE
     return f"""---
 library_name: sentence-transformers
 pipeline_tag: feature-extraction
-tags: [sparse-encoder, splade, pyserini_compneg]
+tags: [{tags}, pyserini_compneg]
 ---
 
-# A sparse encoder
+# {title}
 
 {config.about or "Trained with pyserini_compneg."}
 
-    python -m pyserini_compneg.index --collection documents.jsonl --index indexes/name --encoder THIS_FOLDER
+    {use}
 
 ## Made of
 

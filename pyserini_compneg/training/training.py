@@ -135,6 +135,8 @@ def _check_models(config: AnyConfig) -> None:
 
     if isinstance(config, ReaderTrainConfig):
         model_folder(config.reader.base)
+    elif config.model.is_dense:
+        model_folder(config.model.base)
     else:
         neural_side(model_folder(config.model.base), config.model.base, "document")
 

@@ -1,7 +1,9 @@
 """ExcluIR: queries that exclude something, each with the document it asks for and the one it excludes.
 
 The official files are JSON lists. There a document's id is its position in ``corpus.json``, from 0, and a query's is
-``excluir_`` and its position in ``test_manual_final.json``. Samples are JSON Lines that name both documents.
+``excluir_`` and its position in ``test_manual_final.json``. A training file has the same records; any name that begins
+with ``train`` is taken, because the repository of the authors names none. Samples are JSON Lines that name both
+documents.
 
 Source: Zhang et al. 2024, ExcluIR: Exclusionary Neural Information Retrieval.
 """
@@ -45,16 +47,25 @@ def is_excluir(folder: Path) -> bool:
 
 
 def open_excluir(folder: Path) -> Dataset:
-    """The official files, whose one split is ``test``, or a sample: a split for each ``queries.SPLIT.jsonl``.
+    """The official files, ``test`` and perhaps ``train``, or a sample: a split for each ``queries.SPLIT.jsonl``.
 
     Raises:
-        CollectionError: A file is missing.
+        CollectionError: A file is missing, or there are several files of training queries.
     """
     samples = _samples(folder)
     if _has_official_files(folder) or not samples:
-        corpus, queries = require_file(folder, _CORPUS, "excluir"), require_file(folder, _QUERIES, "excluir")
-        test = Split(partial(_documents, corpus), partial(_topics, queries), partial(_qrels, queries))
-        return Dataset("excluir", _PROVENANCE, folder, None, {"test": test})
+        corpus, queries = require_file(folder, _CORPUS, "excluir"), {"test": require_file(folder, _QUERIES, "excluir")}
+        training = sorted(path for pattern in ("train*.json", "train*.json.gz") for path in folder.glob(pattern))
+        if len(training) > 1:
+            names = ", ".join(path.name for path in training)
+            raise CollectionError(f"{folder}: {names}: several files of training queries; leave one")
+        if training:
+            queries["train"] = training[0]
+        parts = {
+            name: Split(partial(_documents, corpus), partial(_topics, path), partial(_qrels, path))
+            for name, path in queries.items()
+        }
+        return Dataset("excluir", _PROVENANCE, folder, None, parts)
     collection = require_file(folder, "corpus.jsonl", "excluir")
     parts = {
         name: Split(partial(collection_documents, collection), partial(read_topics, path), partial(_sample_qrels, path))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +33,12 @@ from pyserini_compneg.records import checked_id
 _NAMES = ("train", "validation", "val", "dev", "test")
 _TEXTS = ("q1", "q2", "doc1", "doc2")
 _FIELDS = ("id", *_TEXTS)
+_EDITS = {"2": "scope edit", "3": "affirmation edit"}
+"""What was done to the second document, by the number behind the passage's in an id, as CondaQA numbers its edits."""
+
+EDITS = tuple(_EDITS.values())
+"""The groups of the queries. A pair whose id has no such number is in none."""
+
 _PROVENANCE = "NevIR, orionw/NevIR (MIT); its passages from CondaQA (Apache-2.0)"
 
 
@@ -72,7 +79,10 @@ def _documents(path: Path) -> Iterator[SourceDocument]:
 
 def _topics(path: Path) -> list[Topic]:
     return [
-        plain_topic(f"{pair.identifier}-{name}", pair.texts[name], pair.source, {"pair": pair.identifier})
+        replace(
+            plain_topic(f"{pair.identifier}-{name}", pair.texts[name], pair.source, {"pair": pair.identifier}),
+            group=_EDITS.get(pair.identifier.rpartition("-")[2]),
+        )
         for pair in _pairs(path)
         for name in ("q1", "q2")
     ]

@@ -21,7 +21,10 @@ def write_csv(path, *pairs):
         writer.writerows(pairs)
 
 
-TOPICS = [Topic(f"8-2-{name}", PAIR[name], Atom(PAIR[name]), metadata={"pair": "8-2"}) for name in ("q1", "q2")]
+TOPICS = [
+    Topic(f"8-2-{name}", PAIR[name], Atom(PAIR[name]), group="scope edit", metadata={"pair": "8-2"})
+    for name in ("q1", "q2")
+]
 
 
 def test_the_official_csv(tmp_path):
