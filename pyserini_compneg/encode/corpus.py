@@ -100,8 +100,8 @@ def encode_collection(
 def _count_documents(files: Sequence[Path], shard: Shard, fields: Sequence[str] | None) -> int:
     unread = UnreadFields("name all fields of the text with --fields, or rename them")
     total = 0
-    for block in iter_collection_blocks(files):
-        documents = _documents(block, shard, fields)
+    for block in iter_collection_blocks(files, shard=shard):
+        documents = _documents(block, fields)
         for document in documents:
             unread.add(document.docid, document.unread)
         total += len(documents)
@@ -130,12 +130,11 @@ def _encoded(
     fields: Sequence[str] | None,
 ) -> Iterator[int]:
     """Encodes the documents that are not yet in the file; yields how many each block has."""
-    most_lines = model.most_lines * shard.count if model.most_lines else None
     read: deque[tuple[Block, list[SourceDocument]]] = deque()
 
     def texts() -> Iterator[list[str]]:
-        for block in iter_collection_blocks(files, target.position, most_lines):
-            documents = _documents(block, shard, fields)
+        for block in iter_collection_blocks(files, target.position, model.most_lines, shard):
+            documents = _documents(block, fields)
             read.append((block, documents))
             yield [document.text or "" for document in documents]
 
@@ -145,14 +144,7 @@ def _encoded(
         yield len(documents)
 
 
-def _documents(block: Block, shard: Shard, fields: Sequence[str] | None) -> list[SourceDocument]:
-    """The documents of a block that belong to the shard."""
-    if shard.count > 1:
-        lines = block.lines.split(b"\n")
-        for number in range(len(lines)):
-            if (block.first_line + number - 1) % shard.count != shard.number:
-                lines[number] = b""
-        block = block._replace(lines=b"\n".join(lines))
+def _documents(block: Block, fields: Sequence[str] | None) -> list[SourceDocument]:
     documents, problems = text_documents(block, fields)
     if problems:
         raise CollectionError(problems[0])

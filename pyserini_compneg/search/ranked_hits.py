@@ -15,7 +15,7 @@ from pyserini_compneg.errors import ArgumentError, IndexFormatError
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.gathered import warn_of
-from pyserini_compneg.lucene import ImpactReader
+from pyserini_compneg.lucene import IndexReader
 from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.terminal import shown
@@ -24,7 +24,7 @@ _logger = logging.getLogger(__name__)
 
 
 def ranked_hits(
-    reader: ImpactReader,
+    reader: IndexReader,
     nodes: Sequence[ScoringNode],
     names: Sequence[str],
     k: int,
@@ -59,7 +59,7 @@ def ranked_hits(
 
 
 def _warn_of_unknown(
-    reader: ImpactReader, name: str, node: ScoringNode, asked: Filter | None, names: Sequence[str]
+    reader: IndexReader, name: str, node: ScoringNode, asked: Filter | None, names: Sequence[str]
 ) -> None:
     """Warns of ids that are not in the index, and of conditions after NOT! that no document fulfils."""
     if asked is not None:
@@ -98,7 +98,7 @@ def checked_list(name: str, values: object) -> list[Any]:
 
 
 def warn_of_no_result(
-    reader: ImpactReader,
+    reader: IndexReader,
     names: Sequence[str],
     rankings: Sequence[Sequence[Hit]],
     nodes: Sequence[ScoringNode],
