@@ -1,7 +1,7 @@
 """The one package that talks to Java: the virtual machine, Lucene indexes, Anserini's text analysis."""
 
 from pyserini_compneg.lucene.analysis import analyze
-from pyserini_compneg.lucene.gate import java_class
+from pyserini_compneg.lucene.gate import java_class, machine_runs
 from pyserini_compneg.lucene.manifest import LARGEST_IMPACT, MANIFEST_NAME, SHARDS_NAME, Manifest, is_index
 from pyserini_compneg.lucene.reader import CONTENTS, ImpactReader, Ranking, resolve_index
 from pyserini_compneg.lucene.shard_union import ShardUnion
@@ -24,6 +24,7 @@ __all__ = [
     "analyze",
     "is_index",
     "java_class",
+    "machine_runs",
     "open_reader",
     "resolve_index",
 ]

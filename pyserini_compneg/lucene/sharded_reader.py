@@ -12,7 +12,7 @@ import math
 import threading
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Concatenate, Self, TypeAlias
 
@@ -40,6 +40,7 @@ class ShardedReader:
     Attributes:
         folder: The folder.
         manifest: That of the whole index.
+        field_document_count: As for :class:`ImpactReader`.
         lost: The paths of the shards that are left out.
 
     Raises:
@@ -72,14 +73,16 @@ class ShardedReader:
                 except ShardError as error:
                     self._lose(path, error, len(entries))
             manifest = whole_manifest(self.folder, manifests)
+            self._shards, self._opened, self._count = shards, opened, len(entries)
+            self.field_document_count = sum(
+                self._ask(_field_document_count)
+            )  # and each shard has shown that it answers
         except BaseException:
             for shard in shards.values():
                 shard.close()
             raise
-        self._shards, self._opened, self._count = shards, opened, len(entries)
         self.manifest: Manifest | None = manifest
         self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
-        self.__dict__.pop("field_document_count", None)
 
     def _lose(self, path: str, error: ShardError, count: int) -> None:
         """Goes on without a shard, if that is allowed and another one is left."""
@@ -167,11 +170,6 @@ class ShardedReader:
     def document_count(self) -> int:
         """See :attr:`ImpactReader.document_count`."""
         return self.manifest.documents if self.manifest else 0
-
-    @cached_property
-    def field_document_count(self) -> int:
-        """See :attr:`ImpactReader.field_document_count`."""
-        return sum(self._ask(_field_document_count))
 
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
         """See :meth:`ImpactReader.document_frequencies`."""
