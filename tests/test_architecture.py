@@ -24,7 +24,7 @@ FLOORS = (
     ("lucene",),
     ("encode",),
     ("index", "search", "eval"),  # up to here the engine, which knows nothing of what stands above it
-    ("experiments",),
+    ("cluster", "experiments"),
     ("training",),
     ("integrations", "serve"),  # nothing imports the ones, and only its command the other
 )

@@ -54,7 +54,7 @@ class RayRunner:
     def _wait(self, running: Sequence[Any], counter: Any, doing: str) -> None:
         """Waits until all parts are done, or the first of them failed."""
         left = list(running)
-        with progress(None, None, DOCUMENTS, doing, summary=True) as bar:
+        with progress(None, None, DOCUMENTS, doing, summary=len(running) > 1) as bar:
             while left:
                 done, left = self._ray.wait(left, timeout=_SECONDS)
                 for one in done:

@@ -46,7 +46,9 @@ class OnnxModel:
                 "models need onnxruntime; pip install 'pyserini_compneg[onnx]', or choose --backend torch"
             ) from None
         options = runtime.SessionOptions()
-        if hasattr(os, "sched_getaffinity"):  # the processors of this process; onnxruntime would count all
+        if (threads := os.environ.get("OMP_NUM_THREADS", "")).isdecimal():  # as Ray has it for each of its tasks
+            options.intra_op_num_threads = int(threads)
+        elif hasattr(os, "sched_getaffinity"):  # the processors of this process; onnxruntime would count all
             options.intra_op_num_threads = len(os.sched_getaffinity(0))
         options.log_severity_level = 3  # its warnings are about its own optimisations
         providers, self.device = _providers(runtime, device)
