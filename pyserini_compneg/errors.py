@@ -56,6 +56,10 @@ class IndexReadError(IndexFormatError):
     exit_code = 1
 
 
+class ShardError(IndexReadError):
+    """A shard that cannot be opened, or does not answer any more."""
+
+
 class RunFormatError(CompNegError, ValueError):
     """A run or a qrels file that cannot be read."""
 
@@ -84,6 +88,12 @@ class SearchTimeout(SearchCancelled, TimeoutError):
 
 class ServerError(CompNegError, ValueError):
     """A configuration of the server that is wrong, or an address that it cannot have."""
+
+
+class ClusterError(CompNegError, RuntimeError):
+    """A cluster that cannot be reached, has other versions on its nodes, or gave up work."""
+
+    exit_code = 1
 
 
 class OutputError(CompNegError, OSError):

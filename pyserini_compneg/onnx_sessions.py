@@ -45,5 +45,10 @@ def import_onnxruntime() -> Any:
 
 
 def processors() -> int:
-    """The processors of this process; onnxruntime would count those of the machine."""
+    """The processors of this process, or as many as ``OMP_NUM_THREADS`` says; onnxruntime would count the machine's.
+
+    Ray sets that variable for each of its tasks.
+    """
+    if (told := os.environ.get("OMP_NUM_THREADS", "")).isdecimal() and int(told):
+        return int(told)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,18 +1,39 @@
-"""Progress of long work: a bar on a terminal, lines with rate and duration in a log."""
+"""Progress of long work: a bar on a terminal, lines with rate and duration in a log, or numbers for another process."""
 
 from __future__ import annotations
 
 import logging
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any, Self
 
 SECONDS = 30.0
 """The time between two lines."""
 
+DOCUMENTS = " docs"
+"""The unit of documents. Only their number is of use to another process."""
+
+_REPORT_SECONDS = 1.0
+_report: ContextVar[Callable[[int], None] | None] = ContextVar("report", default=None)
 _logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def reported(report: Callable[[int], None]) -> Iterator[None]:
+    """Until its end, the progress of documents in this thread is not shown but reported, about once a second.
+
+    Args:
+        report: Takes the number of documents that are done.
+    """
+    token = _report.set(report)
+    try:
+        yield
+    finally:
+        _report.reset(token)
 
 
 def progress(
@@ -36,6 +57,8 @@ def progress(
     Returns:
         The bar: an iterable of the items, and a context manager that closes itself.
     """
+    if unit == DOCUMENTS and (report := _report.get()) is not None:
+        return _Reported(iterable, total, unit, description, done, report)
     if sys.stderr is None or not sys.stderr.isatty():
         return _Lines(iterable, total, unit, description, done, summary)
     from tqdm import tqdm  # a command that shows no bar does not pay for the import
@@ -73,10 +96,13 @@ class _Lines:
     def update(self, n: int = 1) -> None:
         """Counts items that are done."""
         self.n += n
-        if time.monotonic() - self._said >= SECONDS:
+        if time.monotonic() - self._said >= self._seconds():
             self._said = time.monotonic()
             self._summary = True
             self._say()
+
+    def _seconds(self) -> float:
+        return SECONDS
 
     def close(self) -> None:
         """Says how it ended, if it was long."""
@@ -102,3 +128,25 @@ class _Lines:
             f"{rate / scale:,.{0 if rate / scale >= 10 else 1}f}",
             extra={"progress": values},
         )
+
+
+class _Reported(_Lines):
+    """What another process gets."""
+
+    def __init__(
+        self,
+        iterable: Iterable[Any] | None,
+        total: int | None,
+        unit: str,
+        description: str,
+        done: int,
+        report: Callable[[int], None],
+    ) -> None:
+        super().__init__(iterable, total, unit, description, done, summary=True)
+        self._report = report
+
+    def _seconds(self) -> float:
+        return _REPORT_SECONDS
+
+    def _say(self) -> None:
+        self._report(self.n)

@@ -18,13 +18,13 @@ ROOT = Path(__file__).parents[1] / PACKAGE
 
 FLOORS = (
     ("errors", "vectors", "files", "json_objects", "records", "settings_files", "progress", "gathered", "terminal")
-    + ("cancellation", "onnx_sessions"),
+    + ("cancellation", "onnx_sessions", "parallel"),
     ("expression",),
     ("compose", "reading"),
     ("lucene",),
     ("encode",),
     ("index", "search", "eval"),  # up to here the engine, which knows nothing of what stands above it
-    ("experiments",),
+    ("cluster", "experiments"),
     ("training",),
     ("integrations", "serve"),  # nothing imports the ones, and only its command the other
 )

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
 
 _EPILOG = """\
-Shards are for several machines: each machine encodes every N-th line of the collection into a file of its own. With one
-machine, index --encoder MODEL does both steps in one.
+Shards are for several machines: each shard is every N-th line of the collection, in a file of its own. --shards N
+encodes all of them, with --ray on the machines of a cluster; --shard-id encodes one. With one machine, index --encoder
+MODEL does both steps in one.
 
 examples:
   python -m pyserini_compneg.encode --collection documents.jsonl.gz --output vectors --encoder naver/splade-v3
   python -m pyserini_compneg.encode --collection documents.jsonl.gz --output vectors --encoder naver/splade-v3 \\
     --precision int8 --shard-id 0 --shard-num 4
+  python -m pyserini_compneg.encode --collection documents.jsonl.gz --output vectors --encoder naver/splade-v3 \\
+    --shards 64 --ray head:6379 --device cuda
   python -m pyserini_compneg.index --collection vectors --index indexes/splade --encoder naver/splade-v3
 """
 
@@ -22,18 +26,26 @@ examples:
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if not 0 <= args.shard_id < args.shard_num:
         parser.error(f"--shard-id goes from 0 to --shard-num - 1, so to {args.shard_num - 1}, got {args.shard_id}")
-    from pyserini_compneg.encode.corpus import encode_collection
+    if args.ray is not None and args.shards is None:
+        parser.error("--ray needs --shards N, the parts that its machines encode")
+    if args.shards is not None and args.shard_num > 1:
+        parser.error("--shards encodes all shards, --shard-id and --shard-num one; give either")
+    from pyserini_compneg.encode.corpus import encode_collection, encode_in_shards
     from pyserini_compneg.encode.vector_files import Shard
 
+    options: dict[str, Any] = {
+        "model_options": flags.chosen_model_options(args, batch_size=args.batch_size),
+        "fields": args.fields,
+        "overwrite": args.overwrite,
+        "resume": args.resume,
+    }
+    if args.shards is not None:
+        with flags.runner(args.ray, gpus=int(args.device == "cuda")) as run:
+            paths = encode_in_shards(args.collection, args.output, args.encoder, args.shards, run=run, **options)
+        print(*paths, sep="\n")
+        return
     path = encode_collection(
-        args.collection,
-        args.output,
-        args.encoder,
-        model_options=flags.chosen_model_options(args, batch_size=args.batch_size),
-        shard=Shard(args.shard_id, args.shard_num),
-        fields=args.fields,
-        overwrite=args.overwrite,
-        resume=args.resume,
+        args.collection, args.output, args.encoder, shard=Shard(args.shard_id, args.shard_num), **options
     )
     print(path)
 
@@ -50,6 +62,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--encoder", required=True, metavar="MODEL", help=f"{flags.MODEL}, or bm25+MODEL")
     parser.add_argument("--shard-id", type=int, default=0, metavar="I", help="which shard, from 0 (default 0)")
     parser.add_argument("--shard-num", type=flags.count, default=1, metavar="N", help="number of shards (default 1)")
+    parser.add_argument("--shards", type=flags.count, metavar="N", help="encode all of N shards")
+    flags.add_ray(parser, "encode the shards")
     parser.add_argument("--resume", action="store_true", help="continue a run that was killed")
     parser.add_argument("--overwrite", action="store_true", help="replace a file that is there already")
     group = flags.advanced(parser)

@@ -8,6 +8,8 @@ import os
 import re
 import sys
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
@@ -17,6 +19,7 @@ from pyserini_compneg.encode.hybrid import MODEL_WEIGHT, checked_weight
 from pyserini_compneg.encode.models import BACKENDS, DEVICES, PRECISIONS, Head, ModelOptions
 from pyserini_compneg.errors import ArgumentError
 from pyserini_compneg.expression.decomposition import READINGS
+from pyserini_compneg.parallel import Runner, in_turn
 from pyserini_compneg.terminal import shown, suggestion
 
 Flags: TypeAlias = argparse._ActionsContainer
@@ -129,6 +132,30 @@ def add_threads(flags: Flags, default: int) -> None:
     """Adds ``--threads`` of a search."""
     text = f"queries searched at once (default {default})"
     flags.add_argument("--threads", type=count, default=default, metavar="N", help=text)
+
+
+def add_ray(flags: Flags, what: str) -> None:
+    """Adds ``--ray``."""
+    text = f"{what} on a Ray cluster: its address, such as head:6379, auto for that of this machine, or local to start "
+    flags.add_argument("--ray", metavar="ADDRESS", help=f"{text}one here (docs/cluster.md)")
+
+
+@contextmanager
+def runner(address: str | None, cpus: int = 1, gpus: int = 0) -> Iterator[Runner]:
+    """Who does the parts of some work: the cluster of ``--ray``, or without one this process.
+
+    Args:
+        address: What ``--ray`` was given.
+        cpus: The processors that a part uses.
+        gpus: The graphics processors.
+    """
+    if address is None:
+        yield in_turn
+        return
+    from pyserini_compneg.cluster import RayCluster, RayRunner
+
+    with RayCluster(address) as cluster:
+        yield RayRunner(cluster, cpus, gpus)
 
 
 def add_output(flags: Flags, what: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command, say
@@ -17,13 +18,20 @@ examples:
       --index indexes/films --store-raw
   python -m pyserini_compneg.index --collection documents.jsonl.gz --index indexes/splade --encoder naver/splade-v3
   python -m pyserini_compneg.index --collection vectors/ --index indexes/other --encoder my-model --impact-scale 51.2
+  python -m pyserini_compneg.index --collection vectors/ --index indexes/large --encoder my-model --shards 64 \\
+      --ray head:6379
   python -m pyserini_compneg.index --verify indexes/films
 """
 
 
+_OPTIONS = ("signed", "pair_terms", "store_raw", "store_docvectors", "filter_fields", "optimize", "overwrite")
+_OPTIONS += ("resume", "replace", "on_error")
+"""The flags that are keyword arguments of the same name."""
+
+
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    from pyserini_compneg.index import build_index, verify_index
-    from pyserini_compneg.lucene.manifest import MANIFEST_NAME
+    from pyserini_compneg.index import build_index, build_sharded_index, verify_index
+    from pyserini_compneg.lucene.manifest import MANIFEST_NAME, SHARDS_NAME
 
     if args.verify is not None:
         if args.collection is not None or args.index is not None:
@@ -31,32 +39,29 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         documents = verify_index(args.verify, args.threads)
         known = (
             "the ids and the manifest"
-            if (Path(args.verify) / MANIFEST_NAME).exists()
+            if any((Path(args.verify) / name).exists() for name in (MANIFEST_NAME, SHARDS_NAME))
             else "the ids, without a manifest,"
         )
         say(f"{args.verify}: whole: the files, {known} of {documents} documents")
         return
     if args.collection is None or args.index is None:
         parser.error("--collection and --index are needed, or --verify")
-    manifest = build_index(
-        args.collection,
-        args.index,
-        args.encoder,
-        impact_scale=args.impact_scale,
-        model_options=flags.chosen_model_options(args),
-        bm25={name: getattr(args, name) for name in ("k1", "b") if getattr(args, name) is not None},
-        signed=args.signed,
-        pair_terms=args.pair_terms,
-        threads=args.threads,
-        store_raw=args.store_raw,
-        store_docvectors=args.store_docvectors,
-        filter_fields=args.filter_fields,
-        optimize=args.optimize,
-        overwrite=args.overwrite,
-        resume=args.resume,
-        replace=args.replace,
-        on_error=args.on_error,
-    )
+    if args.ray is not None and args.shards is None:
+        parser.error("--ray needs --shards N, the indexes that its machines build")
+    options: dict[str, Any] = {
+        "impact_scale": args.impact_scale,
+        "model_options": flags.chosen_model_options(args),
+        "bm25": {name: getattr(args, name) for name in ("k1", "b") if getattr(args, name) is not None},
+        "threads": args.threads,
+        **{name: getattr(args, name) for name in _OPTIONS},
+    }
+    if args.shards is None:
+        manifest = build_index(args.collection, args.index, args.encoder, **options)
+    else:
+        cpus = args.threads or 1
+        options["threads"] = cpus if args.ray else args.threads
+        with flags.runner(args.ray, cpus, int(args.device == "cuda")) as run:
+            manifest = build_sharded_index(args.collection, args.index, args.shards, args.encoder, run=run, **options)
     empty = f" ({manifest.empty_documents} without a term)" if manifest.empty_documents else ""
     say(f"{args.index}: {manifest.documents} documents{empty}, encoder {manifest.encoder}")
 
@@ -89,6 +94,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME,NAME",
         help="fields of the documents that search --filter-field can filter by: texts, numbers, or lists of these",
     )
+    text = "build N indexes, each of a part of the documents, which are searched as one (default: one index)"
+    parser.add_argument("--shards", type=flags.count, metavar="N", help=text)
+    flags.add_ray(parser, "build the shards")
     parser.add_argument("--resume", action="store_true", help="continue a build that was killed")
     parser.add_argument("--overwrite", action="store_true", help="replace an index that is there already")
     text = "replace an index; continue a build that was killed if nothing changed since, else start again"

@@ -186,9 +186,17 @@ def open_searcher(args: argparse.Namespace) -> SignedImpactSearcher:
     Raises:
         CompNegError: As ``SignedImpactSearcher``, and for options that exclude each other.
     """
+    from pyserini_compneg.lucene import open_reader
     from pyserini_compneg.search.searcher import SignedImpactSearcher
 
-    return SignedImpactSearcher(args.index, args.encoder, **chosen_settings(args), **chosen_model(args))
+    chosen = chosen_settings(args) | chosen_model(args)
+    partial = getattr(args, "allow_partial", False)
+    if (address := getattr(args, "ray", None)) is not None:
+        from pyserini_compneg.cluster import ShardedImpactSearcher
+
+        shards = {"ray": address, "replicas": args.replicas, "allow_partial": partial}
+        return ShardedImpactSearcher(args.index, args.encoder, **shards, **chosen)
+    return SignedImpactSearcher(open_reader(args.index, partial), args.encoder, **chosen)
 
 
 def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topic]:

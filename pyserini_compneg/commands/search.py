@@ -67,7 +67,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--hits", type=flags.count, metavar="N", help="hits of a query (default 1000, for --query 10)")
     parser.add_argument("--k", dest="hits", type=flags.count, help=argparse.SUPPRESS)  # its name in Python
     flags.add_threads(parser, 1)
+    flags.add_ray(parser, "search an index of index --shards")
     group = flags.advanced(parser)
+    text = "processes that search each shard on a cluster (default 1)"
+    group.add_argument("--replicas", type=flags.count, default=1, metavar="N", help=text)
+    group.add_argument(
+        "--allow-partial",
+        action="store_true",
+        help="go on without shards that are gone; their rankings have -partial after their tag",
+    )
     text = "format of the run (default trec; --query prints a readable list without it)"
     group.add_argument("--output-format", choices=OUTPUT_FORMATS, help=text)
     text = "name of the run, its last column (default compneg, with the method and --rerank)"

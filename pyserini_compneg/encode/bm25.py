@@ -15,10 +15,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pyserini_compneg.encode.collection import iter_collection_blocks, text_documents
+from pyserini_compneg.encode.collection import Part, iter_collection_blocks, text_documents
 from pyserini_compneg.encode.models.options import checked_ablation
 from pyserini_compneg.errors import CollectionError, EncodingError
-from pyserini_compneg.lucene import ImpactReader, analyze
+from pyserini_compneg.lucene import IndexReader, analyze
 from pyserini_compneg.progress import progress
 
 K1 = 0.9
@@ -79,7 +79,7 @@ class Bm25QueryEncoder:
         EncodingError: An unknown ablation.
     """
 
-    def __init__(self, reader: ImpactReader, ablation: str | None = None) -> None:
+    def __init__(self, reader: IndexReader, ablation: str | None = None) -> None:
         self._reader = reader
         self._weighs = checked_ablation(ablation) in ("none", "no-expansion")
 
@@ -108,10 +108,25 @@ def lucene_idf(document_frequency: int, documents: int) -> float:
 
 
 def average_length(files: Sequence[Path], fields: Sequence[str] | None = None, skip: bool = False) -> float:
-    """The mean number of terms of the documents that have any; 1 where none has.
+    """The mean number of terms of the documents that have any; 1 where none has. Arguments: :func:`count_terms`."""
+    return mean_length([count_terms(Part(files), fields, skip)])
+
+
+def mean_length(counts: Iterable[tuple[int, int]]) -> float:
+    """The mean length of documents from the counts of the parts of a collection, whatever its parts are.
+
+    >>> mean_length([(10, 2), (5, 1)])
+    5.0
+    """
+    terms, documents = map(sum, zip(*counts, strict=True))
+    return terms / documents if documents else 1.0
+
+
+def count_terms(part: Part, fields: Sequence[str] | None = None, skip: bool = False) -> tuple[int, int]:
+    """How many terms the documents of a part have, and how many documents have any.
 
     Args:
-        files: The files of a collection.
+        part: A collection, or a part of one.
         fields: The fields that make the text, as for ``text_documents``.
         skip: Leave out bad documents.
 
@@ -120,7 +135,7 @@ def average_length(files: Sequence[Path], fields: Sequence[str] | None = None, s
     """
     terms = documents = 0
     with progress(None, None, " docs", "counting terms") as bar:
-        for block in iter_collection_blocks(files):
+        for block in iter_collection_blocks(part.files, shard=part.lines):
             documents_read, problems = text_documents(block, fields)
             if problems and not skip:
                 raise CollectionError(problems[0])
@@ -128,7 +143,7 @@ def average_length(files: Sequence[Path], fields: Sequence[str] | None = None, s
             terms += sum(counts)
             documents += sum(count > 0 for count in counts)
             bar.update(len(documents_read))
-    return terms / documents if documents else 1.0
+    return terms, documents
 
 
 def term_counts(texts: Sequence[str]) -> list[int]:

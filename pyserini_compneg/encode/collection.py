@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_compneg.encode.unread_fields import unread_fields
-from pyserini_compneg.encode.vector_files import SHARD_NAME, VECTORS_FILE
+from pyserini_compneg.encode.vector_files import SHARD_NAME, VECTORS_FILE, Shard
 from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.files import decoded_line, iter_blocks, reason_of
 from pyserini_compneg.json_objects import json_kind, parse_json_object
@@ -55,6 +55,18 @@ class Block(NamedTuple):
             yield f"{self.name}:{number}", line
 
 
+class Part(NamedTuple):
+    """What a shard of a collection consists of: files, and in each of them some of its lines.
+
+    Attributes:
+        files: The files.
+        lines: Which lines of each.
+    """
+
+    files: Sequence[Path]
+    lines: Shard = Shard()
+
+
 class SourceDocument(NamedTuple):
     """A document of a collection: a text, a vector, or both.
 
@@ -74,7 +86,10 @@ class SourceDocument(NamedTuple):
 
 
 def iter_collection_blocks(
-    files: Sequence[Path], start: tuple[int, int] = (0, 1), most_lines: int | None = None
+    files: Sequence[Path],
+    start: tuple[int, int] = (0, 1),
+    most_lines: int | None = None,
+    shard: Shard = Shard(),  # noqa: B008  # it is immutable
 ) -> Iterator[Block]:
     """The blocks of the files from a certain line on.
 
@@ -82,6 +97,7 @@ def iter_collection_blocks(
         files: The files of the collection.
         start: The number of a file, and the number of a line in it.
         most_lines: How many lines a block has at most; None for blocks of a megabyte.
+        shard: The lines that are wanted; others are blank.
 
     Raises:
         CollectionError: A file that cannot be read; the message starts with its path.
@@ -92,7 +108,9 @@ def iter_collection_blocks(
             before = max(0, first_line - line) if number == first_file else 0
             unread = lines.split(b"\n", before)[before:] if before else [lines]
             if unread and unread[0]:
-                yield from _parts(Block(file, number, line + before, unread[0]), most_lines)
+                most = most_lines and most_lines * shard.count
+                for block in _parts(Block(file, number, line + before, unread[0]), most):
+                    yield _only(block, shard)
 
 
 def _parts(block: Block, most_lines: int | None) -> Iterator[Block]:
@@ -103,6 +121,17 @@ def _parts(block: Block, most_lines: int | None) -> Iterator[Block]:
     for start in range(0, len(lines), most_lines):
         part = b"".join(lines[start : start + most_lines])
         yield block._replace(first_line=block.first_line + start, lines=part)
+
+
+def _only(block: Block, shard: Shard) -> Block:
+    """A block with the lines of a shard alone; the others are blank."""
+    if shard.count == 1:
+        return block
+    lines = block.lines.split(b"\n")
+    first = (shard.number - block.first_line + 1) % shard.count
+    wanted = [b""] * len(lines)
+    wanted[first :: shard.count] = lines[first :: shard.count]
+    return block._replace(lines=b"\n".join(wanted))
 
 
 def collection_files(path: str | Path) -> list[Path]:
@@ -127,6 +156,25 @@ def collection_files(path: str | Path) -> list[Path]:
     if len(files) < len(names):
         _logger.warning("%s: %d files of other kinds are left out", path, len(names) - len(files))
     return files
+
+
+def parts(files: Sequence[Path], count: int) -> list[Part]:
+    """Divides a collection into parts of about the same size.
+
+    Each part has files of its own where there are as many files, so that each file is read once. Of fewer files each
+    part has every ``count``-th line.
+
+    Args:
+        files: The files of the collection.
+        count: The number of parts.
+    """
+    if len(files) < count:
+        return [Part(files, Shard(number, count)) for number in range(count)]
+    sizes = {file: file.stat().st_size for file in files}
+    groups: list[list[Path]] = [[] for _ in range(count)]
+    for file in sorted(files, key=lambda one: -sizes[one]):
+        min(groups, key=lambda group: sum(sizes[one] for one in group)).append(file)
+    return [Part([file for file in files if file in group]) for group in map(set, groups)]
 
 
 def _check_shards(path: str | Path, files: Sequence[Path]) -> None:

@@ -9,22 +9,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, average_length
+from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, average_length, count_terms, mean_length
 from pyserini_compneg.encode.collection import (
     Block,
     SourceDocument,
     collection_files,
     fingerprint,
     iter_collection_blocks,
+    parts,
     text_documents,
 )
 from pyserini_compneg.encode.encoder import DocumentEncoder
 from pyserini_compneg.encode.hybrid import HybridDocumentEncoder, split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.unread_fields import UnreadFields
-from pyserini_compneg.encode.vector_files import VECTORS_FILE, Shard, ShardFile, check_output, read_about
+from pyserini_compneg.encode.vector_files import (
+    VECTORS_FILE,
+    Shard,
+    ShardFile,
+    check_output,
+    clear_unfinished,
+    read_about,
+)
 from pyserini_compneg.errors import CollectionError, OutputError
 from pyserini_compneg.files import atomic_writer, keep_inputs
+from pyserini_compneg.parallel import Runner, in_turn
 from pyserini_compneg.progress import progress
 
 
@@ -39,6 +48,7 @@ def encode_collection(
     fields: Sequence[str] | None = None,
     overwrite: bool = False,
     resume: bool = False,
+    length: float | None = None,
 ) -> Path:
     """Encodes the texts of a collection. The file of their vectors appears complete, or not at all.
 
@@ -55,6 +65,7 @@ def encode_collection(
         fields: The fields that make a document's text; by default ``contents``, or ``title`` and ``text``.
         overwrite: Replace an existing file, and discard unfinished work.
         resume: Continue unfinished work, if there is any.
+        length: BM25's average length of a document in the whole collection, for ``bm25+MODEL``; None to count it.
 
     Returns:
         The file.
@@ -77,7 +88,7 @@ def encode_collection(
 
         model = ModelDocumentEncoder(load_checkpoint(name, model_options), model_options)
         if hybrid:  # the average is that of all shards, so that they make one index
-            model = HybridDocumentEncoder(Bm25DocumentEncoder(average_length(files, fields)), model)
+            model = HybridDocumentEncoder(Bm25DocumentEncoder(length or average_length(files, fields)), model)
     about = {"encoder": encoder, "settings": dict(model.settings), "signed": model.signed}
     about |= {"impact_scale": model.impact_scale}
     _check_other_shards(path, about, overwrite)
@@ -97,11 +108,66 @@ def encode_collection(
     return path
 
 
+def encode_in_shards(
+    collection: str | Path,
+    output: str | Path,
+    encoder: str,
+    shards: int,
+    *,
+    run: Runner = in_turn,
+    model_options: ModelOptions | None = None,
+    fields: Sequence[str] | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+) -> list[Path]:
+    """Encodes a collection in shards, each into the file that :func:`encode_collection` makes of it, byte for byte.
+
+    Args:
+        collection: As for :func:`encode_collection`.
+        output: The same.
+        encoder: The same.
+        shards: How many. Shards whose files are there already are left alone with ``resume``.
+        run: Who encodes the shards. All of them must reach the collection, the folder and the model by their paths.
+        model_options: As for :func:`encode_collection`.
+        fields: The same.
+        overwrite: The same.
+        resume: The same.
+
+    Returns:
+        The files.
+
+    Raises:
+        CompNegError: As :func:`encode_collection`.
+    """
+    chosen = [Shard(number, shards) for number in range(shards)]
+    paths = [Path(output) / shard.file_name for shard in chosen]
+    for path in paths:
+        if not (resume and path.exists() and not overwrite):
+            check_output(path, overwrite)
+            clear_unfinished(path, overwrite, resume)
+    files = collection_files(collection)
+    keep_inputs(output, collection)
+    length = None
+    if split_name(encoder)[0]:
+        counted = [(part, fields) for part in parts(files, shards)]
+        length = mean_length(run(count_terms, counted, "counting terms"))
+    options = {"model_options": model_options, "fields": fields, "overwrite": overwrite, "length": length}
+    tasks = [(str(collection), str(output), encoder, shard, options) for shard in chosen]
+    run(_encode_shard, tasks, "encoding")
+    return paths
+
+
+def _encode_shard(collection: str, output: str, encoder: str, shard: Shard, options: Mapping[str, Any]) -> None:
+    """Encodes a shard, or goes on with it; with ``overwrite`` even if it is there."""
+    if options["overwrite"] or not (Path(output) / shard.file_name).exists():
+        encode_collection(collection, output, encoder, shard=shard, resume=True, **options)
+
+
 def _count_documents(files: Sequence[Path], shard: Shard, fields: Sequence[str] | None) -> int:
     unread = UnreadFields("name all fields of the text with --fields, or rename them")
     total = 0
-    for block in iter_collection_blocks(files):
-        documents = _documents(block, shard, fields)
+    for block in iter_collection_blocks(files, shard=shard):
+        documents = _documents(block, fields)
         for document in documents:
             unread.add(document.docid, document.unread)
         total += len(documents)
@@ -130,12 +196,11 @@ def _encoded(
     fields: Sequence[str] | None,
 ) -> Iterator[int]:
     """Encodes the documents that are not yet in the file; yields how many each block has."""
-    most_lines = model.most_lines * shard.count if model.most_lines else None
     read: deque[tuple[Block, list[SourceDocument]]] = deque()
 
     def texts() -> Iterator[list[str]]:
-        for block in iter_collection_blocks(files, target.position, most_lines):
-            documents = _documents(block, shard, fields)
+        for block in iter_collection_blocks(files, target.position, model.most_lines, shard):
+            documents = _documents(block, fields)
             read.append((block, documents))
             yield [document.text or "" for document in documents]
 
@@ -145,14 +210,7 @@ def _encoded(
         yield len(documents)
 
 
-def _documents(block: Block, shard: Shard, fields: Sequence[str] | None) -> list[SourceDocument]:
-    """The documents of a block that belong to the shard."""
-    if shard.count > 1:
-        lines = block.lines.split(b"\n")
-        for number in range(len(lines)):
-            if (block.first_line + number - 1) % shard.count != shard.number:
-                lines[number] = b""
-        block = block._replace(lines=b"\n".join(lines))
+def _documents(block: Block, fields: Sequence[str] | None) -> list[SourceDocument]:
     documents, problems = text_documents(block, fields)
     if problems:
         raise CollectionError(problems[0])

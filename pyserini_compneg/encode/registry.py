@@ -16,7 +16,7 @@ from pyserini_compneg.encode.hybrid import BM25, PREFIX, HybridQueryEncoder, che
 from pyserini_compneg.encode.models import Head, ModelOptions
 from pyserini_compneg.encode.vector_files import SHARD_NAME, VECTORS_FILE, read_about
 from pyserini_compneg.errors import EncodingError, IndexFormatError
-from pyserini_compneg.lucene import ImpactReader, Manifest
+from pyserini_compneg.lucene import IndexReader, Manifest
 
 _TELLING_DOCUMENTS = 100
 _FOREIGN = ("the", "of", "and", "##s", "##ing", "##er", "[CLS]")
@@ -30,7 +30,7 @@ _logger = logging.getLogger(__name__)
 
 def query_encoder(
     name: str | None,
-    reader: ImpactReader | None,
+    reader: IndexReader | None,
     model_options: ModelOptions | None = None,
     ablation: str | None = None,
     model_weight: float | None = None,
@@ -79,7 +79,7 @@ def query_encoder(
     return _cached(name, reader)
 
 
-def _cached(name: str, reader: ImpactReader | None) -> CachedQueryEncoder:
+def _cached(name: str, reader: IndexReader | None) -> CachedQueryEncoder:
     encoder = CachedQueryEncoder(name)
     manifest = reader.manifest if reader else None
     if encoder.name is None and manifest is not None and manifest.encoder != BM25:
@@ -97,7 +97,7 @@ def _cached(name: str, reader: ImpactReader | None) -> CachedQueryEncoder:
 
 
 def _model(
-    name: str, reader: ImpactReader | None, options: ModelOptions | None, ablation: str | None, weight: float
+    name: str, reader: IndexReader | None, options: ModelOptions | None, ablation: str | None, weight: float
 ) -> QueryEncoder:
     from pyserini_compneg.encode.neural import ModelQueryEncoder, checkpoint_hash, load_checkpoint
 
@@ -127,7 +127,7 @@ def _model(
     return HybridQueryEncoder(Bm25QueryEncoder(reader, ablation), encoder, weight)
 
 
-def _check_spaces(name: str, reader: ImpactReader, model: QueryEncoder) -> None:
+def _check_spaces(name: str, reader: IndexReader, model: QueryEncoder) -> None:
     """Refuses an index of unknown origin that lacks one of the two spaces. Small ones tell nothing."""
     if reader.field_document_count < _TELLING_DOCUMENTS:
         return
@@ -172,7 +172,7 @@ def _check(name: str, manifest: Manifest | None, folder: Path, model: object = N
         )
 
 
-def _warn_of_looks(reader: ImpactReader) -> None:
+def _warn_of_looks(reader: IndexReader) -> None:
     """Warns of an index without a manifest that BM25's terms or impacts do not fit. Small ones tell nothing."""
     if reader.manifest is not None or reader.field_document_count < _TELLING_DOCUMENTS:
         return

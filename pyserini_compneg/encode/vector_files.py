@@ -74,8 +74,7 @@ class ShardFile:
         self._path = path
         self._plan = plan
         self._overwrite, self._resume = overwrite, resume
-        self._partial = path.with_name(f".{path.name}.partial")
-        self._state = path.with_name(f".{path.name}.state")
+        self._partial, self._state = _partial_of(path), _state_of(path)
         self._lock = FileLock(path.with_name(f".{path.name}.lock"), timeout=0)
         self.position = (0, 1)
         self.documents = 0
@@ -135,9 +134,7 @@ class ShardFile:
             half_written.unlink(missing_ok=True)
         state = self._unfinished()
         if state is not None and not self._resume and not self._overwrite:
-            raise OutputError(
-                f"{self._path}: there is unfinished work; continue it with --resume, or discard it with --overwrite"
-            )
+            raise _unfinished_work(self._path)
         if state is None or not self._resume:
             self._state.unlink(missing_ok=True)
             self._data: BinaryIO = self._partial.open("wb")
@@ -174,6 +171,33 @@ class ShardFile:
         with suppress(OSError):  # removed while it is held, so that no process waits for a file of the same name
             os.unlink(self._lock.lock_file)
         self._lock.release()
+
+
+def clear_unfinished(path: Path, overwrite: bool, resume: bool) -> None:
+    """Discards unfinished work of an earlier run, unless it is to be resumed.
+
+    Raises:
+        OutputError: There is some, and neither option is given.
+    """
+    state, partial = _state_of(path), _partial_of(path)
+    if resume or not state.exists():
+        return
+    if not overwrite:
+        raise _unfinished_work(path)
+    state.unlink(missing_ok=True)
+    partial.unlink(missing_ok=True)
+
+
+def _partial_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.partial")
+
+
+def _state_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.state")
+
+
+def _unfinished_work(path: Path) -> OutputError:
+    return OutputError(f"{path}: there is unfinished work; continue it with --resume, or discard it with --overwrite")
 
 
 def check_output(path: Path, overwrite: bool) -> None:

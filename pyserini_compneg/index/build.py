@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder
-from pyserini_compneg.encode.bm25 import average_length
+from pyserini_compneg.encode.bm25 import count_terms, mean_length
 from pyserini_compneg.encode.collection import (
     Block,
+    Part,
     collection_files,
     fingerprint,
     has_vectors,
@@ -60,6 +61,8 @@ def build_index(
     bm25: Mapping[str, float] | None = None,
     resume: bool = False,
     on_error: OnError = "stop",
+    part: Part | None = None,
+    length: float | None = None,
     **options: Unpack[WriteOptions],
 ) -> Manifest:
     """Builds an impact index of a collection. It appears under its name when it is complete, or not at all.
@@ -76,6 +79,8 @@ def build_index(
         bm25: BM25's ``k1`` and ``b``, where they are not 0.9 and 0.4.
         resume: Continue a build of the same collection that was killed, if there is one.
         on_error: ``stop`` at a bad document, or ``skip`` it. Of documents with the same id, all but the first are bad.
+        part: The part of the collection to index, as a shard of an index of it all; None for the whole collection.
+        length: BM25's average length of a document, in terms; None for that of the documents.
         **options: See :class:`ImpactIndexer`.
 
     Returns:
@@ -90,7 +95,8 @@ def build_index(
     """
     for name in sorted({"k1", "b"} & options.keys()):
         raise ArgumentError(f'{name} is no argument of its own; give both as bm25={{"k1": 0.9, "b": 0.4}}')
-    files = collection_files(collection)
+    files, lines = chosen = part or Part(collection_files(collection))
+    sources = fingerprint(files) if part is None else [*fingerprint(files), [lines.number, lines.count]]
     target = Path(os.path.realpath(index))
     if inside := next((file for file in files if file.resolve().is_relative_to(target)), None):
         raise CollectionError(f"{inside}: is in the folder of the index, {index}; give another folder")
@@ -104,7 +110,11 @@ def build_index(
         encoder = HYBRID * hybrid + os.path.realpath(folder)
     if bm25 and encoder != BM25 and not hybrid:
         raise EncodingError(f"{encoder}: k1 and b are parameters of bm25, not of this encoder")
-    average = partial(_average_length, files, index, encoder, resume or replace, on_error)
+
+    def average() -> float:
+        known = unfinished_length(index, encoder, sources) if resume or replace else None
+        return length or known or mean_length([count_terms(chosen, skip=on_error == "skip")])
+
     fields = checked_fields(options.get("filter_fields", ()))
     source = _source(files, encoder, model_options, partial(_bm25_encoder, bm25 or {}, average), fields)
     if bm25 and isinstance(source, VectorSource):
@@ -115,13 +125,14 @@ def build_index(
         bar,
         _CollectionIndexer(
             collection,
-            files,
+            chosen,
             source,
             index,
             encoder,
             settings=source.settings,
             impact_scale=source.impact_scale if impact_scale is None else impact_scale,
-            sources=fingerprint(files),
+            sources=sources,
+            shard=part is not None,
             resume=resume,
             on_error=on_error,
             **options,
@@ -156,19 +167,18 @@ def _source(
 class _CollectionIndexer(ImpactIndexer):
     """An indexer of files, which knows the file and the line of every document."""
 
-    def __init__(
-        self, collection: str | Path, files: Sequence[Path], source: Source, *arguments: Any, **options: Any
-    ) -> None:
+    def __init__(self, collection: str | Path, part: Part, source: Source, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._name = str(collection)
-        self._files = files
+        self._files, self._lines = part
         self._source = source
 
     def add_collection(self, bar: Any) -> None:
         """Adds all documents, from the last checkpoint on, and moves the progress bar."""
         saved = time.monotonic()
         bar.initial = bar.n = self.manifest.documents
-        blocks = iter_collection_blocks(self._files, tuple(self.position or (0, 1)), self._source.most_lines)
+        start = tuple(self.position or (0, 1))
+        blocks = iter_collection_blocks(self._files, start, self._source.most_lines, self._lines)
         for block in self._add(blocks):
             bar.update(self.manifest.documents - bar.n)
             if time.monotonic() - saved > CHECKPOINT_SECONDS:
@@ -195,7 +205,7 @@ class _CollectionIndexer(ImpactIndexer):
             self._writer.delete(duplicates, merge=not self._optimize)
         first: dict[str, str] = {}
         again: list[Block] = []
-        for block in iter_collection_blocks(self._files):
+        for block in iter_collection_blocks(self._files, shard=self._lines):
             lines = block.lines.split(b"\n")
             kept = [b""] * len(lines)
             for number, docid in self._writer.find(self._source.identified(block), duplicates):
@@ -226,12 +236,12 @@ def _model_encoder(name: str, options: ModelOptions | None) -> DocumentEncoder:
     return ModelDocumentEncoder(checkpoint, options)
 
 
-def _average_length(files: Sequence[Path], index: str | Path, encoder: str, resume: bool, on_error: OnError) -> float:
-    """The mean number of terms of a document; if a build of these files is continued, it is known already."""
-    plan = unfinished_plan(index) if resume else None
-    if plan and plan["encoder"] == encoder and plan["sources"] == fingerprint(files):
+def unfinished_length(index: str | Path, encoder: str, sources: Any) -> float | None:
+    """The average length of documents, if an unfinished build of these sources has found it; else None."""
+    plan = unfinished_plan(index)
+    if plan and plan["encoder"] == encoder and plan["sources"] == sources:
         return float(plan["settings"]["average_length"])
-    return average_length(files, skip=on_error == "skip")
+    return None
 
 
 def _bm25_encoder(parameters: Mapping[str, float], average_length: Callable[[], float]) -> Bm25DocumentEncoder:

@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from pyserini_compneg.errors import IndexReadError, OutputError
 from pyserini_compneg.files import DISK_FULL, atomic_writer, reason_of
-from pyserini_compneg.lucene import MANIFEST_NAME, Manifest, is_index
+from pyserini_compneg.lucene import MANIFEST_NAME, SHARDS_NAME, Manifest, is_index
 
 SKIPPED_LOG = "skipped-documents.txt"
 """A file in the index, with a line for each document that was left out: where it was, and why."""
@@ -33,8 +33,9 @@ _LUCENE_FILES = r"(pending_)?segments_[0-9a-z]+|_[0-9a-z]+(_[\w-]+)?\.\w+|write\
 _ARTIFACT = "pt_meta.json"
 """By this file PyTerrier knows what an index is."""
 
-_OUR_FILES = (MANIFEST_NAME, SKIPPED_LOG, _PLAN, _ARTIFACT)
+_OUR_FILES = (MANIFEST_NAME, SHARDS_NAME, SKIPPED_LOG, _PLAN, _ARTIFACT)
 _INDEX_FILES = re.compile("|".join([_LUCENE_FILES, *map(re.escape, _OUR_FILES)]))
+_SHARD = re.compile(r"shard-\d{5}-of-\d{5}")
 _logger = logging.getLogger(__name__)
 
 
@@ -97,8 +98,7 @@ def check_target(target: Path, overwrite: bool) -> None:
         return
     if not is_index(target) and not _has_manifest(target):
         raise OutputError(f"{target}: exists and is no index; give another folder")
-    foreign = [path.name for path in target.iterdir() if not (_INDEX_FILES.fullmatch(path.name) and path.is_file())]
-    if foreign:
+    if foreign := _foreign(target):
         raise OutputError(
             f"{target}: holds {min(foreign)!r}, which is no part of an index; move it, or give another folder"
         )
@@ -109,6 +109,15 @@ def check_target(target: Path, overwrite: bool) -> None:
         )
     if not overwrite:
         raise OutputError(f"{target}: exists already; give overwrite=True to replace it, or another folder")
+
+
+def _foreign(folder: Path) -> list[str]:
+    """What is in the folder of an index and no part of it."""
+    shards = [path for path in folder.glob("shard-*") if _SHARD.fullmatch(path.name) and path.is_dir()]
+    shards = shards if (folder / SHARDS_NAME).is_file() else []
+    others = set(folder.iterdir()).difference(shards)
+    foreign = [path.name for path in others if not (_INDEX_FILES.fullmatch(path.name) and path.is_file())]
+    return foreign + [f"{shard.name}/{name}" for shard in shards for name in _foreign(shard)]
 
 
 def _has_manifest(folder: Path) -> bool:
@@ -139,6 +148,11 @@ def keep_unfinished(folder: Path, plan: Mapping[str, Any]) -> None:
     if not (folder / _PLAN).exists():
         with atomic_writer(folder / _PLAN, "make room, or give another folder") as handle:
             json.dump(plan, handle)
+
+
+def drop_unfinished(folder: Path) -> None:
+    """Takes the mark away again: the build cannot be continued, and its folder goes when it ends."""
+    (folder / _PLAN).unlink(missing_ok=True)
 
 
 def _building(target: Path) -> Path:

@@ -28,6 +28,10 @@ _RESERVED = {"id", "contents", "raw"}
 _logger = logging.getLogger(__name__)
 
 
+class NothingToIndex(CollectionError):
+    """A collection without a document that a search could find."""
+
+
 class ImpactIndexer:
     """Builds an impact index that stock Anserini and Pyserini can read, too. Use it as a context manager.
 
@@ -47,6 +51,7 @@ class ImpactIndexer:
         store_raw: Keep each document's source, which is shown with its hit.
         store_docvectors: Keep each document's terms and impacts as a term vector.
         filter_fields: Fields of each document's source that a search can filter by: texts, numbers, or lists of these.
+        shard: The index is a shard of a larger one, which has the filter fields; the documents here may lack some.
         optimize: Merge the index into one segment.
         overwrite: Replace an index that is there already.
         resume: Continue a build that was killed, from its last :meth:`checkpoint`.
@@ -82,6 +87,7 @@ class ImpactIndexer:
         store_raw: bool = False,
         store_docvectors: bool = False,
         filter_fields: Sequence[str] = (),
+        shard: bool = False,
         optimize: bool = False,
         overwrite: bool = False,
         resume: bool = False,
@@ -106,7 +112,7 @@ class ImpactIndexer:
         self._target = Path(os.path.realpath(index))
         self._manifest = Manifest(encoder, dict(settings or {}), impact_scale, signed, pair_terms, filter_fields=fields)
         self._threads = min(threads or _PROCESSORS, 4 * _PROCESSORS)
-        self._store: dict[str, Any] = {"store_raw": store_raw, "store_docvectors": store_docvectors}
+        self._store: dict[str, Any] = {"store_raw": store_raw, "store_docvectors": store_docvectors, "shard": shard}
         self._sources = sources
         self._name = str(self._target)
         self._optimize = optimize
@@ -255,10 +261,10 @@ class ImpactIndexer:
         documents, empty = self._writer.counts
         if documents == empty:
             without = f"none of {documents} documents has a term at impact scale {self._manifest.impact_scale:g}"
-            raise CollectionError(
+            raise NothingToIndex(
                 f"{self._name}: nothing to index: {without if documents else 'no documents'}{self._why()}"
             )
-        if (field := self._writer.missing_field()) is not None:
+        if not self._store["shard"] and (field := self._writer.missing_field()) is not None:
             raise CollectionError(f"{self._name}: no document has the filter field {field!r}; leave it out")
 
     def _why(self) -> str:

@@ -9,8 +9,18 @@ from pathlib import Path
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.errors import IndexFormatError, IndexReadError
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.lucene import CONTENTS, ImpactReader, Manifest, java_class
+from pyserini_compneg.lucene import (
+    CONTENTS,
+    SHARDS_NAME,
+    ImpactReader,
+    Manifest,
+    ShardedReader,
+    ShardUnion,
+    java_class,
+    resolve_index,
+)
 from pyserini_compneg.lucene.gate import java_errors
+from pyserini_compneg.lucene.shard_list import read_shards
 
 
 def verify_index(index: str | Path, threads: int | None = None) -> int:
@@ -32,7 +42,10 @@ def verify_index(index: str | Path, threads: int | None = None) -> int:
     Raises:
         IndexReadError: The first damage that was found, or there is no index.
     """
-    with ImpactReader(index) as reader:
+    whole = resolve_index(index)
+    if (whole / SHARDS_NAME).is_file():
+        return _verify_shards(whole, threads)
+    with ImpactReader(whole) as reader:
         folder, manifest = reader.folder, reader.manifest
         try:
             for name in manifest.filter_fields if manifest else ():
@@ -45,6 +58,17 @@ def verify_index(index: str | Path, threads: int | None = None) -> int:
     if manifest and (fault := _contradiction(manifest, documents, *found)):
         raise IndexReadError(f"{folder}: is damaged, rebuild it: {fault}")
     return int(documents)
+
+
+def _verify_shards(index: Path, threads: int | None) -> int:
+    """Reads all shards of an index, and looks whether they belong together."""
+    ShardedReader(index).close()
+    folders = [index / entry.path for entry in read_shards(index)]
+    documents = sum(verify_index(folder, threads) for folder in folders)
+    with ShardUnion(folders) as union:
+        if (twice := union.duplicate_id()) is not None:
+            raise IndexReadError(f"{index}: is damaged, rebuild it: two shards have the document {twice!r}")
+    return documents
 
 
 def _contradiction(

@@ -1,9 +1,11 @@
 """The one package that talks to Java: the virtual machine, Lucene indexes, Anserini's text analysis."""
 
 from pyserini_compneg.lucene.analysis import analyze
-from pyserini_compneg.lucene.gate import java_class
-from pyserini_compneg.lucene.manifest import LARGEST_IMPACT, MANIFEST_NAME, Manifest, is_index
+from pyserini_compneg.lucene.gate import java_class, machine_runs
+from pyserini_compneg.lucene.manifest import LARGEST_IMPACT, MANIFEST_NAME, SHARDS_NAME, Manifest, is_index
 from pyserini_compneg.lucene.reader import CONTENTS, ImpactReader, Ranking, resolve_index
+from pyserini_compneg.lucene.shard_union import ShardUnion
+from pyserini_compneg.lucene.sharded_reader import IndexReader, ShardedReader, open_reader
 from pyserini_compneg.lucene.writer import LONGEST_TERM_BYTES, ImpactWriter
 
 __all__ = [
@@ -11,12 +13,18 @@ __all__ = [
     "LARGEST_IMPACT",
     "LONGEST_TERM_BYTES",
     "MANIFEST_NAME",
+    "SHARDS_NAME",
     "ImpactReader",
     "ImpactWriter",
+    "IndexReader",
     "Manifest",
     "Ranking",
+    "ShardUnion",
+    "ShardedReader",
     "analyze",
     "is_index",
     "java_class",
+    "machine_runs",
+    "open_reader",
     "resolve_index",
 ]

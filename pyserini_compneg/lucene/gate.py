@@ -61,6 +61,12 @@ def _java_class(name: str) -> Any:
         raise JvmError(f"{name} cannot be loaded from {anserini_jar()}: {message_of(cause)}") from None
 
 
+def machine_runs() -> bool:
+    """Whether a Java machine runs in this process, whoever started it."""
+    config = sys.modules.get("jnius_config")
+    return config is not None and bool(config.vm_running)
+
+
 def _refuse_fork() -> None:
     """Java would hang for ever in a process forked after it started."""
     if _started_in not in (None, os.getpid()):

@@ -15,6 +15,9 @@ from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.json_objects import parse_json_object
 
 MANIFEST_NAME = "compneg.json"
+SHARDS_NAME = "compneg-shards.json"
+"""The file of an index that consists of shards; see ``shard_list``."""
+
 FORMAT_VERSION = 1
 
 LARGEST_IMPACT = 1 << 20
@@ -107,5 +110,7 @@ _VALID: Mapping[str, Callable[[Any], bool]] = {
 
 
 def is_index(folder: Path) -> bool:
-    """Whether a folder holds a Lucene index, with a manifest or without."""
+    """Whether a folder holds a Lucene index, with a manifest or without, or the shards of one."""
+    if (folder / SHARDS_NAME).is_file():
+        return True
     return any(_COMMIT.fullmatch(path.name) and path.is_file() for path in folder.glob("segments_*"))

@@ -23,7 +23,7 @@ CONTENTS = "contents"
 
 _INT_BYTES = 4
 
-_KEPT_FILTERS = 64
+KEPT_FILTERS = 64
 """So many filters are looked up once only; each takes a bit a document."""
 
 _SLICE_MS = 100
@@ -67,6 +67,10 @@ class QueryFailure(IndexFormatError):
         super().__init__(message)
         self.position = position
 
+    def __reduce__(self) -> tuple[type[QueryFailure], tuple[str, int]]:
+        """What pickle makes it of: a shard in another process may raise it."""
+        return QueryFailure, (str(self), self.position)
+
 
 class ImpactReader:
     """Reads an impact index, made by this package or by stock Anserini. Close it, or use it as a context manager.
@@ -77,11 +81,14 @@ class ImpactReader:
     Attributes:
         folder: The folder.
         manifest: What the index was made with; None for an index of stock Anserini.
+        is_partial: Whether a part of the index cannot be searched; see ``ShardedReader``.
 
     Raises:
         IndexFormatError: There is no such folder, it holds no Lucene index with impacts, or its manifest is bad.
         DownloadError: A prebuilt index cannot be downloaded.
     """
+
+    is_partial = False
 
     def __init__(self, index: str | Path) -> None:
         self.folder = resolve_index(index)
@@ -137,7 +144,7 @@ class ImpactReader:
             searcher.close()
             raise IndexReadError(f"{self.folder}: {fault}")
         self._searcher, self.manifest, self._opened, self._closed = searcher, manifest, opened, False
-        self.filtered = lru_cache(_KEPT_FILTERS)(self._filtered)
+        self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
 
     def __enter__(self) -> Self:
         """Returns the reader itself."""

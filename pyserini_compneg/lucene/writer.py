@@ -41,6 +41,7 @@ class ImpactWriter:
         threads: Threads that parse and index.
         impact_scale: Impact = round(weight * impact_scale), half to even; with 1 the weights must be whole numbers.
         signed, pair_terms, store_raw, store_docvectors, filter_fields: As for ``ImpactIndexer``.
+        shard: The index is a shard of one whose documents have the filter fields; those of the shard may lack some.
         resume: Continue from the last commit.
         name: The index's name in messages, by default the folder.
 
@@ -59,6 +60,7 @@ class ImpactWriter:
         store_raw: bool = False,
         store_docvectors: bool = False,
         filter_fields: Sequence[str] = (),
+        shard: bool = False,
         resume: bool = False,
         name: str | None = None,
     ) -> None:
@@ -71,6 +73,7 @@ class ImpactWriter:
             "storeRaw": store_raw,
             "storeDocvectors": store_docvectors,
             "filterFields": list(filter_fields),
+            "shard": shard,
             "threads": threads,
             "memoryBufferMb": _MEMORY_BUFFER_MB,
             "resume": resume,

@@ -16,7 +16,7 @@ from pyserini_compneg.expression import Expression, Filter, parse
 from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.gathered import warn_of
-from pyserini_compneg.lucene import ImpactReader
+from pyserini_compneg.lucene import IndexReader
 from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.terminal import shown
@@ -43,7 +43,7 @@ class Batch(NamedTuple):
 
 
 def ranked_hits(
-    reader: ImpactReader,
+    reader: IndexReader,
     nodes: Sequence[ScoringNode],
     names: Sequence[str],
     k: int,
@@ -78,7 +78,7 @@ def ranked_hits(
 
 
 def _warn_of_unknown(
-    reader: ImpactReader, name: str, node: ScoringNode, asked: Filter | None, names: Sequence[str]
+    reader: IndexReader, name: str, node: ScoringNode, asked: Filter | None, names: Sequence[str]
 ) -> None:
     """Warns of ids that are not in the index, and of conditions after NOT! that no document fulfils."""
     if asked is not None:
@@ -157,7 +157,7 @@ def ranked(hits: Iterable[Hit], k: int) -> list[Hit]:
 
 
 def warn_of_no_result(
-    reader: ImpactReader,
+    reader: IndexReader,
     names: Sequence[str],
     rankings: Sequence[Sequence[Hit]],
     nodes: Sequence[ScoringNode],

@@ -34,7 +34,7 @@ from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.expression.filters import Values, as_filter
 from pyserini_compneg.gathered import gathered_warnings, warn_of
-from pyserini_compneg.lucene import ImpactReader
+from pyserini_compneg.lucene import IndexReader, open_reader
 from pyserini_compneg.search.explanation import Explanation, explain_score
 from pyserini_compneg.search.ranked_hits import (
     Batch,
@@ -72,8 +72,8 @@ class SignedImpactSearcher:
     Shaped like Pyserini's ``LuceneImpactSearcher``. Close it, or use it as a context manager.
 
     Args:
-        index_dir: An index of this package or of stock Anserini, or the name of a prebuilt index, which is downloaded
-            on first use.
+        index_dir: An index of this package, whole or in shards, or of stock Anserini; the name of a prebuilt index,
+            which is downloaded on first use; or an open reader, which the searcher closes.
         encoder: Encodes the atoms: ``bm25``, a model (a folder, or a name of the Hugging Face hub), ``bm25+MODEL``, a
             JSON Lines file of encoded atoms, or an object with ``encode_batch``. None takes the one that the index's
             manifest names.
@@ -104,7 +104,7 @@ class SignedImpactSearcher:
 
     def __init__(
         self,
-        index_dir: str | Path,
+        index_dir: str | Path | IndexReader,
         encoder: str | Path | QueryEncoder | None = None,
         operators: Operators | None = None,
         cpt: str = FACTORED,
@@ -119,7 +119,7 @@ class SignedImpactSearcher:
         self._encoder = self._given_encoder = encoder
         self._model = (model_options, ablation, model_weight)
         checked_weight(model_weight)
-        self.reader = ImpactReader(index_dir)
+        self.reader = open_reader(index_dir) if isinstance(index_dir, (str, Path)) else index_dir
         try:
             self._check_pairs()
             if encoder is not None:

@@ -40,7 +40,7 @@ def search_topics(
         threads: Queries searched at once.
         batch_size: Queries encoded and searched together.
         output_format: ``trec``, ``msmarco`` or ``json``.
-        tag: The run's name.
+        tag: The run's name. Rankings without the documents of a shard that is gone have ``-partial`` after it.
         skip: Leave out queries that cannot be encoded or composed, and list them in a warning at the end.
         method: Another way to answer queries than by the searcher's operators.
 
@@ -59,8 +59,10 @@ def search_topics(
     with atomic_writer(output) as handle, gathered_warnings(), all_topics as bar:
         for start in range(0, len(topics), batch_size):
             batch = topics[start : start + batch_size]
-            for qid, ranked in answers(batch, search, skipped if skip else None).items():
-                write_run(handle, qid, ranked, output_format, tag, notes.get(qid))
+            found = answers(batch, search, skipped if skip else None)
+            name = f"{tag}-partial" if searcher.reader.is_partial else tag
+            for qid, ranked in found.items():
+                write_run(handle, qid, ranked, output_format, name, notes.get(qid))
             bar.update(len(batch))
         report_skipped(skipped, len(topics))
 

@@ -3,6 +3,7 @@ package io.compneg;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -17,6 +18,7 @@ import org.apache.lucene.document.Document;
 import org.apache.lucene.document.DoublePoint;
 import org.apache.lucene.document.Field;
 import org.apache.lucene.document.StringField;
+import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.FieldInfo;
 import org.apache.lucene.index.FieldInfos;
 import org.apache.lucene.index.IndexOptions;
@@ -48,6 +50,9 @@ public final class DocumentFilter {
   private static final String NUMBER = "-?\\d+(?:\\.\\d+)?(?:[eE][+-]?\\d+)?";
   private static final Pattern ONE_NUMBER = Pattern.compile(NUMBER);
   private static final Pattern RANGE = Pattern.compile("(?!\\.\\.$)(" + NUMBER + ")?\\.\\.(" + NUMBER + ")?");
+
+  /** In the data of a shard's commit: the filter fields of the whole index, of which the shard may lack some. */
+  static final String DECLARED = "filterFields";
 
   /** After the name of a field: the field with its numbers, as points. */
   private static final String POINTS = "=number";
@@ -129,14 +134,16 @@ public final class DocumentFilter {
   private Query query(IndexReader reader) {
     FieldInfos fields = FieldInfos.getMergedFieldInfos(reader);
     BooleanQuery.Builder all = new BooleanQuery.Builder();
+    Set<String> declared = declared(reader);
     values.forEach((field, texts) -> {
-      checkField(fields, field, reader.maxDoc());
+      if (!declared.contains(field)) checkField(fields, field, reader.maxDoc());
       BooleanQuery.Builder any = new BooleanQuery.Builder();
       List<BytesRef> terms = new ArrayList<>();
       for (String text : texts) {
         Matcher range = RANGE.matcher(text);
         if (range.matches() && !field.equals(ExternalIds.FIELD)) {
-          any.add(range(fields, field, range), BooleanClause.Occur.SHOULD);
+          if (!declared.contains(field)) checkNumbers(fields, field, range);
+          any.add(range(field, range), BooleanClause.Occur.SHOULD);
         } else {
           terms.add(new BytesRef(text));
           if (ONE_NUMBER.matcher(text).matches() && fields.fieldInfo(field + POINTS) != null) {
@@ -148,6 +155,16 @@ public final class DocumentFilter {
       all.add(any.build(), BooleanClause.Occur.FILTER);
     });
     return all.build();
+  }
+
+  /** The filter fields that are fine to ask for, whatever the documents here have. */
+  private static Set<String> declared(IndexReader reader) {
+    try {
+      String names = reader instanceof DirectoryReader index ? index.getIndexCommit().getUserData().get(DECLARED) : null;
+      return names == null ? Set.of() : Set.of(names.split("\n"));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   private static void checkField(FieldInfos fields, String field, int documents) {
@@ -172,11 +189,13 @@ public final class DocumentFilter {
     return Double.parseDouble(text) + 0.0;
   }
 
-  private static Query range(FieldInfos fields, String field, Matcher range) {
-    if (fields.fieldInfo(field + POINTS) == null && fields.size() > 0) {
-      throw new IllegalArgumentException(
-          "the filter field '" + field + "' has no numbers, so there is no range " + range.group());
-    }
+  private static void checkNumbers(FieldInfos fields, String field, Matcher range) {
+    if (fields.fieldInfo(field + POINTS) != null || fields.size() == 0) return;
+    throw new IllegalArgumentException(
+        "the filter field '" + field + "' has no numbers, so there is no range " + range.group());
+  }
+
+  private static Query range(String field, Matcher range) {
     double least = range.group(1) == null ? Double.NEGATIVE_INFINITY : number(range.group(1));
     double most = range.group(2) == null ? Double.POSITIVE_INFINITY : number(range.group(2));
     return DoublePoint.newRangeQuery(field + POINTS, least, most);

@@ -1,12 +1,14 @@
 package io.compneg;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import org.apache.lucene.index.BinaryDocValues;
 import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.index.MultiTerms;
 import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.ReaderUtil;
 import org.apache.lucene.index.StoredFields;
@@ -50,6 +52,20 @@ final class ExternalIds {
       }
     }
     return ids;
+  }
+
+  /** The first ids that more than one document has, in ascending order. No list of all ids is in memory. */
+  static List<String> duplicates(IndexReader reader, int most) throws IOException {
+    List<String> duplicates = new ArrayList<>();
+    Terms terms = MultiTerms.getTerms(reader, FIELD);
+    PostingsEnum postings = null;
+    TermsEnum ids = terms == null ? TermsEnum.EMPTY : terms.iterator();
+    for (BytesRef id = ids.next(); id != null && duplicates.size() < most; id = ids.next()) {
+      postings = ids.postings(postings, PostingsEnum.NONE);
+      postings.nextDoc();
+      if (postings.nextDoc() != DocIdSetIterator.NO_MORE_DOCS) duplicates.add(id.utf8ToString());
+    }
+    return duplicates;
   }
 
   /** The numbers of the documents with these ids; −1 for an id that no document has, deleted ones aside. */

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -29,12 +30,8 @@ import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.IndexOptions;
 import org.apache.lucene.index.IndexWriter;
 import org.apache.lucene.index.IndexWriterConfig;
-import org.apache.lucene.index.MultiTerms;
-import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.Term;
-import org.apache.lucene.index.TermsEnum;
 import org.apache.lucene.index.TieredMergePolicy;
-import org.apache.lucene.search.DocIdSetIterator;
 import org.apache.lucene.store.AlreadyClosedException;
 import org.apache.lucene.store.FSDirectory;
 import org.apache.lucene.util.BytesRef;
@@ -54,7 +51,8 @@ public final class ImpactIndexer implements Closeable {
 
   /** How an index is written; a JSON object in the constructor. */
   record Settings(String field, double impactScale, boolean signed, int pairTerms, boolean storeRaw,
-      boolean storeDocvectors, List<String> filterFields, int threads, double memoryBufferMb, boolean resume) {}
+      boolean storeDocvectors, List<String> filterFields, boolean shard, int threads, double memoryBufferMb,
+      boolean resume) {}
 
   private record BlockResult(int documents, int empty, List<String> problems) {}
 
@@ -211,7 +209,10 @@ public final class ImpactIndexer implements Closeable {
    */
   public void commit(String state) throws IOException {
     try {
-      writer.setLiveCommitData(state == null ? List.of() : Map.of(STATE, state).entrySet());
+      Map<String, String> data = new TreeMap<>();
+      if (state != null) data.put(STATE, state);
+      if (settings.shard) data.put(DocumentFilter.DECLARED, String.join("\n", settings.filterFields));
+      writer.setLiveCommitData(data.entrySet());
       writer.commit();
     } catch (IOException | AlreadyClosedException e) {
       throw failure(e);
@@ -257,18 +258,9 @@ public final class ImpactIndexer implements Closeable {
    * no list of all ids is in memory.
    */
   public byte[] duplicateIds(int most) throws IOException {
-    List<String> duplicates = new ArrayList<>();
     try (DirectoryReader reader = DirectoryReader.open(writer)) {
-      var terms = MultiTerms.getTerms(reader, ExternalIds.FIELD);
-      PostingsEnum postings = null;
-      TermsEnum ids = terms == null ? TermsEnum.EMPTY : terms.iterator();
-      for (BytesRef id = ids.next(); id != null && duplicates.size() < most; id = ids.next()) {
-        postings = ids.postings(postings, PostingsEnum.NONE);
-        postings.nextDoc();
-        if (postings.nextDoc() != DocIdSetIterator.NO_MORE_DOCS) duplicates.add(id.utf8ToString());
-      }
+      return String.join("\n", ExternalIds.duplicates(reader, most)).getBytes(StandardCharsets.UTF_8);
     }
-    return String.join("\n", duplicates).getBytes(StandardCharsets.UTF_8);
   }
 
   /**

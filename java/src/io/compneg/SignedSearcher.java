@@ -66,7 +66,7 @@ public final class SignedSearcher implements Closeable {
    * Prepares a search of queries on several threads; {@link SearchBatch#proceed} does it.
    *
    * @param queries composed queries, one JSON line each, UTF-8; a {@code filter} in it is a number, the place of one of
-   *     the filters
+   *     the filters; documents whose score is below a {@code least} in it may be left out
    * @param filters what {@link #filter} gave
    */
   public SearchBatch search(byte[] queries, DocumentFilter[] filters, int k, int threads) {
@@ -75,7 +75,8 @@ public final class SignedSearcher implements Closeable {
 
   private RunningSearch start(JsonNode query, DocumentFilter[] filters, int k) throws IOException {
     DocumentFilter filter = query.has("filter") ? filters[query.get("filter").intValue()] : null;
-    TopHitsCollector collector = new TopHitsCollector(k, externalIds);
+    float least = (float) query.path("least").asDouble(Double.NEGATIVE_INFINITY);
+    TopHitsCollector collector = new TopHitsCollector(k, externalIds, least);
     return new RunningSearch(reader, field, ScoringTree.of(query), filter, collector, this::addWork);
   }
 

@@ -27,11 +27,17 @@ final class TopHitsCollector implements HitCollector {
   private long[] hits;
   private int size;
   private int selected; // hits that the last selection kept; they come first
-  private float minCompetitiveScore = Float.NEGATIVE_INFINITY;
+  private float minCompetitiveScore;
 
-  TopHitsCollector(int k, ExternalIds externalIds) {
+  /**
+   * Collects nothing yet.
+   *
+   * @param least documents with a lower score may be left out
+   */
+  TopHitsCollector(int k, ExternalIds externalIds, float least) {
     this.k = k;
     this.externalIds = externalIds;
+    this.minCompetitiveScore = least;
     this.hits = new long[Math.min(k, 1024)];
   }
 
@@ -94,7 +100,7 @@ final class TopHitsCollector implements HitCollector {
       if (hits[i] >> 32 == kth) hits[kept++] = hits[i];
     }
     size = kept;
-    minCompetitiveScore = score(hits[k - 1]);
+    minCompetitiveScore = Math.max(minCompetitiveScore, score(hits[k - 1]));
   }
 
   /** Keeps k hits after a selection: of those with the k-th score the ones whose ids come first. */

@@ -1,0 +1,39 @@
+package io.compneg;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import org.apache.lucene.index.DirectoryReader;
+import org.apache.lucene.index.IndexReader;
+import org.apache.lucene.index.MultiReader;
+import org.apache.lucene.store.FSDirectory;
+
+/** What only all shards of an index together tell, for Python. */
+public final class ShardUnion implements Closeable {
+  private final MultiReader shards;
+
+  /** Opens the shards in some folders (UTF-8, separated by line feeds). */
+  public ShardUnion(byte[] folders) throws IOException {
+    String[] names = new String(folders, StandardCharsets.UTF_8).split("\n");
+    IndexReader[] readers = new IndexReader[names.length];
+    for (int i = 0; i < names.length; i++) readers[i] = DirectoryReader.open(FSDirectory.open(Path.of(names[i])));
+    shards = new MultiReader(readers);
+  }
+
+  /** The first id that two documents have; null when there is none. */
+  public String duplicateId() throws IOException {
+    var found = ExternalIds.duplicates(shards, 1);
+    return found.isEmpty() ? null : found.get(0);
+  }
+
+  /** How many documents have a field. */
+  public int documentsWith(String field) throws IOException {
+    return shards.getDocCount(field);
+  }
+
+  @Override
+  public void close() throws IOException {
+    shards.close();
+  }
+}

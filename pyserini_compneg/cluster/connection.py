@@ -1,0 +1,161 @@
+"""The way to a Ray cluster. Ray must start before Java in a process, and this is where it starts."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import signal
+import socket
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import ModuleType
+from typing import Any, Self
+
+from pyserini_compneg.cluster.worker import Setup, versions
+from pyserini_compneg.errors import ClusterError
+from pyserini_compneg.lucene import machine_runs
+
+LOCAL = "local"
+"""The address of a cluster that is started on this machine, and ends with the command."""
+
+HEAP_PERCENT = 50.0
+"""Of a node's memory, for the Java machines of all its workers together; the rest is for the files of indexes."""
+
+_CONNECT_SECONDS = 10.0
+_FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
+_HANDLER_BYTES = 512  # more than a struct sigaction has on any system
+_ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # it would report its use to its makers
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+
+
+class RayCluster:
+    """A connection to a Ray cluster. Use it as a context manager.
+
+    A process has one connection. If there is one already, it is used, and stays.
+
+    Args:
+        address: ``host:port``, ``auto`` for the cluster that this machine belongs to, or ``local``.
+
+    Raises:
+        ClusterError: Ray is not installed, Java runs already, or there is no such cluster, or one of other versions.
+    """
+
+    def __init__(self, address: str = LOCAL) -> None:
+        self.address = address
+        self.ray = _ray()
+        self._is_ours = not self.ray.is_initialized()
+        if self._is_ours:
+            self._connect()
+
+    def _connect(self) -> None:
+        if machine_runs():
+            raise ClusterError(
+                "Java runs in this process already, and then Ray's handling of signals would end the process: connect "
+                "to the cluster before the first index is opened"
+            )
+        if self.address not in (LOCAL, "auto"):
+            _check_address(self.address)
+        handlers = _handlers()
+        options: dict[str, Any] = {"include_dashboard": False} if self.address == LOCAL else {}
+        try:
+            self.ray.init(self.address, logging_level=logging.ERROR, **options)
+        except Exception as cause:  # of many classes, and Ray documents none
+            with suppress(Exception):
+                self.ray.shutdown()
+            line = " ".join(str(cause).split())[:200]
+            raise ClusterError(f"{self.address}: no Ray cluster can be used there: {line}") from None
+        finally:
+            for number, handler in handlers.items():  # Ray has others, which end a command without a word
+                signal.signal(number, handler)
+
+    def __enter__(self) -> Self:
+        """Returns the connection itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leaves the cluster."""
+        self.close()
+
+    def close(self) -> None:
+        """Leaves the cluster, and ends it if it is local; may be called twice."""
+        if self._is_ours:
+            self._is_ours = False
+            with _faults_kept():
+                self.ray.shutdown()
+
+    def setup(self, cpus: float = 1.0) -> Setup:
+        """What its workers need to know, where each of them has so many processors."""
+        workers = Counter[str]()
+        for node in self._nodes():
+            workers[node["NodeManagerHostname"]] += max(1, int(node["Resources"].get("CPU", 0) // cpus))
+        return Setup(versions(), os.getcwd(), HEAP_PERCENT / max(workers.values()))
+
+    def check_room(self, cpus: float, gpus: float = 0.0) -> None:
+        """Makes sure that a node has as many processors, so that work for it would not wait for ever.
+
+        Raises:
+            ClusterError: None has.
+        """
+        for kind, wanted in (("CPU", cpus), ("GPU", gpus)):
+            most = max((node["Resources"].get(kind, 0) for node in self._nodes()), default=0)
+            if most < wanted:
+                said = f"a part of the work needs {wanted:g} {kind}, and no node has more than {most:g}"
+                raise ClusterError(f"{self.address}: {said}; ask for less, or add a node")
+
+    def _nodes(self) -> list[dict[str, Any]]:
+        return [node for node in self.ray.nodes() if node["Alive"]]
+
+    @property
+    def cpus(self) -> float:
+        """All processors of the cluster."""
+        return float(sum(node["Resources"].get("CPU", 0) for node in self._nodes()))
+
+
+def _ray() -> ModuleType:
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    try:
+        import ray
+    except ImportError:
+        raise ClusterError("Ray is not installed: pip install 'pyserini_compneg[ray]'") from None
+    return ray
+
+
+def _check_address(address: str) -> None:
+    """Tries the address: Ray itself would try for a minute, and say much."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or "/" in host or not port.isdecimal():
+        raise ClusterError(
+            f"{address}: no address of a Ray cluster; expected local, auto, or HOST:PORT such as head:6379"
+        )
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as cause:
+        reason = str(getattr(cause, "strerror", None) or cause).lower()
+        raise ClusterError(f"{address}: there is no Ray cluster: {reason}; start one with ray start --head") from None
+
+
+@contextmanager
+def _faults_kept() -> Iterator[None]:
+    """Keeps the handlers of faults. Ray sets them to the system's when it ends, and Java needs its own to work."""
+    library = ctypes.CDLL(None)
+    kept = [(number, ctypes.create_string_buffer(_HANDLER_BYTES)) for number in _FAULTS]
+    for number, handler in kept:
+        library.sigaction(number, None, handler)
+    try:
+        yield
+    finally:
+        for number, handler in kept:
+            library.sigaction(number, handler, None)
+
+
+def _handlers() -> dict[int, Any]:
+    """The handlers of signals; only the main thread can set them again."""
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    return {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}

@@ -1,0 +1,56 @@
+"""The searcher of an index whose shards are on a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.cluster.connection import LOCAL, RayCluster
+from pyserini_compneg.cluster.shards import ray_reader
+from pyserini_compneg.search import SignedImpactSearcher
+
+
+class ShardedImpactSearcher(SignedImpactSearcher):
+    """A :class:`SignedImpactSearcher` whose shards are searched by a Ray cluster, all at the same time.
+
+    Queries are composed here, once. What is found is what one index of all documents finds, with the same scores to the
+    last bit. Without a cluster, ``SignedImpactSearcher`` takes an index in shards, too.
+
+    Args:
+        index_dir: The folder of an index in shards.
+        *arguments: As for :class:`SignedImpactSearcher`.
+        ray: The address of the cluster, see :class:`RayCluster`.
+        replicas: How many processes hold each shard.
+        allow_partial: Go on without shards that are gone, with a warning; ``reader.lost`` names them.
+        **options: As for :class:`SignedImpactSearcher`.
+
+    Raises:
+        ClusterError: There is no such cluster, or Java was started before it.
+        ShardError: A shard cannot be opened.
+        IndexFormatError: As for :class:`SignedImpactSearcher`.
+
+    Example:
+        >>> with ShardedImpactSearcher("indexes/films", ray="local") as searcher:  # doctest: +SKIP
+        ...     searcher.search("spy films NOT comedies", k=3)
+    """
+
+    def __init__(
+        self,
+        index_dir: str | Path,
+        *arguments: Any,
+        ray: str = LOCAL,
+        replicas: int = 1,
+        allow_partial: bool = False,
+        **options: Any,
+    ) -> None:
+        self._cluster = RayCluster(ray)
+        try:
+            super().__init__(ray_reader(self._cluster, index_dir, replicas, allow_partial), *arguments, **options)
+        except BaseException:
+            self._cluster.close()
+            raise
+
+    def close(self) -> None:
+        """Closes the shards, and leaves the cluster."""
+        super().close()
+        self._cluster.close()

@@ -1,0 +1,191 @@
+"""Shards that are searched by actors of a cluster, each by one or several; an actor that is lost is replaced."""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Concatenate
+
+from pyserini_compneg.cancellation import check_cancelled
+from pyserini_compneg.cluster.connection import RayCluster
+from pyserini_compneg.cluster.worker import Setup, prepare
+from pyserini_compneg.errors import ArgumentError, CompNegError, IndexFormatError, ShardError
+from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, ShardedReader, resolve_index
+from pyserini_compneg.lucene.shard import Answer, Asked, LocalShard
+from pyserini_compneg.lucene.shard_list import ShardEntry, read_shards
+
+ATTEMPTS = 3
+"""So often in turn a question is asked again, each time another actor, before its shard counts as gone."""
+
+START_SECONDS = 120.0
+"""An actor starts in about 4 seconds where there is room for it."""
+
+_SLICE_SECONDS = 0.1
+_CALLS_AT_ONCE = 8
+
+
+class ShardActor:
+    """What holds a shard in a process of the cluster."""
+
+    def __init__(self) -> None:
+        self._reader: ImpactReader | None = None
+
+    def open(self, setup: Setup, folder: str, entry: ShardEntry) -> tuple[str, CompNegError | None]:
+        """Opens the shard; returns the name of the node, and what is wrong."""
+        try:
+            prepare(setup)
+            self._reader = LocalShard(Path(folder), entry).reader
+        except CompNegError as error:
+            return socket.gethostname(), error
+        return socket.gethostname(), None
+
+    def ask(self, question: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        """The answer to a question, see :class:`pyserini_compneg.lucene.shard.Shard`, and the error in its place."""
+        try:
+            return question(self._reader, *args, **kwargs), None
+        except CompNegError as error:
+            return None, error
+
+
+class _Replica:
+    """An actor that holds a shard, or will soon."""
+
+    def __init__(self, actor: Any, opening: Any) -> None:
+        self.actor, self.opening = actor, opening
+        self.is_open = False
+
+
+class RayShard:
+    """A shard in a cluster. It is a :class:`pyserini_compneg.lucene.shard.Shard`.
+
+    Args:
+        cluster: The cluster.
+        folder: The folder of the shard; all nodes must reach it by this path.
+        entry: What the list of the shards says of it.
+        replicas: How many actors hold the shard. They take turns.
+        cpus: The processors of an actor.
+    """
+
+    def __init__(self, cluster: RayCluster, folder: Path, entry: ShardEntry, replicas: int, cpus: float) -> None:
+        self.folder = folder
+        self._entry, self._ray, self._setup = entry, cluster.ray, cluster.setup(cpus)
+        options = {"num_cpus": cpus, "max_restarts": 0, "max_concurrency": _CALLS_AT_ONCE}
+        self._actor = self._ray.remote(ShardActor).options(scheduling_strategy="SPREAD", **options)
+        self._lock = threading.Lock()
+        self._turn = 0
+        self._replicas = [self._start() for _ in range(replicas)]
+
+    def _start(self) -> _Replica:
+        actor = self._actor.remote()
+        return _Replica(actor, actor.open.remote(self._setup, os.path.abspath(self.folder), self._entry))
+
+    def ask(
+        self, question: Callable[Concatenate[ImpactReader, Asked], Answer], *args: Asked.args, **kwargs: Asked.kwargs
+    ) -> Callable[[], Answer]:
+        """See :class:`pyserini_compneg.lucene.shard.Shard`."""
+        replica = self._next()
+        asked = replica.actor.ask.remote(question, args, kwargs) if replica.is_open else None
+        return lambda: self._answer(replica, asked, question, args, kwargs)
+
+    def _next(self) -> _Replica:
+        """The replica whose turn it is, of those that are open."""
+        with self._lock:
+            self._turn += 1
+            open_ones = [replica for replica in self._replicas if replica.is_open] or self._replicas
+            return open_ones[self._turn % len(open_ones)]
+
+    def _answer(self, replica: _Replica, asked: Any, question: Any, args: Any, kwargs: Any) -> Any:
+        """The answer to what a replica was asked; another one is asked if that was lost."""
+        for _ in range(ATTEMPTS):
+            try:
+                if asked is None:
+                    self._wait_for_opening(replica)
+                    asked = replica.actor.ask.remote(question, args, kwargs)
+                answer, error = self._get(asked)
+            except self._ray.exceptions.RayTaskError:
+                raise
+            except self._ray.exceptions.RayError:
+                self._replace(replica)
+                replica, asked = self._next(), None
+                continue
+            if error is not None:
+                raise error
+            return answer
+        raise ShardError(
+            f"{self.folder}: the shard is gone: {ATTEMPTS} actors that searched it were lost, one after another"
+        )
+
+    def _get(self, asked: Any, seconds: float = math.inf) -> Any:
+        """What an actor answers; in between, a search can be cancelled."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                return self._ray.get(asked, timeout=_SLICE_SECONDS)
+            except self._ray.exceptions.GetTimeoutError:
+                check_cancelled()
+                if time.monotonic() > deadline:
+                    said = f"the cluster has started no actor for the shard in {START_SECONDS:g} s"
+                    raise ShardError(f"{self.folder}: {said}; it may lack processors or nodes") from None
+
+    def _wait_for_opening(self, replica: _Replica) -> None:
+        """Waits until a replica is open.
+
+        Raises:
+            ShardError: It cannot open its shard, or the cluster has no room for it.
+        """
+        if replica.is_open:
+            return
+        host, error = self._get(replica.opening, START_SECONDS)
+        if error is not None:
+            raise ShardError(f"{error} (on the node {host}; all nodes must reach the same paths)")
+        replica.is_open = True
+        for other in self._replicas:  # the others may be open by now
+            if not other.is_open and self._ray.wait([other.opening], timeout=0)[0]:
+                with suppress(self._ray.exceptions.RayError):
+                    other.is_open = self._ray.get(other.opening)[1] is None
+
+    def _replace(self, lost: _Replica) -> None:
+        """Starts another actor in the place of one that was lost; only one thread does so."""
+        with self._lock:
+            if lost in self._replicas:
+                self._replicas[self._replicas.index(lost)] = self._start()
+
+    def close(self) -> None:
+        """See :class:`pyserini_compneg.lucene.shard.Shard`."""
+        replicas, self._replicas = self._replicas, []
+        for replica in replicas:
+            with suppress(Exception):  # the cluster may be gone
+                self._ray.kill(replica.actor)
+
+
+def ray_reader(cluster: RayCluster, index: str | Path, replicas: int = 1, allow_partial: bool = False) -> ShardedReader:
+    """Opens an index in shards on a cluster.
+
+    Args:
+        cluster: The cluster. Its nodes must reach the index by the same path.
+        index: The folder.
+        replicas: How many actors hold each shard.
+        allow_partial: As for :class:`pyserini_compneg.lucene.ShardedReader`.
+
+    Raises:
+        ArgumentError: Replicas below 1.
+        IndexFormatError: The folder is no index in shards.
+        ShardError: A shard cannot be opened.
+    """
+    if replicas < 1:
+        raise ArgumentError(f"a shard has 1 replica or more, got {replicas}")
+    folder = resolve_index(index)
+    if not (folder / SHARDS_NAME).is_file():
+        said = f"has no {SHARDS_NAME}, so there are no shards for a cluster"
+        raise IndexFormatError(f"{folder}: {said}; build it with index --shards N, or leave out --ray")
+    actors = replicas * len(read_shards(folder))
+    cpus = min(1.0, cluster.cpus / (2 * actors))  # all fit, and fit again when half of the nodes are lost
+    cpus = math.floor(cpus * 1000) / 1000
+    return ShardedReader(folder, partial(RayShard, cluster, replicas=replicas, cpus=cpus), None, allow_partial)

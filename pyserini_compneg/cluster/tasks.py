@@ -1,0 +1,114 @@
+"""Parts of long work as tasks of a cluster: tried again where a worker or a node was lost, with one bar for all."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyserini_compneg.cluster.connection import RayCluster
+from pyserini_compneg.cluster.worker import Setup, prepare
+from pyserini_compneg.errors import ClusterError, CompNegError
+from pyserini_compneg.parallel import Done
+from pyserini_compneg.progress import DOCUMENTS, progress, reported
+
+RETRIES = 10
+"""So many losses of a worker a part survives; each time it goes on where it was."""
+
+_SECONDS = 0.5
+_END_SECONDS = 30.0
+
+
+class RayRunner:
+    """Runs parts of work on a cluster. It is a :class:`pyserini_compneg.parallel.Runner`.
+
+    Args:
+        cluster: The cluster.
+        cpus: The processors that a part uses.
+        gpus: The graphics processors.
+
+    Raises:
+        ClusterError: No node has as many.
+    """
+
+    def __init__(self, cluster: RayCluster, cpus: int = 1, gpus: int = 0) -> None:
+        cluster.check_room(cpus, gpus)
+        self._ray, self._setup = cluster.ray, cluster.setup(cpus)
+        self._options: dict[str, Any] = {"num_cpus": cpus, "num_gpus": gpus, "max_retries": RETRIES}
+
+    def __call__(self, work: Callable[..., Done], parts: Sequence[Sequence[Any]], doing: str) -> list[Done]:
+        """See :class:`pyserini_compneg.parallel.Runner`."""
+        ray = self._ray
+        here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+            ray.get_runtime_context().get_node_id(), soft=False
+        )
+        counter = ray.remote(_Counter).options(num_cpus=0, scheduling_strategy=here).remote()
+        task = ray.remote(_part).options(scheduling_strategy="SPREAD", **self._options)
+        running = [task.remote(self._setup, counter, number, work, part) for number, part in enumerate(parts)]
+        try:
+            self._wait(running, counter, doing)
+            return [self._result(done) for done in running]
+        finally:
+            self._end(running, counter)
+
+    def _wait(self, running: Sequence[Any], counter: Any, doing: str) -> None:
+        """Waits until all parts are done, or the first of them failed."""
+        left = list(running)
+        with progress(None, None, DOCUMENTS, doing, summary=len(running) > 1) as bar:
+            while left:
+                done, left = self._ray.wait(left, timeout=_SECONDS)
+                for one in done:
+                    self._result(one)
+                bar.update(max(0, self._ray.get(counter.total.remote()) - bar.n))
+
+    def _result(self, done: Any) -> Any:
+        errors = self._ray.exceptions
+        try:
+            result, host, error = self._ray.get(done)
+        except errors.RayTaskError as lost:
+            if isinstance(lost.cause, CompNegError):
+                raise lost.cause from None
+            raise
+        except errors.RayError as lost:
+            line = " ".join(str(lost).split())[:200]
+            raise ClusterError(f"a part of the work was lost more than {RETRIES} times: {line}") from None
+        if error is not None:
+            if host != socket.gethostname():
+                error.args = (f"{error} (on the node {host}; all nodes must reach the same paths)", *error.args[1:])
+            raise error
+        return result
+
+    def _end(self, running: Sequence[Any], counter: Any) -> None:
+        """Sees to it that no part goes on."""
+        _, left = self._ray.wait(list(running), num_returns=len(running), timeout=0)
+        for one in left:
+            self._ray.cancel(one, force=True)
+        if left:
+            self._ray.wait(left, num_returns=len(left), timeout=_END_SECONDS)
+        self._ray.kill(counter)
+
+
+class _Counter:
+    """How far the parts are. A part that is tried again goes on with its own number."""
+
+    def __init__(self) -> None:
+        self._done: dict[int, int] = {}
+
+    def set(self, part: int, done: int) -> None:
+        self._done[part] = done
+
+    def total(self) -> int:
+        return sum(self._done.values())
+
+
+def _part(
+    setup: Setup, counter: Any, number: int, work: Callable[..., Done], part: Sequence[Any]
+) -> tuple[Done | None, str, CompNegError | None]:
+    """A task: what a part gives, the node, and the error in its place."""
+    host = socket.gethostname()
+    try:
+        prepare(setup)
+        with reported(lambda done: counter.set.remote(number, done)):
+            return work(*part), host, None
+    except CompNegError as error:
+        return None, host, error

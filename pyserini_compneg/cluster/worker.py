@@ -1,0 +1,60 @@
+"""What every process of a cluster does before it works: it looks at its versions, and leaves memory to the others."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from typing import NamedTuple
+
+import pyserini_compneg
+from pyserini_compneg.errors import ClusterError
+from pyserini_compneg.lucene.gate import anserini_jar, companion_jar
+
+JAVA_OPTIONS = "JAVA_TOOL_OPTIONS"
+
+
+class Setup(NamedTuple):
+    """What all processes have in common.
+
+    Attributes:
+        versions: What they must have installed.
+        folder: The working directory of the command, to which relative paths refer.
+        heap_percent: How much of its node's memory the Java machine of a process may take.
+    """
+
+    versions: Mapping[str, str]
+    folder: str
+    heap_percent: float
+
+
+@cache
+def versions() -> dict[str, str]:
+    """What decides what is computed here: of us, Java's part of us, Python, and Anserini, which holds Lucene."""
+    return {
+        "pyserini_compneg": pyserini_compneg.__version__,
+        "compneg.jar": hashlib.sha256(companion_jar().read_bytes()).hexdigest()[:12],
+        "Python": ".".join(platform.python_version_tuple()[:2]),
+        "Anserini": anserini_jar().name.removeprefix("anserini-").removesuffix("-fatjar.jar"),
+    }
+
+
+def prepare(setup: Setup) -> None:
+    """Prepares the process of a worker; may be called again.
+
+    Raises:
+        ClusterError: It has other versions than the process that runs the command.
+    """
+    for name, ours in versions().items():
+        if ours != (theirs := setup.versions[name]):
+            said = f"has {name} {ours}, and the command runs with {theirs}; install the same on all nodes"
+            raise ClusterError(f"the node {socket.gethostname()} {said}")
+    with suppress(OSError):  # paths that are not relative can still be read
+        os.chdir(setup.folder)
+    given = os.environ.get(JAVA_OPTIONS, "")
+    if "-Xmx" not in given and "MaxRAM" not in given:
+        os.environ[JAVA_OPTIONS] = f"{given} -XX:MaxRAMPercentage={setup.heap_percent:.3f}".lstrip()

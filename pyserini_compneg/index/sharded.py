@@ -1,0 +1,144 @@
+"""From a collection to an index in shards, each of which is an index of a part of the documents."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.encode import BM25
+from pyserini_compneg.encode.bm25 import count_terms, mean_length
+from pyserini_compneg.encode.collection import (
+    Part,
+    collection_files,
+    fingerprint,
+    has_vectors,
+    iter_collection_blocks,
+    parts,
+    source_document,
+)
+from pyserini_compneg.encode.hybrid import split_name
+from pyserini_compneg.errors import ArgumentError, CollectionError
+from pyserini_compneg.files import decoded_line
+from pyserini_compneg.index.build import build_index, unfinished_length
+from pyserini_compneg.index.index_folder import (
+    check_target,
+    clear_stale,
+    drop_unfinished,
+    keep_unfinished,
+    new_index_folder,
+)
+from pyserini_compneg.index.indexer import NothingToIndex
+from pyserini_compneg.lucene import Manifest, ShardUnion, is_index
+from pyserini_compneg.lucene.shard_list import ShardEntry, shard_checksum, shard_name, whole_manifest, write_shards
+from pyserini_compneg.parallel import Runner, in_turn
+
+
+def build_sharded_index(
+    collection: str | Path,
+    index: str | Path,
+    shards: int,
+    encoder: str = BM25,
+    *,
+    run: Runner = in_turn,
+    overwrite: bool = False,
+    resume: bool = False,
+    replace: bool = False,
+    **options: Any,
+) -> Manifest:
+    """Builds an index in shards. It finds what one index of the collection finds, with the same scores to the last bit.
+
+    A collection of as many files as shards, or more, is divided by files, another one by lines. Shards that are whole
+    are kept when the build is killed, as are the checkpoints of the others.
+
+    Args:
+        collection: As for :func:`build_index`.
+        index: The folder to make.
+        shards: How many.
+        encoder: As for :func:`build_index`.
+        run: Who builds the shards. All of them must reach the collection and the folder by their paths.
+        overwrite: As for :class:`ImpactIndexer`.
+        resume: The same.
+        replace: The same.
+        **options: As for :func:`build_index`.
+
+    Returns:
+        The manifest of the whole index.
+
+    Raises:
+        ArgumentError: A number of shards below 1.
+        CollectionError: A bad document, an id given twice, or a shard without a document that has a term.
+        OutputError: As for :func:`build_index`.
+    """
+    if shards < 1:
+        raise ArgumentError(f"an index has 1 shard or more, got {shards}")
+    files, target = collection_files(collection), Path(os.path.realpath(index))
+    if inside := next((file for file in files if file.resolve().is_relative_to(target)), None):
+        raise CollectionError(f"{inside}: is in the folder of the index, {index}; give another folder")
+    clear_stale(target)
+    check_target(target, replace or overwrite)
+    collection, chosen = os.path.realpath(collection), parts(files, shards)
+    sources = [*fingerprint(files), ["shards", shards]]
+    length = None
+    if encoder == BM25 or (split_name(encoder)[0] and has_vectors(files) is False):
+        length = unfinished_length(index, encoder, sources) if resume or replace else None
+        skip = options.get("on_error") == "skip"
+        length = length or mean_length(run(count_terms, [(part, None, skip) for part in chosen], "counting terms"))
+    plan = {"encoder": encoder, "settings": {"average_length": length}, "sources": sources}
+    plan |= {name: value for name, value in options.items() if name not in ("threads", "model_options")}
+    with new_index_folder(target, plan, overwrite, resume, replace) as folder:
+        keep_unfinished(folder, plan)
+        try:
+            return _fill(folder, collection, chosen, run, {"encoder": encoder, "length": length, **options})
+        except CollectionError:  # another collection is another build
+            drop_unfinished(folder)
+            raise
+
+
+def _fill(folder: Path, collection: str, chosen: Sequence[Part], run: Runner, options: Mapping[str, Any]) -> Manifest:
+    """Builds the shards in a folder, checks them together and lists them."""
+    names = [shard_name(number, len(chosen)) for number in range(len(chosen))]
+    tasks = [(collection, str(folder / name), part, options) for name, part in zip(names, chosen, strict=True)]
+    entries = run(_build_shard, tasks, "indexing")
+    checked = (collection, [str(folder / name) for name in names], options.get("filter_fields", ()))
+    run(_check_together, [checked], "checking")
+    write_shards(folder, entries)
+    return whole_manifest(folder, {name: Manifest.read(folder / name) or Manifest("") for name in names})
+
+
+def _build_shard(collection: str, folder: str, part: Part, options: Mapping[str, Any]) -> ShardEntry:
+    """Builds a shard, if it is not there already."""
+    target = Path(folder)
+    if not is_index(target):
+        try:
+            build_index(collection, target, part=part, resume=True, **options)
+        except NothingToIndex as error:
+            raise CollectionError(f"{error} in {target.name}; build fewer shards") from None
+    manifest = Manifest.read(target)
+    return ShardEntry(target.name, manifest.documents if manifest else 0, shard_checksum(target))
+
+
+def _check_together(collection: str, folders: Sequence[str], fields: Sequence[str]) -> None:
+    """Refuses an id that two shards have, and a filter field that no document has."""
+    with ShardUnion(folders) as union:
+        twice = union.duplicate_id()
+        missing = next((field for field in fields if not union.documents_with(field)), None)
+    if missing is not None:
+        raise CollectionError(f"{collection}: no document has the filter field {missing!r}; leave it out")
+    if twice is not None:
+        places = list(itertools.islice(_places(collection, twice), 2))
+        first, second = places if len(places) == 2 else ("a line", collection)
+        raise CollectionError(f"{second}: document id {twice!r} was given at {first} already")
+
+
+def _places(collection: str, docid: str) -> Iterator[str]:
+    """Where a collection has a document."""
+    for block in iter_collection_blocks(collection_files(collection)):
+        for place, line in block.numbered():
+            with suppress(CollectionError):
+                text = decoded_line(line, place)
+                if text and not text.isspace() and source_document(text, place).docid == docid:
+                    yield place

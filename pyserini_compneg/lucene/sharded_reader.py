@@ -1,0 +1,271 @@
+"""An index in shards, read as one: every question goes to all shards, and their answers become that of one index.
+
+Impacts need no statistics of a collection, so a document has the same score in a shard as in the whole index, to the
+last bit. Rankings of shards are merged by score and docid. Document frequencies add up.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import threading
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Concatenate, Self, TypeAlias
+
+from pyserini_compneg.errors import CollectionError, IndexFormatError, IndexReadError, ShardError
+from pyserini_compneg.expression import Filter
+from pyserini_compneg.expression.filters import ID
+from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest
+from pyserini_compneg.lucene.reader import KEPT_FILTERS, Filtered, ImpactReader, Ranking, WorkDone, resolve_index
+from pyserini_compneg.lucene.shard import Answer, Asked, LocalShard, OpenShard, Shard
+from pyserini_compneg.lucene.shard_list import checked_shard, read_shards, whole_manifest
+
+_logger = logging.getLogger(__name__)
+
+
+class ShardedReader:
+    """Reads an index in shards. Methods and attributes are those of :class:`ImpactReader`, and so are the answers.
+
+    Args:
+        index: The folder with the list of the shards.
+        open_shard: Opens a shard.
+        at_once: How many shards search at the same time; None for all. The others are told the scores that a document
+            must reach, so they have less to do.
+        allow_partial: Go on without the shards that cannot be opened or do not answer any more, with a warning.
+
+    Attributes:
+        folder: The folder.
+        manifest: That of the whole index.
+        field_document_count: As for :class:`ImpactReader`.
+        lost: The paths of the shards that are left out.
+
+    Raises:
+        IndexReadError: The list or a shard is damaged, or shards do not belong together.
+        ShardError: A shard cannot be opened.
+    """
+
+    def __init__(
+        self,
+        index: str | Path,
+        open_shard: OpenShard = LocalShard,
+        at_once: int | None = 1,
+        allow_partial: bool = False,
+    ) -> None:
+        self.folder = resolve_index(index)
+        self._open_shard, self._at_once, self._allow_partial = open_shard, at_once, allow_partial
+        self._lock = threading.Lock()
+        self._open()
+
+    def _open(self) -> None:
+        opened, entries = self._listed(), {entry.path: entry for entry in read_shards(self.folder)}
+        shards: dict[str, Shard] = {}
+        manifests: dict[str, Manifest] = {}
+        self.lost: list[str] = []
+        try:
+            for path, entry in entries.items():
+                try:
+                    manifests[path] = checked_shard(self.folder / path, entry)
+                    shards[path] = self._open_shard(self.folder / path, entry)
+                except ShardError as error:
+                    self._lose(path, error, len(entries))
+            manifest = whole_manifest(self.folder, manifests)
+            self._shards, self._opened, self._count = shards, opened, len(entries)
+            self.field_document_count = sum(
+                self._ask(_field_document_count)
+            )  # and each shard has shown that it answers
+        except BaseException:
+            for shard in shards.values():
+                shard.close()
+            raise
+        self.manifest: Manifest | None = manifest
+        self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
+
+    def _lose(self, path: str, error: ShardError, count: int) -> None:
+        """Goes on without a shard, if that is allowed and another one is left."""
+        if not self._allow_partial or len(self.lost) + 1 == count:
+            raise error
+        self.lost.append(path)
+        said = "%s; results are partial: %d of %d shards are searched"
+        _logger.warning(said, error, count - len(self.lost), count)
+
+    def _listed(self) -> tuple[int, int]:
+        """What tells one list of shards from another."""
+        try:
+            status = (self.folder / SHARDS_NAME).stat()
+        except OSError:
+            raise IndexFormatError(f"{self.folder}: has no {SHARDS_NAME}") from None
+        return status.st_ino, status.st_mtime_ns
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether a shard is left out."""
+        return bool(self.lost)
+
+    def reopen(self) -> bool:
+        """See :meth:`ImpactReader.reopen`."""
+        if not self.is_replaced():
+            return False
+        before = self._shards
+        self._open()
+        for shard in before.values():
+            shard.close()
+        return True
+
+    def is_replaced(self) -> bool:
+        """See :meth:`ImpactReader.is_replaced`."""
+        return self._listed() != self._opened
+
+    def __enter__(self) -> Self:
+        """Returns the reader itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Closes the shards."""
+        self.close()
+
+    def close(self) -> None:
+        """Closes the shards; may be called twice."""
+        for shard in self._shards.values():
+            shard.close()
+
+    def _ask(
+        self, question: Callable[Concatenate[ImpactReader, Asked], Answer], *args: Asked.args, **kwargs: Asked.kwargs
+    ) -> list[Answer]:
+        """The answers of all shards."""
+        return self._answers(self._shards, question, *args, **kwargs)
+
+    def _answers(
+        self,
+        paths: Iterable[str],
+        question: Callable[Concatenate[ImpactReader, Asked], Answer],
+        *args: Asked.args,
+        **kwargs: Asked.kwargs,
+    ) -> list[Answer]:
+        """The answers of some shards, all of which are asked before the first answer is waited for."""
+        shards = {path: self._shards[path] for path in paths if path in self._shards}
+        waiting = {path: shard.ask(question, *args, **kwargs) for path, shard in shards.items()}
+        answers = []
+        for path, answer in waiting.items():
+            try:
+                answers.append(answer())
+            except ShardError as error:
+                self._leave_out(path, error)
+            except IndexFormatError as error:
+                if not isinstance(error, IndexReadError):  # the question is wrong for all shards alike
+                    error.args = (str(error).replace(str(shards[path].folder), str(self.folder), 1),)
+                raise
+        return answers
+
+    def _leave_out(self, path: str, error: ShardError) -> None:
+        with self._lock:
+            if path in self._shards:  # another thread may have been first
+                self._lose(path, error, self._count)
+                self._shards = {other: shard for other, shard in self._shards.items() if other != path}
+
+    @property
+    def document_count(self) -> int:
+        """See :attr:`ImpactReader.document_count`."""
+        return self.manifest.documents if self.manifest else 0
+
+    def document_frequencies(self, terms: Sequence[str]) -> list[int]:
+        """See :meth:`ImpactReader.document_frequencies`."""
+        return [sum(counts) for counts in zip(*self._ask(ImpactReader.document_frequencies, terms), strict=True)]
+
+    def _filtered(self, filter: Filter) -> Filtered:
+        """See :meth:`ImpactReader.filtered`; ``java`` is None, since each shard has a filter of its own."""
+        found = self._ask(_found, filter)
+        ids = sorted(filter.fields.get(ID, ()), key=lambda one: one.encode("utf-16-be"))  # as Java sorts them
+        unknown = len(ids) - sum(len(ids) - missing for _, missing in found)
+        first = next(one for one in ids if not self.has(one)) if unknown else None
+        return Filtered(sum(allowed for allowed, _ in found), unknown, first, None)
+
+    def search(
+        self, queries: Sequence[str], hits: int, threads: int = 1, filters: Sequence[Filter | None] = ()
+    ) -> list[Ranking]:
+        """See :meth:`ImpactReader.search`."""
+        hits = min(hits, self.document_count)
+        best: list[list[tuple[float, str]]] = [[] for _ in queries]
+        paths = list(self._shards)
+        at_once = self._at_once or len(paths)
+        for start in range(0, len(paths), at_once):
+            asked = [_at_least(*pair, hits) for pair in zip(queries, best, strict=True)] if start else queries
+            for rankings in self._answers(
+                paths[start : start + at_once], ImpactReader.search, asked, hits, threads, filters
+            ):
+                for merged, ranking in zip(best, rankings, strict=True):
+                    merged += ((-score, docid) for docid, score in zip(ranking.docids, ranking.scores, strict=True))
+            for merged in best:
+                merged.sort()  # by docid where scores are equal; it knows that the rankings are sorted
+                del merged[hits:]
+        return [Ranking([docid for _, docid in merged], array("f", [-score for score, _ in merged])) for merged in best]
+
+    def score(
+        self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1
+    ) -> list[list[float | None]]:
+        """See :meth:`ImpactReader.score`."""
+        answers = self._ask(ImpactReader.score, queries, docids, threads)
+        return [
+            [next((score for score in scores if score != math.inf), math.inf) for scores in zip(*lists, strict=True)]
+            for lists in zip(*answers, strict=True)
+        ]
+
+    def unknown_document(self, docid: str) -> CollectionError:
+        """See :meth:`ImpactReader.unknown_document`."""
+        return CollectionError(f"{self.folder} has no document {docid!r}")
+
+    def explain(self, query: str, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
+        """See :meth:`ImpactReader.explain`."""
+        answers = self._ask(ImpactReader.explain, query, docid, filter)
+        return next((answer for answer in answers if answer is not None), None)
+
+    def has(self, docid: str) -> bool:
+        """See :meth:`ImpactReader.has`."""
+        return any(self._ask(ImpactReader.has, docid))
+
+    def raw(self, docid: str) -> str | None:
+        """See :meth:`ImpactReader.raw`."""
+        return next((source for source in self._ask(ImpactReader.raw, docid) if source is not None), None)
+
+    def work_done(self) -> WorkDone:
+        """See :meth:`ImpactReader.work_done`."""
+        return WorkDone(*map(sum, zip(*self._ask(ImpactReader.work_done), strict=True)))
+
+
+IndexReader: TypeAlias = ImpactReader | ShardedReader
+"""An open index, whole or in shards."""
+
+
+def open_reader(index: str | Path, allow_partial: bool = False) -> IndexReader:
+    """Opens an index, whole or in shards; those are searched in this process, one after the other.
+
+    Args:
+        index: The folder, or the name of a prebuilt index.
+        allow_partial: As for :class:`ShardedReader`.
+
+    Raises:
+        IndexFormatError: As :class:`ImpactReader` and :class:`ShardedReader`.
+        DownloadError: A prebuilt index cannot be downloaded.
+    """
+    folder = resolve_index(index)
+    if (folder / SHARDS_NAME).is_file():
+        return ShardedReader(folder, allow_partial=allow_partial)
+    return ImpactReader(folder)
+
+
+def _field_document_count(reader: ImpactReader) -> int:
+    return reader.field_document_count
+
+
+def _found(reader: ImpactReader, filter: Filter) -> tuple[int, int]:
+    """How many documents a filter allows in a shard, and how many of its ids the shard does not have."""
+    found = reader.filtered(filter)
+    return found.allowed, found.unknown
+
+
+def _at_least(query: str, best: Sequence[tuple[float, str]], hits: int) -> str:
+    """A query that may leave out documents below the last of so many hits."""
+    return f'{query[:-1]}, "least": {json.dumps(-best[-1][0])}}}' if hits and len(best) == hits else query
