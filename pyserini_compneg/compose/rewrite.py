@@ -260,3 +260,19 @@ def without_differences(expression: Expression) -> Expression:
             return type(expression)(tuple(map(without_differences, operands)))
         case Difference(left, _) | Exclusion(left, _):
             return without_differences(left)
+
+
+def without_exclusions(expression: Expression) -> Expression:
+    """The expression with every NOT! replaced by its left side.
+
+    >>> without_exclusions(Difference(Exclusion(Atom("birds"), Filter({"year": ["1990"]})), Atom("parrots")))
+    Difference(left=Atom(text='birds'), right=Atom(text='parrots'))
+    """
+    match expression:
+        case Union(operands) | Intersection(operands):
+            return type(expression)(tuple(map(without_exclusions, operands)))
+        case Difference(left, right):
+            return Difference(without_exclusions(left), without_exclusions(right))
+        case Exclusion(left, _):
+            return without_exclusions(left)
+    return expression

@@ -103,8 +103,13 @@ class CrossEncoder:
         self.name, self.model_hash = name, dense_model_hash(name)
         folder = sentence_model_folder(name)
         transformers_logging.disable_progress_bar()
-        with in_one_line(EncodingError, f"{name}: the model cannot be loaded"):
-            self._model = Model(str(folder), local_files_only=True, trust_remote_code=False).eval()
+        before = transformers_logging.get_verbosity()
+        transformers_logging.set_verbosity_error()  # of a missing head it prints a table
+        try:
+            with in_one_line(EncodingError, f"{name}: the model cannot be loaded"):
+                self._model = Model(str(folder), local_files_only=True, trust_remote_code=False).eval()
+        finally:
+            transformers_logging.set_verbosity(before)
         _check_head(self._model, folder, name)
         self._label = _label(self._model, name)
 
@@ -115,10 +120,11 @@ class CrossEncoder:
             readable, batch_size=_BATCH_SIZE, show_progress_bar=False, activation_fn=lambda logits: logits
         )
         logits = np.asarray(found, np.float64).reshape(len(pairs), -1)
-        if self._label is None:
-            return np.asarray(np.exp(-np.logaddexp(0, -logits[:, 0])))
-        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return np.asarray(shares[:, self._label] / shares.sum(axis=1))
+        with np.errstate(invalid="ignore"):  # who asked refuses what is no number
+            if self._label is None:
+                return np.asarray(np.exp(-np.logaddexp(0, -logits[:, 0])))
+            shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+            return np.asarray(shares[:, self._label] / shares.sum(axis=1))
 
 
 def _label(model: Any, name: str) -> int | None:
@@ -128,7 +134,7 @@ def _label(model: Any, name: str) -> int | None:
     labels = {str(label).lower(): int(place) for place, label in model.config.id2label.items()}
     if _ENTAILMENT not in labels:
         counted = f"its {model.num_labels} labels are {', '.join(labels)}"
-        raise EncodingError(f"{name}: {counted}; rerank with a model of one label, or of one that is {_ENTAILMENT!r}")
+        raise EncodingError(f"{name}: {counted}; rerank with a model of one label, or one called {_ENTAILMENT!r}")
     return labels[_ENTAILMENT]
 
 

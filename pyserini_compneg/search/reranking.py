@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyserini_compneg.cancellation import check_cancelled
-from pyserini_compneg.compose.rewrite import alternatives, conjunction
+from pyserini_compneg.compose.rewrite import alternatives, conjunction, without_exclusions
 from pyserini_compneg.encode.collection import text_of
 from pyserini_compneg.errors import ArgumentError, EncodingError, IndexFormatError
 from pyserini_compneg.expression import Atom, Expression, Union, atoms, verbalise
@@ -69,7 +69,7 @@ class Reranked:
             EncodingError: Also a model that gives no finite number.
             CompositionError: Also a composed query, which has no text.
         """
-        expressions = as_expressions(batch.queries)
+        expressions = list(map(without_exclusions, as_expressions(batch.queries)))  # no document is left of these
         wordings = [_wording(query, one) for query, one in zip(batch.queries, expressions, strict=True)]
         first = searcher.batch_search(
             batch.queries, batch.qids, self.hits, batch.threads, filter=batch.filters, method=self.first
@@ -97,7 +97,7 @@ class Reranked:
 
 
 def composed_score(expression: Expression, score: Callable[[str], float]) -> float:
-    """A document's score for an expression, from its scores for the atoms. What NOT! excludes does not count.
+    """A document's score for an expression, from its scores for the atoms; without NOT!.
 
     >>> from pyserini_compneg.expression import parse
     >>> scores = {"a": 0.5, "b": 0.5, "c": 0.125, "d": 0.75}
@@ -111,7 +111,7 @@ def composed_score(expression: Expression, score: Callable[[str], float]) -> flo
             return max(composed_score(member, score) for member in alternatives(expression))
     parts = conjunction(expression)
     kept = [composed_score(member, score) for member in parts.kept]
-    wanted = kept[0] if len(kept) == 1 else math.prod(max(0.0, value) for value in kept)
+    wanted = min(kept)
     return wanted - max((composed_score(member, score) for member in parts.excluded), default=0.0)
 
 

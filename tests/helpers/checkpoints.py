@@ -279,3 +279,27 @@ def write_dense(folder: Path, pooling: str = "mean") -> Path:
     prompts = {"query": "film about ", "document": "film: "}
     SentenceTransformer(modules=modules, prompts=prompts, device="cpu").save(str(folder))
     return folder
+
+
+def write_cross_encoder(folder: Path, labels: Mapping[int, str] | None = None, seed: int = 0) -> Path:
+    """A cross-encoder of the hub: a network that classifies sequences, with one logit or with labels."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification
+
+    size = write_tokenizer(folder)
+    settings: dict[str, Any] = {"num_labels": 1} if labels is None else {"id2label": dict(labels)}
+    config = BertConfig(
+        vocab_size=size,
+        hidden_size=_WIDTH,
+        intermediate_size=2 * _WIDTH,
+        num_hidden_layers=_LAYERS,
+        num_attention_heads=_HEADS,
+        max_position_embeddings=MAX_LENGTH,
+        initializer_range=0.3,
+        pad_token_id=0,
+        **settings,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        BertForSequenceClassification(config).eval().save_pretrained(folder)
+    return folder
