@@ -15,7 +15,7 @@ from pyserini_compneg.errors import MeasureError
 PAIRED = ("paired_accuracy", "paired_first", "paired_second", "paired_reversed")
 """The measures of pairs of queries."""
 
-CONTRASTS = (*PAIRED, "right_rank", "delta_recall@1", "delta_mrr@10")
+CONTRASTS = ("paired_accuracy", "right_rank", "delta_recall@1", "delta_mrr@10")
 """Examples of the names. ``delta_recall`` and ``delta_mrr`` need a cutoff, ``right_rank`` may have one."""
 
 _NAMES = re.compile(

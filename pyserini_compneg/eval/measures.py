@@ -179,7 +179,7 @@ def _spelled(name: str) -> str:
     for spelled in (name, name.lower(), usual.get(head.lower(), head) + name[len(head) :]):
         if _definitions(spelled):
             return spelled
-    known = [*registry, *_TREC_NAMES, *(contrast.partition("@")[0] for contrast in CONTRASTS)]
+    known = [*registry, *_TREC_NAMES, *PAIRED, *(contrast.partition("@")[0] for contrast in CONTRASTS)]
     close = ""
     if head not in known and head.lower() not in usual:
         near = get_close_matches(name.lower(), _WITH_CUTOFF, 1, 0.75)

@@ -15,7 +15,7 @@ from pyserini_compneg.experiments.results import REMEDY
 from pyserini_compneg.files import atomic_writer, iter_jsonl
 
 SAMPLE = Path(str(files("pyserini_compneg").joinpath("resources/sample")))
-_DOCUMENTS, _PAIRS = 800, 24
+_DOCUMENTS, _RELEVANT, _PAIRS = 400, 5, 24
 
 
 def quick_datasets(folder: Path) -> dict[str, Path]:
@@ -27,7 +27,7 @@ def quick_datasets(folder: Path) -> dict[str, Path]:
     Returns:
         ``{kind: folder}``.
     """
-    queries = [record for _, record in iter_jsonl(SAMPLE / "queries.jsonl")]
+    queries = [{**record, "docs": record["docs"][:_RELEVANT]} for _, record in iter_jsonl(SAMPLE / "queries.jsonl")]
     relevant = {docid for query in queries for docid in query["docs"]}
     documents = [record for _, record in iter_jsonl(SAMPLE / "documents.jsonl.gz")]
     documents.sort(key=lambda document: document["docid"] not in relevant)  # those first that are relevant

@@ -29,6 +29,9 @@ ONE_NEGATED, TWO_NEGATED = "word NOT word", "word NOT (word OR word)"
 _CONTENT_WORDS, _DIMENSIONS, _REACH = 1000, 100, 7
 _BANDS = {"frequent": (0, 100), "middle": (1000, 1100), "rare": (5000, 5100)}
 _SHOWN_WORDS = 12
+_ROUNDING = 1e-9
+"""A cosine below this is 0, but for rounding."""
+
 _Numbers = NDArray[np.int64]
 
 _FUNCTION_WORDS = """
@@ -103,13 +106,13 @@ class WordSpace(VectorIndex):
         """As :meth:`WordNeighbours.of`, by the cosines of this space."""
         near, far = (self.encode_queries(list(side)) for side in (words, other_than))
         cosines = (self._of_words @ near.T).max(axis=1, initial=-1.0)
-        nearer = cosines > (self._of_words @ far.T).max(axis=1, initial=-1.0)
+        nearer = cosines > np.maximum((self._of_words @ far.T).max(axis=1, initial=-1.0), _ROUNDING)
         return [word for word, _ in self._nearest(cosines, nearer, {*words, *other_than}, COUNT)]
 
     def around(self, basis: Vectors) -> dict[str, float]:
         """The words nearest to a line, with their cosines, as Widdows' Table 1 shows them."""
         cosines = self._of_words @ basis[0] if len(basis) else np.zeros(len(self._known))
-        return dict(self._nearest(cosines, cosines > 0, (), _SHOWN_WORDS))
+        return dict(self._nearest(cosines, cosines > _ROUNDING, (), _SHOWN_WORDS))
 
     def holding(self, word: str) -> set[str]:
         """The ids of the documents that hold a word."""

@@ -34,7 +34,7 @@ from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.encode.models.loading import quiet_transformers
 from pyserini_compneg.errors import TrainingError, in_one_line
 from pyserini_compneg.training.batches import example_tables
-from pyserini_compneg.training.config import ModelConfig, TrainConfig
+from pyserini_compneg.training.config import TrainConfig
 from pyserini_compneg.training.dev import DevEvaluator
 from pyserini_compneg.training.encoder_module import EncoderModule, write_layout
 from pyserini_compneg.training.examples import Example
@@ -97,7 +97,7 @@ def fine_tune(config: TrainConfig, sources: Sequence[Sequence[Example]], checkpo
     data = example_tables(config, sources)
     model: Any
     if config.model.is_dense:
-        model = dense_model(config.model)
+        model = dense_model(config)
         loss, save, kind = _dense_loss(model), partial(_save_dense, model, model.max_seq_length), DenseTrainer
         arguments = _arguments(config, checkpoints, dev)
         model.max_seq_length = config.training.max_length or model.max_seq_length
@@ -129,16 +129,20 @@ def fine_tune(config: TrainConfig, sources: Sequence[Sequence[Example]], checkpo
     return Trained(save, dev.results if dev else {}, trainer.state.log_history, dev)
 
 
-def dense_model(config: ModelConfig) -> SentenceTransformer:
+def dense_model(config: TrainConfig) -> SentenceTransformer:
     """The bi-encoder that a training starts from; it reads 256 tokens at most where the settings do not say.
+
+    Weights that the base lacks, such as those of an unused layer, are drawn with the seed of the training.
 
     Raises:
         TrainingError: A model that sentence-transformers cannot load.
     """
-    with in_one_line(TrainingError, f"{config.base}: cannot be loaded as a bi-encoder"), quiet_transformers():
-        folder = str(model_folder(config.base))
-        model = SentenceTransformer(folder, local_files_only=True, trust_remote_code=False)
-    model.max_seq_length = config.max_length or min(model.max_seq_length or LENGTH, LENGTH)
+    base, length = config.model.base, config.model.max_length
+    loading = in_one_line(TrainingError, f"{base}: cannot be loaded as a bi-encoder")
+    with loading, quiet_transformers(), torch.random.fork_rng():
+        torch.manual_seed(config.training.seed)
+        model = SentenceTransformer(str(model_folder(base)), local_files_only=True, trust_remote_code=False)
+    model.max_seq_length = length or min(model.max_seq_length or LENGTH, LENGTH)
     return model
 
 

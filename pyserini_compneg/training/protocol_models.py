@@ -10,7 +10,6 @@ from pathlib import Path
 from pyserini_compneg.errors import TrainingError
 from pyserini_compneg.experiments.datasets.dataset import Dataset
 from pyserini_compneg.experiments.protocol import Protocol
-from pyserini_compneg.files import slug
 from pyserini_compneg.training.config import LOG_FILE, TrainConfig
 from pyserini_compneg.training.recipe_file import read_config
 from pyserini_compneg.training.training import train
@@ -21,7 +20,8 @@ _logger = logging.getLogger(__name__)
 def find_models(protocol: Protocol, dataset: Dataset, folder: Path) -> dict[str, Path]:
     """The folders of the models that are there, by the names that rows give them; a warning says which are not.
 
-    A model's folder has the name of its recipe: of the recipes of the protocol, the first whose splits the dataset has.
+    A model's folder has the name of its recipe, or of its settings file: of those that the protocol names, the first
+    whose splits the dataset has.
 
     Args:
         protocol: Has rows that name models.
@@ -31,7 +31,7 @@ def find_models(protocol: Protocol, dataset: Dataset, folder: Path) -> dict[str,
     Raises:
         TrainingError: No such recipe, or one that trains no encoder.
     """
-    places = {name: folder / slug(recipe) for name, recipe, _ in _recipes(protocol, dataset)}
+    places = {name: folder / Path(recipe).stem for name, recipe, _ in _recipes(protocol, dataset)}
     if missing := [place.name for place in places.values() if not place.is_dir()]:
         listed = ", ".join(missing)
         _logger.warning("left out: rows of models that %s lacks: %s; --train trains them", folder, listed)
@@ -64,7 +64,7 @@ def train_models(
         sources = tuple(source.model_copy(update={"dataset": root}) for source in config.data)
         dev = config.dev and config.dev.model_copy(update={"dataset": root})
         model = config.model.model_copy(update={"base": chosen})
-        places[name] = folder / slug(recipe)
+        places[name] = folder / Path(recipe).stem
         if places[name].exists():
             _check_base(places[name], chosen)
         else:

@@ -3,11 +3,15 @@ import re
 import sys
 
 import pytest
+from checkpoints import needs_sentence_transformers, write_dense
 from film_set import write_film_set
+from wordnet_files import write_wordnet
 
+from pyserini_compneg.commands import reproduce as reproduce_command
 from pyserini_compneg.commands.eval import main as evaluate
 from pyserini_compneg.commands.index import main as index
 from pyserini_compneg.commands.reproduce import main
+from pyserini_compneg.experiments.provided import protocol_names
 
 pytestmark = pytest.mark.slow
 
@@ -110,3 +114,45 @@ def test_a_package_that_the_report_needs_is_missed_before_anything_is_run(films,
     assert main(["p.yaml", "--dataset", "films", "--report", "out"]) == 1
     assert capsys.readouterr().err.startswith("error: a report needs the package matplotlib (")
     assert not (tmp_path / "out").exists()
+
+
+def test_all_protocols_are_reproduced_quickly(tmp_path, capsys, monkeypatch, caplog):
+    """Every protocol of the package, on datasets that are made of the sample."""
+    needs_sentence_transformers()
+    monkeypatch.chdir(tmp_path)
+    command = ["--quick", "--report", "out", "--wordnet", str(write_wordnet(tmp_path / "wn"))]
+    command += ["--dense-encoder", str(write_dense(tmp_path / "dense", "cls"))]
+    assert main(["all", *command]) == 0
+    done = dict(line.split("\t") for line in capsys.readouterr().out.splitlines())
+    assert [*done] == protocol_names()
+    for name in protocol_names():
+        results = json.loads((tmp_path / "out" / name / "results.json").read_text())
+        assert (tmp_path / "out" / name / "report.md").is_file() and results["sections"]
+    left_out = [record.getMessage() for record in caplog.records if "left out" in record.getMessage()]
+    assert left_out and all("rows of models" in message for message in left_out)
+
+
+def test_what_does_not_go_together(films, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for arguments, message in (
+        (["p.yaml"], "give either --dataset, or --quick, which makes small datasets of its own"),
+        (["p.yaml", "--dataset", "films", "--quick"], "give either --dataset, or --quick, which makes"),
+        (["p.yaml", "--dataset", "films", "--base", "m"], "--base is what --train starts from; give --train, too"),
+        (["all", "--quick", "--rows", "a"], "--rows chooses rows of one protocol; name it in place of all"),
+    ):
+        assert main([*arguments, "--report", "out"]) == 2
+        assert message in capsys.readouterr().err.splitlines()[-1]
+    (tmp_path / "cisi.yaml").write_text(PROTOCOL.replace("[filmsets]", "[cisi]"))
+    assert main(["cisi.yaml", "--quick", "--report", "out"]) == 2
+    message = "error: --quick has no dataset of the kinds cisi; name one with --dataset"
+    assert capsys.readouterr().err.splitlines()[-1] == message
+
+
+def test_all_that_a_dataset_is_for_and_what_fails(films, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(reproduce_command, "protocol_names", lambda: ["dense", "nevir", "table3"])
+    assert main(["all", "--dataset", "films", "--report", "out"]) == 2
+    printed = capsys.readouterr()
+    assert [line.split("\t")[0] for line in printed.out.splitlines()] == ["table3"]
+    assert "error: dense: " in printed.err
+    assert printed.err.splitlines()[-1] == "error: 1 protocols were not reproduced: dense; see the lines above"

@@ -11,7 +11,7 @@ from refusals import refusal
 
 from pyserini_compneg.errors import MeasureError
 from pyserini_compneg.eval import evaluate, parse_measures
-from pyserini_compneg.eval.contrast import partners
+from pyserini_compneg.eval.contrast import PAIRED, partners
 
 QRELS = {"1": {"a": 1, "b": 0}, "2": {"a": 0, "b": 1}}
 MEASURES = ["paired_accuracy", "right_rank", "delta_recall@1", "delta_recall@3", "delta_mrr@1", "delta_mrr@3"]
@@ -40,6 +40,28 @@ def values(qrels, run, names):
 )
 def test_hand_made_runs(run, expected):
     assert list(values(QRELS, run, MEASURES).values()) == [pytest.approx(row, abs=1e-12) for row in expected]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "outcome"),
+    [
+        ("ab", "ba", "paired_accuracy"),
+        ("ab", "ab", "paired_first"),
+        ("ba", "ba", "paired_second"),
+        ("ba", "ab", "paired_reversed"),
+        ("", "ba", None),
+    ],
+)
+def test_each_pair_has_one_outcome_or_a_tie(one, other, outcome):
+    """Query 1 asks for a, query 2 for b; each ranks in the order of the letters, or has a tie."""
+    run = {
+        qid: {docid: float(-order.index(docid)) if order else 0.0 for docid in "ab"}
+        for qid, order in zip(QRELS, (one, other), strict=True)
+    }
+    found = values(QRELS, run, list(PAIRED))
+    assert found == {qid: tuple(float(name == outcome) for name in PAIRED) for qid in QRELS}
+    turned = values(dict(reversed(QRELS.items())), run, ["paired_first", "paired_second"])
+    assert turned["1"] == (float(outcome == "paired_second"), float(outcome == "paired_first"))
 
 
 def test_ties_are_not_right_but_have_ranks():

@@ -2,8 +2,10 @@ import pytest
 from refusals import refusal
 
 from pyserini_compneg.errors import ProtocolError
+from pyserini_compneg.experiments.datasets.nevir import EDITS
 from pyserini_compneg.experiments.protocol import read_protocol
 from pyserini_compneg.experiments.provided import protocol_names
+from pyserini_compneg.experiments.word_space import ONE_NEGATED, TWO_NEGATED
 from pyserini_compneg.expression.marks import TEMPLATES
 
 LEAST = """
@@ -35,10 +37,10 @@ def test_protocols_of_the_package(name):
     protocol = read_protocol(name)
     assert protocol.name == name
     for section in protocol.sections:
-        assert {*section.templates} <= TEMPLATES.keys()
+        assert {*section.templates} <= {*TEMPLATES, *EDITS, ONE_NEGATED, TWO_NEGATED}
         for row in section.rows:
             assert row.method or row.published, row.name
-            assert all(value is None or 0 <= value <= 1 for value in row.published)
+            assert all(value is None or -0.1 < value <= 1 for value in row.published)
 
 
 def test_figures_of_the_paper():
@@ -118,6 +120,23 @@ def test_a_sweep_of_the_models_weight_is_no_setting_of_the_method():
             ": sections[0].rows[0].reads: expected 'expression', 'plain', 'model' or 'llm', got 'marks'",
         ),
         (("{name: a,", "{name: a, published: [1, 2],"), ": the row 'a' has more published figures than there are meas"),
+        (
+            ("operators}", "operators, model: nc}"),
+            ": the row 'a' names the model 'nc'; models has: none",
+        ),
+        (
+            ("operators}", "operators, tuned: true}"),
+            ": sections[0].rows[0]: row 'a' is tuned, but has no sweep that says of which values",
+        ),
+        (
+            ("operators}", "operators, tuned: true, sweep: {setting: cpt_weight, symbol: β, values: [1]}}"),
+            ": the row 'a' is tuned, but tuned_on names no split",
+        ),
+        (
+            ("operators}", "word-space, settings: {difference: vanilla}}"),
+            ": sections[0].rows: row 'a': difference in a word space must be one of orthogonal, ",
+        ),
+        (("splits: [dev]", "splits: [dev]\nqueries: word"), ": queries: expected 'dataset' or 'words', got 'word'"),
         (("{name: a,", "{name: a, published: [x],"), ": sections[0].rows[0].published[0]: expected a number"),
         (("{name: a,", "{name: a, published: [.nan],"), ": sections[0].rows[0].published[0]: expected a finite number"),
         (

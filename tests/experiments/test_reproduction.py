@@ -9,8 +9,9 @@ from chat_server import chat_server
 from film_set import write_film_set
 from json_lines import write_jsonl
 from refusals import refusal
+from wordnet_files import write_wordnet
 
-from pyserini_compneg.errors import DecompositionError, IndexFormatError, OutputError, ProtocolError
+from pyserini_compneg.errors import DecompositionError, IndexFormatError, MeasureError, OutputError, ProtocolError
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.experiments.datasets import open_dataset
@@ -330,3 +331,79 @@ def test_a_language_model_reads_the_texts(run, tmp_path, monkeypatch, caplog):
     assert len(server.requests) == 3  # after three failures no more is asked, in any row or example
     assert any("HTTP status 403; read by the model in the package" in message for message in caplog.messages)
     assert results.sections[0].per_query == run(read="model").sections[0].per_query
+
+
+TUNED = """
+title: Tuned
+about: Rows at their best value.
+datasets: [filmsets]
+splits: [dev]
+tuned_on: [domain-train, train]
+measures: [nDCG@10, R@100]
+sections:
+  - title: Set difference
+    templates: [_ that are not _]
+    rows:
+      - {name: ignore, method: operators, settings: {difference: ignore}}
+      - {name: disentangled, method: operators, settings: {difference: disentangled}, tuned: true, note: Ours.,
+         sweep: {setting: difference_weight, symbol: λ, values: [0, 0.5, 1000]}}
+"""
+
+
+def test_a_row_is_tuned_on_another_split(tmp_path):
+    films = write_film_set(tmp_path / "films")
+    lines = (films / "dev.jsonl").read_text().splitlines()
+    (films / "train.jsonl").write_text("".join(f"{line}\n" for line in lines[::2]))
+    (tmp_path / "p.yaml").write_text(TUNED)
+    data = open_dataset(films)
+    results = reproduce(read_protocol(str(tmp_path / "p.yaml")), data, [Engine("bm25")], tmp_path / "report")
+    (section,) = results.sections
+    assert results.settings["tuned on"] == "train"
+    ignore, tuned = section.rows
+    assert tuned.name in ("disentangled, tuned λ = 0", "disentangled, tuned λ = 0.5", "disentangled, tuned λ = 1000")
+    assert tuned.note == "Ours. Of several values, the one with the best nDCG@10 on train."
+    found = {}  # the same by hand, on the other split
+    for value in ("0", "0.5", "1000"):
+        text = (
+            TUNED.replace("[dev]", "[train]")
+            .replace("tuned_on: [domain-train, train]", "")
+            .replace("tuned: true, ", "")
+        )
+        (tmp_path / "q.yaml").write_text(text.replace("[0, 0.5, 1000]", f"[{value}]"))
+        plain = reproduce(read_protocol(str(tmp_path / "q.yaml")), data, [Engine("bm25")], tmp_path / "other")
+        found[value] = plain.sections[0].rows[1].cells["nDCG@10"].value
+    best = max(found, key=lambda value: found[value])
+    assert tuned.name == f"disentangled, tuned λ = {best}" and not results.curves
+    assert results.runs_made == 2  # of the report; the runs for tuning are beside them
+    assert len([*(tmp_path / "report" / "runs").glob("tuning-*")]) == 3
+
+
+def test_a_split_to_tune_on_is_needed(tmp_path, dataset):
+    (tmp_path / "p.yaml").write_text(TUNED)
+    message = refusal(
+        reproduce,
+        read_protocol(str(tmp_path / "p.yaml")),
+        dataset,
+        [Engine("bm25")],
+        tmp_path / "r",
+        error=ProtocolError,
+    )
+    said = "protocol p is tuned on another split than dev, on one of domain-train, train; there are: dev"
+    assert message == f"{dataset.folder}: {said}"
+
+
+def test_words_of_the_documents_as_queries(tmp_path, caplog):
+    films = write_film_set(tmp_path / "films")
+    rare = [{"docid": f"x{n}", "title": "", "text": "something else altogether"} for n in range(400)]
+    with (films / "documents.jsonl").open("a") as handle:
+        handle.writelines(json.dumps(one) + "\n" for one in rare)
+    protocol, data = read_protocol("widdows-words"), open_dataset(films)
+    nowhere = tmp_path / "nowhere"
+    message = refusal(reproduce, protocol, data, [], tmp_path / "r", wordnet=nowhere, error=MeasureError)
+    assert message.startswith(f"{nowhere}: no file index.noun of WordNet; install ")
+    results = reproduce(protocol, data, [Engine("bm25")], tmp_path / "report", wordnet=write_wordnet(tmp_path / "wn"))
+    one, two = results.sections
+    assert one.queries > 5 and two.queries > 5 and not (tmp_path / "report" / "indexes").exists()
+    shares = {row.name: row.cells["negated_terms"].value for row in one.rows}
+    assert shares["filtering"] == 0.0 < shares["no negation"] and shares["orthogonal negation"] < shares["no negation"]
+    assert any(example.positive for example in results.examples)

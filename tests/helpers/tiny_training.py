@@ -48,11 +48,12 @@ def training_log(folder):
 
 
 @contextmanager
-def killed_at(step):
+def killed_at(step, trainer=None):
     """Interrupts a training at a step."""
     from pyserini_compneg.training.sparse_trainer import SparseTrainer
 
-    training_step = SparseTrainer.training_step
+    trainer = trainer or SparseTrainer
+    training_step = trainer.training_step
 
     def killed(self, *arguments, **more):
         if self.state.global_step == step:
@@ -60,5 +61,5 @@ def killed_at(step):
         return training_step(self, *arguments, **more)
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(SparseTrainer, "training_step", killed)
+        patch.setattr(trainer, "training_step", killed)
         yield

@@ -84,7 +84,7 @@ def test_a_batch_of_a_teacher_may_be_one_example(tmp_path):
 
 def test_recipes_are_complete(tmp_path):
     """What ``--show`` prints is the recipe; the paper's trainings differ in head, split and negatives."""
-    assert len(recipe_names()) == 23
+    assert len(recipe_names()) == 40
     for name in recipe_names():
         assert read(tmp_path, recipe_text(name)) == read_config(name)
         assert "$" not in recipe_text(name)

@@ -6,6 +6,8 @@ from refusals import refusal
 from pyserini_compneg.experiments.datasets import open_dataset
 from pyserini_compneg.expression import Atom
 from pyserini_compneg.expression.topics import Topic
+from pyserini_compneg.training.config import SourceConfig
+from pyserini_compneg.training.examples import Example, read_examples
 
 QUERY = "Which birds, except (all) emus?"
 
@@ -25,6 +27,19 @@ def test_the_official_files(tmp_path, text, index):
     assert dataset.qrels("test") == {"excluir_0": {"1": 1, "0": 0}}
     documents = dataset.documents("test")
     assert [(document.docid, document.text) for document in documents] == [("0", "An emu."), ("1", "A bat.")]
+
+
+def test_a_training_file_has_the_same_records(tmp_path):
+    (tmp_path / "train_final.json").write_text(json.dumps([{"ExcluQ": QUERY, "index": [0, 1]}]))
+    dataset = official(tmp_path, {"ExcluQ": QUERY, "index": [0, 1]})
+    assert dataset.splits == ("test", "train")
+    assert dataset.topics("train") == dataset.topics("test") and dataset.qrels("train") == dataset.qrels("test")
+    examples = read_examples(SourceConfig(dataset=str(tmp_path), split="train", negatives="judged"), 0)
+    assert examples == [Example(QUERY, "A bat.", ("An emu.",))]
+    (tmp_path / "train2.json").write_text("[]")
+    assert refusal(open_dataset, tmp_path) == (
+        f"{tmp_path}: train2.json, train_final.json: several files of training queries; leave one"
+    )
 
 
 def test_a_sample(tmp_path):
