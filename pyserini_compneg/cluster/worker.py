@@ -33,10 +33,10 @@ class Setup(NamedTuple):
 
 
 @cache
-def versions() -> dict[str, str]:
+def versions() -> Mapping[str, str]:
     """What decides what is computed here: of us, Java's part of us, Python, and Anserini, which holds Lucene."""
     return {
-        "pyserini_compneg": pyserini_compneg.__version__,
+        "pyserini_compneg": str(pyserini_compneg.__version__),
         "compneg.jar": hashlib.sha256(companion_jar().read_bytes()).hexdigest()[:12],
         "Python": ".".join(platform.python_version_tuple()[:2]),
         "Anserini": anserini_jar().name.removeprefix("anserini-").removesuffix("-fatjar.jar"),
