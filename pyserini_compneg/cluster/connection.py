@@ -11,7 +11,6 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from types import ModuleType
 from typing import Any, Self
 
 from pyserini_compneg.cluster.worker import Setup, versions
@@ -63,7 +62,8 @@ class RayCluster:
         handlers = _handlers()
         options: dict[str, Any] = {"include_dashboard": False} if self.address == LOCAL else {}
         try:
-            self.ray.init(self.address, logging_level=logging.ERROR, **options)
+            self.ray._private.worker._worker_logs_enabled = False  # it would print to standard output, among results
+            self.ray.init(self.address, logging_level=logging.ERROR, log_to_driver=False, **options)
         except Exception as cause:  # of many classes, and Ray documents none
             with suppress(Exception):
                 self.ray.shutdown()
@@ -116,7 +116,7 @@ class RayCluster:
         return float(sum(node["Resources"].get("CPU", 0) for node in self._nodes()))
 
 
-def _ray() -> ModuleType:
+def _ray() -> Any:
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pyserini_compneg.cluster.connection import RayCluster
@@ -16,6 +18,7 @@ RETRIES = 10
 """So many losses of a worker a part survives; each time it goes on where it was."""
 
 _SECONDS = 0.5
+_logger = logging.getLogger(__name__)
 _END_SECONDS = 30.0
 
 
@@ -46,25 +49,26 @@ class RayRunner:
         task = ray.remote(_part).options(scheduling_strategy="SPREAD", **self._options)
         running = [task.remote(self._setup, counter, number, work, part) for number, part in enumerate(parts)]
         try:
-            self._wait(running, counter, doing)
-            return [self._result(done) for done in running]
+            return self._results(running, counter, doing)
         finally:
             self._end(running, counter)
 
-    def _wait(self, running: Sequence[Any], counter: Any, doing: str) -> None:
+    def _results(self, running: Sequence[Any], counter: Any, doing: str) -> list[Any]:
         """Waits until all parts are done, or the first of them failed."""
         left = list(running)
+        results: dict[Any, Any] = {}
         with progress(None, None, DOCUMENTS, doing, summary=len(running) > 1) as bar:
             while left:
                 done, left = self._ray.wait(left, timeout=_SECONDS)
-                for one in done:
-                    self._result(one)
+                results |= {one: self._result(one) for one in done}
                 bar.update(max(0, self._ray.get(counter.total.remote()) - bar.n))
+        return [results[one] for one in running]
 
     def _result(self, done: Any) -> Any:
+        """What a part gives; its warnings are told, and its error is raised."""
         errors = self._ray.exceptions
         try:
-            result, host, error = self._ray.get(done)
+            result, host, error, warnings = self._ray.get(done)
         except errors.RayTaskError as lost:
             if isinstance(lost.cause, CompNegError):
                 raise lost.cause from None
@@ -72,6 +76,8 @@ class RayRunner:
         except errors.RayError as lost:
             line = " ".join(str(lost).split())[:200]
             raise ClusterError(f"a part of the work was lost more than {RETRIES} times: {line}") from None
+        for warning in warnings:
+            _logger.warning("%s", warning)
         if error is not None:
             if host != socket.gethostname():
                 error.args = (f"{error} (on the node {host}; all nodes must reach the same paths)", *error.args[1:])
@@ -86,6 +92,26 @@ class RayRunner:
         if left:
             self._ray.wait(left, num_returns=len(left), timeout=_END_SECONDS)
         self._ray.kill(counter)
+
+
+class _Warnings(logging.Handler):
+    """Keeps warnings, because nobody reads what the process of a worker prints."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        logger = logging.getLogger("pyserini_compneg")
+        logger.addHandler(self)
+        try:
+            yield
+        finally:
+            logger.removeHandler(self)
 
 
 class _Counter:
@@ -103,12 +129,12 @@ class _Counter:
 
 def _part(
     setup: Setup, counter: Any, number: int, work: Callable[..., Done], part: Sequence[Any]
-) -> tuple[Done | None, str, CompNegError | None]:
-    """A task: what a part gives, the node, and the error in its place."""
-    host = socket.gethostname()
+) -> tuple[Done | None, str, CompNegError | None, list[str]]:
+    """A task: what a part gives, the node, the error in its place, and the warnings."""
+    host, warnings = socket.gethostname(), _Warnings()
     try:
         prepare(setup)
-        with reported(lambda done: counter.set.remote(number, done)):
-            return work(*part), host, None
+        with warnings.kept(), reported(lambda done: counter.set.remote(number, done)):
+            return work(*part), host, None, warnings.messages
     except CompNegError as error:
-        return None, host, error
+        return None, host, error, warnings.messages

@@ -9,9 +9,9 @@ import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
-import pyserini_compneg
 from pyserini_compneg.errors import ClusterError
 from pyserini_compneg.lucene.gate import anserini_jar, companion_jar
 
@@ -33,11 +33,12 @@ class Setup(NamedTuple):
 
 
 @cache
-def versions() -> dict[str, str]:
-    """What decides what is computed here: of us, Java's part of us, Python, and Anserini, which holds Lucene."""
+def versions() -> Mapping[str, str]:
+    """What decides what is computed here: this package, known by its content, Python, and Anserini with its Lucene."""
+    sources = sorted(Path(__file__).parents[1].rglob("*.py"))
+    content = b"".join(path.read_bytes() for path in [*sources, companion_jar()])
     return {
-        "pyserini_compneg": pyserini_compneg.__version__,
-        "compneg.jar": hashlib.sha256(companion_jar().read_bytes()).hexdigest()[:12],
+        "pyserini_compneg": hashlib.sha256(content).hexdigest()[:12],
         "Python": ".".join(platform.python_version_tuple()[:2]),
         "Anserini": anserini_jar().name.removeprefix("anserini-").removesuffix("-fatjar.jar"),
     }

@@ -24,8 +24,10 @@ examples:
 """
 
 
-_OPTIONS = ("signed", "pair_terms", "store_raw", "store_docvectors", "filter_fields", "optimize", "overwrite")
-_OPTIONS += ("resume", "replace", "on_error")
+_OPTIONS = (
+    *("signed", "pair_terms", "store_raw", "store_docvectors", "filter_fields", "optimize", "overwrite", "resume"),
+    *("replace", "on_error"),
+)
 """The flags that are keyword arguments of the same name."""
 
 

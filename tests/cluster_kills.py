@@ -1,0 +1,162 @@
+"""Kills a node, a worker and the driver of a cluster at random moments while it encodes, indexes and searches.
+
+    python tests/cluster_kills.py [encode index search] [--victims node worker driver] [--kills 30] [--seed 1]
+
+The cluster has two nodes on this machine. After each kill the work must end, by itself or, where the driver was killed,
+when it is started again; and its result must be the one of an undisturbed run on one machine, byte for byte, with
+nothing beside it.
+"""
+
+import argparse
+import gzip
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "helpers"))
+
+from ray_nodes import Nodes, ray_nodes  # noqa: E402
+
+ROOT = Path(__file__).parents[1]
+SAMPLE = ROOT / "pyserini_compneg" / "resources" / "sample"
+WORKERS = {"encode": "ray::_part", "index": "ray::_part", "search": "ray::ShardActor"}
+
+
+def command(*arguments):
+    """A command, as a process."""
+    program = [sys.executable, "-m", f"pyserini_compneg.{arguments[0]}", *map(str, arguments[1:])]
+    return subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def finished(*arguments):
+    """Runs a command to its end, which must be good."""
+    process = command(*arguments)
+    _, said = process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"{arguments[0]}: {said}")
+
+
+def works(home: Path, address: str):
+    """Each work: its command on the cluster, what it makes, and the same on one machine."""
+    few = home / "few.jsonl"
+    with gzip.open(SAMPLE / "documents.jsonl.gz", "rb") as lines:
+        few.write_bytes(b"".join(line for _, line in zip(range(400), lines, strict=False)))
+    topics = ["--topics", SAMPLE / "queries.jsonl", "--hits", "1000", "--batch-size", "2"]
+    encode = ["encode", "--collection", few, "--encoder", "bm25+mini", "--shards", "3"]
+    index = ["index", "--collection", SAMPLE / "documents.jsonl.gz", "--shards", "3"]
+    finished(*encode, "--output", home / "one" / "encode")
+    finished(*index, "--index", home / "index")
+    search = ["search", "--index", home / "index", *topics]
+    finished(*search, "--output", home / "one" / "search" / "run.txt")
+    ray = ["--ray", address]
+    return {
+        "encode": [*encode, "--output", home / "made" / "encode", *ray, "--resume"],
+        "index": [*index, "--index", home / "made" / "index" / "index", *ray, "--resume"],
+        "search": [*search, "--output", home / "made" / "search" / "run.txt", *ray],
+    }
+
+
+def fault(name: str, home: Path) -> str:
+    """What is wrong with a result; empty if nothing is."""
+    made, one = home / "made" / name, home / "one" / name
+    if name == "index":
+        found = home / "found.txt"
+        topics = ["--topics", SAMPLE / "queries.jsonl", "--hits", "1000"]
+        finished("search", "--index", made / "index", *topics, "--output", found)
+        if [path.name for path in made.iterdir()] != ["index"]:
+            return f"left beside the index: {sorted(path.name for path in made.iterdir())}"
+        return "" if found.read_bytes() == (home / "one" / "search" / "run.txt").read_bytes() else "another index"
+    there, wanted = ({path.name: path.read_bytes() for path in folder.iterdir()} for folder in (made, one))
+    if there.keys() != wanted.keys():
+        return f"files {sorted(there)}"
+    return "" if there == wanted else "another content"
+
+
+def descendants(pid: int):
+    """The processes below one, with their names."""
+    listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 2) for line in listed.splitlines()[1:]]
+    below = {pid}
+    for _ in range(6):
+        below |= {int(row[0]) for row in rows if int(row[1]) in below}
+    return [(int(row[0]), row[2]) for row in rows if int(row[0]) in below]
+
+
+def kill(victim: str, name: str, process, nodes: Nodes, choice: random.Random) -> bool:
+    """Kills; returns whether there was something to kill."""
+    if victim == "driver":
+        process.kill()
+        return True
+    if victim == "node":
+        nodes.tell("remove")
+        return True
+    there = [pid for pid, title in descendants(nodes.process.pid) if title.startswith(WORKERS[name])]
+    if there:
+        os.kill(choice.choice(there), 9)
+    return bool(there)
+
+
+def main() -> int:
+    """Kills; returns 1 if anything was lost, left or wrong."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("works", nargs="*", help="encode, index, search (default: all)")
+    parser.add_argument("--victims", nargs="+", default=["worker", "driver", "node"])
+    parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    choice, faults = random.Random(options.seed), 0
+    with tempfile.TemporaryDirectory(prefix="cluster-kills-") as folder, ray_nodes() as nodes:
+        home = Path(folder)
+        for name, arguments in works(home, nodes.address).items():
+            if name not in (options.works or [name]):
+                continue
+            started = time.monotonic()
+            finished(*arguments)
+            seconds = time.monotonic() - started
+            for victim in options.victims:
+                faults += series(name, arguments, victim, home, nodes, choice, (seconds, options.kills))
+    return min(faults, 1)
+
+
+def series(name, arguments, victim, home, nodes, choice, limits) -> int:
+    """So many kills of one kind; returns the number of faults."""
+    (seconds, kills), done, again, faults, started = limits, 0, 0, 0, time.monotonic()
+    while done < kills:
+        subprocess.run(["rm", "-rf", home / "made" / name], check=True)
+        process = command(*arguments)
+        try:
+            process.communicate(timeout=choice.uniform(0.25, 1.0) * seconds)
+            continue  # it ended before
+        except subprocess.TimeoutExpired:
+            pass
+        killed = kill(victim, name, process, nodes, choice)
+        done += killed
+        _, said = process.communicate()
+        if victim == "driver":
+            for _ in range(5):  # until the workers of the killed driver are gone
+                process = command(*arguments)
+                _, said = process.communicate()
+                if process.returncode == 0:
+                    break
+                again += 1
+                time.sleep(2)
+        wrong = said if process.returncode else fault(name, home)
+        faults += bool(wrong)
+        if wrong:
+            print(f"{name}, {victim} killed: {wrong}", flush=True)
+        if victim == "node":
+            nodes.tell("add")
+    print(
+        f"{name}: {done} kills of a {victim}, {faults} faults, {again} refusals while a killed driver's workers ended, "
+        f"{time.monotonic() - started:.0f} s",
+        flush=True,
+    )
+    return faults
+
+
+if __name__ == "__main__":
+    sys.exit(main())

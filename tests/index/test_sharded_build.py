@@ -1,0 +1,189 @@
+"""What a build of an index in shards makes, what it goes on with, and what it refuses."""
+
+import json
+
+import pytest
+from film_index import start
+from index_folders import hidden
+from json_lines import write_jsonl
+
+from pyserini_compneg.commands.encode import main as encode
+from pyserini_compneg.commands.index import main
+from pyserini_compneg.commands.search import main as search
+from pyserini_compneg.encode.collection import Part, parts
+from pyserini_compneg.encode.vector_files import Shard
+from pyserini_compneg.errors import ArgumentError, CollectionError, IndexReadError, OutputError
+from pyserini_compneg.index import build_index, build_sharded_index, sharded, verify_index
+from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, open_reader
+
+TEXTS = ["a spy film", "a war film", "a comedy of spies", "war", "a western", "a comedy", "a spy comedy", "a drama"]
+
+
+def films(path, start=0):
+    return write_jsonl(path, *({"id": f"d{start + i}", "contents": text} for i, text in enumerate(TEXTS)))
+
+
+@pytest.fixture
+def collection(tmp_path):
+    return films(tmp_path / "films.jsonl")
+
+
+def listed(index):
+    return json.loads((index / SHARDS_NAME).read_text())["shards"]
+
+
+def test_a_file_is_divided_by_lines(tmp_path, collection):
+    manifest = build_sharded_index(collection, tmp_path / "index", 3)
+    assert manifest.documents == 8
+    assert [(shard["path"], shard["documents"]) for shard in listed(tmp_path / "index")] == [
+        ("shard-00000-of-00003", 3),
+        ("shard-00001-of-00003", 3),
+        ("shard-00002-of-00003", 2),
+    ]
+    assert hidden(tmp_path) == []
+    with ImpactReader(tmp_path / "index" / "shard-00001-of-00003") as reader:
+        assert [reader.has(f"d{number}") for number in range(8)] == [number % 3 == 1 for number in range(8)]
+        assert reader.manifest.settings == manifest.settings
+    assert verify_index(tmp_path / "index") == 8
+
+
+def test_many_files_are_divided_as_they_are(tmp_path):
+    for number, lines in enumerate((5, 1, 2, 3, 4)):
+        write_jsonl(tmp_path / "films" / f"{number}.jsonl", *({"id": f"{number}-{i}"} for i in range(lines)))
+    files = sorted((tmp_path / "films").iterdir())
+    names = [[file.stem for file in part.files] for part in parts(files, 3)]
+    assert names == [["0"], ["1", "4"], ["2", "3"]]
+    assert parts(files[:1], 2) == [Part(files[:1], Shard(0, 2)), Part(files[:1], Shard(1, 2))]
+
+
+def test_vectors_of_shards_become_shards(tmp_path, collection, capsys):
+    """``encode --shards`` and ``index --shards`` in turn, as on one machine, and without the model at the end."""
+    common = ["--encoder", "bm25+mini"]
+    vectors, index = ["--output", str(tmp_path / "vectors")], str(tmp_path / "index")
+    assert encode(["--collection", str(collection), *vectors, *common, "--shards", "3"]) == 0
+    names = [f"vectors-0000{number}-of-00003.jsonl.gz" for number in range(3)]
+    assert capsys.readouterr().out.split() == [str(tmp_path / "vectors" / name) for name in names]
+    assert main(["--collection", str(tmp_path / "vectors"), "--index", index, "--shards", "3", *common]) == 0
+    build_index(tmp_path / "vectors", tmp_path / "one", "bm25+mini")
+    runs = []
+    for name in ("one", "index"):
+        assert search(["--index", str(tmp_path / name), "--query", "spy NOT war", "--output-format", "trec"]) == 0
+        runs.append(capsys.readouterr().out)
+    assert runs[0] == runs[1] and len(runs[0].splitlines()) == 3
+
+
+def test_shards_that_are_whole_are_kept(tmp_path, collection, monkeypatch, caplog):
+    built, build = [], sharded.build_index
+
+    def interrupted(*arguments, part, **options):
+        built.append(part.lines.number)
+        if len(built) == 2:
+            raise KeyboardInterrupt
+        return build(*arguments, part=part, **options)
+
+    monkeypatch.setattr(sharded, "build_index", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        build_sharded_index(collection, tmp_path / "index", 3)
+    assert not (tmp_path / "index").exists()
+    with pytest.raises(OutputError, match="there is an unfinished build of it; give resume=True"):
+        build_sharded_index(collection, tmp_path / "index", 3)
+    with pytest.raises(OutputError, match="the unfinished build cannot be continued, because sources changed since"):
+        build_sharded_index(collection, tmp_path / "index", 2, resume=True)
+    assert build_sharded_index(collection, tmp_path / "index", 3, resume=True).documents == 8
+    assert built == [0, 1, 1, 2]
+    assert hidden(tmp_path) == []
+
+
+def test_only_an_index_is_replaced(tmp_path, collection):
+    index = tmp_path / "index"
+    build_index(collection, index)
+    with pytest.raises(OutputError, match="exists already"):
+        build_sharded_index(collection, index, 2)
+    build_sharded_index(collection, index, 2, overwrite=True)
+    assert sorted(path.name for path in index.iterdir()) == [SHARDS_NAME, *(shard["path"] for shard in listed(index))]
+    (index / "shard-00001-of-00002" / "notes").touch()
+    with pytest.raises(OutputError) as refused:
+        build_index(collection, index, overwrite=True)
+    said = "holds 'shard-00001-of-00002/notes', which is no part of an index; move it, or give another folder"
+    assert str(refused.value) == f"{index}: {said}"
+    (index / "shard-00001-of-00002" / "notes").unlink()
+    build_index(collection, index, overwrite=True)
+    with open_reader(index) as reader:
+        assert isinstance(reader, ImpactReader)
+
+
+def test_an_id_that_two_shards_have(tmp_path, collection):
+    with collection.open("a") as lines:
+        lines.write('\n{"id": "d4", "contents": "again"}\n')
+    for skip in ("stop", "skip"):
+        with pytest.raises(CollectionError) as refused:
+            build_sharded_index(collection, tmp_path / "index", 3, on_error=skip)
+        assert str(refused.value) == f"{collection}:10: document id 'd4' was given at {collection}:5 already"
+    assert [path.name for path in tmp_path.iterdir()] == ["films.jsonl"]
+
+
+def test_an_id_that_two_shards_come_to_have_is_damage(tmp_path, collection):
+    index = tmp_path / "index"
+    build_sharded_index(collection, index, 2)
+    build_sharded_index(films(tmp_path / "others.jsonl", 1), tmp_path / "other", 2)
+    (index / "shard-00001-of-00002").rename(tmp_path / "away")
+    (tmp_path / "other" / "shard-00001-of-00002").rename(index / "shard-00001-of-00002")
+    shards = [listed(index)[0], listed(tmp_path / "other")[1]]
+    (index / SHARDS_NAME).write_text(json.dumps({"format_version": 1, "shards": shards}))
+    with pytest.raises(IndexReadError) as refused:
+        verify_index(index)
+    assert str(refused.value) == f"{index}: is damaged, rebuild it: two shards have the document 'd2'"
+
+
+def test_a_filter_field_that_some_shards_lack(tmp_path):
+    lines = ({"id": f"d{i}", "contents": "a film", **({"genre": "war"} if i == 1 else {})} for i in range(4))
+    collection = write_jsonl(tmp_path / "films.jsonl", *lines)
+    build_sharded_index(collection, tmp_path / "index", 4, filter_fields=["genre"])
+    with pytest.raises(CollectionError) as refused:
+        build_sharded_index(collection, tmp_path / "other", 4, filter_fields=["genre", "year"])
+    assert str(refused.value) == f"{collection}: no document has the filter field 'year'; leave it out"
+    assert not (tmp_path / "other").exists()
+
+
+def test_more_shards_than_documents(tmp_path, collection):
+    with pytest.raises(CollectionError) as refused:
+        build_sharded_index(collection, tmp_path / "index", 9)
+    why = "nothing to index: no documents in shard-00008-of-00009; build fewer shards"
+    assert str(refused.value) == f"{collection}: {why}"
+    with pytest.raises(ArgumentError, match="an index has 1 shard or more, got 0"):
+        build_sharded_index(collection, tmp_path / "index", 0)
+    assert [path.name for path in tmp_path.iterdir()] == ["films.jsonl"]
+
+
+def test_a_bad_document(tmp_path, collection):
+    with collection.open("a") as lines:
+        lines.write('{"id": "bad"\n')
+    with pytest.raises(CollectionError, match=f"{collection}:9: "):
+        build_sharded_index(collection, tmp_path / "index", 2)
+    assert [path.name for path in tmp_path.iterdir()] == ["films.jsonl"]
+    manifest = build_sharded_index(collection, tmp_path / "index", 2, on_error="skip")
+    assert manifest.documents == 8
+    skipped = [path.parent.name for path in tmp_path.glob("index/*/skipped-documents.txt")]
+    assert skipped == ["shard-00000-of-00002"]
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "message"),
+    [
+        ("index", ["--index", "i", "--ray", "local"], "--ray needs --shards N, the indexes that its machines build"),
+        (
+            "encode",
+            ["--output", "v", "--encoder", "mini", "--ray", "local"],
+            "--ray needs --shards N, the parts that its machines encode",
+        ),
+        (
+            "encode",
+            ["--output", "v", "--encoder", "mini", "--shards", "2", "--shard-num", "2"],
+            "--shards encodes all shards, --shard-id and --shard-num one; give either",
+        ),
+    ],
+)
+def test_flags_that_do_not_go_together(tmp_path, collection, module, arguments, message):
+    process = start("--collection", collection, *arguments, module=f"pyserini_compneg.{module}", cwd=tmp_path)
+    _, said = process.communicate()
+    assert (process.returncode, said.splitlines()[0]) == (2, f"error: {message}")

@@ -1,0 +1,278 @@
+"""An index in shards answers as one index of all documents does, to the last bit."""
+
+import itertools
+import json
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from json_lines import write_jsonl
+from random_searches import TERMS, trees
+
+from pyserini_compneg import Operators, SignedImpactSearcher
+from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS, query_line
+from pyserini_compneg.errors import IndexFormatError, IndexReadError, ShardError
+from pyserini_compneg.expression import Filter
+from pyserini_compneg.index import build_index, build_sharded_index
+from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, ShardedReader, open_reader
+from pyserini_compneg.lucene.reader import QueryFailure
+from pyserini_compneg.lucene.shard import LocalShard
+
+SHARDS = (1, 2, 3, 7)
+FIELDS = ["genre", "year"]
+LETTERS = "aZé😀\uffee"
+SOME_IDS = Filter({"id": ["a1", "none"], "genre": ["spy", "war"]})
+
+
+def documents():
+    """97 documents, many of them alike, some without terms; the first alone have a genre and a year."""
+    choice = random.Random(3)
+    vectors = [{term: choice.choice([1, 2, 3, 255, 70_000]) for term in choice.sample(TERMS, 4)} for _ in range(9)]
+    for number in range(97):
+        vector = choice.choice(vectors) if number % 11 else {}
+        fields = {"genre": choice.choice(["war", "spy"]), "year": 1990 + number} if number < 3 else {}
+        yield {"id": choice.choice(LETTERS) + str(number), "vector": vector, **fields}
+
+
+@pytest.fixture(scope="module")
+def readers(tmp_path_factory):
+    """One index, and the same documents in shards."""
+    folder = tmp_path_factory.mktemp("shards")
+    collection = write_jsonl(folder / "documents.jsonl", *documents())
+    options = {"encoder": "vectors", "filter_fields": FIELDS, "store_raw": True}
+    build_index(collection, folder / "one", **options)
+    for count in SHARDS:
+        build_sharded_index(collection, folder / f"of{count}", count, **options)
+    with ImpactReader(folder / "one") as one:
+        yield [one, *(open_reader(folder / f"of{count}") for count in SHARDS)]
+
+
+def plain(rankings):
+    return [(ranking.docids, list(ranking.scores)) for ranking in rankings]
+
+
+FILTERS = st.sampled_from(
+    [
+        None,
+        Filter({"genre": "war"}),
+        Filter({"year": "1991.."}),
+        Filter({"id": ["a1", "none"], "genre": ["spy", "war"]}),
+    ]
+)
+EXCLUDED = st.sampled_from([Filter({"genre": "war"}), Filter({"year": "..1990"})])
+
+
+@given(st.lists(trees(EXCLUDED), min_size=1, max_size=3), st.sampled_from([1, 2, 10, 1000]), FILTERS, st.integers(1, 2))
+def test_rankings_scores_and_explanations(readers, nodes, k, only, threads):
+    one, *sharded = readers
+    lines, filters = [query_line(node) for node in nodes], [only] * len(nodes)
+    wanted = one.search(lines, k, threads, filters)
+    docids = [document["id"] for document in itertools.islice(documents(), 20)] + ["none"]
+    scores = one.score(lines, [docids] * len(lines))
+    explained = [one.explain(line, docids[0], only) for line in lines]
+    for reader in sharded:
+        assert plain(reader.search(lines, k, threads, filters)) == plain(wanted)
+        assert reader.score(lines, [docids] * len(lines)) == scores
+        assert [reader.explain(line, docids[0], only) for line in lines] == explained
+
+
+def test_statistics_and_documents(readers):
+    one, *sharded = readers
+    known = [document["id"] for document in documents()]
+    some = Filter({"id": ["none", *known[:50:7], "other"]})
+    for reader in sharded:
+        assert (reader.document_count, reader.field_document_count) == (97, one.field_document_count)
+        assert reader.document_frequencies(TERMS) == one.document_frequencies(TERMS)
+        assert reader.document_frequencies([]) == []
+        assert [reader.raw(docid) for docid in known] == [one.raw(docid) for docid in known]
+        assert (reader.has(known[5]), reader.has("none"), reader.raw("none")) == (True, False, None)
+        assert reader.filtered(some)[:3] == one.filtered(some)[:3]
+        assert reader.manifest == one.manifest
+        assert not reader.is_partial and not reader.is_replaced()
+        assert reader.score(['{"vector": {"a": 1}}'], [["none"]]) == [[math.inf]]
+
+
+def test_what_cannot_be_asked_is_said_of_the_whole(readers):
+    for reader in readers:
+        with pytest.raises(IndexFormatError) as refused:
+            reader.filtered(Filter({"actor": "x"}))
+        assert str(refused.value).startswith(f"{reader.folder}: cannot be filtered: it has no filter field 'actor'")
+        with pytest.raises(QueryFailure) as refused:
+            reader.search(['{"vector": {"a": 1}}', '{"vector": {"a": "b"}}'], 1)
+        assert str(refused.value).startswith(f"{reader.folder}: cannot be searched: ")
+        assert refused.value.position == 1
+
+
+def test_later_shards_are_told_what_score_counts(readers, monkeypatch):
+    """So they have less to do; what they leave out could not be found."""
+    asked = []
+    reader = next(reader for reader in readers if len(getattr(reader, "_shards", ())) == 3)
+    answers = LocalShard.ask
+
+    def ask(self, question, *args, **kwargs):
+        if question is ImpactReader.search:
+            asked.append(args[0][0])
+        return answers(self, question, *args, **kwargs)
+
+    monkeypatch.setattr(LocalShard, "ask", ask)
+    line = json.dumps({"vector": {"a": 1.5}})
+    (best,) = reader.search([line], 2)
+    assert asked[0] == line
+    assert all("least" in later for later in asked[1:])
+    assert json.loads(asked[-1])["least"] <= best.scores[-1]
+
+
+TEXTS = [
+    "spy comedy war",
+    "spy drama",
+    "war film of spies",
+    "comedy of a war",
+    "drama",
+    "western comedy",
+    "spy",
+    "war spy",
+]
+
+
+@pytest.mark.parametrize("shards", SHARDS)
+def test_every_operator_with_bm25(tmp_path_factory, shards):
+    """Average length and document frequencies are those of all documents, and so is the best score for ``damped``."""
+    folder = tmp_path_factory.mktemp(f"bm25-{shards}")
+    films = [{"id": f"d{i}", "contents": TEXTS[i % len(TEXTS)] + " film" * (i % 3)} for i in range(40)]
+    collection = write_jsonl(folder / "films.jsonl", *films)
+    build_index(collection, folder / "one")
+    whole = build_sharded_index(collection, folder / "shards", shards)
+    assert whole.documents == 40
+    queries = ["spy AND comedy NOT war", "(spy OR drama) NOT comedy", "spy NOT! war", "war NOT (spy AND comedy)"]
+    chosen = [Operators(difference=name) for name in DIFFERENCES] + [Operators(union=name) for name in UNIONS]
+    chosen += [Operators(intersection=name) for name in INTERSECTIONS]
+    with SignedImpactSearcher(folder / "one") as one, SignedImpactSearcher(folder / "shards") as several:
+        assert several.reader.manifest == one.reader.manifest
+        for operators in chosen:
+            for k in (10, 1000):
+                wanted = one.batch_search(queries, list("abcd"), k, operators=operators)
+                assert several.batch_search(queries, list("abcd"), k, operators=operators) == wanted
+            nodes = one.compose(queries, operators)
+            assert several.compose(queries, operators) == nodes
+            assert several.best_scores(nodes) == one.best_scores(nodes)
+
+
+@pytest.fixture
+def index(tmp_path):
+    collection = write_jsonl(tmp_path / "films.jsonl", *({"id": f"d{i}", "contents": TEXTS[i]} for i in range(6)))
+    build_sharded_index(collection, tmp_path / "index", 3)
+    return tmp_path / "index"
+
+
+def changed(index, change):
+    """Changes the list of the shards."""
+    values = json.loads((index / SHARDS_NAME).read_text())
+    change(values)
+    (index / SHARDS_NAME).write_text(json.dumps(values))
+
+
+def put_away(index):
+    """Renames the second shard."""
+    shard = index / "shard-00001-of-00003"
+    return shard.rename(index.parent / "away")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda list_: list_.update(format_version=2), "{list}: format version 2, but this release reads 1"),
+        (lambda list_: list_["shards"].clear(), "{list}: expected a list of `shards`, and nothing else; "),
+        (lambda list_: list_.update(more=1), "{list}: expected a list of `shards`, and nothing else; "),
+        (lambda list_: list_["shards"][1].pop("path"), "{list}: shard 1 needs a path, documents and a checksum; "),
+        (
+            lambda list_: list_["shards"][1].update(documents=0),
+            "{list}: shard 1 needs a path, documents and a checksum; ",
+        ),
+        (
+            lambda list_: list_["shards"].append(list_["shards"][0]),
+            "{list}: names the shard of path 'shard-00000-of-00003' twice; keep one of them",
+        ),
+        (
+            lambda list_: list_["shards"].append({**list_["shards"][0], "path": "./shard-00000-of-00003"}),
+            "{list}: names the shard of checksum '",
+        ),
+        (
+            lambda list_: list_["shards"][2].update(checksum="0"),
+            "{index}/shard-00002-of-00003: the shard is not the one that compneg-shards.json names; ",
+        ),
+        (
+            lambda list_: list_["shards"][2].update(documents=99),
+            "{index}/shard-00002-of-00003: the shard has not the 99 documents of compneg-shards.json; ",
+        ),
+    ],
+)
+def test_a_damaged_list_is_refused(index, change, message):
+    changed(index, change)
+    with pytest.raises(IndexReadError) as refused:
+        open_reader(index)
+    assert str(refused.value).startswith(message.format(list=index / SHARDS_NAME, index=index))
+    assert "\n" not in str(refused.value)
+
+
+def test_shards_of_another_scale_are_refused(index, tmp_path):
+    films = write_jsonl(tmp_path / "films.jsonl", *({"id": f"d{i}", "contents": TEXTS[i]} for i in range(6)))
+    build_sharded_index(films, tmp_path / "other", 3, impact_scale=100)
+    put_away(index)
+    (tmp_path / "other" / "shard-00001-of-00003").rename(index / "shard-00001-of-00003")
+    other = json.loads((tmp_path / "other" / SHARDS_NAME).read_text())["shards"][1]
+    changed(index, lambda list_: list_["shards"].__setitem__(1, other))
+    names = "shard-00000-of-00003 and shard-00001-of-00003"
+    with pytest.raises(IndexReadError) as refused:
+        open_reader(index)
+    assert str(refused.value) == (
+        f"{index}: its shards {names} differ in impact_scale: 256.0 and 100; build the index again"
+    )
+
+
+def test_a_shard_that_is_gone_is_an_error_or_said(index, caplog):
+    put_away(index)
+    with pytest.raises(ShardError) as refused:
+        open_reader(index)
+    assert str(refused.value) == f"{index}/shard-00001-of-00003: the shard cannot be read: no such file or directory"
+    with open_reader(index, allow_partial=True) as reader:
+        assert (reader.is_partial, reader.lost, reader.document_count) == (True, ["shard-00001-of-00003"], 4)
+        assert sorted(reader.search(['{"vector": {"war": 1}}'], 10)[0].docids) == ["d0", "d2", "d3"]
+    assert caplog.messages == [f"{refused.value}; results are partial: 2 of 3 shards are searched"]
+
+
+def test_a_shard_that_ends_while_it_is_searched(index, caplog):
+    class Mortal(LocalShard):
+        def ask(self, question, *args, **kwargs):
+            answer = super().ask(question, *args, **kwargs)
+
+            def mortal():
+                if question is ImpactReader.search and "00001" in str(self.folder):
+                    raise ShardError(f"{self.folder}: the shard is gone")
+                return answer()
+
+            return mortal
+
+    line = ['{"vector": {"war": 1}}']
+    with ShardedReader(index, Mortal) as reader, pytest.raises(ShardError, match="00001-of-00003: the shard is gone"):
+        reader.search(line, 10)
+    with ShardedReader(index, Mortal, allow_partial=True) as reader:
+        assert sorted(reader.search(line, 10)[0].docids) == ["d0", "d2", "d3"]
+        assert reader.is_partial
+        assert sorted(reader.search(line, 10)[0].docids) == ["d0", "d2", "d3"]
+    assert len(caplog.messages) == 1
+    for shard in index.glob("shard-*"):
+        (shard / "compneg.json").unlink()
+    with pytest.raises(ShardError):
+        open_reader(index, allow_partial=True)
+
+
+def test_a_searcher_turns_to_the_index_that_took_its_place(index, tmp_path):
+    with SignedImpactSearcher(index) as searcher:
+        assert not searcher.reopen()
+        films = write_jsonl(tmp_path / "films.jsonl", {"id": "new", "contents": "spy"}, {"id": "n2", "contents": "war"})
+        build_sharded_index(films, index, 2, overwrite=True)
+        assert searcher.search("spy")[0].docid != "new"
+        assert searcher.reopen()
+        assert [hit.docid for hit in searcher.search("spy")] == ["new"]
