@@ -458,7 +458,7 @@ def test_reranked_rows_are_left_out_where_there_is_no_model(rerun, caplog):
         (
             "method: score-fusion, rerank: text",
             "method: dense, rerank: text",
-            "of a method of search again, not of dense",
+            "method of search again, not of dense",
         ),
         ("rerank_hits: 3", "rerank_hits: 0", "rerank_hits"),
     ],
