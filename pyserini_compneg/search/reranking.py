@@ -114,8 +114,7 @@ def composed_score(expression: Expression, score: Callable[[str], float]) -> flo
         case Union():
             return max(composed_score(member, score) for member in alternatives(expression))
     parts = conjunction(expression)
-    kept = [composed_score(member, score) for member in parts.kept]
-    wanted = min(kept)
+    wanted = min(composed_score(member, score) for member in parts.kept)
     return wanted - max((composed_score(member, score) for member in parts.excluded), default=0.0)
 
 
@@ -129,7 +128,7 @@ def _scored(
 ) -> dict[str, dict[str, float]]:
     """The model's scores of each document, by the texts that it is paired with."""
     scores: defaultdict[str, dict[str, float]] = defaultdict(dict)
-    with progress(None, len(pairs), " documents", "reranking") as bar:
+    with progress(None, len(pairs), " pairs", "reranking") as bar:
         for start in range(0, len(pairs), _PAIRS):
             check_cancelled()
             some = pairs[start : start + _PAIRS]
