@@ -35,9 +35,6 @@ way.
 _STRENGTHS = ("difference_weight", "cpt_terms", "cpt_weight", "exclusion")
 _OPERATORS = {"union": ("OR", UNIONS), "intersection": ("AND", INTERSECTIONS), "difference": ("NOT", DIFFERENCES)}
 
-_METHODS_WITHOUT_NOT = ("score-fusion", "score-fusion-scaled", "filtering")
-"""Those of ``--method`` that have no choice of ``--difference``."""
-
 _logger = logging.getLogger(__name__)
 
 
@@ -250,8 +247,11 @@ def _only(topics: Sequence[Topic], qid: str, path: str) -> Topic:
 
 def _is_damped(args: argparse.Namespace) -> bool:
     """Whether nothing was chosen for NOT, and texts are read so that its default is another one."""
-    composes = getattr(args, "method", None) not in _METHODS_WITHOUT_NOT
-    return takes_apart(args) and args.difference is None and args.index is not None and composes
+    if not takes_apart(args) or args.difference is not None or args.index is None:
+        return False
+    from pyserini_compneg.search.methods import METHODS
+
+    return "difference" in METHODS[getattr(args, "method", "operators")][1]
 
 
 def takes_apart(args: argparse.Namespace) -> bool:

@@ -16,7 +16,7 @@ from pyserini_compneg.search import Hit, write_run
 
 RUNS, CHECKSUMS = "runs", "checksums"
 
-RUN_FORMAT = 2
+RUN_FORMAT = 3
 """Part of what a kept run depends on. Raise it with every change to the code after which a method of the same settings
 ranks otherwise on the same index: runs of earlier versions are then made again."""
 

@@ -78,7 +78,7 @@ def test_operators_are_a_method(index, topics, capfd):
     [
         ([], "compneg"),
         (["--method", "score-fusion"], "compneg-score-fusion"),
-        (["--method", "filtering", "--rerank", "m"], "compneg-filtering-rerank-text"),
+        (["--method", "filtering", "--rerank", "m"], "compneg-filtering-rerank-both"),
         (["--rerank", "m", "--rerank-by", "atoms"], "compneg-rerank-atoms"),
         (["--method", "two-step", "--tag", "mine"], "mine"),
     ],
@@ -95,7 +95,7 @@ def test_a_readable_list(index, model, capfd):
     assert out[2].split()[:2] == ["+", "western"]
     assert run(index, "--query", "western NOT comedy", "--method", "score-fusion", "--hits", "2") == 0
     assert [line.split()[-1] for line in capfd.readouterr().out.splitlines()[1:]] == ["[d4]", "[d5]"]
-    assert run(index, "--query", "western NOT comedy", "--rerank", "m", "--hits", "1") == 0
+    assert run(index, "--query", "western NOT comedy", "--rerank", "m", "--hits", "1", "--rerank-by", "text") == 0
     assert capfd.readouterr().out == f"western NOT comedy\n  1      {1 / 2 + 1 / 33:.3f}  Western  [d4]\n"
 
 

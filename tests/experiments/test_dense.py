@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from checkpoints import needs_sentence_transformers, write_dense
+from checkpoints import edit_json, needs_sentence_transformers, write_dense
 from film_set import write_film_set
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +25,7 @@ from pyserini_compneg.experiments.datasets import open_dataset
 from pyserini_compneg.experiments.dense import DENSE_OPERATORS, DenseIndex, DenseMethod
 from pyserini_compneg.experiments.experiment import reproduce
 from pyserini_compneg.experiments.protocol import read_protocol
-from pyserini_compneg.experiments.provided import ALL_MINILM
+from pyserini_compneg.experiments.provided import ALL_MINILM, MS_MARCO_MINILM
 from pyserini_compneg.experiments.workplace import Engine
 from pyserini_compneg.expression import parse
 from pyserini_compneg.expression.topics import Topic
@@ -53,6 +53,7 @@ class StandInEncoder:
 
     def __init__(self, **vectors):
         self.model_hash, self.vectors, self.batches = "0123456789abcdef", vectors, []
+        self.similarity = "cosine"
 
     def encode_queries(self, texts):
         self.batches.append(list(texts))
@@ -150,6 +151,24 @@ def test_rankings_are_those_of_brute_force(text, operators, vectors, k):
     np.testing.assert_allclose([hit.score for hit in hits], [score for _, score in expected], atol=3e-7)
 
 
+@pytest.mark.parametrize("text", ["a", "ab NOT b", "a OR b"])
+def test_dot_products_are_not_those_of_length_1(text):
+    """Vectors keep their lengths, and a score is the product with the query's direction, below 0 if it is so."""
+    documents = {f"film {i}": (i + 1) * direction(f"film {i}", 4) for i in range(30)}
+    encoder = StandInEncoder(a=3 * A, b=2 * B, ab=5 * AB, **documents)
+    encoder.similarity = "dot"
+    hits = DenseMethod().search(lambda: DenseIndex(films(*documents), encoder), [Topic("q", text, parse(text))], 30)[
+        "q"
+    ]
+    if text == "a OR b":
+        expected = {film: np.linalg.norm(vector[:2]) for film, vector in documents.items()}
+    else:
+        expected = {film: vector[0] for film, vector in documents.items()}
+    assert [hit.docid for hit in hits] == sorted(documents, key=lambda film: -expected[film])
+    np.testing.assert_allclose([hit.score for hit in hits], sorted(expected.values(), reverse=True), atol=1e-5)
+    assert text == "a OR b" or hits[-1].score < 0
+
+
 def test_the_texts_of_all_topics_are_encoded_once_and_in_one_batch():
     encoder = StandInEncoder()
     index = DenseIndex(films("x"), encoder)
@@ -222,6 +241,20 @@ def test_vectors_are_those_of_the_library_at_length_1(library, folder):
     a, b, _, c, _ = encoder.encode_queries(texts)
     found = dense.similarities(encoder, [(texts[0], texts[1]), (texts[3], texts[0]), (texts[0], texts[0])])
     assert found == pytest.approx([a @ b, c @ a, 1.0], abs=1e-6) and max(found) <= 1
+
+
+@pytest.mark.slow
+def test_a_model_of_the_dot_product_keeps_lengths(library, folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    edit_json(copy / "config_sentence_transformers.json", similarity_fn_name="dot")
+    encoder, model = DenseEncoder(str(copy)), library.SentenceTransformer(str(folder), device="cpu")
+    texts = ["spy films", "comedies set in Japan"]
+    np.testing.assert_allclose(
+        encoder.encode_documents(texts), model.encode_document(texts, show_progress_bar=False), atol=1e-5
+    )
+    assert dense_encoder.dense_model_hash(str(copy)) != dense_encoder.dense_model_hash(str(folder))
+    cosine = dense.similarities(DenseEncoder(str(folder)), [tuple(texts)])
+    assert dense.similarities(encoder, [tuple(texts)]) == pytest.approx(cosine, abs=1e-6)
 
 
 @pytest.mark.slow
@@ -349,3 +382,86 @@ def test_dense_rows_alone_build_no_sparse_index(run, tmp_path):
     assert not (tmp_path / "report" / "indexes").exists()
     assert results.dataset["documents"] == 24
     assert "encoder" not in results.settings and results.settings["dense encoder"] == ALL_MINILM
+
+
+RERANKED = """
+title: Reranked
+about: Of rows that a model ranks again.
+datasets: [filmsets]
+splits: [dev]
+measures: [nDCG@10]
+examples: 1
+sections:
+  - title: Set difference
+    templates: [_ that are not _]
+    rows:
+      - {name: sparse, method: operators}
+      - {name: again, method: operators, rerank: both, rerank_hits: 3}
+      - {name: text, method: score-fusion, rerank: text}
+"""
+
+
+class Shortest:
+    """Prefers short documents."""
+
+    name, model_hash = "a/model", "0"
+
+    def scores(self, pairs):
+        return [1 / len(document) for _, document in pairs]
+
+
+@pytest.fixture
+def rerun(tmp_path, monkeypatch):
+    dataset = open_dataset(write_film_set(tmp_path / "films"))
+
+    def rerun(name=None, check=lambda model: None, text=RERANKED):
+        loaded = []
+        (tmp_path / "reranked.yaml").write_text(text)
+        place = "pyserini_compneg.experiments"
+        monkeypatch.setattr(f"{place}.workplace.pair_scorer", lambda model: loaded.append(model) or Shortest())
+        monkeypatch.setattr(f"{place}.experiment.dense_model_hash", lambda model: f"hash of {model}")
+        monkeypatch.setattr(f"{place}.experiment.check_dense_model", check)
+        protocol = read_protocol(str(tmp_path / "reranked.yaml"))
+        return reproduce(protocol, dataset, [Engine("bm25")], tmp_path / "report", reranker=name), loaded
+
+    return rerun
+
+
+def test_reranked_rows(rerun, tmp_path):
+    results, loaded = rerun()
+    sparse, again, text = (read_run(tmp_path / "report" / row.run) for row in results.sections[0].rows)
+    assert loaded == [MS_MARCO_MINILM] == [results.settings["reranker"]]
+    for qid, ranking in again.items():
+        assert list(ranking) != list(sparse[qid]) or len(ranking) == 1
+        assert set(ranking) == set(list(sparse[qid])[:3])
+        assert max(text[qid].values()) <= 1
+    kept, reloaded = rerun()
+    assert (kept.sections, reloaded) == (results.sections, [])
+    assert rerun("another/model")[1] == ["another/model"]
+
+
+def test_reranked_rows_are_left_out_where_there_is_no_model(rerun, caplog):
+    results, loaded = rerun(check=without)
+    assert (loaded, [row.name for row in results.sections[0].rows]) == ([], ["sparse"])
+    said = f"rows that are reranked: {MS_MARCO_MINILM}: not here"
+    assert results.settings["left out"] == said and f"left out: {said}" in caplog.messages
+    with pytest.raises(DownloadError, match="^a/model: not here$"):
+        rerun("a/model", check=without)
+    with pytest.raises(DownloadError, match=f"^{MS_MARCO_MINILM}: not here$"):
+        rerun(check=without, text=RERANKED.replace("name: sparse, method: operators", "name: s, published: [0.1]"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("rerank: text", "rerank: all", "Input should be"),
+        (
+            "method: score-fusion, rerank: text",
+            "method: dense, rerank: text",
+            "method of search again, not of dense",
+        ),
+        ("rerank_hits: 3", "rerank_hits: 0", "rerank_hits"),
+    ],
+)
+def test_wrong_rows(rerun, before, after, message):
+    assert message in refusal(rerun, text=RERANKED.replace(before, after), error=ProtocolError)

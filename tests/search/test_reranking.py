@@ -168,6 +168,6 @@ def test_composed_queries_have_no_text(searcher):
 
 def test_wrong_settings():
     assert (
-        refusal(Reranked, StandIn(), by="all", error=ArgumentError) == "by must be one of text, atoms, both, got 'all'"
+        refusal(Reranked, StandIn(), by="all", error=ArgumentError) == "by must be one of both, text, atoms, got 'all'"
     )
     assert refusal(Reranked, StandIn(), hits=0, error=ArgumentError) == "hits must be a whole number from 1, got 0"
