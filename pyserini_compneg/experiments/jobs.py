@@ -80,7 +80,7 @@ class Jobs:
     tuning: Workplace | None = None
     seconds: float = 0.0
     made: int = 0
-    _read: dict[tuple[int, Reading], Mapping[str, Topic]] = field(default_factory=dict)
+    _read: dict[tuple[int, Reading], Mapping[str, Topic]] = field(default_factory=dict, init=False)
 
     def run(self, plans: Sequence[Plan], workplace: Workplace) -> list[list[RowRun]]:
         """The runs of each section."""

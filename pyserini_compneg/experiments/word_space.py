@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from pyserini_compneg.compose import Linear
+from pyserini_compneg.compose import WEIGHT_SCALE, Linear
 from pyserini_compneg.encode.collection import SourceDocument
 from pyserini_compneg.encode.dense import COSINE
 from pyserini_compneg.errors import CollectionError, CompositionError, ProtocolError
@@ -232,9 +232,10 @@ class WordSpaceMethod:
         return rankings
 
     def compose(self, space: Callable[[], WordSpace], topic: Topic) -> Linear:
-        """The words nearest to the query, with their cosines."""
+        """The words nearest to the query, with their cosines on the scale of query weights, as reports show them."""
         (basis,) = self._algebra.composed([_difference(topic)], space())
-        return Linear(space().around(basis))
+        cosines = space().around(basis)
+        return Linear({word: WEIGHT_SCALE * cosine for word, cosine in cosines.items()})
 
 
 def _difference(topic: Topic) -> Difference:

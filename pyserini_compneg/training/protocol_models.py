@@ -31,10 +31,14 @@ def find_models(protocol: Protocol, dataset: Dataset, folder: Path) -> dict[str,
     Raises:
         TrainingError: No such recipe, or one that trains no encoder.
     """
-    places = {name: folder / Path(recipe).stem for name, recipe, _ in _recipes(protocol, dataset)}
+    fitting = _recipes(protocol, dataset)
+    places = {name: folder / Path(chosen[0]).stem for name, chosen in fitting.items() if chosen}
     if missing := [place.name for place in places.values() if not place.is_dir()]:
         listed = ", ".join(missing)
         _logger.warning("left out: rows of models that %s lacks: %s; --train trains them", folder, listed)
+    if untrained := [name for name, chosen in fitting.items() if not chosen]:
+        listed = ", ".join(map(repr, untrained))
+        _logger.warning("left out: rows of models for which %s has no split to train on: %s", dataset.folder, listed)
     return {name: place for name, place in places.items() if place.is_dir()}
 
 
@@ -54,11 +58,16 @@ def train_models(
         The folders of all models, by the names that rows give them.
 
     Raises:
-        TrainingError: No such recipe, one that trains no encoder, or a model that is there from another base.
+        TrainingError: No such recipe, one that trains no encoder or for which the dataset has no split, or a model that
+            is there from another base.
         CompNegError: See :func:`~pyserini_compneg.training.train`.
     """
     places = {}
-    for name, recipe, config in _recipes(protocol, dataset):
+    for name, fitting in _recipes(protocol, dataset).items():
+        if fitting is None:
+            there = ", ".join(dataset.splits)
+            raise TrainingError(f"{dataset.folder}: no split to train the model {name!r} on; there are: {there}")
+        recipe, config = fitting
         chosen = (dense_base if config.model.is_dense else base) or config.model.base
         root = str(dataset.folder.resolve())
         sources = tuple(source.model_copy(update={"dataset": root}) for source in config.data)
@@ -73,14 +82,10 @@ def train_models(
     return places
 
 
-def _recipes(protocol: Protocol, dataset: Dataset) -> list[tuple[str, str, TrainConfig]]:
-    """The models that rows name and that the dataset can train, each with its recipe and what this says."""
+def _recipes(protocol: Protocol, dataset: Dataset) -> dict[str, tuple[str, TrainConfig] | None]:
+    """The models that rows name, each with its recipe and what this says; None where the dataset fits no recipe."""
     named = {row.model for section in protocol.sections for row in section.rows}
-    found = []
-    for name, recipes in protocol.models.items():
-        if name in named and (chosen := _fitting(recipes, dataset)):
-            found.append((name, *chosen))
-    return found
+    return {name: _fitting(recipes, dataset) for name, recipes in protocol.models.items() if name in named}
 
 
 def _fitting(recipes: Sequence[str], dataset: Dataset) -> tuple[str, TrainConfig] | None:

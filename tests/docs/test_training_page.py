@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from checkpoints import sample_texts
 from json_lines import write_jsonl
-from tiny_training import write_dataset
 
 import pyserini_compneg.training
 from pyserini_compneg.commands.train import main
@@ -57,27 +56,9 @@ def test_six_lines_are_enough(tmp_path, request, monkeypatch, caplog):
 
 def test_every_recipe_is_in_the_table():
     rows = [line for line in PAGE.splitlines() if line.startswith("| `") and line.count("|") == 4 and "`table" in line]
-    rows += [line for line in PAGE.splitlines() if line.startswith(("| `filmsets-", "| `nevir-split-"))]
-    named = set(re.findall(r"`((?:table\d|filmsets|nevir-split)-[\w-]+)`", "\n".join(rows)))
+    rows += [line for line in PAGE.splitlines() if line.startswith(("| `filmsets-", "| `nevir-split-", "| `excluir-"))]
+    named = set(re.findall(r"`((?:table\d|filmsets|nevir-split|excluir)-[\w-]+)`", "\n".join(rows)))
     suffixes = re.findall(r"`-([\w]+)`", "\n".join(rows))
     named |= {f"filmsets-full-{suffix}" for suffix in suffixes}
     named |= set(re.findall(r"compneg\.train (reader) ", PAGE))
     assert named == set(recipe_names())
-
-
-def test_the_dense_row(tmp_path, monkeypatch, request):
-    """On a tiny dataset and a tiny model."""
-    pytest.importorskip("sentence_transformers", reason="dense models are those of sentence-transformers")
-    pytest.importorskip("accelerate", reason="its trainer needs it")
-    write_dataset(tmp_path / "films", 4)
-    monkeypatch.chdir(tmp_path)
-    [code] = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    for shown, used in (
-        ("data/quest", "films"),
-        ("domain-train", "train"),
-        ("facebook/contriever-msmarco", str(request.getfixturevalue("checkpoints").distilbert)),
-    ):
-        assert shown in code
-        code = code.replace(shown, used)
-    exec(code, {})
-    assert (tmp_path / "models" / "table4-dense" / "modules.json").is_file()

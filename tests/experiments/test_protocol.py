@@ -136,6 +136,10 @@ def test_a_sweep_of_the_models_weight_is_no_setting_of_the_method():
             ("operators}", "word-space, settings: {difference: vanilla}}"),
             ": sections[0].rows: row 'a': difference in a word space must be one of orthogonal, ",
         ),
+        (
+            ("splits: [dev]", "splits: [dev]\nqueries: words"),
+            ": queries of words are not judged, so there is no nDCG@10; ",
+        ),
         (("splits: [dev]", "splits: [dev]\nqueries: word"), ": queries: expected 'dataset' or 'words', got 'word'"),
         (("{name: a,", "{name: a, published: [x],"), ": sections[0].rows[0].published[0]: expected a number"),
         (("{name: a,", "{name: a, published: [.nan],"), ": sections[0].rows[0].published[0]: expected a finite number"),

@@ -173,3 +173,17 @@ def test_what_is_no_recipe_of_an_encoder(tmp_path, protocol):
     assert message.endswith(
         "is no model that was trained here (no training_log.json); choose another place with --models"
     )
+
+
+def test_a_dataset_without_a_split_to_train_on(tmp_path, protocol, caplog):
+    films = write_film_set(tmp_path / "films")
+    (films / "dev.jsonl").rename(films / "val.jsonl")
+    dataset = open_dataset(films)
+    assert refusal(train_models, protocol, dataset, tmp_path / "models", error=TrainingError) == (
+        f"{films}: no split to train the model 'sparse one' on; there are: val"
+    )
+    assert find_models(protocol, dataset, tmp_path / "models") == {}
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        f"left out: rows of models for which {films} has no split to train on: 'sparse one', 'dense one'"
+    )
