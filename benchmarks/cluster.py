@@ -3,8 +3,8 @@
     python benchmarks/cluster.py --one INDEX --shards INDEX --topics FILE [--queries 100] [--seed 1]
 
 INDEX is one index of a collection, and one in shards of the same. Queries are composed once, with the default
-operators. They are then searched (a) in the one index, (b) in the shards, one after the other, in this process, (c) on a
-local Ray cluster, and (d) in each shard alone. All of (a) to (c) must find the same.
+operators. They are then searched (a) in the one index, (b) in the shards, one after the other, in this process, (c) on
+a local Ray cluster, and (d) in each shard alone. All of (a) to (c) must find the same.
 
 The simulation draws a query, and for each shard a time from (d): the query's median over the shards, times a ratio that
 is drawn from all queries and shards. An answer waits for the slowest of n draws. Then comes what the coordinator does
