@@ -2,14 +2,14 @@
 
     python benchmarks/cluster.py --one INDEX --shards INDEX --topics FILE [--queries 100] [--seed 1]
 
-INDEX is one index of a collection, and one in shards of the same. Queries are composed once, with the default operators.
-They are then searched (a) in the one index, (b) in the shards, one after the other, in this process, (c) on a local Ray
-cluster, and (d) in each shard alone. All of (a) to (c) must find the same.
+INDEX is one index of a collection, and one in shards of the same. Queries are composed once, with the default
+operators. They are then searched (a) in the one index, (b) in the shards, one after the other, in this process, (c) on
+a local Ray cluster, and (d) in each shard alone. All of (a) to (c) must find the same.
 
 The simulation draws a query, and for each shard a time from (d): the query's median over the shards, times a ratio that
-is drawn from all queries and shards. An answer waits for the slowest of n draws. The simulation adds what the coordinator
-does for each shard and each hit, measured here, and a network, assumed. A shard of D documents takes (D / D₀)^0.87 times
-as long as one of the D₀ here (docs/scale.md).
+is drawn from all queries and shards. An answer waits for the slowest of n draws. Then comes what the coordinator does
+for each shard and each hit, measured here, and a network, assumed. A shard of D documents takes (D / D₀)^0.87 times as
+long as one of the D₀ here (docs/scale.md).
 """
 
 from __future__ import annotations

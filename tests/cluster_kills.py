@@ -86,18 +86,29 @@ def descendants(pid: int):
     return [(int(row[0]), row[2]) for row in rows if int(row[0]) in below]
 
 
-def kill(victim: str, name: str, process, nodes: Nodes, choice: random.Random) -> bool:
-    """Kills; returns whether there was something to kill."""
+def workers(name: str, nodes: Nodes):
+    """The processes that do a part of some work."""
+    return [pid for pid, title in descendants(nodes.process.pid) if title.startswith(WORKERS[name])]
+
+
+def killed(victim: str, name: str, process, nodes: Nodes, choice: random.Random, seconds: float) -> bool:
+    """Kills at a random moment; returns whether there was something to kill."""
+    if victim == "worker":  # they come late, and do not stay long
+        while not workers(name, nodes) and process.poll() is None:
+            time.sleep(0.1)
+        seconds /= 4
+    time.sleep(choice.uniform(0, seconds))
+    if process.poll() is not None:
+        return False
     if victim == "driver":
         process.kill()
-        return True
-    if victim == "node":
+    elif victim == "node":
         nodes.tell("remove")
-        return True
-    there = [pid for pid, title in descendants(nodes.process.pid) if title.startswith(WORKERS[name])]
-    if there:
+    elif there := workers(name, nodes):
         os.kill(choice.choice(there), 9)
-    return bool(there)
+    else:
+        return False
+    return True
 
 
 def main() -> int:
@@ -128,13 +139,7 @@ def series(name, arguments, victim, home, nodes, choice, limits) -> int:
     while done < kills:
         subprocess.run(["rm", "-rf", home / "made" / name], check=True)
         process = command(*arguments)
-        try:
-            process.communicate(timeout=choice.uniform(0.25, 1.0) * seconds)
-            continue  # it ended before
-        except subprocess.TimeoutExpired:
-            pass
-        killed = kill(victim, name, process, nodes, choice)
-        done += killed
+        done += killed(victim, name, process, nodes, choice, seconds)
         _, said = process.communicate()
         if victim == "driver":
             for _ in range(5):  # until the workers of the killed driver are gone

@@ -154,11 +154,12 @@ def loaded(statement):
 
 def test_importing_starts_no_machine_and_loads_nothing_heavy():
     rooms = ["compose.batch", "search", "index", "eval", "encode", "training", "encode.models", "experiments.report"]
+    rooms.append("cluster")
     commands = ["main", "query_flags", "explain"]
     modules = [f"{PACKAGE}.{room}" for room in (*rooms, *(f"commands.{name}" for name in commands))]
     every_name = f"[getattr({PACKAGE}, name) for name in dir({PACKAGE})]"
     found = loaded(f"import {', '.join(modules)}; from {PACKAGE} import *; import {PACKAGE}; {every_name}")
-    heavy = {"rich", "jnius", "jnius_config", "sklearn", "scipy", "pyserini", "matplotlib", "openai", *MODEL_PACKAGES}
+    heavy = {"ray", "rich", "sklearn", "scipy", "matplotlib", "openai", *JAVA, *MODEL_PACKAGES}
     assert PACKAGE in found
     assert found & heavy == set()
 
@@ -168,6 +169,7 @@ def test_no_help_loads_what_only_the_work_needs():
     script = f"import contextlib, io\nfrom {PACKAGE}.commands.main import main\n"
     heavy = {
         "ir_measures",
+        "ray",
         "jnius",
         "pyserini",
         "matplotlib",

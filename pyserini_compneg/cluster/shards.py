@@ -16,7 +16,7 @@ from typing import Any, Concatenate
 from pyserini_compneg.cancellation import check_cancelled
 from pyserini_compneg.cluster.connection import RayCluster
 from pyserini_compneg.cluster.worker import Setup, prepare
-from pyserini_compneg.errors import ArgumentError, CompNegError, IndexFormatError, ShardError
+from pyserini_compneg.errors import ArgumentError, ClusterError, CompNegError, IndexFormatError, ShardError
 from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, ShardedReader, resolve_index
 from pyserini_compneg.lucene.shard import Answer, Asked, LocalShard
 from pyserini_compneg.lucene.shard_list import ShardEntry, read_shards
@@ -29,6 +29,7 @@ START_SECONDS = 120.0
 
 _SLICE_SECONDS = 0.1
 _CALLS_AT_ONCE = 8
+_CPU_PARTS = 1000  # of a processor: Ray divides one no further
 
 
 class ShardActor:
@@ -67,15 +68,18 @@ class RayShard:
 
     Args:
         cluster: The cluster.
+        setup: What an actor needs to know.
         folder: The folder of the shard; all nodes must reach it by this path.
         entry: What the list of the shards says of it.
         replicas: How many actors hold the shard. They take turns.
         cpus: The processors of an actor.
     """
 
-    def __init__(self, cluster: RayCluster, folder: Path, entry: ShardEntry, replicas: int, cpus: float) -> None:
+    def __init__(
+        self, cluster: RayCluster, setup: Setup, folder: Path, entry: ShardEntry, replicas: int, cpus: float
+    ) -> None:
         self.folder = folder
-        self._entry, self._ray, self._setup = entry, cluster.ray, cluster.setup(cpus)
+        self._entry, self._ray, self._setup = entry, cluster.ray, setup
         options = {"num_cpus": cpus, "max_restarts": 0, "max_concurrency": _CALLS_AT_ONCE}
         self._actor = self._ray.remote(ShardActor).options(scheduling_strategy="SPREAD", **options)
         self._lock = threading.Lock()
@@ -97,6 +101,8 @@ class RayShard:
     def _next(self) -> _Replica:
         """The replica whose turn it is, of those that are open."""
         with self._lock:
+            if not self._replicas:
+                raise ArgumentError(f"{self.folder}: the searcher is closed; open another one")
             self._turn += 1
             open_ones = [replica for replica in self._replicas if replica.is_open] or self._replicas
             return open_ones[self._turn % len(open_ones)]
@@ -143,6 +149,8 @@ class RayShard:
         if replica.is_open:
             return
         host, error = self._get(replica.opening, START_SECONDS)
+        if isinstance(error, ClusterError):
+            raise error
         if error is not None:
             raise ShardError(f"{error} (on the node {host}; all nodes must reach the same paths)")
         replica.is_open = True
@@ -187,5 +195,6 @@ def ray_reader(cluster: RayCluster, index: str | Path, replicas: int = 1, allow_
         raise IndexFormatError(f"{folder}: {said}; build it with index --shards N, or leave out --ray")
     actors = replicas * len(read_shards(folder))
     cpus = min(1.0, cluster.cpus / (2 * actors))  # all fit, and fit again when half of the nodes are lost
-    cpus = math.floor(cpus * 1000) / 1000
-    return ShardedReader(folder, partial(RayShard, cluster, replicas=replicas, cpus=cpus), None, allow_partial)
+    cpus = max(1.0, math.floor(cpus * _CPU_PARTS)) / _CPU_PARTS
+    open_shard = partial(RayShard, cluster, cluster.setup(cpus), replicas=replicas, cpus=cpus)
+    return ShardedReader(folder, open_shard, None, allow_partial)

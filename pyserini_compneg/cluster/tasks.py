@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from pyserini_compneg.cluster.connection import RayCluster
@@ -61,7 +61,8 @@ class RayRunner:
             while left:
                 done, left = self._ray.wait(left, timeout=_SECONDS)
                 results |= {one: self._result(one) for one in done}
-                bar.update(max(0, self._ray.get(counter.total.remote()) - bar.n))
+                with suppress(self._ray.exceptions.RayError):  # a counter that is gone counts no more
+                    bar.update(max(0, self._ray.get(counter.total.remote()) - bar.n))
         return [results[one] for one in running]
 
     def _result(self, done: Any) -> Any:

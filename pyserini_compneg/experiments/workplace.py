@@ -26,7 +26,7 @@ from pyserini_compneg.experiments.results import REMEDY
 from pyserini_compneg.experiments.word_space import WordSpace, word_queries
 from pyserini_compneg.files import atomic_writer, keep_inputs, slug
 from pyserini_compneg.index import build_index
-from pyserini_compneg.lucene.manifest import MANIFEST_NAME, is_index
+from pyserini_compneg.lucene.manifest import MANIFEST_NAME, SHARDS_NAME, is_index
 from pyserini_compneg.search import SignedImpactSearcher
 
 _LOOKED_UP = 100
@@ -135,10 +135,11 @@ class Workplace(ExitStack):
     def depends_on(self, engine: Engine) -> dict[str, object]:
         """What rankings by an engine depend on: the encoder, and the state of the index.
 
-        The latter is that of Lucene's commit, whose segments have random names, and of the manifest.
+        The latter is that of Lucene's commit, whose segments have random names, and of the manifest, or of the list of
+        shards with their checksums.
         """
         index, digest = self.searcher(engine).reader.folder, hashlib.sha256()
-        for path in sorted((*index.glob("segments_*"), index / MANIFEST_NAME)):
+        for path in sorted((*index.glob("segments_*"), index / MANIFEST_NAME, index / SHARDS_NAME)):
             if path.is_file():
                 digest.update(path.read_bytes())
         return {"encoder": self._fingerprint(engine.encoder), "index": digest.hexdigest()[:KEY_DIGITS]}

@@ -68,11 +68,11 @@ class ShardedReader:
         try:
             for path, entry in entries.items():
                 try:
-                    manifests[path] = checked_shard(self.folder / path, entry)
-                    shards[path] = self._open_shard(self.folder / path, entry)
+                    manifest = checked_shard(self.folder / path, entry)
+                    shards[path], manifests[path] = self._open_shard(self.folder / path, entry), manifest
                 except ShardError as error:
                     self._lose(path, error, len(entries))
-            manifest = whole_manifest(self.folder, manifests)
+            whole_manifest(self.folder, manifests)  # before any is searched
             self._shards, self._opened, self._count = shards, opened, len(entries)
             self.field_document_count = sum(
                 self._ask(_field_document_count)
@@ -81,7 +81,8 @@ class ShardedReader:
             for shard in shards.values():
                 shard.close()
             raise
-        self.manifest: Manifest | None = manifest
+        there = {path: manifests[path] for path in self._shards}
+        self.manifest: Manifest | None = whole_manifest(self.folder, there)
         self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
 
     def _lose(self, path: str, error: ShardError, count: int) -> None:
@@ -109,9 +110,13 @@ class ShardedReader:
         """See :meth:`ImpactReader.reopen`."""
         if not self.is_replaced():
             return False
-        before = self._shards
-        self._open()
-        for shard in before.values():
+        before = dict(self.__dict__)
+        try:
+            self._open()
+        except BaseException:
+            self.__dict__.update(before)
+            raise
+        for shard in before["_shards"].values():
             shard.close()
         return True
 
