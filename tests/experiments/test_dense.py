@@ -454,7 +454,7 @@ def test_reranked_rows_are_left_out_where_there_is_no_model(rerun, caplog):
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("rerank: text", "rerank: all", "Input should be"),
+        ("rerank: text", "rerank: all", "rerank: expected 'text', 'atoms' or 'both', got 'all'"),
         (
             "method: score-fusion, rerank: text",
             "method: dense, rerank: text",
