@@ -44,7 +44,7 @@ def films(tmp_path_factory):
 def run(command, *arguments, code=0):
     """Runs a command; returns what it said, and what it printed."""
     process = start(*arguments, module=f"pyserini_compneg.{command}")
-    printed, said = process.communicate(timeout=120)
+    printed, said = process.communicate(timeout=400)
     assert process.returncode == code, said
     return said, printed
 
@@ -106,7 +106,7 @@ print("done")
 
 def test_an_actor_that_is_killed_is_replaced_and_asked_again(films, nodes):
     process = start(nodes.address, sharded(films, nodes), films / "one", code=SEARCHER)
-    printed, said = process.communicate(timeout=120)
+    printed, said = process.communicate(timeout=400)
     assert (process.returncode, printed) == (0, "done\n"), said
 
 
@@ -131,7 +131,7 @@ def test_vectors_are_those_of_one_machine(films, nodes, tmp_path):
     process = start(*encode, "--output", tmp_path / "there", "--ray", nodes.address, module="pyserini_compneg.encode")
     wait_for(lambda: (tmp_path / "there").exists(), process)
     nodes.tell("remove")
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=400)
     nodes.tell("add")
     assert process.returncode == 0, said
     names = sorted(path.name for path in (tmp_path / "here").iterdir())
@@ -236,6 +236,6 @@ with RayCluster(sys.argv[1]) as cluster:
 
 
 def test_other_versions_on_a_node_are_refused(nodes):
-    printed, said = start(nodes.address, code=VERSIONS).communicate(timeout=120)
+    printed, said = start(nodes.address, code=VERSIONS).communicate(timeout=400)
     assert printed.startswith("the node "), said
     assert printed.endswith(", and the command runs with 9.9.9; install the same on all nodes\n")

@@ -160,7 +160,8 @@ public final class DocumentFilter {
   /** The filter fields that are fine to ask for, whatever the documents here have. */
   private static Set<String> declared(IndexReader reader) {
     try {
-      String names = reader instanceof DirectoryReader index ? index.getIndexCommit().getUserData().get(DECLARED) : null;
+      String names =
+          reader instanceof DirectoryReader index ? index.getIndexCommit().getUserData().get(DECLARED) : null;
       return names == null ? Set.of() : Set.of(names.split("\n"));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
