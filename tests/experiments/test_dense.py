@@ -261,10 +261,10 @@ def test_a_model_of_the_dot_product_keeps_lengths(library, folder, tmp_path):
 def test_a_model_is_known_by_its_content(folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / "README.md").write_text("says nothing of the vectors")
-    assert dense_encoder.dense_model_hash(str(copy)) == dense.dense_model_hash(str(folder))
+    assert dense_encoder.dense_model_hash(str(copy)) == dense_encoder.dense_model_hash(str(folder))
     pooling = next(copy.glob("*_Pooling/config.json"))
     pooling.write_text(json.dumps(json.loads(pooling.read_text()) | {"pooling_mode": "mean"}))
-    assert dense_encoder.dense_model_hash(str(copy)) != dense.dense_model_hash(str(folder))
+    assert dense_encoder.dense_model_hash(str(copy)) != dense_encoder.dense_model_hash(str(folder))
 
 
 @pytest.mark.slow
@@ -419,7 +419,7 @@ def rerun(tmp_path, monkeypatch):
         (tmp_path / "reranked.yaml").write_text(text)
         place = "pyserini_compneg.experiments"
         monkeypatch.setattr(f"{place}.workplace.pair_scorer", lambda model: loaded.append(model) or Shortest())
-        monkeypatch.setattr(f"{place}.experiment.dense_model_hash", lambda model: f"hash of {model}")
+        monkeypatch.setattr(f"{place}.jobs.dense_model_hash", lambda model: f"hash of {model}")
         monkeypatch.setattr(f"{place}.experiment.check_dense_model", check)
         protocol = read_protocol(str(tmp_path / "reranked.yaml"))
         return reproduce(protocol, dataset, [Engine("bm25")], tmp_path / "report", reranker=name), loaded
