@@ -17,7 +17,7 @@ _BATCH_SIZE = 32
 _ENTAILMENT = "entailment"
 
 _KEPT_DOCUMENTS = 20_000
-"""So many documents' vectors are kept: BM25's first 100 for 528 queries of ExcluIR are 52,717 hits of 1,976 documents."""
+"""So many documents' vectors are kept. BM25's first 100 for 528 queries of ExcluIR are 52,717 hits, 1,976 documents."""
 
 
 class PairScorer(Protocol):
