@@ -1,7 +1,7 @@
 r"""Score fusion: a document's scores under the atoms are added for ∪, multiplied for ∩ and subtracted for \.
 
 :func:`fused` makes a scoring tree, which fuses the exact scores of all documents. :func:`fused_lists` fuses ranked
-lists, as the paper seems to do; a document that a list lacks has the score 0 there. The scores are those that the index
+lists, as the paper may do; a document that a list lacks has the score 0 there. The scores are those that the index
 gives to each atom alone, with whole weights. Set identities come first, as with the operators: (A \ B) ∩ C becomes
 (A ∩ C) \ B, whose score is s(A)·s(C) − s(B). If only + and − remain, exact fused scores are those of the vectors'
 addition and subtraction. But other documents are found: all that have a term of a positive atom, even if another atom
