@@ -34,7 +34,7 @@ def add_advanced_method_options(group: flags.Flags) -> None:
     text = f"documents that --rerank ranks again; the others are left out (default {RERANKED})"
     group.add_argument("--rerank-hits", type=flags.count, metavar="N", help=text)
     text = (
-        f"what --rerank reads of a query: its text (default {READS[0]}), its atoms, whose scores are composed, or both"
+        f"what --rerank reads of a query: its text, its atoms, whose scores are composed, or both (default {READS[0]})"
     )
     group.add_argument("--rerank-by", choices=READS, help=text)
 

@@ -1,7 +1,7 @@
 r"""Score fusion: a document's scores under the atoms are added for ∪, multiplied for ∩ and subtracted for \.
 
 :func:`fused` makes a scoring tree, which fuses the exact scores of all documents. :func:`fused_lists` fuses ranked
-lists, as the paper seems to do; a document that a list lacks has the score 0 there. The scores are those that the index
+lists, as the paper may do; a document that a list lacks has the score 0 there. The scores are those that the index
 gives to each atom alone, with whole weights. Set identities come first, as with the operators: (A \ B) ∩ C becomes
 (A ∩ C) \ B, whose score is s(A)·s(C) − s(B). If only + and − remain, exact fused scores are those of the vectors'
 addition and subtraction. But other documents are found: all that have a term of a positive atom, even if another atom
@@ -110,8 +110,7 @@ def fused_lists(
     {'d1': 1.0, 'd2': 2.0}
     """
     terms = _terms(expression)
-    degree = max(len(term.texts) for term in terms)
-    shares = [_power(unit, degree - len(term.texts)) * term.sign / (unit or 1.0) ** degree for term in terms]
+    unit = _known_unit(unit, terms)
     found: dict[str, None] = {}
     for term in terms:
         if term.sign > 0:
@@ -119,8 +118,7 @@ def fused_lists(
             found |= dict.fromkeys(docid for docid in first if all(docid in other for other in others))
     return {
         docid: math.fsum(
-            share * math.prod(lists[text].get(docid, 0.0) for text in term.texts)
-            for term, share in zip(terms, shares, strict=True)
+            term.sign * math.prod(lists[text].get(docid, 0.0) / unit for text in term.texts) for term in terms
         )
         for docid in found
     }
@@ -137,10 +135,8 @@ def _tree(
     terms = [term for term in terms if all(vectors.get(text) for text in term.texts)]
     if not any(term.sign > 0 for term in terms):
         return Linear({})
-    degree = max(len(term.texts) for term in terms)
-    shares = [
-        math.prod(factors[text] for text in term.texts) * _power(unit, degree - len(term.texts)) for term in terms
-    ]
+    unit, degree = _known_unit(unit, terms), max(len(term.texts) for term in terms)
+    shares = [math.prod(factors[text] for text in term.texts) * unit ** (degree - len(term.texts)) for term in terms]
     children: list[ScoringNode] = []
     for term, share in zip(terms, shares, strict=True):
         first, *others = (vectors[text] for text in term.texts)
@@ -149,16 +145,14 @@ def _tree(
     return children[0] if len(children) == 1 else Sum(tuple(children))
 
 
-def _power(unit: float | None, exponent: int) -> float:
-    """Uᴹ⁻ᵐ."""
-    if not exponent:
-        return 1.0
-    if unit is None:
+def _known_unit(unit: float | None, terms: Sequence[_Term]) -> float:
+    """U, or 1 where it is neither known nor needed."""
+    if unit is None and len({len(term.texts) for term in terms}) > 1:
         raise CompositionError(
             "scores can be added to products of scores only if the index gives its impact scale; use "
             "score-fusion-scaled, or an index of this package"
         )
-    return unit**exponent
+    return 1.0 if unit is None else unit
 
 
 def _terms(expression: Expression) -> list[_Term]:

@@ -17,7 +17,7 @@ _BATCH_SIZE = 32
 _ENTAILMENT = "entailment"
 
 _KEPT_DOCUMENTS = 20_000
-"""So many documents' vectors are kept, because queries share documents."""
+"""So many documents' vectors are kept. BM25's first 100 for 528 queries of ExcluIR are 52,717 hits, 1,976 documents."""
 
 
 class PairScorer(Protocol):
@@ -116,11 +116,13 @@ class CrossEncoder:
     def scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         """As every pair scorer."""
         readable = [tuple(text.encode(errors="replace").decode() for text in pair) for pair in pairs]
+        if self._label is not None:
+            readable = [pair[::-1] for pair in readable]  # models of inference read first the text that entails
         found = self._model.predict(
             readable, batch_size=_BATCH_SIZE, show_progress_bar=False, activation_fn=lambda logits: logits
         )
         logits = np.asarray(found, np.float64).reshape(len(pairs), -1)
-        with np.errstate(invalid="ignore"):  # who asked refuses what is no number
+        with np.errstate(invalid="ignore"):  # the caller refuses NaN
             if self._label is None:
                 return np.asarray(np.exp(-np.logaddexp(0, -logits[:, 0])))
             shares = np.exp(logits - logits.max(axis=1, keepdims=True))

@@ -56,8 +56,8 @@ class Filtering:
     """Ranks by what is wanted, without the documents that hold a negated term: every NOT is a NOT!.
 
     Attributes:
-        operators: ``union`` and ``intersection`` of what is wanted, and how many of the heaviest terms of each negated
-            atom leave documents out, ``cpt_terms``. Its ``exclusion`` must be ``any``.
+        operators: ``union`` and ``intersection`` of what is wanted, with their settings, and how many of the heaviest
+            terms of each negated atom leave documents out, ``cpt_terms``. Its ``exclusion`` must be ``any``.
 
     Source: Widdows 2003, Sections 3.1 and 4.1, where each negated term is a word of its own.
     """
@@ -138,13 +138,13 @@ def _two_step(depth: int = DEPTH, **operators: Any) -> TwoStep:
 
 M = TypeVar("M")
 Makers: TypeAlias = Mapping[str, tuple[Callable[..., M], tuple[str, ...]]]
-"""By their names, what makes methods, and the names of their settings."""
+"""For each name of a method, the function that makes it and the names of its settings."""
 
 METHODS: Makers[Method] = {
     "operators": (_composed, _OPERATORS),
     "score-fusion": (ScoreFusion, ("depth",)),
     "score-fusion-scaled": (partial(ScoreFusion, scaled=True), ("depth",)),
-    "filtering": (_filtering, ("union", "intersection", "cpt_terms")),
+    "filtering": (_filtering, ("union", "intersection", "cpt_terms", "cpt_weight")),
     "two-step": (_two_step, ("depth", *_OPERATORS)),
 }
 

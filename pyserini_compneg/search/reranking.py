@@ -104,9 +104,9 @@ def composed_score(expression: Expression, score: Callable[[str], float]) -> flo
     """A document's score for an expression, from its scores for the atoms; without NOT!.
 
     >>> from pyserini_compneg.expression import parse
-    >>> scores = {"a": 0.5, "b": 0.5, "c": 0.125, "d": 0.75}
+    >>> scores = {"a": 0.5, "b": 0.625, "c": 0.125, "d": 0.75}
     >>> composed_score(parse("a AND b NOT c"), scores.__getitem__), composed_score(parse("a OR d"), scores.__getitem__)
-    (0.125, 0.75)
+    (0.375, 0.75)
     """
     match expression:
         case Atom(text):

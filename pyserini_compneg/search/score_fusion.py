@@ -32,7 +32,8 @@ class ScoreFusion:
         scaled: Whether the scores of each atom are scaled to 0 to 1 first, its best one being 1. The score that becomes
             0 is that of a document without the atom's terms, or with ``depth`` that of the last document in the list.
         depth: None fuses the exact scores of all documents. A number fuses lists: the first so many documents of each
-            atom, of which a document has the score 0 where a list lacks it.
+            atom, of which a document has the score 0 where a list lacks it. With a filter these are the first documents
+            that it allows, so scores may differ from those without the filter.
 
     Source: Krasakis, Yates, Kanoulas, Section 4.2.2. They rank for each query independently and fuse the scores, and do
     not say how long the lists are, nor what a missing document counts.

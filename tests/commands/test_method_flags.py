@@ -7,7 +7,8 @@ from film_index import build
 from json_lines import write_jsonl
 
 from pyserini_compneg.commands.search import main
-from pyserini_compneg.search import Reranked, ScoreFusion, SignedImpactSearcher, TwoStep
+from pyserini_compneg.compose import Operators
+from pyserini_compneg.search import Filtering, Reranked, ScoreFusion, SignedImpactSearcher, TwoStep
 from pyserini_compneg.search.methods import METHODS
 
 QUERIES = {"1": "spy AND comedy", "2": "western NOT comedy", "3": "spy OR western"}
@@ -50,6 +51,7 @@ def lines(capfd):
     [
         (["--method", "score-fusion"], ScoreFusion()),
         (["--method", "score-fusion-scaled", "--depth", "2"], ScoreFusion(scaled=True, depth=2)),
+        (["--method", "filtering", "--cpt-weight", "9"], Filtering(Operators(cpt_weight=9, exclusion="any"))),
         (["--method", "two-step", "--depth", "3"], TwoStep(depth=3)),
         (["--rerank", "a/model"], Reranked(StandIn())),
         (

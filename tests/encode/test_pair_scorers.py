@@ -61,7 +61,8 @@ def test_the_probability_of_a_cross_encoder(library, pair_scorer, folder, tmp_pa
 
 def test_the_entailment_of_a_model_of_inference(library, pair_scorer, tmp_path):
     folder = write_cross_encoder(tmp_path, {0: "contradiction", 1: "ENTAILMENT", 2: "neutral"})
-    logits = library.CrossEncoder(str(folder), device="cpu").predict(READABLE, show_progress_bar=False).astype(float)
+    swapped = [(document, query) for query, document in READABLE]  # the premise comes first
+    logits = library.CrossEncoder(str(folder), device="cpu").predict(swapped, show_progress_bar=False).astype(float)
     shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(pair_scorer(folder).scores(PAIRS), shares[:, 1], rtol=1e-4)
 

@@ -269,7 +269,8 @@ def test_two_steps_rank_the_subset_anew(searcher):
         (
             "filtering",
             {"difference": "nrf"},
-            "method filtering: unknown setting 'difference'; expected one of union, intersection, cpt_terms",
+            "method filtering: unknown setting 'difference'; expected one of union, intersection, "
+            "cpt_terms, cpt_weight",
         ),
         ("filtering", {"cpt_terms": 0}, "cpt_terms must be a whole number from 1, got 0"),
         ("filtering", {"union": "max"}, "union must be one of maxpool, addition, dismax, vanilla, got 'max'"),
