@@ -53,14 +53,14 @@ def pair_scorer(name: str) -> PairScorer:
         kind = "SentenceTransformer"
     network = str((optional_json(folder / "config.json", name).get("architectures") or ["no network"])[0])
     if kind == "CrossEncoder" or (kind is None and network.endswith("ForSequenceClassification")):
-        return CrossEncoder(name)
+        return CrossEncoderScorer(name)
     if kind == "SentenceTransformer" or (kind is None and network.endswith("Model")):
-        return BiEncoder(name)
+        return BiEncoderScorer(name)
     expected = "a cross-encoder, which classifies sequences, or a bi-encoder of sentence-transformers"
     raise EncodingError(f"{name}: has no head that scores ({kind or network}); rerank with {expected}")
 
 
-class BiEncoder:
+class BiEncoderScorer:
     """Compares vectors of both texts: (1 + cosine) / 2, or the dot product where the model is for that.
 
     Args:
@@ -86,7 +86,7 @@ class BiEncoder:
         return found if self._encoder.similarity == DOT else (1 + found) / 2
 
 
-class CrossEncoder:
+class CrossEncoderScorer:
     """Reads both texts at once: the probability that the model gives to their label.
 
     That is the logistic function of the one logit. A model of inference, with several labels, gives the probability
@@ -97,7 +97,7 @@ class CrossEncoder:
     """
 
     def __init__(self, name: str) -> None:
-        from sentence_transformers import CrossEncoder as Model
+        from sentence_transformers import CrossEncoder
         from transformers.utils import logging as transformers_logging
 
         self.name, self.model_hash = name, dense_model_hash(name)
@@ -107,7 +107,7 @@ class CrossEncoder:
         transformers_logging.set_verbosity_error()  # of a missing head it prints a table
         try:
             with in_one_line(EncodingError, f"{name}: the model cannot be loaded"):
-                self._model = Model(str(folder), local_files_only=True, trust_remote_code=False).eval()
+                self._model = CrossEncoder(str(folder), local_files_only=True, trust_remote_code=False).eval()
         finally:
             transformers_logging.set_verbosity(before)
         _check_head(self._model, folder, name)
