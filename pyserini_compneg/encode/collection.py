@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 
 from pyserini_compneg.encode.unread_fields import unread_fields
 from pyserini_compneg.encode.vector_files import SHARD_NAME, VECTORS_FILE, Shard
-from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.errors import ClusterError, CollectionError
 from pyserini_compneg.files import decoded_line, iter_blocks, reason_of
 from pyserini_compneg.json_objects import json_kind, parse_json_object
 from pyserini_compneg.lucene import LONGEST_TERM_BYTES, is_index
@@ -144,7 +145,7 @@ def collection_files(path: str | Path) -> list[Path]:
     if str(path) == "-" or (root.exists() and not root.is_file() and not root.is_dir()):
         raise CollectionError(f"{path}: a collection is read more than once, so it must be a file or a folder, no pipe")
     if not root.exists():
-        raise CollectionError(f"{path}: no such file")
+        raise CollectionError(f"{path}: no such file") from FileNotFoundError()
     if not root.is_dir():
         return [root]
     names = [name for name in _below(root) if not name.name.startswith(".")]
@@ -243,6 +244,24 @@ def has_vectors(files: Sequence[Path]) -> bool | None:
 def fingerprint(files: Sequence[Path]) -> list[list[str | int]]:
     """What tells whether a collection has changed: the names, sizes and times of change of its files."""
     return [[str(file.resolve()), status.st_size, status.st_mtime_ns] for file in files for status in [file.stat()]]
+
+
+def check_same(files: Sequence[Path], sources: Sequence[Sequence[str | int]]) -> None:
+    """Makes sure that files are those whose fingerprint another process has taken, on whichever machine.
+
+    Raises:
+        ClusterError: They are not, or cannot be read.
+    """
+    try:
+        here = fingerprint(files)
+    except OSError as cause:
+        raise ClusterError(f"{cause.filename}: cannot be read: {reason_of(cause)}") from cause
+    if [size_and_time for _, *size_and_time in here] != [size_and_time for _, *size_and_time in sources]:
+        changed = next((file for file, ours, theirs in zip(files, here, sources) if ours[1:] != theirs[1:]), files[-1])
+        raise ClusterError(
+            f"{changed}: is on {socket.gethostname()} not the file that the command has read, by its size or time of "
+            "change; let all parts read the same files, and change none meanwhile"
+        )
 
 
 def _text_document(line: str, source: str, fields: Sequence[str] | None) -> SourceDocument:
