@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, average_length
 from pyserini_compneg.encode.collection import (
     Block,
+    Fingerprint,
     Part,
     SourceDocument,
     check_same,
@@ -45,7 +46,7 @@ class Counted(NamedTuple):
         length: BM25's average length of a document, for ``bm25+MODEL``.
     """
 
-    sources: Sequence[Sequence[str | int]]
+    sources: Fingerprint
     documents: Sequence[int]
     length: float | None = None
 

@@ -67,7 +67,7 @@ def encode_in_shards(
     files = collection_files(collection)
     hybrid, model = split_name(encoder)
     keep_inputs(output, collection, *filter(os.path.isdir, [model]))
-    settings = run(_model_settings, [(model, model_options)], "reading the model")[0]
+    settings = run(model_settings, [(model, model_options)], "reading the model")[0]
     plan: dict[str, Any] = {"shards": shards, "encoder": encoder, "model": settings, "fields": fields}
     plan = json.loads(json.dumps(plan | {"sources": fingerprint(files)}))
     if (counted := _continued(folder, plan, paths, overwrite) if resume else None) is None:
@@ -127,8 +127,17 @@ def _begin(folder: Path, plan: Mapping[str, Any], replaced: Sequence[Path], coun
         json.dump({"plan": plan, "documents": counted.documents, "length": counted.length}, handle)
 
 
-def _model_settings(name: str, options: ModelOptions | None) -> dict[str, Any]:
-    """What decides the vectors of a model."""
+def model_settings(name: str, options: ModelOptions | None) -> dict[str, Any]:
+    """What decides the vectors of a model, as a part of some work.
+
+    Args:
+        name: A folder, or a name of the Hugging Face hub.
+        options: How it is run; None for the defaults.
+
+    Raises:
+        EncodingError: A model that cannot be used.
+        DownloadError: One that cannot be downloaded.
+    """
     from pyserini_compneg.encode.neural import document_settings, load_checkpoint
 
     return dict(document_settings(load_checkpoint(name, options), options))
