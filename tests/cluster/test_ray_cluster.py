@@ -13,6 +13,7 @@ from ray_nodes import ray_nodes
 pytest.importorskip("ray", reason="the extra ray is not installed")
 
 from pyserini_compneg.cluster import RayCluster  # noqa: E402
+from pyserini_compneg.encode.sharded import PLAN_FILE  # noqa: E402
 from pyserini_compneg.errors import ClusterError  # noqa: E402
 from pyserini_compneg.index import build_index  # noqa: E402
 from pyserini_compneg.lucene import SHARDS_NAME, java_class  # noqa: E402
@@ -129,7 +130,8 @@ def test_vectors_are_those_of_one_machine(films, nodes, tmp_path):
     encode = ["--collection", few, "--encoder", "bm25+mini", "--shards", "3"]
     run("encode", *encode, "--output", tmp_path / "here")
     process = start(*encode, "--output", tmp_path / "there", "--ray", nodes.address, module="pyserini_compneg.encode")
-    wait_for(lambda: (tmp_path / "there").exists(), process)
+    begun = tmp_path / "there" / PLAN_FILE
+    wait_for(lambda: begun.exists() and len(nodes.workers("ray::_part")) == 2, process)  # so that one is on that node
     nodes.tell("remove")
     _, said = process.communicate(timeout=120)
     nodes.tell("add")

@@ -1,8 +1,11 @@
 """A collection that is encoded in shards in one run: what a later run may keep, and what is refused before any work."""
 
 import shutil
+from contextvars import copy_context
+from threading import Timer
 
 import pytest
+from filelock import FileLock
 from json_lines import write_jsonl
 from vector_files import records
 
@@ -10,6 +13,7 @@ from pyserini_compneg.encode import sharded
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.sharded import encode_in_shards
 from pyserini_compneg.errors import ClusterError, CollectionError, CompNegError, OutputError
+from pyserini_compneg.parallel import lock_seconds
 
 
 @pytest.fixture
@@ -61,6 +65,19 @@ def test_a_run_that_was_killed_goes_on(collection, output, monkeypatch):
     assert ids(paths) == [["d0", "d2", "d4"], ["d1", "d3"]]
     assert encode_in_shards(collection, output, "mini", 2, resume=True) == paths
     assert encoded == [1]
+
+
+def test_a_part_waits_for_the_end_of_its_own_first_process(collection, output):
+    path = output / "vectors-00000-of-00001.jsonl.gz"
+    output.mkdir()
+    first = FileLock(output / f".{path.name}.lock", thread_local=False)
+    first.acquire()
+    with pytest.raises(OutputError, match="another process is writing it"):
+        encode_in_shards(collection, output, "mini", 1)
+    context = copy_context()
+    context.run(lock_seconds.set, 60.0)
+    Timer(0.5, first.release).start()
+    assert context.run(encode_in_shards, collection, output, "mini", 1, resume=True) == [path]
 
 
 @pytest.mark.parametrize(
