@@ -58,7 +58,9 @@ def encode_in_shards(
 
     Raises:
         CollectionError: A bad document, or a shard without any.
-        OutputError: As :func:`encode_collection`; or a shard is not where it was made.
+        ClusterError: A part of the work has met other files than this process.
+        OutputError: As :func:`encode_collection`; shards are there that are made of something else; or a shard is not
+            where it was made.
         CompNegError: As :func:`encode_collection`.
     """
     folder, chosen = Path(output), [Shard(number, shards) for number in range(shards)]

@@ -141,13 +141,13 @@ def test_vectors_are_those_of_one_machine(films, nodes, tmp_path):
     assert len(names) == 5  # with the plan and what is said of the vectors
     for name in names:
         assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
-    with gzip.open(tmp_path / "here" / names[0], "rt") as lines:
+    with gzip.open(tmp_path / "here" / names[1], "rt") as lines:
         assert any(term.startswith("@") for term in json.loads(lines.readline())["vector"])
     said, _ = run("encode", *encode, "--output", tmp_path / "there", "--ray", nodes.address, code=1)
     assert "exists already; give --overwrite to replace it" in said
-    (tmp_path / "there" / names[1]).unlink()
+    (tmp_path / "there" / names[2]).unlink()
     run("encode", *encode, "--output", tmp_path / "there", "--ray", nodes.address, "--resume")
-    assert (tmp_path / "there" / names[1]).read_bytes() == (tmp_path / "here" / names[1]).read_bytes()
+    assert (tmp_path / "there" / names[2]).read_bytes() == (tmp_path / "here" / names[2]).read_bytes()
 
 
 def wait_for(there, process):
