@@ -84,8 +84,8 @@ def build_sharded_index(
 
     Raises:
         ArgumentError: A number of shards below 1.
-        CollectionError: A bad document, an id given twice, a shard without a document that has a term, or a filter field
-            that no document has.
+        CollectionError: A bad document, an id given twice, a shard without a document that has a term, or a filter
+            field that no document has.
         ClusterError: A part of the work has met other files than this process.
         ShardError: A shard is not where it was built.
         OutputError: As for :func:`build_index`.
