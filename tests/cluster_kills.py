@@ -69,6 +69,8 @@ def fault(name: str, home: Path) -> str:
         finished("search", "--index", made / "index", *topics, "--output", found)
         if [path.name for path in made.iterdir()] != ["index"]:
             return f"left beside the index: {sorted(path.name for path in made.iterdir())}"
+        if left := [path.name for path in (made / "index").rglob(".*")]:
+            return f"left in the index: {left}"
         return "" if found.read_bytes() == (home / "one" / "search" / "run.txt").read_bytes() else "another index"
     there, wanted = ({path.name: path.read_bytes() for path in folder.iterdir()} for folder in (made, one))
     if there.keys() != wanted.keys():
@@ -76,25 +78,10 @@ def fault(name: str, home: Path) -> str:
     return "" if there == wanted else "another content"
 
 
-def descendants(pid: int):
-    """The processes below one, with their names."""
-    listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
-    rows = [line.split(None, 2) for line in listed.splitlines()[1:]]
-    below = {pid}
-    for _ in range(6):
-        below |= {int(row[0]) for row in rows if int(row[1]) in below}
-    return [(int(row[0]), row[2]) for row in rows if int(row[0]) in below]
-
-
-def workers(name: str, nodes: Nodes):
-    """The processes that do a part of some work."""
-    return [pid for pid, title in descendants(nodes.process.pid) if title.startswith(WORKERS[name])]
-
-
 def killed(victim: str, name: str, process, nodes: Nodes, choice: random.Random, seconds: float) -> bool:
     """Kills at a random moment; returns whether there was something to kill."""
     if victim == "worker":  # they come late, and do not stay long
-        while not workers(name, nodes) and process.poll() is None:
+        while not nodes.workers(WORKERS[name]) and process.poll() is None:
             time.sleep(0.1)
         seconds /= 4
     time.sleep(choice.uniform(0, seconds))
@@ -104,7 +91,7 @@ def killed(victim: str, name: str, process, nodes: Nodes, choice: random.Random,
         process.kill()
     elif victim == "node":
         nodes.tell("remove")
-    elif there := workers(name, nodes):
+    elif there := nodes.workers(WORKERS[name]):
         os.kill(choice.choice(there), 9)
     else:
         return False

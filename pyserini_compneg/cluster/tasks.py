@@ -11,7 +11,7 @@ from typing import Any
 from pyserini_compneg.cluster.connection import RayCluster
 from pyserini_compneg.cluster.worker import Setup, prepare
 from pyserini_compneg.errors import ClusterError, CompNegError
-from pyserini_compneg.parallel import Done
+from pyserini_compneg.parallel import Done, lock_seconds
 from pyserini_compneg.progress import DOCUMENTS, progress, reported
 
 RETRIES = 10
@@ -20,6 +20,10 @@ RETRIES = 10
 _SECONDS = 0.5
 _logger = logging.getLogger(__name__)
 _END_SECONDS = 30.0
+_LOCK_SECONDS = 60.0
+_LOST = ("WorkerCrashedError", "NodeDiedError", "LocalRayletDiedError")
+_UNREACHED = (FileNotFoundError, NotADirectoryError, PermissionError)
+"""What a node meets that does not reach the paths of the others."""
 
 
 class RayRunner:
@@ -69,18 +73,19 @@ class RayRunner:
         """What a part gives; its warnings are told, and its error is raised."""
         errors = self._ray.exceptions
         try:
-            result, host, error, warnings = self._ray.get(done)
+            result, error, host, warnings = self._ray.get(done)
         except errors.RayTaskError as lost:
             if isinstance(lost.cause, CompNegError):
                 raise lost.cause from None
             raise
         except errors.RayError as lost:
             line = " ".join(str(lost).split())[:200]
-            raise ClusterError(f"a part of the work was lost more than {RETRIES} times: {line}") from None
+            how = f"was lost more than {RETRIES} times" if type(lost).__name__ in _LOST else "could not be run"
+            raise ClusterError(f"a part of the work {how}: {line}") from None
         for warning in warnings:
             _logger.warning("%s", warning)
         if error is not None:
-            if host != socket.gethostname():
+            if host not in ("", socket.gethostname()):
                 error.args = (f"{error} (on the node {host}; all nodes must reach the same paths)", *error.args[1:])
             raise error
         return result
@@ -130,12 +135,14 @@ class _Counter:
 
 def _part(
     setup: Setup, counter: Any, number: int, work: Callable[..., Done], part: Sequence[Any]
-) -> tuple[Done | None, str, CompNegError | None, list[str]]:
-    """A task: what a part gives, the node, the error in its place, and the warnings."""
-    host, warnings = socket.gethostname(), _Warnings()
+) -> tuple[Done | None, CompNegError | None, str, list[str]]:
+    """A task: what a part gives, the error in its place, the node if it lacks a path, and the warnings."""
+    warnings = _Warnings()
+    lock_seconds.set(_LOCK_SECONDS)
     try:
         prepare(setup)
         with warnings.kept(), reported(lambda done: counter.set.remote(number, done)):
-            return work(*part), host, None, warnings.messages
+            return work(*part), None, "", warnings.messages
     except CompNegError as error:
-        return None, host, error, warnings.messages
+        unreached = isinstance(error.__cause__ or error.__context__, _UNREACHED)  # it does not travel with the error
+        return None, error, socket.gethostname() if unreached else "", warnings.messages

@@ -5,22 +5,28 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import socket
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from pyserini_compneg.encode.unread_fields import unread_fields
 from pyserini_compneg.encode.vector_files import SHARD_NAME, VECTORS_FILE, Shard
-from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.errors import ClusterError, CollectionError
 from pyserini_compneg.files import decoded_line, iter_blocks, reason_of
 from pyserini_compneg.json_objects import json_kind, parse_json_object
 from pyserini_compneg.lucene import LONGEST_TERM_BYTES, is_index
+from pyserini_compneg.progress import DOCUMENTS, progress
 from pyserini_compneg.records import DOCUMENT_ID_FIELDS, checked_id, docid_from_title
 
 _logger = logging.getLogger(__name__)
 _EXPECTED = "`contents`, `title` and `text`, or `vector`"
 _SUFFIXES = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
+
+
+Fingerprint: TypeAlias = Sequence[Sequence[str | int]]
+"""See :func:`fingerprint`."""
 
 
 class Block(NamedTuple):
@@ -144,7 +150,7 @@ def collection_files(path: str | Path) -> list[Path]:
     if str(path) == "-" or (root.exists() and not root.is_file() and not root.is_dir()):
         raise CollectionError(f"{path}: a collection is read more than once, so it must be a file or a folder, no pipe")
     if not root.exists():
-        raise CollectionError(f"{path}: no such file")
+        raise CollectionError(f"{path}: no such file") from FileNotFoundError()
     if not root.is_dir():
         return [root]
     names = [name for name in _below(root) if not name.name.startswith(".")]
@@ -240,9 +246,44 @@ def has_vectors(files: Sequence[Path]) -> bool | None:
     return None
 
 
+def fields_found(part: Part, fields: Collection[str]) -> set[str]:
+    """Those of some fields that documents of a part have; it is read no further than until all are found."""
+    missing = set(fields)
+    with progress(None, None, DOCUMENTS, "looking for filter fields") as bar:
+        for block in iter_collection_blocks(part.files, shard=part.lines):
+            for source, line in block.numbered():
+                with suppress(CollectionError):  # which is said where documents are indexed
+                    record = parse_json_object(decoded_line(line, source), source, repeated_keys=True) if line else {}
+                    missing -= {field for field in missing if record.get(field) not in (None, "", [])}
+                if not missing:
+                    return set(fields)
+            bar.update(block.lines.count(b"\n"))
+    return set(fields) - missing
+
+
 def fingerprint(files: Sequence[Path]) -> list[list[str | int]]:
     """What tells whether a collection has changed: the names, sizes and times of change of its files."""
     return [[str(file.resolve()), status.st_size, status.st_mtime_ns] for file in files for status in [file.stat()]]
+
+
+def check_same(files: Sequence[Path], sources: Fingerprint) -> None:
+    """Makes sure that files are those whose fingerprint another process has taken, on whichever machine.
+
+    Raises:
+        ClusterError: They are not, or cannot be read.
+    """
+    try:
+        here = fingerprint(files)
+    except OSError as cause:
+        raise ClusterError(f"{cause.filename}: cannot be read: {reason_of(cause)}") from cause
+    ours, theirs = ([row[1:] for row in rows] for rows in (here, sources))
+    if ours != theirs:
+        pairs = zip(files, ours, theirs, strict=False)  # there may be more of them on one machine
+        changed = next((file for file, mine, other in pairs if mine != other), files[-1])
+        raise ClusterError(
+            f"{changed}: is on {socket.gethostname()} not the file that the command has read, by its size or time of "
+            "change; let all parts read the same files, and change none meanwhile"
+        )
 
 
 def _text_document(line: str, source: str, fields: Sequence[str] | None) -> SourceDocument:

@@ -7,16 +7,18 @@ import os
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, average_length, count_terms, mean_length
+from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, average_length
 from pyserini_compneg.encode.collection import (
     Block,
+    Fingerprint,
+    Part,
     SourceDocument,
+    check_same,
     collection_files,
     fingerprint,
     iter_collection_blocks,
-    parts,
     text_documents,
 )
 from pyserini_compneg.encode.encoder import DocumentEncoder
@@ -28,13 +30,25 @@ from pyserini_compneg.encode.vector_files import (
     Shard,
     ShardFile,
     check_output,
-    clear_unfinished,
     read_about,
 )
 from pyserini_compneg.errors import CollectionError, OutputError
 from pyserini_compneg.files import atomic_writer, keep_inputs
-from pyserini_compneg.parallel import Runner, in_turn
-from pyserini_compneg.progress import progress
+from pyserini_compneg.progress import DOCUMENTS, progress
+
+
+class Counted(NamedTuple):
+    """What is known of a whole collection before a shard of it is encoded.
+
+    Attributes:
+        sources: The fingerprint of its files.
+        documents: How many documents each shard has.
+        length: BM25's average length of a document, for ``bm25+MODEL``.
+    """
+
+    sources: Fingerprint
+    documents: Sequence[int]
+    length: float | None = None
 
 
 def encode_collection(
@@ -48,7 +62,7 @@ def encode_collection(
     fields: Sequence[str] | None = None,
     overwrite: bool = False,
     resume: bool = False,
-    length: float | None = None,
+    counted: Counted | None = None,
 ) -> Path:
     """Encodes the texts of a collection. The file of their vectors appears complete, or not at all.
 
@@ -65,7 +79,7 @@ def encode_collection(
         fields: The fields that make a document's text; by default ``contents``, or ``title`` and ``text``.
         overwrite: Replace an existing file, and discard unfinished work.
         resume: Continue unfinished work, if there is any.
-        length: BM25's average length of a document in the whole collection, for ``bm25+MODEL``; None to count it.
+        counted: What is known of the whole collection already; None to count and check it first.
 
     Returns:
         The file.
@@ -80,6 +94,8 @@ def encode_collection(
     path = Path(output) / shard.file_name
     check_output(path, overwrite)  # these errors come before a model is loaded
     files = collection_files(collection)
+    if counted is not None:
+        check_same(files, counted.sources)
     hybrid, name = split_name(encoder)
     keep_inputs(output, collection, *filter(os.path.isdir, [name]))
     keep_inputs(path, *files)
@@ -88,13 +104,14 @@ def encode_collection(
 
         model = ModelDocumentEncoder(load_checkpoint(name, model_options), model_options)
         if hybrid:  # the average is that of all shards, so that they make one index
+            length = counted.length if counted else None
             model = HybridDocumentEncoder(Bm25DocumentEncoder(length or average_length(files, fields)), model)
     about = {"encoder": encoder, "settings": dict(model.settings), "signed": model.signed}
     about |= {"impact_scale": model.impact_scale}
     _check_other_shards(path, about, overwrite)
     plan = {"model": dict(model.settings), "encoder": encoder, "fields": fields, "sources": fingerprint(files)}
     # A bad document is reported now, not after hours of encoding the documents before it.
-    total = _count_documents(files, shard, fields)
+    total = counted.documents[shard.number] if counted else sum(count_documents(Part(files, shard), fields))
     if not total:
         where = f" in shard {shard.number} of {shard.count}" if shard.count > 1 else ""
         raise CollectionError(f"{collection}: no documents{where}")
@@ -108,71 +125,28 @@ def encode_collection(
     return path
 
 
-def encode_in_shards(
-    collection: str | Path,
-    output: str | Path,
-    encoder: str,
-    shards: int,
-    *,
-    run: Runner = in_turn,
-    model_options: ModelOptions | None = None,
-    fields: Sequence[str] | None = None,
-    overwrite: bool = False,
-    resume: bool = False,
-) -> list[Path]:
-    """Encodes a collection in shards, each into the file that :func:`encode_collection` makes of it, byte for byte.
+def count_documents(part: Part, fields: Sequence[str] | None = None, shards: int = 1) -> list[int]:
+    """How many documents of a part of a collection are in each of so many shards.
 
     Args:
-        collection: As for :func:`encode_collection`.
-        output: The same.
-        encoder: The same.
-        shards: How many. Shards whose files are there already are left alone with ``resume``.
-        run: Who encodes the shards. All of them must reach the collection, the folder and the model by their paths.
-        model_options: As for :func:`encode_collection`.
-        fields: The same.
-        overwrite: The same.
-        resume: The same.
-
-    Returns:
-        The files.
+        part: A collection, or a part of one.
+        fields: As for :func:`encode_collection`.
+        shards: The number of shards.
 
     Raises:
-        CompNegError: As :func:`encode_collection`.
+        CollectionError: A bad document.
     """
-    chosen = [Shard(number, shards) for number in range(shards)]
-    paths = [Path(output) / shard.file_name for shard in chosen]
-    for path in paths:
-        if not (resume and path.exists() and not overwrite):
-            check_output(path, overwrite)
-            clear_unfinished(path, overwrite, resume)
-    files = collection_files(collection)
-    keep_inputs(output, collection)
-    length = None
-    if split_name(encoder)[0]:
-        counted = [(part, fields) for part in parts(files, shards)]
-        length = mean_length(run(count_terms, counted, "counting terms"))
-    options = {"model_options": model_options, "fields": fields, "overwrite": overwrite, "length": length}
-    tasks = [(str(collection), str(output), encoder, shard, options) for shard in chosen]
-    run(_encode_shard, tasks, "encoding")
-    return paths
-
-
-def _encode_shard(collection: str, output: str, encoder: str, shard: Shard, options: Mapping[str, Any]) -> None:
-    """Encodes a shard, or goes on with it; with ``overwrite`` even if it is there."""
-    if options["overwrite"] or not (Path(output) / shard.file_name).exists():
-        encode_collection(collection, output, encoder, shard=shard, resume=True, **options)
-
-
-def _count_documents(files: Sequence[Path], shard: Shard, fields: Sequence[str] | None) -> int:
     unread = UnreadFields("name all fields of the text with --fields, or rename them")
-    total = 0
-    for block in iter_collection_blocks(files, shard=shard):
-        documents = _documents(block, fields)
-        for document in documents:
-            unread.add(document.docid, document.unread)
-        total += len(documents)
+    counts = [0] * shards
+    with progress(None, None, DOCUMENTS, "counting documents") as bar:
+        for block in iter_collection_blocks(part.files, shard=part.lines):
+            documents = _documents(block, fields)
+            for number, document in documents.items():
+                unread.add(document.docid, document.unread)
+                counts[(block.first_line + number - 1) % shards] += 1
+            bar.update(len(documents))
     unread.warn()
-    return total
+    return counts
 
 
 def _check_other_shards(path: Path, about: Mapping[str, Any], overwrite: bool) -> None:
@@ -200,7 +174,7 @@ def _encoded(
 
     def texts() -> Iterator[list[str]]:
         for block in iter_collection_blocks(files, target.position, model.most_lines, shard):
-            documents = _documents(block, fields)
+            documents = list(_documents(block, fields).values())
             read.append((block, documents))
             yield [document.text or "" for document in documents]
 
@@ -210,11 +184,11 @@ def _encoded(
         yield len(documents)
 
 
-def _documents(block: Block, fields: Sequence[str] | None) -> list[SourceDocument]:
+def _documents(block: Block, fields: Sequence[str] | None) -> dict[int, SourceDocument]:
     documents, problems = text_documents(block, fields)
     if problems:
         raise CollectionError(problems[0])
-    return list(documents.values())
+    return documents
 
 
 def _line(document: SourceDocument, vector: Mapping[str, float], name: str) -> str:

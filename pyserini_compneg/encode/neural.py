@@ -46,6 +46,19 @@ def checkpoint_hash(checkpoint: Checkpoint) -> str:
     return model_hash(side)
 
 
+def document_settings(checkpoint: Checkpoint, options: ModelOptions | None) -> Mapping[str, float | int | str]:
+    """What decides the vectors of documents, for the index's manifest; the model is not loaded for it."""
+    options = (options or ModelOptions()).for_side(checkpoint.document)
+    return {
+        "model": checkpoint_hash(checkpoint),
+        "precision": options.runs_in,
+        "max_length": options.max_length or checkpoint.document.max_length,
+        **({"top_terms": options.top_terms} if options.top_terms is not None else {}),
+        **({"threshold": options.threshold} if options.threshold else {}),
+        **({"head": str(options.head)} if options.head else {}),
+    }
+
+
 class ModelQueryEncoder:
     """Encodes queries. Each text is encoded once; its vector is kept in a cache that processes share.
 
@@ -154,14 +167,7 @@ class ModelDocumentEncoder:
     def __init__(self, checkpoint: Checkpoint, options: ModelOptions | None = None) -> None:
         side = checkpoint.document
         options = (options or ModelOptions()).for_side(side)
-        self.settings: Mapping[str, float | int | str] = {
-            "model": checkpoint_hash(checkpoint),
-            "precision": options.runs_in,
-            "max_length": options.max_length or side.max_length,
-            **({"top_terms": options.top_terms} if options.top_terms is not None else {}),
-            **({"threshold": options.threshold} if options.threshold else {}),
-            **({"head": str(options.head)} if options.head else {}),
-        }
+        self.settings = document_settings(checkpoint, options)
         self._options = options
         self.signed = isinstance(side, NeuralSide) and side.head.signed
         self._encoder = load_side(side, options)

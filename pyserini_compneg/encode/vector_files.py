@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 
 from pyserini_compneg.errors import CollectionError, OutputError
 from pyserini_compneg.files import atomic_writer, reason_of
+from pyserini_compneg.parallel import lock_seconds
 
 VECTORS_FILE = "vectors.about"
 """The file beside the vectors that says which encoder made them, with its settings and the impact scale."""
@@ -75,7 +76,7 @@ class ShardFile:
         self._plan = plan
         self._overwrite, self._resume = overwrite, resume
         self._partial, self._state = _partial_of(path), _state_of(path)
-        self._lock = FileLock(path.with_name(f".{path.name}.lock"), timeout=0)
+        self._lock = FileLock(path.with_name(f".{path.name}.lock"), timeout=lock_seconds.get())
         self.position = (0, 1)
         self.documents = 0
 

@@ -23,6 +23,7 @@ from filelock import FileLock, Timeout
 from pyserini_compneg.errors import IndexReadError, OutputError
 from pyserini_compneg.files import DISK_FULL, atomic_writer, reason_of
 from pyserini_compneg.lucene import MANIFEST_NAME, SHARDS_NAME, Manifest, is_index
+from pyserini_compneg.parallel import lock_seconds
 
 SKIPPED_LOG = "skipped-documents.txt"
 """A file in the index, with a line for each document that was left out: where it was, and why."""
@@ -227,7 +228,7 @@ def _parents(target: Path) -> Iterator[None]:
 def _locked(target: Path) -> Iterator[None]:
     """Keeps other builds of the index away. The lock is beside the folders, because they are renamed and deleted."""
     path = _lock_file(target)
-    lock = FileLock(path, timeout=0)
+    lock = FileLock(path, timeout=lock_seconds.get())
     try:
         with _one_line_errors(target):
             lock.acquire()

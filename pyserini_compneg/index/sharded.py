@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+import socket
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,11 @@ from typing import Any
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.encode.bm25 import count_terms, mean_length
 from pyserini_compneg.encode.collection import (
+    Fingerprint,
     Part,
+    check_same,
     collection_files,
+    fields_found,
     fingerprint,
     has_vectors,
     iter_collection_blocks,
@@ -21,7 +26,9 @@ from pyserini_compneg.encode.collection import (
     source_document,
 )
 from pyserini_compneg.encode.hybrid import split_name
-from pyserini_compneg.errors import ArgumentError, CollectionError
+from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.encode.sharded import model_settings
+from pyserini_compneg.errors import ArgumentError, CollectionError, OutputError, ShardError
 from pyserini_compneg.files import decoded_line
 from pyserini_compneg.index.build import build_index, unfinished_length
 from pyserini_compneg.index.index_folder import (
@@ -33,7 +40,14 @@ from pyserini_compneg.index.index_folder import (
 )
 from pyserini_compneg.index.indexer import NothingToIndex
 from pyserini_compneg.lucene import Manifest, ShardUnion, is_index
-from pyserini_compneg.lucene.shard_list import ShardEntry, shard_checksum, shard_name, whole_manifest, write_shards
+from pyserini_compneg.lucene.shard_list import (
+    ShardEntry,
+    checked_shard,
+    shard_checksum,
+    shard_name,
+    whole_manifest,
+    write_shards,
+)
 from pyserini_compneg.parallel import Runner, in_turn
 
 
@@ -70,7 +84,10 @@ def build_sharded_index(
 
     Raises:
         ArgumentError: A number of shards below 1.
-        CollectionError: A bad document, an id given twice, or a shard without a document that has a term.
+        CollectionError: A bad document, an id given twice, a shard without a document that has a term, or a filter
+            field that no document has.
+        ClusterError: A part of the work has met other files than this process.
+        ShardError: A shard is not where it was built.
         OutputError: As for :func:`build_index`.
     """
     if shards < 1:
@@ -81,57 +98,95 @@ def build_sharded_index(
     clear_stale(target)
     check_target(target, replace or overwrite)
     collection, chosen = os.path.realpath(collection), parts(files, shards)
-    sources = [*fingerprint(files), ["shards", shards]]
-    length = None
-    if encoder == BM25 or (split_name(encoder)[0] and has_vectors(files) is False):
+    prints = dict(zip(files, fingerprint(files), strict=True))
+    sources = [*prints.values(), ["shards", shards]]
+    length, settings = None, _model_settings(files, encoder, options.get("model_options"), run)
+    if fields := options.get("filter_fields"):
+        found = run(fields_found, [(part, fields) for part in chosen], "looking for filter fields")
+        _check_fields(collection, fields, set().union(*found))
+    if encoder == BM25 or (settings and split_name(encoder)[0]):
         length = unfinished_length(index, encoder, sources) if resume or replace else None
         skip = options.get("on_error") == "skip"
         length = length or mean_length(run(count_terms, [(part, None, skip) for part in chosen], "counting terms"))
-    plan = {"encoder": encoder, "settings": {"average_length": length}, "sources": sources}
+    plan = {"encoder": encoder, "settings": {"average_length": length, **settings}, "sources": sources}
     plan |= {name: value for name, value in options.items() if name not in ("threads", "model_options")}
     with new_index_folder(target, plan, overwrite, resume, replace) as folder:
         keep_unfinished(folder, plan)
         try:
-            return _fill(folder, collection, chosen, run, {"encoder": encoder, "length": length, **options})
+            seen = [(part, [prints[file] for file in part.files]) for part in chosen]
+            return _fill(folder, collection, seen, run, {"encoder": encoder, "length": length, **options})
         except CollectionError:  # another collection is another build
             drop_unfinished(folder)
             raise
 
 
-def _fill(folder: Path, collection: str, chosen: Sequence[Part], run: Runner, options: Mapping[str, Any]) -> Manifest:
+def _model_settings(
+    files: Sequence[Path], encoder: str, options: ModelOptions | None, run: Runner
+) -> Mapping[str, float | int | str]:
+    """What decides the vectors, where a model makes them; empty where none does."""
+    if encoder == BM25 or has_vectors(files) is not False:
+        return {}
+    return run(model_settings, [(split_name(encoder)[1], options)], "reading the model")[0]
+
+
+def _fill(
+    folder: Path, collection: str, chosen: Sequence[tuple[Part, Fingerprint]], run: Runner, options: Mapping[str, Any]
+) -> Manifest:
     """Builds the shards in a folder, checks them together and lists them."""
     names = [shard_name(number, len(chosen)) for number in range(len(chosen))]
-    tasks = [(collection, str(folder / name), part, options) for name, part in zip(names, chosen, strict=True)]
-    entries = run(_build_shard, tasks, "indexing")
+    tasks = [(collection, str(folder / name), *seen, options) for name, seen in zip(names, chosen, strict=True)]
+    built = run(_build_shard, tasks, "indexing")
+    manifests = {entry.path: _shared(folder, entry, host) for entry, host in built}
     checked = (collection, [str(folder / name) for name in names], options.get("filter_fields", ()))
     run(_check_together, [checked], "checking")
-    write_shards(folder, entries)
-    return whole_manifest(folder, {name: Manifest.read(folder / name) or Manifest("") for name in names})
+    for left in folder.glob(".*"):  # by a part that was killed when its shard was whole
+        shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
+    whole = whole_manifest(folder, manifests)
+    write_shards(folder, [entry for entry, _ in built])
+    return whole
 
 
-def _build_shard(collection: str, folder: str, part: Part, options: Mapping[str, Any]) -> ShardEntry:
-    """Builds a shard, if it is not there already."""
+def _shared(folder: Path, entry: ShardEntry, host: str) -> Manifest:
+    """The manifest of a shard that this process sees as the node sees it that has built it."""
+    try:
+        return checked_shard(folder / entry.path, entry)
+    except ShardError as error:
+        raise ShardError(f"{error} (built on the node {host}; all nodes must reach the same paths)") from None
+
+
+def _build_shard(
+    collection: str, folder: str, part: Part, sources: Fingerprint, options: Mapping[str, Any]
+) -> tuple[ShardEntry, str]:
+    """Builds a shard, if it is not there already; returns it with the name of this machine."""
     target = Path(folder)
     if not is_index(target):
+        check_same(part.files, sources)
         try:
             build_index(collection, target, part=part, resume=True, **options)
         except NothingToIndex as error:
             raise CollectionError(f"{error} in {target.name}; build fewer shards") from None
+        except OutputError:
+            if not is_index(target):  # a process that was taken for lost may just have finished it
+                raise
     manifest = Manifest.read(target)
-    return ShardEntry(target.name, manifest.documents if manifest else 0, shard_checksum(target))
+    return ShardEntry(target.name, manifest.documents if manifest else 0, shard_checksum(target)), socket.gethostname()
 
 
 def _check_together(collection: str, folders: Sequence[str], fields: Sequence[str]) -> None:
     """Refuses an id that two shards have, and a filter field that no document has."""
     with ShardUnion(folders) as union:
         twice = union.duplicate_id()
-        missing = next((field for field in fields if not union.documents_with(field)), None)
-    if missing is not None:
-        raise CollectionError(f"{collection}: no document has the filter field {missing!r}; leave it out")
+        found = {field for field in fields if union.documents_with(field)}
+    _check_fields(collection, fields, found)
     if twice is not None:
         places = list(itertools.islice(_places(collection, twice), 2))
         first, second = places if len(places) == 2 else ("a line", collection)
         raise CollectionError(f"{second}: document id {twice!r} was given at {first} already")
+
+
+def _check_fields(collection: str, fields: Sequence[str], found: Collection[str]) -> None:
+    if missing := [field for field in fields if field not in found]:
+        raise CollectionError(f"{collection}: no document has the filter field {missing[0]!r}; leave it out")
 
 
 def _places(collection: str, docid: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from ray_nodes import ray_nodes
 pytest.importorskip("ray", reason="the extra ray is not installed")
 
 from pyserini_compneg.cluster import RayCluster  # noqa: E402
+from pyserini_compneg.encode.sharded import PLAN_FILE  # noqa: E402
 from pyserini_compneg.errors import ClusterError  # noqa: E402
 from pyserini_compneg.index import build_index  # noqa: E402
 from pyserini_compneg.lucene import SHARDS_NAME, java_class  # noqa: E402
@@ -129,23 +130,24 @@ def test_vectors_are_those_of_one_machine(films, nodes, tmp_path):
     encode = ["--collection", few, "--encoder", "bm25+mini", "--shards", "3"]
     run("encode", *encode, "--output", tmp_path / "here")
     process = start(*encode, "--output", tmp_path / "there", "--ray", nodes.address, module="pyserini_compneg.encode")
-    wait_for(lambda: (tmp_path / "there").exists(), process)
+    begun = tmp_path / "there" / PLAN_FILE
+    wait_for(lambda: begun.exists() and len(nodes.workers("ray::_part")) == 2, process)  # so that one is on that node
     nodes.tell("remove")
     _, said = process.communicate(timeout=400)
     nodes.tell("add")
     assert process.returncode == 0, said
     names = sorted(path.name for path in (tmp_path / "here").iterdir())
     assert sorted(path.name for path in (tmp_path / "there").iterdir()) == names
-    assert len(names) == 4
+    assert len(names) == 5  # with the plan and what is said of the vectors
     for name in names:
         assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
-    with gzip.open(tmp_path / "here" / names[0], "rt") as lines:
+    with gzip.open(tmp_path / "here" / names[1], "rt") as lines:
         assert any(term.startswith("@") for term in json.loads(lines.readline())["vector"])
     said, _ = run("encode", *encode, "--output", tmp_path / "there", "--ray", nodes.address, code=1)
     assert "exists already; give --overwrite to replace it" in said
-    (tmp_path / "there" / names[1]).unlink()
+    (tmp_path / "there" / names[2]).unlink()
     run("encode", *encode, "--output", tmp_path / "there", "--ray", nodes.address, "--resume")
-    assert (tmp_path / "there" / names[1]).read_bytes() == (tmp_path / "here" / names[1]).read_bytes()
+    assert (tmp_path / "there" / names[2]).read_bytes() == (tmp_path / "here" / names[2]).read_bytes()
 
 
 def wait_for(there, process):

@@ -29,6 +29,15 @@ class Nodes:
         self.process.stdin.flush()
         assert self._line() == order
 
+    def workers(self, title):
+        """The processes of the nodes that do what has such a title now."""
+        listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+        rows = [line.split(None, 2) for line in listed.splitlines()[1:]]
+        below = {self.process.pid}
+        for _ in range(6):
+            below |= {int(row[0]) for row in rows if int(row[1]) in below}
+        return [int(row[0]) for row in rows if int(row[0]) in below and row[2].startswith(title)]
+
 
 @contextmanager
 def ray_nodes():

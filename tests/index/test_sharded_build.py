@@ -1,6 +1,8 @@
 """What a build of an index in shards makes, what it goes on with, and what it refuses."""
 
 import json
+import shutil
+import socket
 
 import pytest
 from film_index import start
@@ -11,8 +13,16 @@ from pyserini_compneg.commands.encode import main as encode
 from pyserini_compneg.commands.index import main
 from pyserini_compneg.commands.search import main as search
 from pyserini_compneg.encode.collection import Part, parts
+from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.vector_files import Shard
-from pyserini_compneg.errors import ArgumentError, CollectionError, IndexReadError, OutputError
+from pyserini_compneg.errors import (
+    ArgumentError,
+    ClusterError,
+    CollectionError,
+    IndexReadError,
+    OutputError,
+    ShardError,
+)
 from pyserini_compneg.index import build_index, build_sharded_index, sharded, verify_index
 from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, open_reader
 
@@ -165,6 +175,70 @@ def test_a_bad_document(tmp_path, collection):
     assert manifest.documents == 8
     skipped = [path.parent.name for path in tmp_path.glob("index/*/skipped-documents.txt")]
     assert skipped == ["shard-00000-of-00002"]
+
+
+def elsewhere(where, change):
+    """A runner that meets another machine: something is otherwise there before, or after, the shards are built."""
+
+    def run(work, parts, doing):
+        if doing == "indexing" and where == "before":
+            change()
+        done = [work(*part) for part in parts]
+        if doing == "indexing" and where == "after":
+            change()
+        return done
+
+    return run
+
+
+def test_a_folder_that_is_not_shared(tmp_path, collection):
+    index, building = tmp_path / "index", tmp_path / ".index.building"
+    lost = building / "shard-00001-of-00002"
+    with pytest.raises(ShardError) as refused:
+        build_sharded_index(collection, index, 2, run=elsewhere("after", lambda: shutil.rmtree(lost)))
+    node = f"(built on the node {socket.gethostname()}; all nodes must reach the same paths)"
+    assert str(refused.value) == f"{lost}: the shard cannot be read: no such file or directory {node}"
+    assert not index.exists()
+    assert build_sharded_index(collection, index, 2, resume=True).documents == 8
+
+
+def test_a_collection_that_is_not_shared(tmp_path, collection):
+    other = elsewhere("before", lambda: write_jsonl(collection, {"id": "other", "contents": "a spy"}))
+    with pytest.raises(ClusterError, match=f"{collection}: is on .* not the file that the command has read"):
+        build_sharded_index(collection, tmp_path / "index", 1, run=other)
+
+
+def test_what_a_killed_part_left_is_no_part_of_the_index(tmp_path, collection):
+    index, building = tmp_path / "index", tmp_path / ".index.building"
+    left = elsewhere("after", lambda: (building / ".shard-00000-of-00002.lock").touch())
+    build_sharded_index(collection, index, 2, run=left)
+    assert hidden(index) == []
+    assert build_sharded_index(collection, index, 2, overwrite=True).documents == 8
+
+
+def test_other_options_of_the_model_are_refused_before_a_shard_is_built(tmp_path, collection):
+    def killed(work, parts, doing):
+        if doing == "indexing":
+            raise KeyboardInterrupt
+        return [work(*part) for part in parts]
+
+    with pytest.raises(KeyboardInterrupt):
+        build_sharded_index(collection, tmp_path / "index", 2, "mini", run=killed)
+    other = {"model_options": ModelOptions(top_terms=3), "resume": True}
+    with pytest.raises(OutputError, match="cannot be continued, because settings changed since"):
+        build_sharded_index(collection, tmp_path / "index", 2, "mini", **other)
+
+
+def test_a_filter_field_that_no_document_has_is_found_before_a_shard_is_built(tmp_path, collection):
+    done = []
+
+    def run(work, parts, doing):
+        done.append(doing)
+        return [work(*part) for part in parts]
+
+    with pytest.raises(CollectionError, match="no document has the filter field 'gener'; leave it out"):
+        build_sharded_index(collection, tmp_path / "index", 2, run=run, filter_fields=["contents", "gener"])
+    assert done == ["looking for filter fields"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,78 @@
+"""What a part of some work tells the process that has given it away, without a cluster."""
+
+import socket
+from types import SimpleNamespace
+
+import pytest
+
+exceptions = pytest.importorskip("ray.exceptions", reason="the extra ray is not installed")
+
+from pyserini_compneg.cluster import RayRunner, tasks  # noqa: E402
+from pyserini_compneg.cluster.worker import Setup, versions  # noqa: E402
+from pyserini_compneg.encode.collection import collection_files  # noqa: E402
+from pyserini_compneg.errors import ClusterError, CollectionError  # noqa: E402
+from pyserini_compneg.files import iter_jsonl, iter_lines  # noqa: E402
+from pyserini_compneg.parallel import lock_seconds  # noqa: E402
+
+
+def part(work, *arguments):
+    return tasks._part(Setup(versions(), ".", 25.0), None, 0, work, arguments)
+
+
+def read(path, lines):
+    return list(lines(path))
+
+
+def told(given):
+    """What the runner makes of the answer of a part."""
+
+    def get(answer):
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    ray = SimpleNamespace(get=get, exceptions=exceptions)
+    cluster = SimpleNamespace(ray=ray, check_room=lambda *_: None, setup=lambda _: None)
+    return RayRunner(cluster)._result(given)
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx1g")
+    token = lock_seconds.set(0.0)
+    yield
+    lock_seconds.reset(token)
+
+
+@pytest.mark.parametrize("arguments", [(read, "films.jsonl", iter_lines), (collection_files, "films.jsonl")])
+def test_a_path_that_a_node_does_not_reach(arguments, monkeypatch):
+    monkeypatch.setattr(socket, "gethostname", lambda: "far")
+    answer = part(*arguments)
+    monkeypatch.setattr(socket, "gethostname", lambda: "near")
+    with pytest.raises(
+        CollectionError, match=r"no such file.* \(on the node far; all nodes must reach the same paths\)$"
+    ):
+        told(answer)
+
+
+def test_a_bad_line_is_one_on_any_node(tmp_path, monkeypatch):
+    (tmp_path / "films.jsonl").write_text("{}\n{\n")
+    answer = part(read, "films.jsonl", iter_jsonl)
+    monkeypatch.setattr(socket, "gethostname", lambda: "near")
+    with pytest.raises(CollectionError) as refused:
+        told(answer)
+    assert str(refused.value).startswith("films.jsonl:2: ")
+    assert "node" not in str(refused.value)
+
+
+def test_a_part_waits_for_locks():
+    assert part(lock_seconds.get)[0] == 60.0
+    assert told(part(lock_seconds.get)) == 60.0
+
+
+def test_what_was_never_tried_again_was_not_lost():
+    with pytest.raises(ClusterError, match="^a part of the work was lost more than 10 times: "):
+        told(exceptions.WorkerCrashedError())
+    with pytest.raises(ClusterError, match="^a part of the work could not be run: .*no such package"):
+        told(exceptions.RuntimeEnvSetupError("no such package"))
