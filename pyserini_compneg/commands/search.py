@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument(
         "--allow-partial",
         action="store_true",
-        help="go on without shards that are gone; the tag of their rankings ends in -partial (json has a field partial)",
+        help="go on without shards that are gone; their rankings have -partial after their tag (json: a field partial)",
     )
     text = "format of the run (default trec; --query prints a readable list without it)"
     group.add_argument("--output-format", choices=OUTPUT_FORMATS, help=text)

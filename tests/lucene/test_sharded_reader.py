@@ -15,10 +15,12 @@ from pyserini_compneg import Operators, SignedImpactSearcher
 from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS, query_line
 from pyserini_compneg.errors import IndexFormatError, IndexReadError, ShardError
 from pyserini_compneg.expression import Filter
+from pyserini_compneg.expression.topics import read_text
 from pyserini_compneg.index import build_index, build_sharded_index
 from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, ShardedReader, open_reader
 from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.lucene.shard import LocalShard
+from pyserini_compneg.search.topic_runs import search_topics
 
 SHARDS = (1, 2, 3, 7)
 FIELDS = ["genre", "year"]
@@ -239,7 +241,7 @@ def test_shards_of_another_scale_are_refused(index, tmp_path):
     )
 
 
-def test_a_shard_that_is_gone_is_an_error_or_said(index, caplog):
+def test_a_shard_that_is_gone_is_an_error_or_said(index, caplog, capsys):
     put_away(index)
     with pytest.raises(ShardError) as refused:
         open_reader(index)
@@ -247,7 +249,11 @@ def test_a_shard_that_is_gone_is_an_error_or_said(index, caplog):
     with open_reader(index, allow_partial=True) as reader:
         assert (reader.is_partial, reader.lost, reader.document_count) == (True, ["shard-00001-of-00003"], 4)
         assert sorted(reader.search(['{"vector": {"war": 1}}'], 10)[0].docids) == ["d0", "d2", "d3"]
-    assert caplog.messages == [f"{refused.value}; results are partial: 2 of 3 shards are searched"]
+    said = f"{refused.value}; results are partial: 2 of 3 shards are searched"
+    assert caplog.messages == [said]
+    with SignedImpactSearcher(open_reader(index, allow_partial=True)) as searcher:
+        search_topics(searcher, [read_text("1", "western", "expression")], None, output_format="json")
+    assert json.loads(capsys.readouterr().out) == {"id": "1", "partial": True, "hits": []}
 
 
 def test_a_shard_that_ends_while_it_is_searched(index, caplog):
