@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,6 +55,10 @@ class Cancellation:
             limit = f"the search took longer than the limit of {self.seconds:g} seconds"
             raise SearchTimeout(f"{limit}; ask for fewer hits, or with fewer words")
 
+    def remaining(self) -> float:
+        """The seconds that are left."""
+        return self._deadline - time.monotonic()
+
 
 def check_cancelled() -> None:
     """Does nothing while the searches of this thread may go on.
@@ -63,3 +68,9 @@ def check_cancelled() -> None:
     """
     if (cancellation := _current.get()) is not None:
         cancellation.check()
+
+
+def remaining_seconds() -> float:
+    """How long the searches of this thread may still take; infinity where nothing says so."""
+    cancellation = _current.get()
+    return math.inf if cancellation is None else cancellation.remaining()

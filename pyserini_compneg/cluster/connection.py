@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import logging
 import os
@@ -23,33 +24,46 @@ LOCAL = "local"
 HEAP_PERCENT = 50.0
 """Of a node's memory, for the Java machines of all its workers together; the rest is for the files of indexes."""
 
+_logger = logging.getLogger(__name__)
 _CONNECT_SECONDS = 10.0
+_lock = threading.RLock()
+_users: list[RayCluster] = []  # of the connection that the first of them made; the last one ends it
 _FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 _HANDLER_BYTES = 512  # more than a struct sigaction has on any system
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",  # it would report its use to its makers
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_ENABLE_AUTO_CONNECT": "0",  # else a call after the end would start it anew, and Java may run by then
 }
 
 
 class RayCluster:
     """A connection to a Ray cluster. Use it as a context manager.
 
-    A process has one connection. If there is one already, it is used, and stays.
+    A process has one connection. If there is one already, it is used. It ends when the last user closes it. One that
+    was not made here stays.
 
     Args:
         address: ``host:port``, ``auto`` for the cluster that this machine belongs to, or ``local``.
 
     Raises:
-        ClusterError: Ray is not installed, Java runs already, or there is no such cluster, or one of other versions.
+        ClusterError: Ray is not installed, Java runs already, there is no such cluster, or this process is connected to
+            another one.
     """
 
     def __init__(self, address: str = LOCAL) -> None:
         self.address = address
         self.ray = _ray()
-        self._is_ours = not self.ray.is_initialized()
-        if self._is_ours:
-            self._connect()
+        with _lock:
+            if _users and (other := _users[0].address) != address:
+                said = f"this process is connected to the cluster {other}, and can have one connection only"
+                raise ClusterError(f"{address}: {said}; close that one first")
+            is_there = self.ray.is_initialized()
+            if not is_there:
+                self._connect()
+            if _users or not is_there:
+                _users.append(self)
+                atexit.register(self.close)  # before Ray's own end, which takes the handlers of faults from Java
 
     def _connect(self) -> None:
         if machine_runs():
@@ -82,11 +96,15 @@ class RayCluster:
         self.close()
 
     def close(self) -> None:
-        """Leaves the cluster, and ends it if it is local; may be called twice."""
-        if self._is_ours:
-            self._is_ours = False
-            with _faults_kept():
-                self.ray.shutdown()
+        """Leaves the cluster if nobody else here uses it, and ends it if it is local; may be called twice."""
+        atexit.unregister(self.close)
+        with _lock:
+            if self not in _users:
+                return
+            _users.remove(self)
+            if not _users:
+                with _faults_kept():
+                    self.ray.shutdown()
 
     def setup(self, cpus: float = 1.0) -> Setup:
         """What its workers need to know, where each of them has so many processors."""
@@ -98,9 +116,14 @@ class RayCluster:
     def check_room(self, cpus: float, gpus: float = 0.0) -> None:
         """Makes sure that a node has as many processors, so that work for it would not wait for ever.
 
+        A cluster without any processor is one whose nodes start on demand. There the work waits, with a warning.
+
         Raises:
             ClusterError: None has.
         """
+        if not self.cpus:
+            _logger.warning("%s: no node has a processor; the work waits until the cluster adds one", self.address)
+            return
         for kind, wanted in (("CPU", cpus), ("GPU", gpus)):
             most = max((node["Resources"].get(kind, 0) for node in self._nodes()), default=0)
             if most < wanted:

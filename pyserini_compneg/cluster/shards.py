@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate
 
-from pyserini_compneg.cancellation import check_cancelled
+from pyserini_compneg.cancellation import Cancellation, check_cancelled, remaining_seconds
 from pyserini_compneg.cluster.connection import RayCluster
 from pyserini_compneg.cluster.worker import Setup, prepare
 from pyserini_compneg.errors import ArgumentError, ClusterError, CompNegError, IndexFormatError, ShardError
@@ -22,7 +22,7 @@ from pyserini_compneg.lucene.shard import Answer, Asked, LocalShard
 from pyserini_compneg.lucene.shard_list import ShardEntry, read_shards
 
 ATTEMPTS = 3
-"""So often in turn a question is asked again, each time another actor, before its shard counts as gone."""
+"""So often a question is asked again of actors that were started anew, before its shard counts as gone."""
 
 START_SECONDS = 120.0
 """An actor starts in about 4 seconds where there is room for it."""
@@ -47,10 +47,16 @@ class ShardActor:
             return socket.gethostname(), error
         return socket.gethostname(), None
 
-    def ask(self, question: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-        """The answer to a question, see :class:`pyserini_compneg.lucene.shard.Shard`, and the error in its place."""
+    def ask(
+        self, question: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], seconds: float = math.inf
+    ) -> tuple[Any, Any]:
+        """The answer to a question, see :class:`pyserini_compneg.lucene.shard.Shard`, and the error in its place.
+
+        A search ends after so many seconds.
+        """
         try:
-            return question(self._reader, *args, **kwargs), None
+            with Cancellation(seconds).applied():
+                return question(self._reader, *args, **kwargs), None
         except CompNegError as error:
             return None, error
 
@@ -95,7 +101,7 @@ class RayShard:
     ) -> Callable[[], Answer]:
         """See :class:`pyserini_compneg.lucene.shard.Shard`."""
         replica = self._next()
-        asked = replica.actor.ask.remote(question, args, kwargs) if replica.is_open else None
+        asked = replica.actor.ask.remote(question, args, kwargs, remaining_seconds()) if replica.is_open else None
         return lambda: self._answer(replica, asked, question, args, kwargs)
 
     def _next(self) -> _Replica:
@@ -104,16 +110,23 @@ class RayShard:
             if not self._replicas:
                 raise ArgumentError(f"{self.folder}: the searcher is closed; open another one")
             self._turn += 1
+            for place, replica in enumerate(self._replicas):
+                if not replica.is_open and self._ray.wait([replica.opening], timeout=0)[0]:
+                    try:
+                        replica.is_open = self._ray.get(replica.opening)[1] is None
+                    except self._ray.exceptions.RayError:  # it was lost before it was open
+                        self._replicas[place] = self._start()
             open_ones = [replica for replica in self._replicas if replica.is_open] or self._replicas
             return open_ones[self._turn % len(open_ones)]
 
     def _answer(self, replica: _Replica, asked: Any, question: Any, args: Any, kwargs: Any) -> Any:
         """The answer to what a replica was asked; another one is asked if that was lost."""
-        for _ in range(ATTEMPTS):
+        most = len(self._replicas) + ATTEMPTS  # all of them may be lost at once, and nobody was told
+        for _ in range(most):
             try:
                 if asked is None:
                     self._wait_for_opening(replica)
-                    asked = replica.actor.ask.remote(question, args, kwargs)
+                    asked = replica.actor.ask.remote(question, args, kwargs, remaining_seconds())
                 answer, error = self._get(asked)
             except self._ray.exceptions.RayTaskError:
                 raise
@@ -122,11 +135,10 @@ class RayShard:
                 replica, asked = self._next(), None
                 continue
             if error is not None:
+                check_cancelled()  # whose message knows the whole time
                 raise error
             return answer
-        raise ShardError(
-            f"{self.folder}: the shard is gone: {ATTEMPTS} actors that searched it were lost, one after another"
-        )
+        raise ShardError(f"{self.folder}: the shard is gone: {most} actors that searched it were lost in turn")
 
     def _get(self, asked: Any, seconds: float = math.inf) -> Any:
         """What an actor answers; in between, a search can be cancelled."""
@@ -154,10 +166,6 @@ class RayShard:
         if error is not None:
             raise ShardError(f"{error} (on the node {host}; all nodes must reach the same paths)")
         replica.is_open = True
-        for other in self._replicas:  # the others may be open by now
-            if not other.is_open and self._ray.wait([other.opening], timeout=0)[0]:
-                with suppress(self._ray.exceptions.RayError):
-                    other.is_open = self._ray.get(other.opening)[1] is None
 
     def _replace(self, lost: _Replica) -> None:
         """Starts another actor in the place of one that was lost; only one thread does so."""

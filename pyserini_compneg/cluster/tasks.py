@@ -49,7 +49,7 @@ class RayRunner:
         here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False
         )
-        counter = ray.remote(_Counter).options(num_cpus=0, scheduling_strategy=here).remote()
+        counter = ray.remote(_Counter).options(num_cpus=0, max_restarts=-1, scheduling_strategy=here).remote()
         task = ray.remote(_part).options(scheduling_strategy="SPREAD", **self._options)
         running = [task.remote(self._setup, counter, number, work, part) for number, part in enumerate(parts)]
         try:

@@ -26,6 +26,10 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("--output takes a run: name its --output-format, or let the list of --query go to standard output")
     if args.explain and not as_list and args.output_format != "json":
         parser.error("--explain needs --query or --output-format json")
+    if args.allow_partial and args.output_format == "msmarco":
+        parser.error("--allow-partial needs --output-format trec or json; msmarco cannot say that a ranking is partial")
+    if args.replicas > 1 and args.ray is None:
+        parser.error("--replicas needs --ray, the cluster whose processes hold the shards")
     from pyserini_compneg.search.display import show_hits
     from pyserini_compneg.search.topic_runs import search_topics
 
@@ -74,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument(
         "--allow-partial",
         action="store_true",
-        help="go on without shards that are gone; their rankings have -partial after their tag",
+        help="go on without shards that are gone; their rankings have -partial after their tag (json: a field partial)",
     )
     text = "format of the run (default trec; --query prints a readable list without it)"
     group.add_argument("--output-format", choices=OUTPUT_FORMATS, help=text)

@@ -7,7 +7,7 @@ import json
 import math
 import os
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -52,12 +52,15 @@ class Filtered(NamedTuple):
         unknown: The number of its ids that the index does not have.
         first: The first of these; None if there is none.
         java: The filter, for the companion.
+        faults: Of a shard: the fields without numbers here of which a range was asked, and what to say of each if no
+            other shard has numbers there.
     """
 
     allowed: int
     unknown: int
     first: str | None
     java: Any
+    faults: Mapping[str, str]
 
 
 class QueryFailure(IndexFormatError):
@@ -196,7 +199,7 @@ class ImpactReader:
             found = searcher.filter(asked)
             packed = searcher.describe(found)
         said = json.loads(bytes(packed.tostring()))
-        return Filtered(said["allowed"], said["unknown"], said.get("first"), found)
+        return Filtered(said["allowed"], said["unknown"], said.get("first"), found, said["faults"])
 
     def search(
         self, queries: Sequence[str], hits: int, threads: int = 1, filters: Sequence[Filter | None] = ()
@@ -288,6 +291,10 @@ class ImpactReader:
             return None if packed is None else bytes(packed.tostring()).decode()
         except UnicodeDecodeError:
             raise self._damaged("sources") from None
+
+    def raws(self, docids: Sequence[str]) -> list[str | None]:
+        """The same of several documents, in their order."""
+        return [self.raw(docid) for docid in docids]
 
     def _damaged(self, what: str) -> IndexReadError:
         return IndexReadError(

@@ -73,17 +73,21 @@ class ShardedReader:
                 except ShardError as error:
                     self._lose(path, error, len(entries))
             whole_manifest(self.folder, manifests)  # before any is searched
-            self._shards, self._opened, self._count = shards, opened, len(entries)
-            self.field_document_count = sum(
-                self._ask(_field_document_count)
-            )  # and each shard has shown that it answers
+            self._shards, self._manifests, self._opened, self._count = shards, manifests, opened, len(entries)
+            self._field_counts: dict[str, int] = {}
+            self._field_counts = self._answers(shards, _field_document_count)  # and each has shown that it answers
         except BaseException:
             for shard in shards.values():
                 shard.close()
             raise
-        there = {path: manifests[path] for path in self._shards}
-        self.manifest: Manifest | None = whole_manifest(self.folder, there)
+        self._count_documents()
         self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
+
+    def _count_documents(self) -> None:
+        """Counts the documents of the shards that are there."""
+        there = {path: self._manifests[path] for path in self._shards}
+        self.manifest: Manifest | None = whole_manifest(self.folder, there)
+        self.field_document_count = sum(count for path, count in self._field_counts.items() if path in there)
 
     def _lose(self, path: str, error: ShardError, count: int) -> None:
         """Goes on without a shard, if that is allowed and another one is left."""
@@ -122,7 +126,10 @@ class ShardedReader:
 
     def is_replaced(self) -> bool:
         """See :meth:`ImpactReader.is_replaced`."""
-        return self._listed() != self._opened
+        try:
+            return self._listed() != self._opened
+        except IndexFormatError:  # something else has taken its place
+            return True
 
     def __enter__(self) -> Self:
         """Returns the reader itself."""
@@ -141,7 +148,7 @@ class ShardedReader:
         self, question: Callable[Concatenate[ImpactReader, Asked], Answer], *args: Asked.args, **kwargs: Asked.kwargs
     ) -> list[Answer]:
         """The answers of all shards."""
-        return self._answers(self._shards, question, *args, **kwargs)
+        return list(self._answers(self._shards, question, *args, **kwargs).values())
 
     def _answers(
         self,
@@ -149,14 +156,14 @@ class ShardedReader:
         question: Callable[Concatenate[ImpactReader, Asked], Answer],
         *args: Asked.args,
         **kwargs: Asked.kwargs,
-    ) -> list[Answer]:
+    ) -> dict[str, Answer]:
         """The answers of some shards, all of which are asked before the first answer is waited for."""
         shards = {path: self._shards[path] for path in paths if path in self._shards}
         waiting = {path: shard.ask(question, *args, **kwargs) for path, shard in shards.items()}
-        answers = []
+        answers = {}
         for path, answer in waiting.items():
             try:
-                answers.append(answer())
+                answers[path] = answer()
             except ShardError as error:
                 self._leave_out(path, error)
             except IndexFormatError as error:
@@ -170,6 +177,7 @@ class ShardedReader:
             if path in self._shards:  # another thread may have been first
                 self._lose(path, error, self._count)
                 self._shards = {other: shard for other, shard in self._shards.items() if other != path}
+                self._count_documents()
 
     @property
     def document_count(self) -> int:
@@ -183,10 +191,14 @@ class ShardedReader:
     def _filtered(self, filter: Filter) -> Filtered:
         """See :meth:`ImpactReader.filtered`; ``java`` is None, since each shard has a filter of its own."""
         found = self._ask(_found, filter)
+        faults = [one.faults for one in found]
+        if field := min(set(faults[0]).intersection(*faults), default=None):
+            raise IndexFormatError(f"{self.folder}: cannot be filtered: {faults[0][field]}")
         ids = sorted(filter.fields.get(ID, ()), key=lambda one: one.encode("utf-16-be"))  # as Java sorts them
-        unknown = len(ids) - sum(len(ids) - missing for _, missing in found)
-        first = next(one for one in ids if not self.has(one)) if unknown else None
-        return Filtered(sum(allowed for allowed, _ in found), unknown, first, None)
+        unknown = len(ids) - sum(len(ids) - one.unknown for one in found)
+        there = zip(ids, *self._ask(_has, ids), strict=True) if unknown else ()
+        first = next((one for one, *has in there if not any(has)), None)
+        return Filtered(sum(one.allowed for one in found), unknown, first, None, {})
 
     def search(
         self, queries: Sequence[str], hits: int, threads: int = 1, filters: Sequence[Filter | None] = ()
@@ -198,9 +210,8 @@ class ShardedReader:
         at_once = self._at_once or len(paths)
         for start in range(0, len(paths), at_once):
             asked = [_at_least(*pair, hits) for pair in zip(queries, best, strict=True)] if start else queries
-            for rankings in self._answers(
-                paths[start : start + at_once], ImpactReader.search, asked, hits, threads, filters
-            ):
+            some = paths[start : start + at_once]
+            for rankings in self._answers(some, ImpactReader.search, asked, hits, threads, filters).values():
                 for merged, ranking in zip(best, rankings, strict=True):
                     merged += ((-score, docid) for docid, score in zip(ranking.docids, ranking.scores, strict=True))
             for merged in best:
@@ -224,6 +235,8 @@ class ShardedReader:
 
     def explain(self, query: str, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
         """See :meth:`ImpactReader.explain`."""
+        if filter is not None:
+            self.filtered(filter)  # which may refuse it
         answers = self._ask(ImpactReader.explain, query, docid, filter)
         return next((answer for answer in answers if answer is not None), None)
 
@@ -233,7 +246,12 @@ class ShardedReader:
 
     def raw(self, docid: str) -> str | None:
         """See :meth:`ImpactReader.raw`."""
-        return next((source for source in self._ask(ImpactReader.raw, docid) if source is not None), None)
+        return self.raws([docid])[0]
+
+    def raws(self, docids: Sequence[str]) -> list[str | None]:
+        """See :meth:`ImpactReader.raws`."""
+        answers = zip(*self._ask(ImpactReader.raws, docids), strict=True)
+        return [next((source for source in sources if source is not None), None) for sources in answers]
 
     def work_done(self) -> WorkDone:
         """See :meth:`ImpactReader.work_done`."""
@@ -265,10 +283,13 @@ def _field_document_count(reader: ImpactReader) -> int:
     return reader.field_document_count
 
 
-def _found(reader: ImpactReader, filter: Filter) -> tuple[int, int]:
-    """How many documents a filter allows in a shard, and how many of its ids the shard does not have."""
-    found = reader.filtered(filter)
-    return found.allowed, found.unknown
+def _found(reader: ImpactReader, filter: Filter) -> Filtered:
+    """What a filter finds in a shard, without the filter itself, which stays there."""
+    return reader.filtered(filter)._replace(java=None)
+
+
+def _has(reader: ImpactReader, docids: Sequence[str]) -> list[bool]:
+    return [reader.has(docid) for docid in docids]
 
 
 def _at_least(query: str, best: Sequence[tuple[float, str]], hits: int) -> str:

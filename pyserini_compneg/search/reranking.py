@@ -16,6 +16,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_compneg.cancellation import check_cancelled
@@ -148,20 +149,21 @@ def _texts(searcher: SignedImpactSearcher, docids: Sequence[str]) -> dict[str, s
     Raises:
         IndexFormatError: A document that was not stored, or no text in any of them.
     """
-    texts = {docid: _text(searcher, docid) for docid in dict.fromkeys(docids)}
+    known = list(dict.fromkeys(docids))
+    folder = searcher.reader.folder
+    texts = {docid: _text(folder, docid, raw) for docid, raw in zip(known, searcher.reader.raws(known), strict=True)}
     empty = {docid: shown(docid) for docid, text in texts.items() if not text.strip()}
     if texts and len(empty) == len(texts):
         raise IndexFormatError(
-            f"{searcher.reader.folder}: reranking reads the documents' texts, and what is stored has none "
+            f"{folder}: reranking reads the documents' texts, and what is stored has none "
             f"(contents, or title and text), such as {docids[0]!r}"
         )
     warn_of("document", "documents", "has no text, so the model reads an empty one", empty, list(texts))
     return texts
 
 
-def _text(searcher: SignedImpactSearcher, docid: str) -> str:
-    """The stored text of a document; empty if it has none."""
-    folder, raw = searcher.reader.folder, searcher.reader.raw(docid)
+def _text(folder: Path, docid: str, raw: str | None) -> str:
+    """The text in what is stored of a document; empty if it has none."""
     if raw is None:
         raise IndexFormatError(
             f"{folder}: reranking reads the documents' texts, which are not stored; build it with index --store-raw"

@@ -40,7 +40,8 @@ def search_topics(
         threads: Queries searched at once.
         batch_size: Queries encoded and searched together.
         output_format: ``trec``, ``msmarco`` or ``json``.
-        tag: The run's name. Rankings without the documents of a shard that is gone have ``-partial`` after it.
+        tag: The run's name. Rankings without the documents of a shard that is gone have ``-partial`` after it,
+            and ``"partial": true`` in the ``json`` format.
         skip: Leave out queries that cannot be encoded or composed, and list them in a warning at the end.
         method: Another way to answer queries than by the searcher's operators.
 
@@ -60,9 +61,10 @@ def search_topics(
         for start in range(0, len(topics), batch_size):
             batch = topics[start : start + batch_size]
             found = answers(batch, search, skipped if skip else None)
-            name = f"{tag}-partial" if searcher.reader.is_partial else tag
+            is_partial = searcher.reader.is_partial
+            name, more = (f"{tag}-partial", {"partial": True}) if is_partial else (tag, {})
             for qid, ranked in found.items():
-                write_run(handle, qid, ranked, output_format, name, notes.get(qid))
+                write_run(handle, qid, ranked, output_format, name, {**notes.get(qid, {}), **more})
             bar.update(len(batch))
         report_skipped(skipped, len(topics))
 

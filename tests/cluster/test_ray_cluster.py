@@ -76,11 +76,12 @@ def test_an_index_of_two_nodes_finds_what_one_index_finds(films, nodes):
 
 
 SEARCHER = """
-import os, signal, sys
+import os, signal, sys, time
 from pyserini_compneg import SignedImpactSearcher
-from pyserini_compneg.cluster import ShardedImpactSearcher
+from pyserini_compneg.cluster import RayCluster, ShardedImpactSearcher
 address, index, one = sys.argv[1:]
 query = "spy AND war NOT comedy"
+cluster = RayCluster(address)
 
 def pid(reader):
     return os.getpid()
@@ -97,6 +98,15 @@ with ShardedImpactSearcher(index, ray=address) as searcher:
     assert searcher.search(query, 20) == found, "after three"
     scores = searcher.score(query, [hit.docid for hit in found])
     source = searcher.doc(found[0].docid)
+with ShardedImpactSearcher(index, ray=address, replicas=2) as searcher:
+    processes, until = set(), time.monotonic() + 60
+    while len(processes) < 6 and time.monotonic() < until:
+        processes |= set(searcher.reader._ask(pid))
+    assert len(processes) == 6, "each replica takes its turn"
+    for process in processes:
+        os.kill(process, signal.SIGKILL)
+    assert searcher.search(query, 20) == found, "after all"
+cluster.close()
 with SignedImpactSearcher(one) as searcher:
     assert searcher.search(query, 20) == found
     assert searcher.explain(query, found[0].docid) == explained

@@ -266,6 +266,8 @@ search --index films --qurey a  # there is no --qurey; did you mean --query?
 search --index films --query a --hit=5  # there is no --hit; did you mean --hits?
 search --index films --query a --outp x  # there is no --outp; did you mean --output?
 search --index films --topics topics.tsv --explain  # --explain needs --query or --output-format json
+search --index films --query spy --replicas 2  # --replicas needs --ray, the cluster whose processes hold the shards
+search --index films --query spy --allow-partial --output-format msmarco  # --allow-partial needs --output-format trec
 search --index films --query a --encoder splade  # films was encoded with 'bm25', the queries with 'splade'; use…
 ! search --index vectors --topics topics.tsv --output vectors/compneg.json  # vectors/compneg.json: would overwrite…
 ! search --index films --topics topics.tsv --output topics.tsv  # topics.tsv: would overwrite topics.tsv;…with --output

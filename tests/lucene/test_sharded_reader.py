@@ -15,10 +15,12 @@ from pyserini_compneg import Operators, SignedImpactSearcher
 from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS, query_line
 from pyserini_compneg.errors import IndexFormatError, IndexReadError, ShardError
 from pyserini_compneg.expression import Filter
+from pyserini_compneg.expression.topics import read_text
 from pyserini_compneg.index import build_index, build_sharded_index
 from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, ShardedReader, open_reader
 from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.lucene.shard import LocalShard
+from pyserini_compneg.search.topic_runs import search_topics
 
 SHARDS = (1, 2, 3, 7)
 FIELDS = ["genre", "year"]
@@ -95,10 +97,18 @@ def test_statistics_and_documents(readers):
 
 
 def test_what_cannot_be_asked_is_said_of_the_whole(readers):
+    """Also of fields that are in one shard only."""
+    wrong = {
+        "actor": "it has no filter field 'actor', only genre, year",
+        "genre": "the filter field 'genre' has no numbers, so there is no range 1990..",
+    }
     for reader in readers:
-        with pytest.raises(IndexFormatError) as refused:
-            reader.filtered(Filter({"actor": "x"}))
-        assert str(refused.value).startswith(f"{reader.folder}: cannot be filtered: it has no filter field 'actor'")
+        for field, message in wrong.items():
+            filter = Filter({field: "1990.."})
+            for ask in (reader.filtered, lambda asked, r=reader: r.explain('{"vector": {"a": 1}}', "none", asked)):
+                with pytest.raises(IndexFormatError) as refused:
+                    ask(filter)
+                assert str(refused.value) == f"{reader.folder}: cannot be filtered: {message}"
         with pytest.raises(QueryFailure) as refused:
             reader.search(['{"vector": {"a": 1}}', '{"vector": {"a": "b"}}'], 1)
         assert str(refused.value).startswith(f"{reader.folder}: cannot be searched: ")
@@ -231,7 +241,7 @@ def test_shards_of_another_scale_are_refused(index, tmp_path):
     )
 
 
-def test_a_shard_that_is_gone_is_an_error_or_said(index, caplog):
+def test_a_shard_that_is_gone_is_an_error_or_said(index, caplog, capsys):
     put_away(index)
     with pytest.raises(ShardError) as refused:
         open_reader(index)
@@ -239,7 +249,12 @@ def test_a_shard_that_is_gone_is_an_error_or_said(index, caplog):
     with open_reader(index, allow_partial=True) as reader:
         assert (reader.is_partial, reader.lost, reader.document_count) == (True, ["shard-00001-of-00003"], 4)
         assert sorted(reader.search(['{"vector": {"war": 1}}'], 10)[0].docids) == ["d0", "d2", "d3"]
-    assert caplog.messages == [f"{refused.value}; results are partial: 2 of 3 shards are searched"]
+    said = f"{refused.value}; results are partial: 2 of 3 shards are searched"
+    assert caplog.messages == [said]
+    with SignedImpactSearcher(open_reader(index, allow_partial=True)) as searcher:
+        search_topics(searcher, [read_text("1", "western", "expression")], None, output_format="json")
+    found = {"id": "1", "partial": True, "hits": [{"docid": "d5", "rank": 1, "score": 16440.0}]}
+    assert json.loads(capsys.readouterr().out) == found
 
 
 def test_a_shard_that_ends_while_it_is_searched(index, caplog):
@@ -258,8 +273,10 @@ def test_a_shard_that_ends_while_it_is_searched(index, caplog):
     with ShardedReader(index, Mortal) as reader, pytest.raises(ShardError, match="00001-of-00003: the shard is gone"):
         reader.search(line, 10)
     with ShardedReader(index, Mortal, allow_partial=True) as reader:
+        assert (reader.document_count, reader.field_document_count) == (6, 6)
         assert sorted(reader.search(line, 10)[0].docids) == ["d0", "d2", "d3"]
         assert reader.is_partial
+        assert (reader.document_count, reader.field_document_count) == (4, 4)
         assert sorted(reader.search(line, 10)[0].docids) == ["d0", "d2", "d3"]
     assert len(caplog.messages) == 1
     for shard in index.glob("shard-*"):
@@ -275,4 +292,9 @@ def test_a_searcher_turns_to_the_index_that_took_its_place(index, tmp_path):
         build_sharded_index(films, index, 2, overwrite=True)
         assert searcher.search("spy")[0].docid != "new"
         assert searcher.reopen()
+        assert [hit.docid for hit in searcher.search("spy")] == ["new"]
+        build_index(films, index, overwrite=True)  # an index without shards
+        assert searcher.reader.is_replaced()
+        with pytest.raises(IndexFormatError):
+            searcher.reopen()
         assert [hit.docid for hit in searcher.search("spy")] == ["new"]

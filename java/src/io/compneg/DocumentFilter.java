@@ -60,6 +60,10 @@ public final class DocumentFilter {
   private static final int LONGEST_VALUE_BYTES = 32766;
 
   private final Map<String, Set<String>> values = new TreeMap<>();
+
+  /** Of a shard: what is wrong with a range of a field, unless another shard has numbers in that field. */
+  private final Map<String, String> faults = new TreeMap<>();
+
   private IndexReaderContext index;
   private Weight weight;
   private FixedBitSet[] segments;
@@ -136,13 +140,13 @@ public final class DocumentFilter {
     BooleanQuery.Builder all = new BooleanQuery.Builder();
     Set<String> declared = declared(reader);
     values.forEach((field, texts) -> {
-      if (!declared.contains(field)) checkField(fields, field, reader.maxDoc());
+      if (!declared.contains(field)) checkField(fields, declared, field, reader.maxDoc());
       BooleanQuery.Builder any = new BooleanQuery.Builder();
       List<BytesRef> terms = new ArrayList<>();
       for (String text : texts) {
         Matcher range = RANGE.matcher(text);
         if (range.matches() && !field.equals(ExternalIds.FIELD)) {
-          if (!declared.contains(field)) checkNumbers(fields, field, range);
+          checkNumbers(fields, declared, field, range);
           any.add(range(field, range), BooleanClause.Occur.SHOULD);
         } else {
           terms.add(new BytesRef(text));
@@ -162,19 +166,18 @@ public final class DocumentFilter {
     try {
       String names =
           reader instanceof DirectoryReader index ? index.getIndexCommit().getUserData().get(DECLARED) : null;
-      return names == null ? Set.of() : Set.of(names.split("\n"));
+      return names == null || names.isEmpty() ? Set.of() : Set.of(names.split("\n"));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }
 
-  private static void checkField(FieldInfos fields, String field, int documents) {
+  private static void checkField(FieldInfos fields, Set<String> declared, String field, int documents) {
     if (isFilterField(fields.fieldInfo(field)) || documents == 0) return;
-    List<String> known = new ArrayList<>();
+    Set<String> known = new TreeSet<>(declared);
     for (FieldInfo info : fields) {
       if (isFilterField(info) && !info.name.equals(ExternalIds.FIELD)) known.add(info.name);
     }
-    known.sort(null);
     throw new IllegalArgumentException(known.isEmpty()
             ? "it has no filter fields, so none is '" + field + "'; build it with --filter-fields " + field
             : "it has no filter field '" + field + "', only " + String.join(", ", known));
@@ -190,10 +193,11 @@ public final class DocumentFilter {
     return Double.parseDouble(text) + 0.0;
   }
 
-  private static void checkNumbers(FieldInfos fields, String field, Matcher range) {
+  private void checkNumbers(FieldInfos fields, Set<String> declared, String field, Matcher range) {
     if (fields.fieldInfo(field + POINTS) != null || fields.size() == 0) return;
-    throw new IllegalArgumentException(
-        "the filter field '" + field + "' has no numbers, so there is no range " + range.group());
+    String fault = "the filter field '" + field + "' has no numbers, so there is no range " + range.group();
+    if (!declared.contains(field)) throw new IllegalArgumentException(fault);
+    faults.putIfAbsent(field, fault);
   }
 
   private static Query range(String field, Matcher range) {
@@ -202,7 +206,12 @@ public final class DocumentFilter {
     return DoublePoint.newRangeQuery(field + POINTS, least, most);
   }
 
-  /** Looks the documents up; returns JSON: how many there are, how many ids are unknown, and the first of these. */
+  /**
+   * Looks the documents up.
+   *
+   * @return JSON: how many there are, how many ids are unknown, the first of these, and faults that this shard cannot
+   *     tell from another one's
+   */
   byte[] describe(IndexReader reader) throws IOException {
     long allowed = 0;
     for (LeafReaderContext leaf : reader.leaves()) {
@@ -224,6 +233,7 @@ public final class DocumentFilter {
       described.put("first", ids[i]);
       unknown++;
     }
+    described.set("faults", ScoringTree.JSON.valueToTree(faults));
     return described.put("unknown", unknown).toString().getBytes(StandardCharsets.UTF_8);
   }
 

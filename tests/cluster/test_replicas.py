@@ -1,0 +1,144 @@
+"""Who answers for a shard, in a stand-in for Ray whose actors die on demand."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from pyserini_compneg.cancellation import Cancellation, check_cancelled
+from pyserini_compneg.cluster import RayCluster, connection
+from pyserini_compneg.cluster.shards import RayShard, ShardActor
+from pyserini_compneg.errors import ClusterError, SearchTimeout, ShardError
+
+REPLICAS = 3
+
+
+class RayError(Exception):
+    pass
+
+
+class StandIn:
+    """A Ray without processes. An answer is a function that is called when it is waited for."""
+
+    exceptions = SimpleNamespace(
+        RayError=RayError, RayTaskError=type("", (RayError,), {}), GetTimeoutError=type("", (RayError,), {})
+    )
+
+    def __init__(self):
+        self.actors, self.lives, self.is_begun = [], True, False
+
+    def remote(self, _):
+        return self
+
+    def options(self, **_):
+        return SimpleNamespace(remote=self.start)
+
+    def start(self):
+        actor = SimpleNamespace(number=len(self.actors), lives=self.lives, seconds=None)
+
+        def ask(_question, _args, _kwargs, seconds):
+            actor.seconds = seconds
+            return lambda: self.answer(actor, (actor.number, None))
+
+        actor.ask = SimpleNamespace(remote=ask)
+        actor.open = SimpleNamespace(remote=lambda *_: lambda: ("node", None))
+        self.actors.append(actor)
+        return actor
+
+    def answer(self, actor, answer):
+        if not actor.lives:
+            raise RayError("it died")
+        return answer
+
+    def get(self, asked, timeout=None):
+        return asked()
+
+    def wait(self, asked, timeout):
+        return asked, []
+
+    def is_initialized(self):
+        return self.is_begun
+
+    def init(self, *_, **__):
+        self.is_begun = True
+
+    def shutdown(self):
+        self.is_begun = False
+
+    def nodes(self):
+        return [{"Alive": True, "Resources": {}}]
+
+
+@pytest.fixture
+def ray():
+    return StandIn()
+
+
+@pytest.fixture
+def shard(ray):
+    return RayShard(SimpleNamespace(ray=ray), None, Path("a-shard"), None, REPLICAS, 1)
+
+
+def test_replicas_take_turns_and_so_do_those_that_replace_them(ray, shard):
+    assert {shard.ask(max)() for _ in range(6)} == {0, 1, 2}
+    ray.actors[1].lives = False
+    assert {shard.ask(max)() for _ in range(12)} == {0, 2, 3}
+
+
+def test_all_replicas_are_lost_at_once(ray, shard):
+    assert {shard.ask(max)() for _ in range(6)} == {0, 1, 2}
+    for actor in ray.actors:
+        actor.lives = False
+    assert shard.ask(max)() >= REPLICAS
+
+
+def test_a_shard_whose_actors_all_die_is_gone(ray, shard):
+    for actor in ray.actors:
+        actor.lives = False
+    ray.lives = False
+    with pytest.raises(ShardError) as refused:
+        shard.ask(max)()
+    assert str(refused.value) == "a-shard: the shard is gone: 6 actors that searched it were lost in turn"
+
+
+def test_a_search_in_an_actor_ends_when_its_time_is_over(ray, shard):
+    with Cancellation(60).applied():
+        number = shard.ask(max)()
+    assert 0 < ray.actors[number].seconds <= 60
+    answer, error = ShardActor().ask(lambda _: check_cancelled(), (), {}, -1.0)
+    assert answer is None and isinstance(error, SearchTimeout)
+    assert ShardActor().ask(lambda _: "found", (), {}) == ("found", None)
+
+
+@pytest.fixture
+def connected(ray, monkeypatch):
+    ray._private = SimpleNamespace(worker=SimpleNamespace())
+    monkeypatch.setattr(connection, "_ray", lambda: ray)
+    monkeypatch.setattr(connection, "machine_runs", lambda: False)
+    return ray
+
+
+def test_the_last_user_of_a_connection_ends_it(connected):
+    first, second = RayCluster(), RayCluster()
+    with pytest.raises(ClusterError) as refused:
+        RayCluster("auto")
+    said = "this process is connected to the cluster local, and can have one connection only; close that one first"
+    assert str(refused.value) == f"auto: {said}"
+    first.close()
+    first.close()
+    assert connected.is_initialized()
+    second.close()
+    assert not connected.is_initialized()
+
+
+def test_a_connection_of_somebody_else_stays(connected):
+    connected.init()
+    with RayCluster(), RayCluster("auto"):
+        pass
+    assert connected.is_initialized()
+
+
+def test_a_cluster_that_adds_nodes_on_demand(connected, caplog):
+    with RayCluster() as cluster:
+        cluster.check_room(4)
+    assert caplog.messages == ["local: no node has a processor; the work waits until the cluster adds one"]
