@@ -104,11 +104,11 @@ def _reproduce(args: argparse.Namespace, name: str, encoders: Sequence[str], rep
     if any(row.model for section in protocol.sections for row in section.rows):
         from pyserini_compneg.training.protocol_models import find_models, train_models
 
-        place = args.models or report / "models"
+        place = args.models or args.report / "models"  # one place for all protocols
         if args.train:
-            models = train_models(protocol, dataset, place, args.base, args.dense_encoder)
+            models = train_models(protocol, dataset, place, args.base, args.dense_encoder, args.split)
         else:
-            models = find_models(protocol, dataset, place)
+            models = find_models(protocol, dataset, place, args.split)
     labels = run_labels(encoders) if len(encoders) > 1 else [""]
     engines = [Engine(*values) for values in zip(encoders, args.index or [None] * len(encoders), labels, strict=True)]
     results = reproduce(

@@ -1,6 +1,6 @@
 """Small datasets made of the packaged sample, one of each kind that protocols need, to try all protocols in minutes.
 
-Their figures mean nothing: queries for development and for tests are the same, and pairs are made by a word.
+Their figures mean nothing: there are few queries, and pairs are made by a word.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def quick_datasets(folder: Path) -> dict[str, Path]:
     documents.sort(key=lambda document: document["docid"] not in relevant)  # those first that are relevant
     made: dict[str, dict[str, Iterable[Any]]] = {
         "filmsets": _filmsets(documents[:_DOCUMENTS], queries),
-        "nevir": dict.fromkeys(("train.jsonl", "dev.jsonl"), _pairs(documents[:_PAIRS])),
-        "excluir": _excluir(documents[: 2 * _PAIRS]),
+        "nevir": {"train.jsonl": _pairs(documents[_PAIRS : 2 * _PAIRS]), "dev.jsonl": _pairs(documents[:_PAIRS])},
+        "excluir": _excluir(documents[: 4 * _PAIRS]),
         "beir": _beir(documents[:_DOCUMENTS], queries),
     }
     for kind, contents in made.items():
@@ -44,8 +44,8 @@ def quick_datasets(folder: Path) -> dict[str, Path]:
 
 
 def _filmsets(documents: list[Any], queries: list[Any]) -> dict[str, Iterable[Any]]:
-    train = ({**query, "qid": f"train-{query['qid']}"} for query in queries)
-    return {"documents.jsonl": documents, "train.jsonl": train, "dev.jsonl": queries}
+    """Half of the queries of each template is for training; they stand one template after the other."""
+    return {"documents.jsonl": documents, "train.jsonl": queries[1::2], "dev.jsonl": queries[::2]}
 
 
 def _pairs(documents: list[Any]) -> list[Any]:
@@ -70,7 +70,7 @@ def _excluir(documents: list[Any]) -> dict[str, Iterable[Any]]:
         for number, (one, other) in enumerate(zip(documents[::2], documents[1::2], strict=True))
     ]
     corpus = [f"{document['title']} {document['text']}" for document in documents]
-    return {"corpus.json": corpus, "test_manual_final.json": queries, "train.json": queries}
+    return {"corpus.json": corpus, "test_manual_final.json": queries[:_PAIRS], "train.json": queries[_PAIRS:]}
 
 
 def _beir(documents: list[Any], queries: list[Any]) -> dict[str, Iterable[Any]]:

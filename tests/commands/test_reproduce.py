@@ -3,7 +3,7 @@ import re
 import sys
 
 import pytest
-from checkpoints import needs_sentence_transformers, write_dense
+from checkpoints import needs_sentence_transformers, write_cross_encoder, write_dense, write_masked_lm
 from film_set import write_film_set
 from wordnet_files import write_wordnet
 
@@ -12,6 +12,7 @@ from pyserini_compneg.commands.eval import main as evaluate
 from pyserini_compneg.commands.index import main as index
 from pyserini_compneg.commands.reproduce import main
 from pyserini_compneg.experiments.provided import protocol_names
+from pyserini_compneg.experiments.quick import quick_datasets
 
 pytestmark = pytest.mark.slow
 
@@ -122,6 +123,7 @@ def test_all_protocols_are_reproduced_quickly(tmp_path, capsys, monkeypatch, cap
     monkeypatch.chdir(tmp_path)
     command = ["--quick", "--report", "out", "--wordnet", str(write_wordnet(tmp_path / "wn"))]
     command += ["--dense-encoder", str(write_dense(tmp_path / "dense", "cls"))]
+    command += ["--rerank", str(write_cross_encoder(tmp_path / "reranker"))]
     assert main(["all", *command]) == 0
     done = dict(line.split("\t") for line in capsys.readouterr().out.splitlines())
     assert [*done] == protocol_names()
@@ -130,6 +132,24 @@ def test_all_protocols_are_reproduced_quickly(tmp_path, capsys, monkeypatch, cap
         assert (tmp_path / "out" / name / "report.md").is_file() and results["sections"]
     left_out = [record.getMessage() for record in caplog.records if "left out" in record.getMessage()]
     assert left_out and all("rows of models" in message for message in left_out)
+
+
+def test_rows_of_trained_models(tmp_path, caplog):
+    """The rows of a protocol of the package, run with stand-ins for the models that its recipes make."""
+    needs_sentence_transformers()
+    data, models = quick_datasets(tmp_path / "data")["filmsets"], tmp_path / "models"
+    write_masked_lm(models / "filmsets-nc")
+    write_dense(models / "filmsets-dense-nc", "cls")
+    command = ["table4", "--dataset", str(data), "--models", str(models), "--report", str(tmp_path / "out")]
+    assert main([*command, "--rows", "SPLADE NC", "dense NC"]) == 0
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    for section in results["sections"]:
+        assert [row["name"] for row in section["rows"] if row["run"]] == ["SPLADE NC", "dense NC"]
+    assert results["settings"]["model 'SPLADE NC'"] == str(models / "filmsets-nc")
+    said = (
+        f"{models / 'filmsets-nc'}: is no model that was trained here (no training_log.json); rows show what is there"
+    )
+    assert said in [record.getMessage() for record in caplog.records]
 
 
 def test_what_does_not_go_together(films, tmp_path, capsys, monkeypatch):
