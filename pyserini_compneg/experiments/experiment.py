@@ -86,8 +86,8 @@ def reproduce(
     protocol, *without_words = _with_synonyms(protocol, wordnet)
     left_out += without_words
     other = next((engine.encoder for engine in engines if not engine.is_hybrid), None)
-    rows = [row for section in protocol.sections for row in section.rows if row.model_weight is not None]
-    if rows and other is not None:
+    if protocol.weighs_model and other is not None:
+        rows = [row for section in protocol.sections for row in section.rows if row.model_weight is not None]
         said = f"row {rows[0].title!r} says a share of a model; give --encoder bm25+MODEL, not {other}"
         raise ProtocolError(f"protocol {protocol.name}: {said}")
     dense = dense_encoder or ALL_MINILM

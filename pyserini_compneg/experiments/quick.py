@@ -6,11 +6,12 @@ Their figures mean nothing: there are few queries, and pairs are made by a word.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.experiments.results import REMEDY
 from pyserini_compneg.files import atomic_writer, iter_jsonl
 
@@ -41,6 +42,18 @@ def quick_datasets(folder: Path) -> dict[str, Path]:
         for name, records in contents.items():
             _write(folder / kind / name, records)
     return {kind: folder / kind for kind in made}
+
+
+def quick_dataset(kinds: Sequence[str], folder: Path) -> Path:
+    """The folder of the small dataset of the first kind for which there is one.
+
+    Raises:
+        ProtocolError: There is none.
+    """
+    made = quick_datasets(folder)
+    if there := [kind for kind in kinds if kind in made]:
+        return made[there[0]]
+    raise ProtocolError(f"--quick has no dataset of the kinds {', '.join(kinds)}; name one with --dataset")
 
 
 def _filmsets(documents: list[Any], queries: list[Any]) -> dict[str, Iterable[Any]]:

@@ -52,8 +52,6 @@ def tuning_split(protocol: Protocol, dataset: Dataset, reported: str) -> str | N
 
 def shared_queries(dataset: Dataset, one: str, other: str) -> int:
     """How many queries two splits share: those of the same text and the same relevant documents, under any id."""
-    if one == other:
-        return len(dataset.topics(one))
     return len(_queries(dataset, one) & _queries(dataset, other))
 
 

@@ -46,7 +46,7 @@ def find_models(protocol: Protocol, dataset: Dataset, folder: Path, split: str |
     configs = {name: chosen[1] for name, chosen in fitting.items() if chosen and name in there}
     _check_apart(protocol, dataset, split, configs.values())
     for name, place in there.items():
-        if difference := _difference(place, _on(dataset, configs[name], None), from_any_base=True):
+        if difference := _difference(place, _on(dataset.folder, configs[name], None), from_any_base=True):
             _logger.warning("%s: %s; rows show what is there", place, difference)
     return there
 
@@ -83,7 +83,7 @@ def train_models(
             there = ", ".join(dataset.splits)
             raise TrainingError(f"{dataset.folder}: no split to train the model {name!r} on; there are: {there}")
         recipe, config = fitting
-        configs[name] = recipe, _on(dataset, config, dense_base if config.model.is_dense else base)
+        configs[name] = recipe, _on(dataset.folder, config, dense_base if config.model.is_dense else base)
     _check_apart(protocol, dataset, split, [config for _, config in configs.values()])
     places = {name: folder / Path(recipe).stem for name, (recipe, _) in configs.items()}
     for name, (recipe, config) in configs.items():
@@ -95,11 +95,14 @@ def train_models(
     return places
 
 
-def _on(dataset: Dataset, config: TrainConfig, base: str | None) -> TrainConfig:
-    """What a recipe says, on this dataset and from this base; None for the recipe's."""
-    root = str(dataset.folder.resolve())
-    sources = tuple(source.model_copy(update={"dataset": root}) for source in config.data)
-    dev = config.dev and config.dev.model_copy(update={"dataset": root})
+def _on(folder: Path | None, config: TrainConfig, base: str | None) -> TrainConfig:
+    """What a recipe says, on the dataset in this folder and from this base; None for the recipe's."""
+
+    def resolved(dataset: str) -> dict[str, str]:
+        return {"dataset": str((folder or Path(dataset)).resolve())}
+
+    sources = tuple(source.model_copy(update=resolved(source.dataset)) for source in config.data)
+    dev = config.dev and config.dev.model_copy(update=resolved(config.dev.dataset))
     model = config.model.model_copy(update={"base": base or config.model.base})
     return config.model_copy(update={"data": sources, "dev": dev, "model": model})
 
@@ -143,10 +146,9 @@ def _difference(place: Path, config: TrainConfig, from_any_base: bool = False) -
     """What sets a model that is there apart from one that is trained by these settings; empty for nothing."""
     try:
         log = json.loads((place / LOG_FILE).read_text(encoding="utf-8"))
-        former = TrainConfig.model_validate(log["config"])
+        former = TrainConfig.model_validate_json(json.dumps(log["config"]))
+        former = _on(None, former, config.model.base if from_any_base else None)
     except (OSError, ValueError, KeyError, TypeError):
         return f"is no model that was trained here (no {LOG_FILE})"
-    if from_any_base:
-        former = former.model_copy(update={"model": former.model.model_copy(update={"base": config.model.base})})
     changed = [name for name in _DEPENDS_ON if getattr(former, name) != getattr(config, name)]
     return f"was trained with other settings ({', '.join(changed)})" if changed else ""

@@ -7,10 +7,10 @@ from checkpoints import needs_sentence_transformers, write_cross_encoder, write_
 from film_set import write_film_set
 from wordnet_files import write_wordnet
 
-from pyserini_compneg.commands import reproduce as reproduce_command
 from pyserini_compneg.commands.eval import main as evaluate
 from pyserini_compneg.commands.index import main as index
 from pyserini_compneg.commands.reproduce import main
+from pyserini_compneg.experiments import all_protocols
 from pyserini_compneg.experiments.provided import protocol_names
 from pyserini_compneg.experiments.quick import quick_datasets
 
@@ -146,10 +146,8 @@ def test_rows_of_trained_models(tmp_path, caplog):
     for section in results["sections"]:
         assert [row["name"] for row in section["rows"] if row["run"]] == ["SPLADE NC", "dense NC"]
     assert results["settings"]["model 'SPLADE NC'"] == str(models / "filmsets-nc")
-    said = (
-        f"{models / 'filmsets-nc'}: is no model that was trained here (no training_log.json); rows show what is there"
-    )
-    assert said in [record.getMessage() for record in caplog.records]
+    said = "is no model that was trained here (no training_log.json); rows show what is there"
+    assert f"{models / 'filmsets-nc'}: {said}" in [record.getMessage() for record in caplog.records]
 
 
 def test_what_does_not_go_together(films, tmp_path, capsys, monkeypatch):
@@ -170,7 +168,7 @@ def test_what_does_not_go_together(films, tmp_path, capsys, monkeypatch):
 
 def test_all_that_a_dataset_is_for_and_what_fails(films, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(reproduce_command, "protocol_names", lambda: ["dense", "nevir", "table3"])
+    monkeypatch.setattr(all_protocols, "protocol_names", lambda: ["dense", "nevir", "table3"])
     assert main(["all", "--dataset", "films", "--report", "out"]) == 2
     printed = capsys.readouterr()
     assert [line.split("\t")[0] for line in printed.out.splitlines()] == ["table3"]

@@ -279,6 +279,11 @@ def test_what_cannot_be_written_names_report(run, tmp_path):
             "protocol two, section 'Atoms': {folder}: split dev: no query has the template '_ that is not _', which is "
             "none of QUEST's",
         ),
+        (
+            [("templates: [_]", "templates: [scope edit]")],
+            "protocol two, section 'Atoms': {folder}: split dev: no query has the template 'scope edit', which is none "
+            "of QUEST's",
+        ),
     ],
 )
 def test_what_cannot_be_run(run, dataset, changes, message, tmp_path):

@@ -17,6 +17,7 @@ from pyserini_compneg.experiments.datasets import open_dataset  # noqa: E402
 from pyserini_compneg.experiments.dense import DenseEncoder  # noqa: E402
 from pyserini_compneg.experiments.experiment import reproduce  # noqa: E402
 from pyserini_compneg.experiments.protocol import read_protocol  # noqa: E402
+from pyserini_compneg.experiments.splits import shared_queries  # noqa: E402
 from pyserini_compneg.experiments.workplace import Engine  # noqa: E402
 from pyserini_compneg.training import train  # noqa: E402
 from pyserini_compneg.training.protocol_models import find_models, train_models  # noqa: E402
@@ -164,11 +165,10 @@ def test_models_are_trained_once_and_run(tmp_path, protocol, films, caplog):
 
 
 def test_models_are_not_run_on_what_they_were_trained_on(tmp_path, protocol, films):
-    (films.folder / "train.jsonl").write_bytes(
-        (films.folder / "dev.jsonl").read_bytes().replace(b'": "q', b'": "other')
-    )
+    same = (films.folder / "dev.jsonl").read_text().replace('": "q', '": "other')  # under other ids
+    (films.folder / "train.jsonl").write_text(same)
     (tmp_path / "models" / "sparse").mkdir(parents=True)
-    queries = len(films.topics("dev"))
+    queries = shared_queries(films, "dev", "dev")
     for find in (train_models, find_models):
         assert refusal(find, protocol, films, tmp_path / "models", error=TrainingError) == (
             f"{films.folder}: models of protocol p are trained with train, which shares {queries} queries with dev; "
