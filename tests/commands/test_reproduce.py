@@ -134,20 +134,25 @@ def test_all_protocols_are_reproduced_quickly(tmp_path, capsys, monkeypatch, cap
     assert left_out and all("rows of models" in message for message in left_out)
 
 
-def test_rows_of_trained_models(tmp_path, caplog):
-    """The rows of a protocol of the package, run with stand-ins for the models that its recipes make."""
+@pytest.mark.parametrize(
+    ("protocol", "recipe", "row", "model"),
+    [
+        ("table5", "nevir-split-unsigned", "tuned", "unsigned"),
+        ("nevir", "nevir-split-dense", "dense, tuned", "dense"),
+    ],
+)
+def test_rows_of_trained_models(tmp_path, caplog, protocol, recipe, row, model):
+    """The rows of a protocol of the package, run with a stand-in for the model that its recipe makes."""
     needs_sentence_transformers()
-    data, models = quick_datasets(tmp_path / "data")["filmsets"], tmp_path / "models"
-    write_masked_lm(models / "filmsets-nc")
-    write_dense(models / "filmsets-dense-nc", "cls")
-    command = ["table4", "--dataset", str(data), "--models", str(models), "--report", str(tmp_path / "out")]
-    assert main([*command, "--rows", "SPLADE NC", "dense NC"]) == 0
+    data, place = quick_datasets(tmp_path / "data")["nevir"], tmp_path / "models" / recipe
+    (write_dense if model == "dense" else write_masked_lm)(place)
+    command = [protocol, "--dataset", str(data), "--models", str(place.parent), "--report", str(tmp_path / "out")]
+    assert main([*command, "--rows", row]) == 0
     results = json.loads((tmp_path / "out" / "results.json").read_text())
-    for section in results["sections"]:
-        assert [row["name"] for row in section["rows"] if row["run"]] == ["SPLADE NC", "dense NC"]
-    assert results["settings"]["model 'SPLADE NC'"] == str(models / "filmsets-nc")
+    assert all([shown["name"] for shown in section["rows"]] == [row] for section in results["sections"])
+    assert results["settings"][f"model {model!r}"] == str(place)
     said = "is no model that was trained here (no training_log.json); rows show what is there"
-    assert f"{models / 'filmsets-nc'}: {said}" in [record.getMessage() for record in caplog.records]
+    assert f"{place}: {said}" in [record.getMessage() for record in caplog.records]
 
 
 def test_what_does_not_go_together(films, tmp_path, capsys, monkeypatch):
@@ -159,18 +164,18 @@ def test_what_does_not_go_together(films, tmp_path, capsys, monkeypatch):
         (["all", "--quick", "--rows", "a"], "--rows chooses rows of one protocol; name it in place of all"),
     ):
         assert main([*arguments, "--report", "out"]) == 2
-        assert message in capsys.readouterr().err.splitlines()[-1]
+        assert message in capsys.readouterr().err
     (tmp_path / "cisi.yaml").write_text(PROTOCOL.replace("[filmsets]", "[cisi]"))
     assert main(["cisi.yaml", "--quick", "--report", "out"]) == 2
     message = "error: --quick has no dataset of the kinds cisi; name one with --dataset"
     assert capsys.readouterr().err.splitlines()[-1] == message
 
 
-def test_all_that_a_dataset_is_for_and_what_fails(films, tmp_path, capsys, monkeypatch):
+def test_all_that_a_dataset_is_for_and_what_fails(films, tmp_path, capsys, caplog, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(all_protocols, "protocol_names", lambda: ["dense", "nevir", "table3"])
     assert main(["all", "--dataset", "films", "--report", "out"]) == 2
     printed = capsys.readouterr()
     assert [line.split("\t")[0] for line in printed.out.splitlines()] == ["table3"]
-    assert "error: dense: " in printed.err
+    assert [one.getMessage().partition(": ")[0] for one in caplog.records if one.levelname == "ERROR"] == ["dense"]
     assert printed.err.splitlines()[-1] == "error: 1 protocols were not reproduced: dense; see the lines above"
