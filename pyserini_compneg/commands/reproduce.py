@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import shlex
-import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.errors import CompNegError, ProtocolError
 from pyserini_compneg.experiments.provided import ALL_MINILM, MS_MARCO_MINILM, protocol_names, protocol_title
 
 _ALL, _BM25, _HYBRID = "all", "bm25", "bm25+mini"
@@ -63,25 +60,17 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
 
 def _reproduce_all(args: argparse.Namespace) -> None:
-    """All protocols of the package that the dataset is for; one that fails does not keep the others from being run."""
+    from pyserini_compneg.experiments.all_protocols import reproduce_all
     from pyserini_compneg.experiments.datasets import open_dataset
-    from pyserini_compneg.experiments.protocol import read_protocol
+    from pyserini_compneg.experiments.protocol import Protocol
 
-    failed = []
-    for name in protocol_names():
-        protocol, started = read_protocol(name), time.monotonic()
-        if args.dataset and open_dataset(args.dataset).kind not in protocol.datasets:
-            continue
-        needs_share = any(row.model_weight is not None for section in protocol.sections for row in section.rows)
-        encoders = [_HYBRID] if needs_share and args.encoder == [_BM25] else args.encoder
-        try:
-            _reproduce(args, name, encoders, args.report / name)
-            print(f"{name}\t{time.monotonic() - started:.1f} s", flush=True)
-        except CompNegError as error:
-            failed.append(name)
-            _logger.error("%s: %s", name, error)
-    if failed:
-        raise ProtocolError(f"{len(failed)} protocols were not reproduced: {', '.join(failed)}; see the lines above")
+    def run(protocol: Protocol) -> None:
+        is_default = protocol.weighs_model and args.encoder == [_BM25]
+        _reproduce(args, protocol.name, [_HYBRID] if is_default else args.encoder, args.report / protocol.name)
+
+    kind = open_dataset(args.dataset).kind if args.dataset else None
+    for name, seconds in reproduce_all(kind, run):
+        print(f"{name}\t{seconds:.1f} s", flush=True)
 
 
 def _reproduce(args: argparse.Namespace, name: str, encoders: Sequence[str], report: Path) -> None:
@@ -89,26 +78,27 @@ def _reproduce(args: argparse.Namespace, name: str, encoders: Sequence[str], rep
     from pyserini_compneg.experiments.datasets import open_dataset
     from pyserini_compneg.experiments.experiment import reproduce
     from pyserini_compneg.experiments.protocol import read_protocol
+    from pyserini_compneg.experiments.quick import quick_dataset
     from pyserini_compneg.experiments.report import write_report
-    from pyserini_compneg.experiments.results import write_results
+    from pyserini_compneg.experiments.results import warn_of_lost_rows, write_results
     from pyserini_compneg.experiments.workplace import Engine
 
     protocol = read_protocol(name)
     if args.rows:
         protocol = protocol.only(args.rows)
-        _warn_of_other_rows(report, {row.title for section in protocol.sections for row in section.rows})
+        warn_of_lost_rows(report, {row.title for section in protocol.sections for row in section.rows})
     if args.quick:
-        protocol, folder = protocol.quick(), _quick_dataset(protocol.datasets, args.report)
+        protocol, folder = protocol.quick(), quick_dataset(protocol.datasets, args.report / "data")
     dataset = open_dataset(args.dataset or folder)
     models = {}
     if any(row.model for section in protocol.sections for row in section.rows):
         from pyserini_compneg.training.protocol_models import find_models, train_models
 
-        place = args.models or report / "models"
+        place = args.models or args.report / "models"  # one place for all protocols
         if args.train:
-            models = train_models(protocol, dataset, place, args.base, args.dense_encoder)
+            models = train_models(protocol, dataset, place, args.base, args.dense_encoder, args.split)
         else:
-            models = find_models(protocol, dataset, place)
+            models = find_models(protocol, dataset, place, args.split)
     labels = run_labels(encoders) if len(encoders) > 1 else [""]
     engines = [Engine(*values) for values in zip(encoders, args.index or [None] * len(encoders), labels, strict=True)]
     results = reproduce(
@@ -130,29 +120,6 @@ def _reproduce(args: argparse.Namespace, name: str, encoders: Sequence[str], rep
     write_results(results, report / "results.json")
     write_report(results, report)
     _logger.info("%s", report / "report.md")
-
-
-def _quick_dataset(kinds: Sequence[str], report: Path) -> Path:
-    """The small dataset of the first kind for which there is one."""
-    from pyserini_compneg.experiments.quick import quick_datasets
-
-    made = quick_datasets(report / "data")
-    if there := [kind for kind in kinds if kind in made]:
-        return made[there[0]]
-    raise ProtocolError(f"--quick has no dataset of the kinds {', '.join(kinds)}; name one with --dataset")
-
-
-def _warn_of_other_rows(report: Path, chosen: Collection[str]) -> None:
-    """Says that a report which is there will lose rows. A name may end with the encoder's label, as in ``row [a]``."""
-    try:
-        sections = json.loads((report / "results.json").read_text("utf-8"))["sections"]
-        names = [row["name"] for section in sections for row in section["rows"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        return
-    if others := {name for name in names if not {name, name.rpartition(" [")[0]} & {*chosen}}:
-        said = "%s: the report that is there loses its other rows (%d, such as %r); their runs stay, so the command "
-        said += "without --rows gives a report with all"
-        _logger.warning(said, report, len(others), min(others))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -69,8 +69,8 @@ def contrast_values(contrast: Contrast, qrels: _Qrels, run: _Run) -> dict[str, f
       Two queries are a pair if they judge the same two documents in opposite ways.
     - ``paired_first``: 1 for both queries of a pair if both rank the document higher that is relevant for the first of
       them, by the order of the judgements; ``paired_second``: that of the second. In NevIR the first document is the
-      one of Wikipedia, which has the negation, and the second an edited one. ``paired_reversed``: 1 if both queries
-      rank the other's document higher. What the four measures leave are pairs with a tie.
+      one of Wikipedia, and the second an edited one. ``paired_reversed``: 1 if both queries rank the other's document
+      higher. What the four measures leave are pairs with a tie; two documents that the run lacks are a tie, too.
     - ``delta_recall@N``: R@N(d⁺) − R@N(d⁻), from −1 to 1. R@N(d) is 1 if d is among the first N, else 0.
     - ``delta_mrr@N``: MRR@N(d⁺) − MRR@N(d⁻), from −1 to 1. MRR@N(d) is 1 / rank of d if d is among the first N, else 0.
 

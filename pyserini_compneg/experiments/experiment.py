@@ -26,6 +26,7 @@ from pyserini_compneg.experiments.per_query import check_interference, examples,
 from pyserini_compneg.experiments.protocol import DENSE, WORD_SPACE, Protocol, Reading
 from pyserini_compneg.experiments.provided import ALL_MINILM, MS_MARCO_MINILM
 from pyserini_compneg.experiments.results import LOWER_IS_BETTER, SYNONYMS, Curve, Results, Section
+from pyserini_compneg.experiments.splits import reported_split, tuning_split
 from pyserini_compneg.experiments.workplace import Engine, Models, Workplace
 from pyserini_compneg.expression.marks import TEMPLATES
 from pyserini_compneg.lucene import java_class
@@ -72,25 +73,21 @@ def reproduce(
         command: What the report shows as the command that made it.
 
     Raises:
-        ProtocolError: A dataset that the protocol is not for, or a split without its queries.
+        ProtocolError: A dataset that the protocol is not for, a split without its queries, or no other to tune rows on.
         CompNegError: Whatever reading, building or searching raises.
     """
-    if dataset.kind not in protocol.datasets:
-        kinds = ", ".join(protocol.datasets)
-        raise ProtocolError(f"{dataset.folder} is of the kind {dataset.kind}; protocol {protocol.name} is for: {kinds}")
+    chosen = reported_split(protocol, dataset, split)
     protocol = protocol.reading(read).with_models(models or {})
     if not protocol.sections:
         said = "all its rows are of trained models, and none is there; train them with --train"
         raise ProtocolError(f"protocol {protocol.name}: {said}, or name their folder with --models")
-    chosen = split or _split(protocol, dataset)
-    dataset.part(chosen)
-    tuned_on = _tuning_split(protocol, dataset, chosen)
+    tuned_on = tuning_split(protocol, dataset, chosen)
     protocol, *left_out = _possible(protocol, dense_encoder, reranker)
     protocol, *without_words = _with_synonyms(protocol, wordnet)
     left_out += without_words
     other = next((engine.encoder for engine in engines if not engine.is_hybrid), None)
-    rows = [row for section in protocol.sections for row in section.rows if row.model_weight is not None]
-    if rows and other is not None:
+    if protocol.weighs_model and other is not None:
+        rows = [row for section in protocol.sections for row in section.rows if row.model_weight is not None]
         said = f"row {rows[0].title!r} says a share of a model; give --encoder bm25+MODEL, not {other}"
         raise ProtocolError(f"protocol {protocol.name}: {said}")
     dense = dense_encoder or ALL_MINILM
@@ -143,27 +140,6 @@ def reproduce(
                 f"{TITLES[kind]} ({', '.join(splits)})" for kind, splits in protocol.papers.items()
             ),
         )
-
-
-def _split(protocol: Protocol, dataset: Dataset) -> str:
-    if there := [split for split in protocol.splits if split in dataset.splits]:
-        return there[0]
-    raise ProtocolError(
-        f"{dataset.folder}: none of the protocol's splits ({', '.join(protocol.splits)}); "
-        f"choose one with --split: {', '.join(dataset.splits)}"
-    )
-
-
-def _tuning_split(protocol: Protocol, dataset: Dataset, chosen: str) -> str | None:
-    """The split on which rows are tuned; None where none is tuned."""
-    if not any(row.tuned and row.method for section in protocol.sections for row in section.rows):
-        return None
-    if there := [split for split in protocol.tuned_on if split in dataset.splits and split != chosen]:
-        return there[0]
-    raise ProtocolError(
-        f"{dataset.folder}: protocol {protocol.name} is tuned on another split than {chosen}, on one of "
-        f"{', '.join(protocol.tuned_on)}; there are: {', '.join(dataset.splits)}"
-    )
 
 
 def _with_synonyms(protocol: Protocol, wordnet: Path | None) -> tuple[Protocol, str]:
@@ -224,11 +200,13 @@ def _missing(name: str | None, default: str, needed: bool) -> str:
 
 def _plans(protocol: Protocol, workplace: Workplace) -> list[Plan]:
     """The sections whose queries the split has, with these queries."""
-    groups = {topic.group for topic in workplace.topics}
+    known = {*TEMPLATES, *(topic.group for topic in workplace.topics)}
+    if workplace.dataset.kind == "nevir":
+        known |= {*EDITS}
     where = f"{workplace.dataset.folder}: split {workplace.split}"
     plans = []
     for section in protocol.sections:
-        if unknown := [template for template in section.templates if template not in {*groups, *TEMPLATES, *EDITS}]:
+        if unknown := [template for template in section.templates if template not in known]:
             reason = f"no query has the template {unknown[0]!r}, which is none of QUEST's"
             raise ProtocolError(f"protocol {protocol.name}, section {section.title!r}: {where}: {reason}")
         topics = section.of(workplace.topics)

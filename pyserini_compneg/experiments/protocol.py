@@ -263,6 +263,11 @@ class Protocol(Settings):
         """The names of all methods of its rows."""
         return {row.method for section in self.sections for row in section.rows if row.method}
 
+    @property
+    def weighs_model(self) -> bool:
+        """Whether any row says the share of the model of ``bm25+MODEL``."""
+        return any(row.model_weight is not None for section in self.sections for row in section.rows)
+
     def reading(self, reads: Reading) -> Protocol:
         """The protocol with plain texts, read so, where its rows take the dataset's expressions."""
 

@@ -1,16 +1,17 @@
 """Small datasets made of the packaged sample, one of each kind that protocols need, to try all protocols in minutes.
 
-Their figures mean nothing: queries for development and for tests are the same, and pairs are made by a word.
+Their figures mean nothing: there are few queries, and pairs are made by a word.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from pyserini_compneg.errors import ProtocolError
 from pyserini_compneg.experiments.results import REMEDY
 from pyserini_compneg.files import atomic_writer, iter_jsonl
 
@@ -33,8 +34,8 @@ def quick_datasets(folder: Path) -> dict[str, Path]:
     documents.sort(key=lambda document: document["docid"] not in relevant)  # those first that are relevant
     made: dict[str, dict[str, Iterable[Any]]] = {
         "filmsets": _filmsets(documents[:_DOCUMENTS], queries),
-        "nevir": dict.fromkeys(("train.jsonl", "dev.jsonl"), _pairs(documents[:_PAIRS])),
-        "excluir": _excluir(documents[: 2 * _PAIRS]),
+        "nevir": {"train.jsonl": _pairs(documents[_PAIRS : 2 * _PAIRS]), "dev.jsonl": _pairs(documents[:_PAIRS])},
+        "excluir": _excluir(documents[: 4 * _PAIRS]),
         "beir": _beir(documents[:_DOCUMENTS], queries),
     }
     for kind, contents in made.items():
@@ -43,9 +44,21 @@ def quick_datasets(folder: Path) -> dict[str, Path]:
     return {kind: folder / kind for kind in made}
 
 
+def quick_dataset(kinds: Sequence[str], folder: Path) -> Path:
+    """The folder of the small dataset of the first kind for which there is one.
+
+    Raises:
+        ProtocolError: There is none.
+    """
+    made = quick_datasets(folder)
+    if there := [kind for kind in kinds if kind in made]:
+        return made[there[0]]
+    raise ProtocolError(f"--quick has no dataset of the kinds {', '.join(kinds)}; name one with --dataset")
+
+
 def _filmsets(documents: list[Any], queries: list[Any]) -> dict[str, Iterable[Any]]:
-    train = ({**query, "qid": f"train-{query['qid']}"} for query in queries)
-    return {"documents.jsonl": documents, "train.jsonl": train, "dev.jsonl": queries}
+    """Half of the queries of each template is for training; they stand one template after the other."""
+    return {"documents.jsonl": documents, "train.jsonl": queries[1::2], "dev.jsonl": queries[::2]}
 
 
 def _pairs(documents: list[Any]) -> list[Any]:
@@ -70,7 +83,7 @@ def _excluir(documents: list[Any]) -> dict[str, Iterable[Any]]:
         for number, (one, other) in enumerate(zip(documents[::2], documents[1::2], strict=True))
     ]
     corpus = [f"{document['title']} {document['text']}" for document in documents]
-    return {"corpus.json": corpus, "test_manual_final.json": queries, "train.json": queries}
+    return {"corpus.json": corpus, "test_manual_final.json": queries[:_PAIRS], "train.json": queries[_PAIRS:]}
 
 
 def _beir(documents: list[Any], queries: list[Any]) -> dict[str, Iterable[Any]]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from pyserini_compneg.files import atomic_writer
+
+_logger = logging.getLogger(__name__)
 
 SYNONYMS = "negated_synonyms"
 TERM_MEASURES = ("positive_terms", "negated_terms", "negated_neighbours", SYNONYMS)
@@ -198,6 +201,19 @@ def write_results(results: Results, path: Path) -> None:
     with atomic_writer(path, REMEDY) as handle:
         json.dump(asdict(results), handle, ensure_ascii=False, indent=1)
         handle.write("\n")
+
+
+def warn_of_lost_rows(folder: Path, chosen: Collection[str]) -> None:
+    """Says that a report which is there will lose rows. A name may end with the encoder's label, as in ``row [a]``."""
+    try:
+        sections = json.loads((folder / "results.json").read_text("utf-8"))["sections"]
+        names = [row["name"] for section in sections for row in section["rows"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    if others := {name for name in names if not {name, name.rpartition(" [")[0]} & {*chosen}}:
+        said = "%s: the report that is there loses its other rows (%d, such as %r); their runs stay, so the command "
+        said += "without --rows gives a report with all"
+        _logger.warning(said, folder, len(others), min(others))
 
 
 def unit(measure: str) -> str:

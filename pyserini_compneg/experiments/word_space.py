@@ -240,7 +240,9 @@ class WordSpaceMethod:
 
 def _difference(topic: Topic) -> Difference:
     if not isinstance(topic.expression, Difference):
-        raise ProtocolError(f"query {topic.qid!r} is no word without others; a word space is for the queries of words")
+        raise ProtocolError(
+            f"query {topic.qid!r} must be WORD NOT WORD, or WORD NOT (WORD OR WORD), got {topic.text!r}"
+        )
     return topic.expression
 
 

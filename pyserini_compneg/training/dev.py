@@ -67,7 +67,7 @@ class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing
     def __call__(
         self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
     ) -> dict[str, float]:
-        """``{measure: mean}``, and what else is told of the model.
+        """``{measure: mean}``, and means that describe the vectors.
 
         Of sparse vectors these are ``query_terms`` and ``document_terms``, the mean numbers of terms. Where each query
         has two judged documents, it is ``pair_similarity``, the mean of their cosines, and the standard deviation.

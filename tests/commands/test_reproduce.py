@@ -3,15 +3,16 @@ import re
 import sys
 
 import pytest
-from checkpoints import needs_sentence_transformers, write_dense
+from checkpoints import needs_sentence_transformers, write_cross_encoder, write_dense, write_masked_lm
 from film_set import write_film_set
 from wordnet_files import write_wordnet
 
-from pyserini_compneg.commands import reproduce as reproduce_command
 from pyserini_compneg.commands.eval import main as evaluate
 from pyserini_compneg.commands.index import main as index
 from pyserini_compneg.commands.reproduce import main
+from pyserini_compneg.experiments import all_protocols
 from pyserini_compneg.experiments.provided import protocol_names
+from pyserini_compneg.experiments.quick import quick_datasets
 
 pytestmark = pytest.mark.slow
 
@@ -122,6 +123,7 @@ def test_all_protocols_are_reproduced_quickly(tmp_path, capsys, monkeypatch, cap
     monkeypatch.chdir(tmp_path)
     command = ["--quick", "--report", "out", "--wordnet", str(write_wordnet(tmp_path / "wn"))]
     command += ["--dense-encoder", str(write_dense(tmp_path / "dense", "cls"))]
+    command += ["--rerank", str(write_cross_encoder(tmp_path / "reranker"))]
     assert main(["all", *command]) == 0
     done = dict(line.split("\t") for line in capsys.readouterr().out.splitlines())
     assert [*done] == protocol_names()
@@ -130,6 +132,27 @@ def test_all_protocols_are_reproduced_quickly(tmp_path, capsys, monkeypatch, cap
         assert (tmp_path / "out" / name / "report.md").is_file() and results["sections"]
     left_out = [record.getMessage() for record in caplog.records if "left out" in record.getMessage()]
     assert left_out and all("rows of models" in message for message in left_out)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "recipe", "row", "model"),
+    [
+        ("table5", "nevir-split-unsigned", "tuned", "unsigned"),
+        ("nevir", "nevir-split-dense", "dense, tuned", "dense"),
+    ],
+)
+def test_rows_of_trained_models(tmp_path, caplog, protocol, recipe, row, model):
+    """The rows of a protocol of the package, run with a stand-in for the model that its recipe makes."""
+    needs_sentence_transformers()
+    data, place = quick_datasets(tmp_path / "data")["nevir"], tmp_path / "models" / recipe
+    (write_dense if model == "dense" else write_masked_lm)(place)
+    command = [protocol, "--dataset", str(data), "--models", str(place.parent), "--report", str(tmp_path / "out")]
+    assert main([*command, "--rows", row]) == 0
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert all([shown["name"] for shown in section["rows"]] == [row] for section in results["sections"])
+    assert results["settings"][f"model {model!r}"] == str(place)
+    said = "is no model that was trained here (no training_log.json); rows show what is there"
+    assert f"{place}: {said}" in [record.getMessage() for record in caplog.records]
 
 
 def test_what_does_not_go_together(films, tmp_path, capsys, monkeypatch):
@@ -148,11 +171,11 @@ def test_what_does_not_go_together(films, tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().err.splitlines()[-1] == message
 
 
-def test_all_that_a_dataset_is_for_and_what_fails(films, tmp_path, capsys, monkeypatch, caplog):
+def test_all_that_a_dataset_is_for_and_what_fails(films, tmp_path, capsys, caplog, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(reproduce_command, "protocol_names", lambda: ["dense", "nevir", "table3"])
+    monkeypatch.setattr(all_protocols, "protocol_names", lambda: ["dense", "nevir", "table3"])
     assert main(["all", "--dataset", "films", "--report", "out"]) == 2
     printed = capsys.readouterr()
     assert [line.split("\t")[0] for line in printed.out.splitlines()] == ["table3"]
-    assert [record.getMessage()[:7] for record in caplog.records if record.levelname == "ERROR"] == ["dense: "]
+    assert [one.getMessage().partition(": ")[0] for one in caplog.records if one.levelname == "ERROR"] == ["dense"]
     assert printed.err.splitlines()[-1] == "error: 1 protocols were not reproduced: dense; see the lines above"

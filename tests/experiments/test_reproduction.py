@@ -279,6 +279,11 @@ def test_what_cannot_be_written_names_report(run, tmp_path):
             "protocol two, section 'Atoms': {folder}: split dev: no query has the template '_ that is not _', which is "
             "none of QUEST's",
         ),
+        (
+            [("templates: [_]", "templates: [scope edit]")],
+            "protocol two, section 'Atoms': {folder}: split dev: no query has the template 'scope edit', which is none "
+            "of QUEST's",
+        ),
     ],
 )
 def test_what_cannot_be_run(run, dataset, changes, message, tmp_path):
@@ -352,8 +357,9 @@ sections:
 
 def test_a_row_is_tuned_on_another_split(tmp_path):
     films = write_film_set(tmp_path / "films")
-    lines = (films / "dev.jsonl").read_text().splitlines()
-    (films / "train.jsonl").write_text("".join(f"{line}\n" for line in lines[::2]))
+    lines = (films / "dev.jsonl").read_text().splitlines(keepends=True)
+    for name, some in (("train", lines[::2]), ("dev", lines[1::2])):
+        (films / f"{name}.jsonl").write_text("".join(some))
     (tmp_path / "p.yaml").write_text(TUNED)
     data = open_dataset(films)
     results = reproduce(read_protocol(str(tmp_path / "p.yaml")), data, [Engine("bm25")], tmp_path / "report")
@@ -378,7 +384,13 @@ def test_a_row_is_tuned_on_another_split(tmp_path):
     assert len([*(tmp_path / "report" / "runs").glob("tuning-*")]) == 3
 
 
-def test_a_split_to_tune_on_is_needed(tmp_path, dataset):
+@pytest.mark.parametrize("is_train_there", [True, False])
+def test_a_split_of_other_queries_is_needed_to_tune_on(tmp_path, is_train_there):
+    dataset = open_dataset(write_film_set(tmp_path / "films"))
+    if is_train_there:  # under other ids, the queries are the same
+        text = (dataset.folder / "dev.jsonl").read_text().replace('": "q', '": "other')
+        (dataset.folder / "train.jsonl").write_text(text)
+        dataset = open_dataset(dataset.folder)
     (tmp_path / "p.yaml").write_text(TUNED)
     message = refusal(
         reproduce,
@@ -388,8 +400,8 @@ def test_a_split_to_tune_on_is_needed(tmp_path, dataset):
         tmp_path / "r",
         error=ProtocolError,
     )
-    said = "protocol p is tuned on another split than dev, on one of domain-train, train; there are: dev"
-    assert message == f"{dataset.folder}: {said}"
+    said = "protocol p is tuned on a split that shares no query with dev, on one of domain-train, train; there are: "
+    assert message == f"{dataset.folder}: {said}{', '.join(dataset.splits)}"
 
 
 def test_words_of_the_documents_as_queries(tmp_path, caplog):

@@ -102,6 +102,6 @@ def test_what_is_refused(space):
     )
     topic = Topic("q1", "suit", parse("suit"))
     message = refusal(WordSpaceMethod("filtering").search, lambda: space, [topic], 5, error=ProtocolError)
-    assert message == "query 'q1' is no word without others; a word space is for the queries of words"
+    assert message == "query 'q1' must be WORD NOT WORD, or WORD NOT (WORD OR WORD), got 'suit'"
     unknown = Topic("q", "nowhere NOT suit", parse("nowhere NOT suit"))
     assert WordSpaceMethod().search(lambda: space, [unknown], 5) == {"q": []}

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from checkpoints import edit_json
 from film_set import write_film_set
 from json_lines import write_jsonl
 from refusals import refusal
@@ -16,6 +17,7 @@ from pyserini_compneg.experiments.datasets import open_dataset  # noqa: E402
 from pyserini_compneg.experiments.dense import DenseEncoder  # noqa: E402
 from pyserini_compneg.experiments.experiment import reproduce  # noqa: E402
 from pyserini_compneg.experiments.protocol import read_protocol  # noqa: E402
+from pyserini_compneg.experiments.splits import shared_queries  # noqa: E402
 from pyserini_compneg.experiments.workplace import Engine  # noqa: E402
 from pyserini_compneg.training import train  # noqa: E402
 from pyserini_compneg.training.protocol_models import find_models, train_models  # noqa: E402
@@ -47,7 +49,7 @@ sections:
 """
 RECIPE = """
 model: {{base: {base}, head: "{head}", max_length: 32}}
-data: [{{dataset: elsewhere, split: dev}}]
+data: [{{dataset: elsewhere, split: train}}]
 training: {{steps: 2, batch_size: 4}}
 """
 
@@ -119,8 +121,17 @@ def protocol(tmp_path, trunk, checkpoints):
     return read_protocol(str(tmp_path / "p.yaml"))
 
 
-def test_models_are_trained_once_and_run(tmp_path, protocol, caplog):
-    films = open_dataset(write_film_set(tmp_path / "films"))
+@pytest.fixture
+def films(tmp_path):
+    """Half of the queries is for training."""
+    folder = write_film_set(tmp_path / "films")
+    lines = (folder / "dev.jsonl").read_text().splitlines(keepends=True)
+    for name, some in (("train", lines[1::2]), ("dev", lines[::2])):
+        (folder / f"{name}.jsonl").write_text("".join(some))
+    return open_dataset(folder)
+
+
+def test_models_are_trained_once_and_run(tmp_path, protocol, films, caplog):
     models = train_models(protocol, films, tmp_path / "models")
     assert {*models} == {"sparse one", "dense one"}
     log = json.loads((models["sparse one"] / "training_log.json").read_text())
@@ -139,12 +150,34 @@ def test_models_are_trained_once_and_run(tmp_path, protocol, caplog):
     assert atoms.rows[1].cells["nDCG@10"].published == 0.3
     assert [row.name for row in unions.rows] == ["sparse"]
     assert results.settings["model 'dense one'"] == str(models["dense one"])
+    place = models["sparse one"]
     other = refusal(train_models, protocol, films, tmp_path / "models", "elsewhere", error=TrainingError)
-    assert other.endswith("not from elsewhere; choose another place with --models")
+    assert other == f"{place}: was trained with other settings (model); choose another place with --models"
+    edit_json(place / "training_log.json", config={**log["config"], "about": "Other words."})
+    find_models(protocol, films, tmp_path / "models")
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+    copy = open_dataset(films.folder.rename(tmp_path / "moved"))
+    refused = refusal(train_models, protocol, copy, tmp_path / "models", error=TrainingError)
+    assert refused == f"{place}: was trained with other settings (data); choose another place with --models"
+    assert find_models(protocol, copy, tmp_path / "models") == models
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert said[0] == f"{place}: was trained with other settings (data); rows show what is there"
 
 
-def test_models_that_are_not_there(tmp_path, protocol, caplog):
-    films = open_dataset(write_film_set(tmp_path / "films"))
+def test_models_are_not_run_on_what_they_were_trained_on(tmp_path, protocol, films):
+    same = (films.folder / "dev.jsonl").read_text().replace('": "q', '": "other')  # under other ids
+    (films.folder / "train.jsonl").write_text(same)
+    (tmp_path / "models" / "sparse").mkdir(parents=True)
+    queries = shared_queries(films, "dev", "dev")
+    for find in (train_models, find_models):
+        assert refusal(find, protocol, films, tmp_path / "models", error=TrainingError) == (
+            f"{films.folder}: models of protocol p are trained with train, which shares {queries} queries with dev; "
+            "report another split with --split"
+        )
+    assert [path.name for path in (tmp_path / "models").iterdir()] == ["sparse"]
+
+
+def test_models_that_are_not_there(tmp_path, protocol, films, caplog):
     assert find_models(protocol, films, tmp_path / "models") == {}
     (record,) = caplog.records
     assert record.getMessage().startswith(f"left out: rows of models that {tmp_path}/models lacks: ")
@@ -158,8 +191,7 @@ def test_models_that_are_not_there(tmp_path, protocol, caplog):
     ]
 
 
-def test_what_is_no_recipe_of_an_encoder(tmp_path, protocol):
-    films = open_dataset(write_film_set(tmp_path / "films"))
+def test_what_is_no_recipe_of_an_encoder(tmp_path, protocol, films):
     for recipe, message in (
         ("no-such", "no-such: neither a file nor a recipe"),
         ("reader", "reader: trains no encoder"),
@@ -177,7 +209,7 @@ def test_what_is_no_recipe_of_an_encoder(tmp_path, protocol):
 
 def test_a_dataset_without_a_split_to_train_on(tmp_path, protocol, caplog):
     films = write_film_set(tmp_path / "films")
-    (films / "dev.jsonl").rename(films / "val.jsonl")
+    (films / "dev.jsonl").rename(films / "val.jsonl")  # has queries, and none for training
     dataset = open_dataset(films)
     assert refusal(train_models, protocol, dataset, tmp_path / "models", error=TrainingError) == (
         f"{films}: no split to train the model 'sparse one' on; there are: val"
