@@ -57,8 +57,9 @@ def quick_dataset(kinds: Sequence[str], folder: Path) -> Path:
 
 
 def _filmsets(documents: list[Any], queries: list[Any]) -> dict[str, Iterable[Any]]:
-    """Half of the queries of each template is for training; they stand one template after the other."""
-    return {"documents.jsonl": documents, "train.jsonl": queries[1::2], "dev.jsonl": queries[::2]}
+    """A third of the six queries of each template is for training; they stand one template after the other."""
+    dev = [query for number, query in enumerate(queries) if number % 3]
+    return {"documents.jsonl": documents, "train.jsonl": queries[::3], "dev.jsonl": dev}
 
 
 def _pairs(documents: list[Any]) -> list[Any]:
