@@ -17,8 +17,9 @@ from typing import Any, NoReturn, TypeAlias
 from pyserini_compneg.commands.versions import ShowVersions
 from pyserini_compneg.encode.hybrid import MODEL_WEIGHT, checked_weight
 from pyserini_compneg.encode.models import BACKENDS, DEVICES, PRECISIONS, Head, ModelOptions
-from pyserini_compneg.errors import ArgumentError
+from pyserini_compneg.errors import ArgumentError, OutputError
 from pyserini_compneg.expression.decomposition import READINGS
+from pyserini_compneg.files import of_standard_output
 from pyserini_compneg.parallel import Runner, in_turn
 from pyserini_compneg.terminal import shown, suggestion
 
@@ -86,7 +87,12 @@ class _Parser(argparse.ArgumentParser):
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Prints a help text; the method of argparse is silent about a disk that is full."""
-        print(message, end="", file=file)
+        try:
+            print(message, end="", file=file)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputError(of_standard_output(error)) from None
 
     def error(self, message: str) -> NoReturn:
         """Ends the command."""
