@@ -187,6 +187,7 @@ def vectors(folder, queries, documents):
 
 
 def test_scores_in_training_are_those_of_the_written_model(checkpoints, tmp_path):
+    torch.manual_seed(0)
     texts = sample_texts(7)
     queries = ["spy films", "films of the 1940s", "a spy spy"]
     module = HybridModule(str(checkpoints.bert), (texts, queries), (48, 48)).eval()
