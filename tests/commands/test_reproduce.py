@@ -119,6 +119,7 @@ def test_a_package_that_the_report_needs_is_missed_before_anything_is_run(films,
 
 def test_all_protocols_are_reproduced_quickly(tmp_path, capsys, monkeypatch, caplog):
     """Every protocol of the package, on datasets that are made of the sample."""
+    pytest.importorskip("torch", reason="dense and trained models are run by torch")
     needs_sentence_transformers()
     monkeypatch.chdir(tmp_path)
     command = ["--quick", "--report", "out", "--wordnet", str(write_wordnet(tmp_path / "wn"))]
@@ -143,6 +144,7 @@ def test_all_protocols_are_reproduced_quickly(tmp_path, capsys, monkeypatch, cap
 )
 def test_rows_of_trained_models(tmp_path, caplog, protocol, recipe, row, model):
     """The rows of a protocol of the package, run with a stand-in for the model that its recipe makes."""
+    pytest.importorskip("torch", reason="dense and trained models are run by torch")
     needs_sentence_transformers()
     data, place = quick_datasets(tmp_path / "data")["nevir"], tmp_path / "models" / recipe
     (write_dense if model == "dense" else write_masked_lm)(place)
