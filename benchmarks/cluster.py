@@ -39,10 +39,14 @@ BYTES_A_MS = 1.25e6  # 10 Gbit/s into the coordinator
 CLUSTERS = ((10**7, 10), (10**8, 10), (10**8, 100), (10**9, 100), (10**9, 1000))
 DRAWS = 2000
 
+Ranking = tuple[list[str], list[float]]
+"""The ids of documents, and their scores."""
 
-def timed(reader: IndexReader, lines: Sequence[str], k: int) -> tuple[np.ndarray, list[object]]:
+
+def timed(reader: IndexReader, lines: Sequence[str], k: int) -> tuple[np.ndarray, list[Ranking]]:
     """The milliseconds of each query, the better of two rounds, and what was found."""
-    times, found = [], []
+    times: list[float] = []
+    found: list[Ranking] = []
     for _ in range(2):
         found.clear()
         for line in lines:
@@ -67,16 +71,16 @@ def per_call_ms(ask: Callable[[], object]) -> float:
     return median(times)
 
 
-def merging_ms(found: Sequence[object], shards: int) -> float:
+def merging_ms(found: Sequence[Ranking], shards: int) -> float:
     """What merging costs for each hit that a shard sends."""
-    rankings = [one for one in found if one[0]][:shards] * 4  # type: ignore[index]
+    rankings = [ranking for ranking in found if ranking[0]][:shards] * 4
     start = time.perf_counter()
     for _ in range(20):
         merged: list[tuple[float, str]] = []
-        for docids, scores in rankings:  # type: ignore[misc]
+        for docids, scores in rankings:
             merged += ((-score, docid) for docid, score in zip(docids, scores, strict=True))
         merged.sort()
-    return (time.perf_counter() - start) * 1e3 / 20 / sum(len(one[0]) for one in rankings)  # type: ignore[index]
+    return (time.perf_counter() - start) * 1e3 / 20 / sum(len(docids) for docids, _ in rankings)
 
 
 def simulated(times: np.ndarray, documents: float, cluster: tuple[int, int], costs: dict[str, float]) -> np.ndarray:
@@ -125,7 +129,7 @@ def main() -> None:
     print(table(["", "hits", "median ms", "p99 ms"], rows))
     rows = []
     for k, (times, found) in measured.items():
-        size = len(pickle.dumps([found[0]])) / max(1, len(found[0][0]))  # type: ignore[index]
+        size = len(pickle.dumps([found[0]])) / max(1, len(found[0][0]))
         costs = {"call": call, "merge": merging_ms(found, len(entries)), "bytes": size, "hits": k, "seed": args.seed}
         print(f"\nhits {k}: {call:.2f} ms a shard, {costs['merge'] * 1e3:.2f} µs and {size:.0f} bytes a hit")
         for cluster in CLUSTERS:

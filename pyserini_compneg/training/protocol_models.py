@@ -34,6 +34,7 @@ def find_models(protocol: Protocol, dataset: Dataset, folder: Path, split: str |
     Raises:
         TrainingError: No such recipe, one that trains no encoder, or one whose splits share queries with the report.
     """
+    reported = reported_split(protocol, dataset, split)
     fitting = _recipes(protocol, dataset)
     places = {name: folder / Path(chosen[0]).stem for name, chosen in fitting.items() if chosen}
     if missing := [place.name for place in places.values() if not place.is_dir()]:
@@ -44,7 +45,7 @@ def find_models(protocol: Protocol, dataset: Dataset, folder: Path, split: str |
         _logger.warning("left out: rows of models for which %s has no split to train on: %s", dataset.folder, listed)
     there = {name: place for name, place in places.items() if place.is_dir()}
     configs = {name: chosen[1] for name, chosen in fitting.items() if chosen and name in there}
-    _check_apart(protocol, dataset, split, configs.values())
+    _check_apart(protocol, dataset, reported, configs.values())
     for name, place in there.items():
         if difference := _difference(place, _on(dataset.folder, configs[name], None), from_any_base=True):
             _logger.warning("%s: %s; rows show what is there", place, difference)
@@ -77,14 +78,14 @@ def train_models(
             splits share queries with the report; or a model that is there and was trained in another way.
         CompNegError: See :func:`~pyserini_compneg.training.train`.
     """
-    configs = {}
+    reported, configs = reported_split(protocol, dataset, split), {}
     for name, fitting in _recipes(protocol, dataset).items():
         if fitting is None:
             there = ", ".join(dataset.splits)
             raise TrainingError(f"{dataset.folder}: no split to train the model {name!r} on; there are: {there}")
         recipe, config = fitting
         configs[name] = recipe, _on(dataset.folder, config, dense_base if config.model.is_dense else base)
-    _check_apart(protocol, dataset, split, [config for _, config in configs.values()])
+    _check_apart(protocol, dataset, reported, [config for _, config in configs.values()])
     places = {name: folder / Path(recipe).stem for name, (recipe, _) in configs.items()}
     for name, (recipe, config) in configs.items():
         if not places[name].exists():
@@ -107,11 +108,9 @@ def _on(folder: Path | None, config: TrainConfig, base: str | None) -> TrainConf
     return config.model_copy(update={"data": sources, "dev": dev, "model": model})
 
 
-def _check_apart(protocol: Protocol, dataset: Dataset, split: str | None, configs: Iterable[TrainConfig]) -> None:
+def _check_apart(protocol: Protocol, dataset: Dataset, reported: str, configs: Iterable[TrainConfig]) -> None:
     """Makes sure that no model has seen the queries of the report."""
-    used = sorted(set[str]().union(*map(_splits, configs)))
-    reported = reported_split(protocol, dataset, split) if used else ""
-    for other in used:
+    for other in sorted(set[str]().union(*map(_splits, configs))):
         if count := shared_queries(dataset, other, reported):
             raise TrainingError(
                 f"{dataset.folder}: models of protocol {protocol.name} are trained with {other}, which shares {count} "

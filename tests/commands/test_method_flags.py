@@ -126,7 +126,7 @@ def test_plain_texts_are_read_for_a_method(index, capfd):
 )
 def test_flags_without_a_use(index, topics, tmp_path, capfd, flags, message):
     if "--rerank" in flags:
-        pytest.importorskip("sentence_transformers")
+        pytest.importorskip("sentence_transformers", reason="rerankers are models of it")
     output = tmp_path / "run.txt"
     assert run(index, "--topics", topics, "--output", output, *flags) == 2
     out, err = capfd.readouterr()
