@@ -345,3 +345,9 @@ def test_an_index_that_does_not_say_its_impact_scale(tmp_path):
             message = refusal(search, searcher, "score-fusion", depth=depth, error=CompositionError)
             assert message.startswith("scores can be added to products of scores only if the index gives its impact")
             assert search(searcher, "score-fusion-scaled", depth=depth)["both"] != []
+
+
+def test_scores_of_a_list_that_are_all_equal_count_one(searcher):
+    """A list of one document is such a list."""
+    (hit,) = searcher.search("A", 1, method=ScoreFusion(scaled=True, depth=1))
+    assert hit.score == 1.0
