@@ -211,10 +211,10 @@ def test_a_dataset_without_a_split_to_train_on(tmp_path, protocol, caplog):
     films = write_film_set(tmp_path / "films")
     (films / "dev.jsonl").rename(films / "val.jsonl")  # has queries, and none for training
     dataset = open_dataset(films)
-    assert refusal(train_models, protocol, dataset, tmp_path / "models", error=TrainingError) == (
+    assert refusal(train_models, protocol, dataset, tmp_path / "models", split="val", error=TrainingError) == (
         f"{films}: no split to train the model 'sparse one' on; there are: val"
     )
-    assert find_models(protocol, dataset, tmp_path / "models") == {}
+    assert find_models(protocol, dataset, tmp_path / "models", split="val") == {}
     (record,) = caplog.records
     assert record.getMessage() == (
         f"left out: rows of models for which {films} has no split to train on: 'sparse one', 'dense one'"
