@@ -123,12 +123,16 @@ class RayCluster:
         """
         if not self.cpus:
             _logger.warning("%s: no node has a processor; the work waits until the cluster adds one", self.address)
-            return
+        elif lacking := self.lacks(cpus, gpus):
+            raise ClusterError(f"{self.address}: {lacking}; ask for less, or add a node")
+
+    def lacks(self, cpus: float, gpus: float = 0.0) -> str:
+        """What no node has now that a part of the work needs; empty if a node has it all."""
         for kind, wanted in (("CPU", cpus), ("GPU", gpus)):
             most = max((node["Resources"].get(kind, 0) for node in self._nodes()), default=0)
             if most < wanted:
-                said = f"a part of the work needs {wanted:g} {kind}, and no node has more than {most:g}"
-                raise ClusterError(f"{self.address}: {said}; ask for less, or add a node")
+                return f"a part of the work needs {wanted:g} {kind}, and no node has more than {most:g}"
+        return ""
 
     def _nodes(self) -> list[dict[str, Any]]:
         return [node for node in self.ray.nodes() if node["Alive"]]

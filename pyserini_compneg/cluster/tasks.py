@@ -40,7 +40,8 @@ class RayRunner:
 
     def __init__(self, cluster: RayCluster, cpus: int = 1, gpus: int = 0) -> None:
         cluster.check_room(cpus, gpus)
-        self._ray, self._setup = cluster.ray, cluster.setup(cpus)
+        self._cluster, self._ray, self._setup = cluster, cluster.ray, cluster.setup(cpus)
+        self._needs = cpus, gpus
         self._options: dict[str, Any] = {"num_cpus": cpus, "num_gpus": gpus, "max_retries": RETRIES}
 
     def __call__(self, work: Callable[..., Done], parts: Sequence[Sequence[Any]], doing: str) -> list[Done]:
@@ -61,10 +62,15 @@ class RayRunner:
         """Waits until all parts are done, or the first of them failed."""
         left = list(running)
         results: dict[Any, Any] = {}
+        lacked = self._cluster.lacks(*self._needs)
         with progress(None, None, DOCUMENTS, doing, summary=len(running) > 1) as bar:
             while left:
                 done, left = self._ray.wait(left, timeout=_SECONDS)
                 results |= {one: self._result(one) for one in done}
+                if left and (lacking := self._cluster.lacks(*self._needs)) != lacked:
+                    lacked = lacking
+                    if lacking:
+                        _logger.warning("%s; the work waits until the cluster adds one", lacking)
                 with suppress(self._ray.exceptions.RayError):  # a counter that is gone counts no more
                     bar.update(max(0, self._ray.get(counter.total.remote()) - bar.n))
         return [results[one] for one in running]

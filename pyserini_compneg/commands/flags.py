@@ -146,6 +146,18 @@ def add_ray(flags: Flags, what: str) -> None:
     flags.add_argument("--ray", metavar="ADDRESS", help=f"{text}one here (docs/cluster.md)")
 
 
+def add_replicas(flags: Flags) -> None:
+    """Adds ``--replicas``."""
+    text = "processes that search each shard on a cluster (default 1)"
+    flags.add_argument("--replicas", type=count, default=1, metavar="N", help=text)
+
+
+def check_replicas(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """Refuses ``--replicas`` without a cluster."""
+    if args.replicas > 1 and args.ray is None:
+        parser.error("--replicas needs --ray, the cluster whose processes hold the shards")
+
+
 @contextmanager
 def runner(address: str | None, cpus: int = 1, gpus: int = 0) -> Iterator[Runner]:
     """Who does the parts of some work: the cluster of ``--ray``, or without one this process.

@@ -28,8 +28,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("--explain needs --query or --output-format json")
     if args.allow_partial and args.output_format == "msmarco":
         parser.error("--allow-partial needs --output-format trec or json; msmarco cannot say that a ranking is partial")
-    if args.replicas > 1 and args.ray is None:
-        parser.error("--replicas needs --ray, the cluster whose processes hold the shards")
+    flags.check_replicas(parser, args)
     from pyserini_compneg.search.display import show_hits
     from pyserini_compneg.search.topic_runs import search_topics
 
@@ -73,8 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     flags.add_threads(parser, 1)
     flags.add_ray(parser, "search an index of index --shards")
     group = flags.advanced(parser)
-    text = "processes that search each shard on a cluster (default 1)"
-    group.add_argument("--replicas", type=flags.count, default=1, metavar="N", help=text)
+    flags.add_replicas(group)
     group.add_argument(
         "--allow-partial",
         action="store_true",

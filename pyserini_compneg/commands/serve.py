@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
+
+if TYPE_CHECKING:
+    from pyserini_compneg.search import SignedImpactSearcher
+    from pyserini_compneg.serve.served_index import OpenIndex
 
 _EPILOG = """\
 Programs find Pyserini's routes, GET /v1/{index}/search and GET /v1/{index}/doc/{docid}, and ours beside them, which
@@ -27,6 +35,7 @@ examples:
 
 
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    flags.check_replicas(parser, args)
     if not args.index and args.config is None:
         parser.error("name an index with --index, or a file of indexes with --config")
     from pyserini_compneg.errors import ServerError
@@ -40,16 +49,45 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     indexes = {**(settings.indexes if settings else {}), **named_indexes(args.index)}
     if not indexes:
         raise ServerError(f"{args.config}: names no index, so there is nothing to serve")
-    serve(
-        indexes,
-        settings.api_keys if settings else (),
-        host=args.host,
-        port=args.port,
-        mcp=args.mcp,
-        threads=args.threads,
-        queue=args.queue,
-        seconds=args.timeout,
-    )
+    with _opener(args, [index.path for index in indexes.values()]) as open_index:
+        serve(
+            indexes,
+            settings.api_keys if settings else (),
+            host=args.host,
+            port=args.port,
+            mcp=args.mcp,
+            threads=args.threads,
+            queue=args.queue,
+            seconds=args.timeout,
+            open_index=open_index,
+        )
+
+
+@contextmanager
+def _opener(args: argparse.Namespace, folders: Sequence[str]) -> Iterator[OpenIndex]:
+    """What opens an index: with ``--ray`` the cluster searches those in shards, and this process the others."""
+    from pyserini_compneg.lucene import SHARDS_NAME
+    from pyserini_compneg.search import SignedImpactSearcher
+
+    if args.ray is None:
+        yield SignedImpactSearcher
+        return
+    from pyserini_compneg.cluster import RayCluster, ShardedImpactSearcher
+    from pyserini_compneg.errors import ServerError
+
+    def is_sharded(folder: str) -> bool:
+        return (Path(folder) / SHARDS_NAME).is_file()
+
+    def opened(folder: str, encoder: str | None) -> SignedImpactSearcher:
+        if is_sharded(folder):
+            return ShardedImpactSearcher(folder, encoder, ray=args.ray, replicas=args.replicas)
+        return SignedImpactSearcher(folder, encoder)
+
+    if not any(map(is_sharded, folders)):
+        said = f"none of the indexes is in shards ({', '.join(folders)})"
+        raise ServerError(f"--ray {args.ray}: {said}; build one with index --shards N, or leave out --ray")
+    with RayCluster(args.ray):  # before the first index, whose Java must not run yet
+        yield opened
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -73,6 +111,8 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument("--queue", type=flags.count, default=64, metavar="N", help=text)
     text = "limit for a search, waiting included (default 10)"
     group.add_argument("--timeout", type=flags.positive, default=10.0, metavar="SECONDS", help=text)
+    flags.add_ray(group, "search indexes in shards")
+    flags.add_replicas(group)
     flags.add_log_format(group)
     return parser
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from pyserini_compneg.errors import IndexFormatError, IndexReadError
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.serve.settings import IndexSettings
+
+OpenIndex: TypeAlias = Callable[[str, str | None], SignedImpactSearcher]
+"""Opens an index by its folder or the name of a prebuilt one, and an encoder or None for the one that it names."""
 
 
 @dataclass
@@ -29,19 +33,20 @@ class ServedIndex:
     Args:
         name: What the index is called in URLs.
         settings: Where it is, and its encoder, which is loaded now.
+        open_index: Opens the index in a folder, with an encoder.
 
     Raises:
         CompNegError: As ``SignedImpactSearcher``.
     """
 
-    def __init__(self, name: str, settings: IndexSettings) -> None:
+    def __init__(self, name: str, settings: IndexSettings, open_index: OpenIndex = SignedImpactSearcher) -> None:
         self.name = name
-        self._settings = settings
+        self._settings, self._open_index = settings, open_index
         self._lock = threading.Lock()
         self._current = self._open()
 
     def _open(self) -> _Opened:
-        searcher = SignedImpactSearcher(self._settings.path, self._settings.encoder)
+        searcher = self._open_index(self._settings.path, self._settings.encoder)
         try:
             searcher.encoder  # noqa: B018  # loads it, so that no request waits for it
         except BaseException:

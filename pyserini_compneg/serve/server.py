@@ -13,9 +13,10 @@ import uvicorn
 
 from pyserini_compneg.errors import ServerError
 from pyserini_compneg.files import reason_of
+from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.serve.app import create_app
 from pyserini_compneg.serve.parameters import MOST_CHARACTERS
-from pyserini_compneg.serve.served_index import ServedIndex
+from pyserini_compneg.serve.served_index import OpenIndex, ServedIndex
 from pyserini_compneg.serve.settings import IndexSettings
 
 _MOST_BYTES_OF_A_HEAD = 12 * MOST_CHARACTERS + 32_768
@@ -39,6 +40,7 @@ def serve(
     threads: int,
     queue: int,
     seconds: float,
+    open_index: OpenIndex = SignedImpactSearcher,
 ) -> None:
     """Serves indexes until a signal stops it. What is asked before the signal is answered.
 
@@ -51,6 +53,7 @@ def serve(
         threads: Searches at once.
         queue: Searches that may wait.
         seconds: The limit for a search, waiting included.
+        open_index: Opens an index.
 
     Raises:
         ServerError: The address cannot be had.
@@ -58,7 +61,7 @@ def serve(
     """
     with ExitStack() as stack:
         listening = None if mcp == "stdio" else stack.enter_context(_listening(host, port))  # before the work begins
-        opened = {name: ServedIndex(name, settings) for name, settings in indexes.items()}
+        opened = {name: ServedIndex(name, settings, open_index) for name, settings in indexes.items()}
         for name, index in opened.items():
             stack.callback(index.close)
             _logger.info("index %s: %s documents", name, f"{index.documents:,}")

@@ -479,7 +479,11 @@ def test_no_vector(tmp_path, vector):
     refuses(pyserini_compneg.compose_query, "a", encoder)
 
 
-@pytest.mark.parametrize("vectors", [None, 7, {}, [], [None], [[1.0]], [{"a": 1.0}] * 2, iter([{}])], ids=ascii)
+@pytest.mark.parametrize(
+    "vectors",
+    [None, 7, {}, [], [None], [[1.0]], [{"a": 1.0}] * 2, pytest.param(iter([{}]), id="an iterator")],
+    ids=ascii,
+)
 def test_no_vectors(monkeypatch, vectors):
     encoder = LookupEncoder({})
     monkeypatch.setattr(encoder, "encode_batch", lambda texts: vectors)

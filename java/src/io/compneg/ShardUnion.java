@@ -8,6 +8,7 @@ import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.MultiReader;
 import org.apache.lucene.store.FSDirectory;
+import org.apache.lucene.util.IOUtils;
 
 /** What only all shards of an index together tell, for Python. */
 public final class ShardUnion implements Closeable {
@@ -17,7 +18,12 @@ public final class ShardUnion implements Closeable {
   public ShardUnion(byte[] folders) throws IOException {
     String[] names = new String(folders, StandardCharsets.UTF_8).split("\n");
     IndexReader[] readers = new IndexReader[names.length];
-    for (int i = 0; i < names.length; i++) readers[i] = DirectoryReader.open(FSDirectory.open(Path.of(names[i])));
+    try {
+      for (int i = 0; i < names.length; i++) readers[i] = DirectoryReader.open(FSDirectory.open(Path.of(names[i])));
+    } catch (Throwable failure) {
+      IOUtils.closeWhileHandlingException(readers);
+      throw failure;
+    }
     shards = new MultiReader(readers);
   }
 
