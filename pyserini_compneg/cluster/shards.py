@@ -202,7 +202,8 @@ def ray_reader(cluster: RayCluster, index: str | Path, replicas: int = 1, allow_
         said = f"has no {SHARDS_NAME}, so there are no shards for a cluster"
         raise IndexFormatError(f"{folder}: {said}; build it with index --shards N, or leave out --ray")
     actors = replicas * len(read_shards(folder))
-    cpus = min(1.0, cluster.cpus / (2 * actors))  # all fit, and fit again when half of the nodes are lost
+    # All fit when half of the nodes are lost, or beside those of an index that is replaced; and no node need be filled.
+    cpus = min(0.5, cluster.cpus / (4 * actors))
     cpus = max(1.0, math.floor(cpus * _CPU_PARTS)) / _CPU_PARTS
-    open_shard = partial(RayShard, cluster, cluster.setup(cpus), replicas=replicas, cpus=cpus)
+    open_shard = partial(RayShard, cluster, cluster.setup(2 * cpus), replicas=replicas, cpus=cpus)
     return ShardedReader(folder, open_shard, None, allow_partial)

@@ -32,7 +32,7 @@ def told(given):
         return answer
 
     ray = SimpleNamespace(get=get, exceptions=exceptions)
-    cluster = SimpleNamespace(ray=ray, check_room=lambda *_: None, setup=lambda _: None)
+    cluster = SimpleNamespace(ray=ray, check_room=lambda *_: None, lacks=lambda *_: "", setup=lambda _: None)
     return RayRunner(cluster)._result(given)
 
 
@@ -76,3 +76,21 @@ def test_what_was_never_tried_again_was_not_lost():
         told(exceptions.WorkerCrashedError())
     with pytest.raises(ClusterError, match="^a part of the work could not be run: .*no such package"):
         told(exceptions.RuntimeEnvSetupError("no such package"))
+
+
+def test_a_part_that_waits_because_its_node_is_gone(caplog):
+    """The node with processors goes while the parts run, and comes back."""
+    lacking = iter(["", "", "no node", "no node", "", ""])
+    rounds = iter([[], [], [], [], [], ["part"]])
+
+    def wait(left, timeout):
+        done = next(rounds)
+        return done, [] if done else left
+
+    total = SimpleNamespace(total=SimpleNamespace(remote=lambda: 0))
+    ray = SimpleNamespace(
+        wait=wait, get=lambda one: ("made", None, "", []) if one == "part" else 0, exceptions=exceptions
+    )
+    cluster = SimpleNamespace(ray=ray, check_room=lambda *_: None, lacks=lambda *_: next(lacking), setup=lambda _: None)
+    assert RayRunner(cluster)._results(["part"], total, "indexing") == ["made"]
+    assert caplog.messages == ["no node; the work waits until the cluster adds one"]

@@ -9,6 +9,7 @@ import pytest
 from film_index import start
 from json_lines import write_jsonl
 from ray_nodes import ray_nodes
+from served import serving
 
 pytest.importorskip("ray", reason="the extra ray is not installed")
 
@@ -119,6 +120,36 @@ def test_an_actor_that_is_killed_is_replaced_and_asked_again(films, nodes):
     process = start(nodes.address, sharded(films, nodes), films / "one", code=SEARCHER)
     printed, said = process.communicate(timeout=400)
     assert (process.returncode, printed) == (0, "done\n"), said
+
+
+def test_a_server_sits_on_the_cluster(films, nodes):
+    index, search = sharded(films, nodes, "served"), "/v1/{}/search?query=spy+AND+war+NOT+comedy&hits=20"
+    with serving("--index", index, films / "one", "--ray", nodes.address) as server:
+        wanted = server.get(search.format("one"))[1]["candidates"]
+        assert len(wanted) == 20
+        assert len(nodes.workers("ray::ShardActor")) == 3
+        assert server.get(search.format("served"))[1]["candidates"] == wanted
+        run(
+            "index",
+            "--collection",
+            films / "films.jsonl",
+            "--index",
+            index,
+            "--shards",
+            "2",
+            "--store-raw",
+            "--overwrite",
+        )
+        until = time.monotonic() + 60
+        while len(nodes.workers("ray::ShardActor")) != 2 and time.monotonic() < until:
+            time.sleep(0.2)
+        assert server.get(search.format("served"))[1]["candidates"] == wanted
+        assert len(nodes.workers("ray::ShardActor")) == 2
+        assert server.stop(signal.SIGTERM) == 143
+    said, _ = run("serve", "--index", films / "one", "--ray", nodes.address, code=2)
+    why = "none of the indexes is in shards"
+    remedy = "build one with index --shards N, or leave out --ray"
+    assert said == f"error: --ray {nodes.address}: {why} ({films / 'one'}); {remedy}\n"
 
 
 def test_a_shard_that_is_gone_for_good(films, nodes):
