@@ -1,5 +1,7 @@
 # Everything happens in a virtual environment inside the checkout. PYTHON chooses the interpreter it is made with.
 PYTHON ?= python3
+# The processes that test.
+JOBS   ?= 2
 VENV   := .venv
 BIN    := $(VENV)/bin
 # Pyserini brings 2 GB of Python along, most of it never imported: compiling it all would take longer than the rest.
@@ -28,7 +30,7 @@ indexes/sample: | $(PACKAGE)
 	  --encoder bm25+mini --store-raw
 
 test: $(TOOLS) ## run the tests and doctests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope
 
 test-fast: $(TOOLS) ## run the quick tests: no model, no kill, few random cases
 	$(BIN)/python -m pytest -q -m 'not slow and not kill' --hypothesis-profile=fast tests \

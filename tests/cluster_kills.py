@@ -127,6 +127,7 @@ def series(name, arguments, victim, home, nodes, choice, limits) -> int:
         subprocess.run(["rm", "-rf", home / "made" / name], check=True)
         process = command(*arguments)
         done += killed(victim, name, process, nodes, choice, seconds)
+        print(f"{name}, {victim}: {done} of {kills}, {faults} faults", end="\r", file=sys.stderr)
         _, said = process.communicate()
         if victim == "driver":
             for _ in range(5):  # until the workers of the killed driver are gone
