@@ -30,7 +30,7 @@ indexes/sample: | $(PACKAGE)
 	  --encoder bm25+mini --store-raw
 
 test: $(TOOLS) ## run the tests and doctests
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
 
 test-fast: $(TOOLS) ## run the quick tests: no model, no kill, few random cases
 	$(BIN)/python -m pytest -q -m 'not slow and not kill' --hypothesis-profile=fast tests \

@@ -230,9 +230,9 @@ def test_the_losses_fall(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(mini_training, "_LOG_STEPS", 15)
     monkeypatch.setattr(mini_training, "_WARMUP_STEPS", 1)
     model = train_mini(replace(settings, steps=120, learning_rate=1e-2), tmp_path)
-    first, *_, last = json.loads((model / "training_log.json").read_text())["log"]
-    assert last["films"] < 0.8 * first["films"]
-    assert last["passages"] < first["passages"]
+    log = json.loads((model / "training_log.json").read_text())["log"]
+    for part, most in (("films", 0.85), ("passages", 1.0)):
+        assert np.mean([step[part] for step in log[-3:]]) < most * log[0][part]
 
 
 @pytest.mark.kill
