@@ -24,7 +24,8 @@ from pyserini_compneg.experiments.kept_runs import kept_run
 from pyserini_compneg.experiments.protocol import ROW_METHODS, Protocol, Reading, RowPlan, SectionPlan
 from pyserini_compneg.experiments.word_space import WordSpace, WordSpaceMethod
 from pyserini_compneg.experiments.workplace import Engine, Workplace
-from pyserini_compneg.expression import Atom
+from pyserini_compneg.expression import Atom, Filter
+from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.expression.topics import Topic, decompose_topics
 from pyserini_compneg.progress import progress
 from pyserini_compneg.reading import reader
@@ -126,7 +127,8 @@ class Jobs:
         searcher = workplace.searcher(engine, row.ablation, weight)
         compose = partial(_composed, searcher, method) if isinstance(method, ComposingMethod) else None
         if row.rerank:
-            depends_on["rerank"] = [row.rerank, row.rerank_hits, dense_model_hash(workplace.models.reranker)]
+            documents = "judged" if row.rerank_judged else row.rerank_hits
+            depends_on["rerank"] = [row.rerank, documents, dense_model_hash(workplace.models.reranker)]
             compose = None
         name = f"{row.title} [{engine.label}]" if engine.label else row.title
         share = {"model weight": weight} if engine.is_hybrid and weight is not None else {}
@@ -190,7 +192,12 @@ def _searched(
     k: int,
 ) -> dict[str, list[Hit]]:
     if row.rerank:  # the model is loaded only where a run has to be made
-        method = Reranked(workplace.reranker, row.rerank, row.rerank_hits, method)
+        hits = row.rerank_hits
+        if row.rerank_judged:
+            judged = [[*workplace.qrels.get(topic.qid, {})] for topic in topics]
+            topics = [replace(one, filter=Filter({ID: docids})) for one, docids in zip(topics, judged, strict=True)]
+            hits = max(1, *map(len, judged))
+        method = Reranked(workplace.reranker, row.rerank, hits, method)
     return answers(topics, lambda batch: search_batch(searcher, batch, k, workplace.threads, method), None)
 
 

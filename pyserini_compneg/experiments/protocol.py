@@ -69,6 +69,7 @@ class RowPlan(Settings):
         note: What the reader has to know.
         rerank: What a model reads to rank the first documents again, as ``--rerank-by``; None for no reranking.
         rerank_hits: How many documents it ranks again. The others are left out.
+        rerank_judged: Whether it ranks the judged documents of each query, and no others.
         sweep: The setting that it varies. In a section that was read it has one value, which is in ``settings``, too.
         tuned: Whether the row is run at the best value of its sweep alone, which is chosen on another split.
         model: A name in the protocol's ``models``: the row is run with that trained model, not with the encoders of the
@@ -86,6 +87,7 @@ class RowPlan(Settings):
     note: Line = ""
     rerank: Literal["text", "atoms", "both"] | None = None
     rerank_hits: int = Field(RERANKED, ge=1)
+    rerank_judged: bool = False
     sweep: Sweep | None = None
     tuned: bool = False
     model: str | None = None

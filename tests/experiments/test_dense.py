@@ -440,6 +440,15 @@ def test_reranked_rows(rerun, tmp_path):
     assert rerun("another/model")[1] == ["another/model"]
 
 
+def test_judged_documents_alone_are_reranked(rerun, tmp_path):
+    results, _ = rerun(text=RERANKED.replace("rerank_hits: 3", "rerank_judged: true"))
+    sparse, again, _ = (read_run(tmp_path / "report" / row.run) for row in results.sections[0].rows)
+    judged = open_dataset(tmp_path / "films").qrels("dev")
+    assert again
+    for qid, ranking in again.items():
+        assert set(ranking) == set(sparse[qid]) & set(judged[qid])
+
+
 def test_reranked_rows_are_left_out_where_there_is_no_model(rerun, caplog):
     results, loaded = rerun(check=without)
     assert (loaded, [row.name for row in results.sections[0].rows]) == ([], ["sparse"])
@@ -461,6 +470,7 @@ def test_reranked_rows_are_left_out_where_there_is_no_model(rerun, caplog):
             "method of search again, not of dense",
         ),
         ("rerank_hits: 3", "rerank_hits: 0", "rerank_hits"),
+        ("rerank_hits: 3", "rerank_judged: some", "rerank_judged: expected true or false, got 'some'"),
     ],
 )
 def test_wrong_rows(rerun, before, after, message):
