@@ -47,6 +47,7 @@ class WriteOptions(TypedDict, total=False):
     store_docvectors: bool
     filter_fields: Sequence[str]
     optimize: bool
+    reorder: bool
     overwrite: bool
     replace: bool
 

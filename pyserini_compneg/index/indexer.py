@@ -53,6 +53,7 @@ class ImpactIndexer:
         filter_fields: Fields of each document's source that a search can filter by: texts, numbers, or lists of these.
         shard: The index is a shard of a larger one, which has the filter fields; the documents here may lack some.
         optimize: Merge the index into one segment.
+        reorder: Merge it, and put documents that share terms beside each other. Searches find the same, and are faster.
         overwrite: Replace an index that is there already.
         resume: Continue a build that was killed, from its last :meth:`checkpoint`.
         replace: Replace an index that is there; continue a build that was killed if it had the same ``sources`` and
@@ -89,6 +90,7 @@ class ImpactIndexer:
         filter_fields: Sequence[str] = (),
         shard: bool = False,
         optimize: bool = False,
+        reorder: bool = False,
         overwrite: bool = False,
         resume: bool = False,
         replace: bool = False,
@@ -115,7 +117,7 @@ class ImpactIndexer:
         self._store: dict[str, Any] = {"store_raw": store_raw, "store_docvectors": store_docvectors, "shard": shard}
         self._sources = sources
         self._name = str(self._target)
-        self._optimize = optimize
+        self._optimize, self._reorder = optimize or reorder, reorder
         self._modes = (overwrite, resume, replace)
         self._skip = on_error == "skip"
         self._added: list[tuple[str, str]] = []
@@ -245,7 +247,7 @@ class ImpactIndexer:
         self._check_duplicates()
         self._check_content()
         if self._optimize:
-            self._writer.optimize()
+            self._writer.optimize(self._reorder)
             self._check_content()  # documents whose id was given twice are gone only now
         if self.position is None:
             self._writer.commit()

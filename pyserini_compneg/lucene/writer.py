@@ -129,9 +129,13 @@ class ImpactWriter:
         field: str | None = self._call(lambda java: java.missingField())
         return field
 
-    def optimize(self) -> None:
-        """Merges the index into one segment."""
-        self._call(lambda java: java.optimize())
+    def optimize(self, reorder: bool = False) -> None:
+        """Merges the index into one segment.
+
+        Args:
+            reorder: Put documents that share terms beside each other.
+        """
+        self._call(lambda java: java.optimize(reorder))
         while not self._call(lambda java: java.optimized(_MILLISECONDS)):
             pass
 

@@ -231,7 +231,7 @@ def test_filters_in_python(room):
 
 
 def test_a_field_that_no_document_has_is_told_before_the_merge(room, tmp_path, monkeypatch):
-    monkeypatch.setattr(ImpactWriter, "optimize", lambda _: pytest.fail("merged"))
+    monkeypatch.setattr(ImpactWriter, "optimize", lambda *_: pytest.fail("merged"))
     options = {"filter_fields": ["yaer"], "optimize": True}
     said = refusal(build_index, room / "films.jsonl", tmp_path / "i", **options, error=CollectionError)
     assert said == f"{room}/films.jsonl: no document has the filter field 'yaer'; leave it out"

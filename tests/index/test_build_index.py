@@ -36,7 +36,7 @@ def index(tmp_path):
     return tmp_path / "index"
 
 
-@pytest.mark.parametrize("options", [{}, {"threads": 3}, {"optimize": True}, {"store_raw": True}])
+@pytest.mark.parametrize("options", [{}, {"threads": 3}, {"optimize": True}, {"reorder": True}, {"store_raw": True}])
 def test_an_index_and_its_manifest(tmp_path, collection, options):
     index = tmp_path / "deep" / "index"
     manifest = build_index(collection, index, **options)

@@ -90,7 +90,7 @@ def test_kills_at_random_points(tmp_path, collection, old, encoder):
     build_index(collection, expected, encoder, optimize=True)
     build_index(old, index, encoder)
     before = contents(index)
-    arguments = "--collection", collection, "--index", index, "--encoder", encoder, "--optimize", "--overwrite"
+    arguments = "--collection", collection, "--index", index, "--encoder", encoder, "--reorder", "--overwrite"
     choice = random.Random(encoder)
     killed = 0
     while killed < KILLS:
@@ -172,10 +172,10 @@ def test_an_interruption_is_heard_while_java_merges(tmp_path, collection, old, m
         patch.setattr(build, "CHECKPOINT_SECONDS", 0)  # so that there are segments to merge
         patch.setattr(ImpactWriter, "_call", call)
         patch.setattr(writer, "_MILLISECONDS", 0)
-        build_index(collection, index, "splade", optimize=True, overwrite=True)
+        build_index(collection, index, "splade", reorder=True, overwrite=True)
     assert asked == [False]
     assert contents(index) == before
-    assert build_index(collection, index, "splade", optimize=True, replace=True).documents == DOCUMENTS
+    assert build_index(collection, index, "splade", reorder=True, replace=True).documents == DOCUMENTS
     assert hidden(tmp_path) == []
 
 

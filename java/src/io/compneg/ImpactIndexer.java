@@ -26,10 +26,13 @@ import org.apache.lucene.document.Field;
 import org.apache.lucene.document.FieldType;
 import org.apache.lucene.document.StoredField;
 import org.apache.lucene.document.StringField;
+import org.apache.lucene.index.CodecReader;
 import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.IndexOptions;
 import org.apache.lucene.index.IndexWriter;
 import org.apache.lucene.index.IndexWriterConfig;
+import org.apache.lucene.index.Sorter;
+import org.apache.lucene.index.SortingCodecReader;
 import org.apache.lucene.index.Term;
 import org.apache.lucene.index.TieredMergePolicy;
 import org.apache.lucene.store.AlreadyClosedException;
@@ -229,12 +232,56 @@ public final class ImpactIndexer implements Closeable {
     return null;
   }
 
-  /** Begins to merge into one segment; call {@link #optimized} until it is done. */
-  public void optimize() {
+  /**
+   * Begins to merge into one segment; call {@link #optimized} until it is done.
+   *
+   * @param reorder whether documents that share terms shall stand together then
+   */
+  public void optimize(boolean reorder) {
     optimizing = pool.submit(() -> {
       writer.forceMerge(1);
+      if (reorder) reorder();
       return null;
     });
+  }
+
+  /** Writes the segment again in another order. The commit in the folder stays as it is until the next one. */
+  private void reorder() throws IOException, InterruptedException {
+    try (DirectoryReader reader = DirectoryReader.open(writer)) {
+      if (reader.leaves().isEmpty()) return;
+      CodecReader segment = (CodecReader) reader.leaves().get(0).reader();
+      Runtime java = Runtime.getRuntime();
+      long free = java.maxMemory() - java.totalMemory() + java.freeMemory();
+      int[] order = GraphBisection.order(segment, settings.field, settings.threads, free / 2);
+      writer.deleteAll(); // the reader keeps its files until it is closed
+      writer.addIndexes(SortingCodecReader.wrap(segment, new NewOrder(order), null));
+    }
+  }
+
+  private static final class NewOrder extends Sorter.DocMap {
+    private final int[] oldNumbers;
+    private final int[] newNumbers;
+
+    NewOrder(int[] order) {
+      oldNumbers = order;
+      newNumbers = new int[order.length];
+      for (int i = 0; i < order.length; i++) newNumbers[order[i]] = i;
+    }
+
+    @Override
+    public int oldToNew(int number) {
+      return newNumbers[number];
+    }
+
+    @Override
+    public int newToOld(int number) {
+      return oldNumbers[number];
+    }
+
+    @Override
+    public int size() {
+      return oldNumbers.length;
+    }
   }
 
   /** Waits for so long at most; returns whether the index is merged. */

@@ -1,0 +1,113 @@
+"""Documents in an order in which those that share terms stand together: another order, and the same answers."""
+
+import json
+import random
+
+import pytest
+from impact_indexes import add_documents
+from json_lines import write_jsonl
+
+from pyserini_compneg.index import build_index
+from pyserini_compneg.lucene import ImpactReader, ImpactWriter, java_class
+
+GROUPS, SIZE, TERMS = 8, 100, 12
+
+
+def grouped():
+    """Documents of groups that share no term, one of each group after the other, and some without terms."""
+    choice = random.Random(1)
+    for number in range(GROUPS * SIZE):
+        group = number % GROUPS
+        terms = choice.sample(range(TERMS), 6) if number % 50 else []
+        yield f"d{number}", {f"g{group}t{term}": choice.randint(1, 99) for term in terms}
+
+
+def written(folder, reorder, threads=1):
+    folder.mkdir()
+    with ImpactWriter(folder, threads=threads) as writer:
+        add_documents(writer, dict(grouped()))
+        writer.optimize(reorder)
+        writer.commit()
+    return folder
+
+
+def segment(folder):
+    """The index as Lucene reads it, and its one segment."""
+    paths = java_class("java.nio.file.Paths")
+    directory = java_class("org.apache.lucene.store.FSDirectory").open(paths.get(str(folder)))
+    reader = java_class("org.apache.lucene.index.DirectoryReader").open(directory)
+    assert reader.leaves().size() == 1
+    return reader, reader.leaves().get(0).reader()
+
+
+def ids(folder):
+    """The documents' ids, in the order of the index."""
+    reader, one = segment(folder)
+    try:
+        return [one.storedFields().document(number).get("id") for number in range(one.maxDoc())]
+    finally:
+        reader.close()
+
+
+def changes(docids):
+    """How often a document and the next one are of two groups."""
+    groups = [int(docid[1:]) % GROUPS for docid in docids if int(docid[1:]) % 50]
+    return sum(one != other for one, other in zip(groups, groups[1:], strict=False))
+
+
+def test_documents_that_share_terms_stand_together(tmp_path):
+    plain, reordered = ids(written(tmp_path / "plain", False)), ids(written(tmp_path / "reordered", True))
+    assert sorted(plain) == sorted(reordered)
+    assert changes(plain) > 0.9 * GROUPS * SIZE
+    assert changes(reordered) <= 2 * GROUPS
+
+
+def test_the_order_does_not_depend_on_threads(tmp_path):
+    folder = written(tmp_path / "index", False)
+    reader, one = segment(folder)
+    order, most = java_class("io.compneg.GraphBisection").order, 2**30
+    alone = list(order(one, "contents", 1, most))
+    assert list(order(one, "contents", 4, most)) == alone != list(range(one.maxDoc()))
+    assert sorted(alone) == list(range(one.maxDoc()))
+    assert list(order(one, "contents", 1, 0)) == list(range(one.maxDoc()))  # no memory for any term
+    assert list(order(one, "none", 1, most)) == list(range(one.maxDoc()))
+    few = list(order(one, "contents", 1, 4 * 2000))  # frequent terms are left out
+    assert sorted(few) == list(range(one.maxDoc()))
+    assert few != alone
+    reader.close()
+
+
+@pytest.mark.parametrize("on_error", ["stop", "skip"])
+def test_the_same_is_found_and_shown(tmp_path, on_error):
+    """With filters, sources and vectors of documents, and where documents were deleted."""
+    records = [{"id": docid, "vector": vector, "kind": f"k{len(vector)}"} for docid, vector in grouped()]
+    if on_error == "skip":
+        records += [{**record, "kind": "again"} for record in records[:90]]
+    collection = write_jsonl(tmp_path / "films.jsonl", *records)
+    options = {"store_raw": True, "store_docvectors": True, "filter_fields": ["kind"], "on_error": on_error}
+    plain = build_index(collection, tmp_path / "plain", "m", optimize=True, **options)
+    assert build_index(collection, tmp_path / "reordered", "m", reorder=True, **options) == plain
+    assert ids(tmp_path / "plain") != ids(tmp_path / "reordered")
+    queries = [
+        json.dumps({"vector": {f"g{g}t{t}": 3 - t for t in range(TERMS)} | {f"g{7 - g}t0": 2}}) for g in range(GROUPS)
+    ]
+    with ImpactReader(tmp_path / "plain") as one, ImpactReader(tmp_path / "reordered") as other:
+        for k in (1, 10, 1000):
+            assert one.search(queries, k) == other.search(queries, k)
+        docids = [docid for docid, _ in grouped()]
+        assert one.raws(docids) == other.raws(docids)
+        found = one.search(queries, 3)
+        assert [one.explain(query, ranking.docids[0]) for query, ranking in zip(queries, found, strict=True)] == [
+            other.explain(query, ranking.docids[0]) for query, ranking in zip(queries, found, strict=True)
+        ]
+
+
+def test_an_index_without_terms_or_documents(tmp_path):
+    for name, documents in (("empty", {}), ("one", {"d": {"a": 1}})):
+        (tmp_path / name).mkdir()
+        with ImpactWriter(tmp_path / name, threads=1) as writer:
+            add_documents(writer, documents)
+            writer.optimize(True)
+            writer.commit()
+        with ImpactReader(tmp_path / name) as reader:
+            assert reader.document_count == len(documents)
