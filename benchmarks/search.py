@@ -2,7 +2,7 @@
 
     python benchmarks/search.py [--documents 300000] [--queries 20] [--rounds 5]
     python benchmarks/search.py --collection VECTORS --encoder MODEL --topics TOPICS [--queries 100]
-    python benchmarks/search.py --filters
+    python benchmarks/search.py --filters | --reordered
 
 With ``--collection`` documents and queries are real: the collection is what the command ``index`` takes, texts or
 vectors, and each kind of query has the topics of its form, of two atoms (unions: two or more). Otherwise they are
@@ -21,8 +21,9 @@ row "positive/anserini" compares with Anserini's ``SimpleImpactSearcher``, a row
 the search that ``SearchCollection`` does. Ours includes parsing the JSON query, ties by docid, and the ids of all hits.
 
 With ``--filters`` our search is compared with itself: a filter that allows 1, 10 or 90 % of the documents, by a field
-of the synthetic index, beside none. A line has the median times of the processor, their ratios to that without a
-filter, and the postings that are read.
+of the synthetic index, beside none. With ``--reordered`` it is compared with itself in an index that was built with
+``index --reorder``. A line has the median times of the processor, their ratios to the first, and the postings that are
+read.
 """
 
 from __future__ import annotations
@@ -62,24 +63,25 @@ SHARES = (1, 10, 90)
 BLOCK = 1000
 
 
-def real_index(collection: Path, encoder: str, impact_scale: float | None) -> Path:
+def real_index(collection: Path, encoder: str, impact_scale: float | None, reorder: bool = False) -> Path:
     """The folder of the index of a collection, which is built on the first call."""
     name = "-".join([collection.absolute().name.partition(".")[0], Path(encoder).name, anserini_jar().stem])
-    folder = INDEXES / name
+    folder = INDEXES / (f"{name}-reordered" if reorder else name)
     if not (folder / MANIFEST_NAME).exists():
-        build_index(collection, folder, encoder, impact_scale=impact_scale, optimize=True)
+        build_index(collection, folder, encoder, impact_scale=impact_scale, optimize=True, reorder=reorder)
     return folder
 
 
-def synthetic_index(documents: int) -> Path:
+def synthetic_index(documents: int, reorder: bool = False) -> Path:
     """The folder of the synthetic index, which is built on the first call."""
-    folder = INDEXES / f"synthetic-fields-{documents}-{anserini_jar().stem}"
+    folder = INDEXES / f"synthetic-{'reordered' if reorder else 'fields'}-{documents}-{anserini_jar().stem}"
     if (folder / MANIFEST_NAME).exists():
         return folder
     rng = np.random.default_rng(SEED)
     cumulative = np.cumsum(zipf(VOCABULARY))
     names = term_names(VOCABULARY)
-    with ImpactIndexer(folder, ENCODER, threads=2, optimize=True, filter_fields=["share"]) as indexer:
+    options = {"optimize": True, "reorder": reorder, "filter_fields": ["share"]}
+    with ImpactIndexer(folder, ENCODER, threads=2, **options) as indexer:
         for start in range(0, documents, BLOCK):
             count = min(BLOCK, documents - start)
             draws = np.searchsorted(cumulative, rng.random((count, DRAWS))).clip(max=VOCABULARY - 1)
@@ -133,30 +135,31 @@ def _compare_kind(
     return [*(f"{value:.2f}" for value in latencies + ratios), *(f"{value:,}" for value in work)]
 
 
-def compare_filters(index: Path, kinds: Mapping[str, Sequence[Query]], rounds: int) -> str:
-    """Times all kinds of queries with filters and without; returns the table."""
+def compare_ours(
+    variants: Mapping[str, tuple[ImpactReader, Filter | None]], kinds: Mapping[str, Sequence[Query]], rounds: int
+) -> str:
+    """Times all kinds of queries in several indexes or with several filters, beside the first; returns the table."""
     rows = []
-    filters = {"all": None} | {f"{share} %": Filter({"share": share}) for share in SHARES}
-    with ImpactReader(index) as reader:
-        for kind, asked in kinds.items():
-            lines = [json.dumps(to_json(query.node)) for query in asked]
-            for k in HITS:
-                searches = {
-                    name: [partial(reader.search, [line], k, filters=[one]) for line in lines]
-                    for name, one in filters.items()
-                }
-                taken = timed(searches, rounds)
-                medians = {name: np.median(np.median(taken[name].processor, axis=0)) for name in filters}
-                work = []
-                for runs in searches.values():
-                    before = reader.work_done().postings_read
-                    for run in runs:
-                        run()
-                    work.append(f"{(reader.work_done().postings_read - before) // len(runs):,}")
-                ratios = [f"{medians[name] / medians['all']:.2f}" for name in filters if name != "all"]
-                rows.append([kind, str(k), *(f"{value:.2f}" for value in medians.values()), *ratios, *work])
-                print(*rows[-1], file=sys.stderr, flush=True)
-    header = [f"{name}{what}" for what in (" ms", "", " postings") for name in filters if what or name != "all"]
+    base, *others = variants
+    for kind, asked in kinds.items():
+        lines = [json.dumps(to_json(query.node)) for query in asked]
+        for k in HITS:
+            searches = {
+                name: [partial(reader.search, [line], k, filters=[one]) for line in lines]
+                for name, (reader, one) in variants.items()
+            }
+            taken = timed(searches, rounds)
+            medians = {name: np.median(np.median(taken[name].processor, axis=0)) for name in variants}
+            work = []
+            for name, (reader, _) in variants.items():
+                before = reader.work_done().postings_read
+                for run in searches[name]:
+                    run()
+                work.append(f"{(reader.work_done().postings_read - before) // len(lines):,}")
+            ratios = [f"{medians[name] / medians[base]:.2f}" for name in others]
+            rows.append([kind, str(k), *(f"{value:.2f}" for value in medians.values()), *ratios, *work])
+            print(*rows[-1], file=sys.stderr, flush=True)
+    header = [*(f"{name} ms" for name in variants), *others, *(f"{name} postings" for name in variants)]
     return table(["kind", "k", *header], rows)
 
 
@@ -187,6 +190,8 @@ def main() -> int:
     parser.add_argument("--impact-scale", type=float, metavar="X", help="of the collection, as for the command index")
     parser.add_argument("--topics", type=Path, metavar="FILE", help="real queries")
     parser.add_argument("--filters", action="store_true", help="filters beside none, in place of ours beside stock")
+    text = "the index in the order of index --reorder beside the same without, in place of ours beside stock"
+    parser.add_argument("--reordered", action="store_true", help=text)
     parser.add_argument("--queries", type=int, default=20, help="the most of a kind (default 20)")
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
@@ -194,23 +199,30 @@ def main() -> int:
         parser.error("--collection and --topics go together")
     if args.filters and args.collection:
         parser.error("--filters takes the synthetic documents")
-    if args.filters:
-        index, kinds = synthetic_index(args.documents), queries(args.queries, VOCABULARY)
-        measured = compare_filters(index, kinds, args.rounds)
-        print(f"{args.documents:,} synthetic documents, {args.rounds} rounds; {describe(environment())}\n\n{measured}")
-        return 0
+
+    def index_of(reorder: bool = False) -> Path:
+        if args.collection:
+            return real_index(args.collection, args.encoder, args.impact_scale, reorder)
+        return synthetic_index(args.documents, reorder)
+
+    index = index_of()
     if args.collection:
-        index = real_index(args.collection, args.encoder, args.impact_scale)
         kinds = real_queries(index, args.topics, args.queries)
         said = f"{args.collection.name} by {Path(args.encoder).name}"
     else:
-        index, kinds = synthetic_index(args.documents), queries(args.queries, VOCABULARY)
+        kinds = queries(args.queries, VOCABULARY)
         said = f"{args.documents:,} synthetic documents"
+    said += f", up to {args.queries} queries a kind, {args.rounds} rounds; {describe(environment())}\n"
+    if args.filters or args.reordered:
+        with ImpactReader(index) as reader, ImpactReader(index_of(reorder=args.reordered)) as other:
+            shares = {f"{share} %": (reader, Filter({"share": share})) for share in SHARES} if args.filters else {}
+            variants = {"all": (reader, None), **shares, **({"reordered": (other, None)} if args.reordered else {})}
+            print(f"{said}\n{compare_ours(variants, kinds, args.rounds)}")
+        return 0
     kinds |= {f"{kind}/generator": kinds[kind] for kind in ("signed", "cpt+maxpool")}
     kinds["positive/anserini"] = kinds["positive"]
     measured = compare(index, kinds, args.rounds)
-    print(f"{said}, up to {args.queries} queries a kind, {args.rounds} rounds; {describe(environment())}\n")
-    print(f"{measured}\n")
+    print(f"{said}\n{measured}\n")
     if not args.collection:
         cold_start()
     return 0
