@@ -15,8 +15,9 @@ from contextlib import contextmanager, suppress
 from typing import Any, Self
 
 from pyserini_compneg.cluster.worker import Setup, versions
-from pyserini_compneg.errors import ClusterError
+from pyserini_compneg.errors import ArgumentError, ClusterError
 from pyserini_compneg.lucene import machine_runs
+from pyserini_compneg.terminal import shown
 
 LOCAL = "local"
 """The address of a cluster that is started on this machine, and ends with the command."""
@@ -47,6 +48,7 @@ class RayCluster:
         address: ``host:port``, ``auto`` for the cluster that this machine belongs to, or ``local``.
 
     Raises:
+        ArgumentError: No address.
         ClusterError: Ray is not installed, Java runs already, there is no such cluster, or this process is connected to
             another one.
     """
@@ -157,9 +159,8 @@ def _check_address(address: str) -> None:
     """Tries the address: Ray itself would try for a minute, and say much."""
     host, colon, port = address.rpartition(":")
     if not colon or not host or "/" in host or not port.isdecimal():
-        raise ClusterError(
-            f"{address}: no address of a Ray cluster; expected local, auto, or HOST:PORT such as head:6379"
-        )
+        expected = "expected local, auto, or HOST:PORT such as head:6379"
+        raise ArgumentError(f"{shown(address)}: no address of a Ray cluster; {expected}")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
     except (OSError, OverflowError) as cause:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.cluster.connection import LOCAL, RayCluster
-from pyserini_compneg.cluster.shards import ray_reader
+from pyserini_compneg.cluster.shards import check_sharded, ray_reader
+from pyserini_compneg.lucene.shard_list import read_shards
 from pyserini_compneg.search import SignedImpactSearcher
 
 
@@ -43,6 +44,9 @@ class ShardedImpactSearcher(SignedImpactSearcher):
         allow_partial: bool = False,
         **options: Any,
     ) -> None:
+        if (folder := Path(index_dir)).is_dir():  # before Ray starts, which takes long
+            check_sharded(folder)
+            read_shards(folder)
         self._cluster = RayCluster(ray)
         try:
             super().__init__(ray_reader(self._cluster, index_dir, replicas, allow_partial), *arguments, **options)

@@ -24,6 +24,9 @@ from pyserini_compneg.lucene.shard_list import ShardEntry, read_shards
 ATTEMPTS = 3
 """So often a question is asked again of actors that were started anew, before its shard counts as gone."""
 
+MOST_REPLICAS = 100
+"""Each is a process with a Java machine."""
+
 START_SECONDS = 120.0
 """An actor starts in about 4 seconds where there is room for it."""
 
@@ -191,19 +194,28 @@ def ray_reader(cluster: RayCluster, index: str | Path, replicas: int = 1, allow_
         allow_partial: As for :class:`pyserini_compneg.lucene.ShardedReader`.
 
     Raises:
-        ArgumentError: Replicas below 1.
+        ArgumentError: Replicas below 1 or above ``MOST_REPLICAS``.
         IndexFormatError: The folder is no index in shards.
         ShardError: A shard cannot be opened.
     """
-    if replicas < 1:
-        raise ArgumentError(f"a shard has 1 replica or more, got {replicas}")
-    folder = resolve_index(index)
-    if not (folder / SHARDS_NAME).is_file():
-        said = f"has no {SHARDS_NAME}, so there are no shards for a cluster"
-        raise IndexFormatError(f"{folder}: {said}; build it with index --shards N, or leave out --ray")
+    if not 1 <= replicas <= MOST_REPLICAS:
+        raise ArgumentError(f"a shard has from 1 to {MOST_REPLICAS} replicas, got {replicas}")
+    folder = Path(os.path.abspath(resolve_index(index)))  # as actors name it in what they say
+    check_sharded(folder)
     actors = replicas * len(read_shards(folder))
     # All fit when half of the nodes are lost, or beside those of an index that is replaced; and no node need be filled.
     cpus = min(0.5, cluster.cpus / (4 * actors))
     cpus = max(1.0, math.floor(cpus * _CPU_PARTS)) / _CPU_PARTS
     open_shard = partial(RayShard, cluster, cluster.setup(2 * cpus), replicas=replicas, cpus=cpus)
     return ShardedReader(folder, open_shard, None, allow_partial)
+
+
+def check_sharded(folder: Path) -> None:
+    """Makes sure that an index is in shards.
+
+    Raises:
+        IndexFormatError: It is not.
+    """
+    if not (folder / SHARDS_NAME).is_file():
+        said = f"has no {SHARDS_NAME}, so there are no shards for a cluster"
+        raise IndexFormatError(f"{folder}: {said}; build it with index --shards N, or leave out --ray")

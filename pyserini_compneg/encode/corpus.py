@@ -16,6 +16,7 @@ from pyserini_compneg.encode.collection import (
     Part,
     SourceDocument,
     check_same,
+    check_shard_counts,
     collection_files,
     fingerprint,
     iter_collection_blocks,
@@ -93,6 +94,7 @@ def encode_collection(
     """
     path = Path(output) / shard.file_name
     check_output(path, overwrite)  # these errors come before a model is loaded
+    check_shard_counts(path)
     files = collection_files(collection)
     if counted is not None:
         check_same(files, counted.sources)

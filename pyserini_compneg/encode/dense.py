@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +20,7 @@ _MODEL_FILES = ("*.json", "*.txt", "*.model", "*.safetensors", "*.bin")
 _FORMAT = 2
 """Counted up when a change makes other vectors of the same model, or other files of them."""
 
+_TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model")
 _BATCH_SIZE = 32
 COSINE, DOT = "cosine", "dot"
 
@@ -50,11 +52,16 @@ class DenseEncoder:
 
         self.name, self.model_hash = name, dense_model_hash(name)
         self.similarity = _similarity(name)
+        folder = sentence_model_folder(name)
         transformers_logging.disable_progress_bar()
-        with in_one_line(EncodingError, f"{name}: the model cannot be loaded"):
-            self._model = SentenceTransformer(
-                str(sentence_model_folder(name)), local_files_only=True, trust_remote_code=False
-            ).eval()
+        before = transformers_logging.get_verbosity()
+        transformers_logging.set_verbosity_error()  # of missing weights it prints a table
+        try:
+            with in_one_line(EncodingError, f"{name}: the model cannot be loaded"):
+                self._model = SentenceTransformer(str(folder), local_files_only=True, trust_remote_code=False).eval()
+                check_network(self._model, folder, name)
+        finally:
+            transformers_logging.set_verbosity(before)
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of queries, (texts, dimensions)."""
@@ -66,11 +73,41 @@ class DenseEncoder:
 
     def _encoded(self, encode: Callable[..., Any], texts: Sequence[str]) -> NDArray[np.float32]:
         readable = [text.encode(errors="replace").decode() for text in texts]  # half a surrogate pair is no text
-        vectors = np.asarray(encode(readable, batch_size=_BATCH_SIZE, show_progress_bar=False), np.float64)
+        with in_one_line(EncodingError, f"{self.name}: the model fails on these texts"):
+            vectors = np.asarray(encode(readable, batch_size=_BATCH_SIZE, show_progress_bar=False), np.float64)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not (np.isfinite(lengths) & (lengths > 0)).all():
             raise EncodingError(f"{self.name}: gives vectors that are 0 or no finite numbers; its weights are damaged")
         return np.asarray(vectors if self.similarity == DOT else vectors / lengths, np.float32)
+
+
+def check_network(model: Any, folder: Path, name: str) -> None:
+    """Makes sure that a model of sentence-transformers is whole.
+
+    transformers draws weights that the files lack at random, and makes a tokenizer of almost no words where there is
+    none. The layer called pooler may be missing: no vector and no score of these models comes from it.
+
+    Args:
+        model: The model, which was loaded.
+        folder: Where it was loaded from.
+        name: What it is called.
+
+    Raises:
+        EncodingError: Weights or words are missing.
+    """
+    network = model.transformers_model
+    if network is None:
+        return
+    modules = json.loads((folder / "modules.json").read_bytes()) if (folder / "modules.json").is_file() else []
+    place = folder / modules[0]["path"] if modules else folder
+    _, found = type(network).from_pretrained(str(place), local_files_only=True, output_loading_info=True)
+    if lacking := sorted(key for key in found["missing_keys"] if "pooler" not in key):
+        raise EncodingError(f"{name}: its weights lack {lacking[0]!r}, which would be random; get a whole model")
+    words, embedded = len(model.tokenizer), network.get_input_embeddings().num_embeddings
+    if words > embedded:
+        raise EncodingError(f"{name}: its tokenizer has {words} tokens, and its weights {embedded}; get a whole model")
+    if not any(file.name in _TOKENIZER_FILES for file in place.iterdir()):
+        raise EncodingError(f"{name}: has no tokenizer, none of {', '.join(_TOKENIZER_FILES)}; get a whole model")
 
 
 def check_dense_model(name: str) -> None:
@@ -112,5 +149,7 @@ def sentence_model_folder(name: str) -> Path:
     try:
         return model_folder(name)
     except EncodingError:
+        if Path(name).is_dir():
+            raise
         expected = "a folder, or owner/name on the Hugging Face hub"
         raise EncodingError(f"no dense model {name!r}; expected {expected}") from None

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_compneg.encode.dense import DOT, DenseEncoder, check_dense_model, dense_model_hash, sentence_model_folder
+from pyserini_compneg.encode.dense import (
+    DOT,
+    DenseEncoder,
+    check_dense_model,
+    check_network,
+    dense_model_hash,
+    sentence_model_folder,
+)
 from pyserini_compneg.encode.models.configuration import optional_json
 from pyserini_compneg.errors import EncodingError, in_one_line
 
@@ -51,7 +57,8 @@ def pair_scorer(name: str) -> PairScorer:
     kind = optional_json(folder / "config_sentence_transformers.json", name).get("model_type")
     if kind is None and (folder / "modules.json").is_file():
         kind = "SentenceTransformer"
-    network = str((optional_json(folder / "config.json", name).get("architectures") or ["no network"])[0])
+    listed = optional_json(folder / "config.json", name).get("architectures")
+    network = str(listed[0]) if isinstance(listed, list) and listed else "no network"
     if kind == "CrossEncoder" or (kind is None and network.endswith("ForSequenceClassification")):
         return CrossEncoderScorer(name)
     if kind == "SentenceTransformer" or (kind is None and network.endswith("Model")):
@@ -108,9 +115,9 @@ class CrossEncoderScorer:
         try:
             with in_one_line(EncodingError, f"{name}: the model cannot be loaded"):
                 self._model = CrossEncoder(str(folder), local_files_only=True, trust_remote_code=False).eval()
+                check_network(self._model, folder, name)
         finally:
             transformers_logging.set_verbosity(before)
-        _check_head(self._model, folder, name)
         self._label = _label(self._model, name)
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
@@ -118,10 +125,12 @@ class CrossEncoderScorer:
         readable = [tuple(text.encode(errors="replace").decode() for text in pair) for pair in pairs]
         if self._label is not None:
             readable = [pair[::-1] for pair in readable]  # models of inference read first the text that entails
-        found = self._model.predict(
-            readable, batch_size=_BATCH_SIZE, show_progress_bar=False, activation_fn=lambda logits: logits
-        )
+        with in_one_line(EncodingError, f"{self.name}: the model fails on these texts"):
+            found = self._model.predict(
+                readable, batch_size=_BATCH_SIZE, show_progress_bar=False, activation_fn=lambda logits: logits
+            )
         logits = np.asarray(found, np.float64).reshape(len(pairs), -1)
+        logits[~np.isfinite(logits)] = np.nan
         with np.errstate(invalid="ignore"):  # the caller refuses NaN
             if self._label is None:
                 return np.asarray(np.exp(-np.logaddexp(0, -logits[:, 0])))
@@ -138,21 +147,3 @@ def _label(model: Any, name: str) -> int | None:
         counted = f"its {model.num_labels} labels are {', '.join(labels)}"
         raise EncodingError(f"{name}: {counted}; rerank with a model of one label, or one called {_ENTAILMENT!r}")
     return labels[_ENTAILMENT]
-
-
-def _check_head(model: Any, folder: Path, name: str) -> None:
-    """Makes sure that the weights have the head: where it is missing, transformers draws a random one."""
-    from safetensors import safe_open
-
-    network, stored = model.transformers_model, set()
-    for file in folder.rglob("*.safetensors"):
-        with safe_open(file, "pt") as weights:
-            stored |= set(weights.keys())
-    if network is None or not stored:
-        return
-    inner = f"{network.base_model_prefix}."
-    missing = [key for key, _ in network.named_parameters() if not key.startswith(inner) and key not in stored]
-    if missing:
-        raise EncodingError(
-            f"{name}: has no head that scores, for its weights lack {missing[0]!r}; rerank with another"
-        )

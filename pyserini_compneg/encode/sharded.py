@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.encode.bm25 import count_terms, mean_length
-from pyserini_compneg.encode.collection import collection_files, fingerprint, parts
+from pyserini_compneg.encode.collection import (
+    check_shard_count,
+    check_shard_counts,
+    collection_files,
+    fingerprint,
+    parts,
+)
 from pyserini_compneg.encode.corpus import Counted, count_documents, encode_collection
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions
@@ -57,12 +63,14 @@ def encode_in_shards(
         The files.
 
     Raises:
+        ArgumentError: A number of shards below 1 or above ``MOST_SHARDS``.
         CollectionError: A bad document, or a shard without any.
         ClusterError: A part of the work has met other files than this process.
         OutputError: As :func:`encode_collection`; shards are there that are made of something else; or a shard is not
             where it was made.
         CompNegError: As :func:`encode_collection`.
     """
+    check_shard_count(shards)
     folder, chosen = Path(output), [Shard(number, shards) for number in range(shards)]
     paths = [folder / shard.file_name for shard in chosen]
     _check_folder(folder, paths, overwrite, resume)
@@ -97,8 +105,7 @@ def _check_folder(folder: Path, paths: Sequence[Path], overwrite: bool, resume: 
     for path in paths:
         check_output(path, overwrite or (resume and not path.is_dir()))
         clear_unfinished(path, False, overwrite or resume)
-    if others := sorted(set(folder.glob("vectors-*.jsonl.gz")).difference(paths)):
-        raise OutputError(f"{others[0]}: is no shard of {len(paths)}; move it, or give another --output")
+    check_shard_counts(paths[0])
 
 
 def _continued(folder: Path, plan: Mapping[str, Any], paths: Sequence[Path], overwrite: bool) -> Counted | None:
@@ -106,7 +113,7 @@ def _continued(folder: Path, plan: Mapping[str, Any], paths: Sequence[Path], ove
     record: Any = None
     with suppress(OSError, ValueError):
         record = json.loads((folder / PLAN_FILE).read_text(encoding="utf-8"))
-    if not isinstance(record, dict) or record.keys() != {"plan", "documents", "length"}:
+    if not _is_plan(record, len(paths)):
         if overwrite or not any(path.exists() for path in paths):
             return None
         raise OutputError(f"{folder}: nothing says what its shards are made of; {_REMEDY}")
@@ -117,6 +124,17 @@ def _continued(folder: Path, plan: Mapping[str, Any], paths: Sequence[Path], ove
             return None
         raise OutputError(f"{folder}: its shards cannot be continued, because {changed} changed since; {_REMEDY}")
     return Counted(plan["sources"], record["documents"], record["length"])
+
+
+def _is_plan(record: Any, shards: int) -> bool:
+    """Whether a file has the form of a plan; of another number of shards it may have any counts."""
+    if not isinstance(record, dict) or record.keys() != {"plan", "documents", "length"}:
+        return False
+    plan, documents, length = record["plan"], record["documents"], record["length"]
+    if not isinstance(plan, dict) or not isinstance(documents, list):
+        return False
+    counts = [isinstance(count, int) and count > 0 for count in documents]
+    return all(counts) and len(counts) in (shards, plan.get("shards")) and isinstance(length, float | None)
 
 
 def _begin(folder: Path, plan: Mapping[str, Any], replaced: Sequence[Path], counted: Counted) -> None:

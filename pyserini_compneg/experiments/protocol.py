@@ -76,7 +76,7 @@ class RowPlan(Settings):
             command. Where there is none, the row is only published.
     """
 
-    name: str
+    name: str = Field(min_length=1, max_length=100)
     formula: str = ""
     method: str | None = None
     settings: dict[str, Any] = {}

@@ -17,6 +17,7 @@ from pyserini_compneg.encode.collection import (
     Fingerprint,
     Part,
     check_same,
+    check_shard_count,
     collection_files,
     fields_found,
     fingerprint,
@@ -28,7 +29,7 @@ from pyserini_compneg.encode.collection import (
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.sharded import model_settings
-from pyserini_compneg.errors import ArgumentError, CollectionError, OutputError, ShardError
+from pyserini_compneg.errors import CollectionError, OutputError, ShardError
 from pyserini_compneg.files import decoded_line
 from pyserini_compneg.index.build import build_index, unfinished_length
 from pyserini_compneg.index.index_folder import (
@@ -83,15 +84,14 @@ def build_sharded_index(
         The manifest of the whole index.
 
     Raises:
-        ArgumentError: A number of shards below 1.
+        ArgumentError: A number of shards below 1 or above ``MOST_SHARDS``.
         CollectionError: A bad document, an id given twice, a shard without a document that has a term, or a filter
             field that no document has.
         ClusterError: A part of the work has met other files than this process.
         ShardError: A shard is not where it was built.
         OutputError: As for :func:`build_index`.
     """
-    if shards < 1:
-        raise ArgumentError(f"an index has 1 shard or more, got {shards}")
+    check_shard_count(shards)
     files, target = collection_files(collection), Path(os.path.realpath(index))
     if inside := next((file for file in files if file.resolve().is_relative_to(target)), None):
         raise CollectionError(f"{inside}: is in the folder of the index, {index}; give another folder")

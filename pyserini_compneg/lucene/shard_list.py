@@ -1,6 +1,7 @@
 """``compneg-shards.json``: the shards of an index. The folder with this file is an index like any other.
 
-    {"format_version": 1, "shards": [{"path": "shard-00000-of-00002", "documents": 17, "checksum": "…"}, …]}
+    {"format_version": 1, "documents": 34,
+     "shards": [{"path": "shard-00000-of-00002", "documents": 17, "checksum": "…"}, …]}
 
 A path is relative to the folder, or absolute. Each shard is an index of this package, complete in itself.
 """
@@ -18,6 +19,7 @@ from pyserini_compneg.errors import IndexReadError, ShardError
 from pyserini_compneg.files import atomic_writer, reason_of
 from pyserini_compneg.json_objects import parse_json_object
 from pyserini_compneg.lucene.manifest import FORMAT_VERSION, MANIFEST_NAME, SHARDS_NAME, Manifest
+from pyserini_compneg.terminal import shown
 
 _REMEDY = "build the index again"
 
@@ -65,7 +67,8 @@ def shard_checksum(folder: Path) -> str:
 
 def write_shards(index: Path, entries: Sequence[ShardEntry]) -> None:
     """Writes the list into the folder of the whole index."""
-    values = {"format_version": FORMAT_VERSION, "shards": [asdict(entry) for entry in entries]}
+    documents = sum(entry.documents for entry in entries)
+    values = {"format_version": FORMAT_VERSION, "documents": documents, "shards": [asdict(entry) for entry in entries]}
     with atomic_writer(index / SHARDS_NAME, "make room, or give another folder") as handle:
         handle.write(json.dumps(values, indent=2, ensure_ascii=False) + "\n")
 
@@ -74,7 +77,7 @@ def read_shards(index: Path) -> list[ShardEntry]:
     """Reads the list.
 
     Raises:
-        IndexReadError: It cannot be read, is of a later version, names no shard, or one twice.
+        IndexReadError: It cannot be read, is of a later version, names no shard, one twice, or not all of them.
     """
     path = index / SHARDS_NAME
     try:
@@ -85,13 +88,16 @@ def read_shards(index: Path) -> list[ShardEntry]:
     if version != FORMAT_VERSION or isinstance(version, bool):
         raise IndexReadError(f"{path}: format version {version!r}, but this release reads {FORMAT_VERSION}")
     shards = values.get("shards")
-    if values.keys() != {"format_version", "shards"} or not isinstance(shards, list) or not shards:
-        raise IndexReadError(f"{path}: expected a list of `shards`, and nothing else; {_REMEDY}")
+    if values.keys() != {"format_version", "documents", "shards"} or not isinstance(shards, list) or not shards:
+        raise IndexReadError(f"{path}: expected `documents` and a list of `shards`, and nothing else; {_REMEDY}")
     entries = [_entry(path, number, values) for number, values in enumerate(shards)]
     for what in ("path", "checksum"):
         named = [getattr(entry, what) for entry in entries]
         if twice := next((one for place, one in enumerate(named) if one in named[:place]), None):
             raise IndexReadError(f"{path}: names the shard of {what} {twice!r} twice; keep one of them")
+    if (listed := sum(entry.documents for entry in entries)) != values["documents"]:
+        said = f"its shards have {listed} documents, and the index {shown(values['documents'])}; a shard is missing"
+        raise IndexReadError(f"{path}: {said}; {_REMEDY}")
     return entries
 
 
@@ -101,8 +107,8 @@ def _entry(path: Path, number: int, values: Any) -> ShardEntry:
         "documents": int,
         "checksum": str,
     }
-    if not good or not values["path"] or values["documents"] < 1:
-        raise IndexReadError(f"{path}: shard {number} needs a path, documents and a checksum; {_REMEDY}")
+    if not good or not values["path"].isprintable() or not values["path"] or values["documents"] < 1:
+        raise IndexReadError(f"{path}: shard {number} needs a printable path, documents and a checksum; {_REMEDY}")
     return ShardEntry(**values)
 
 

@@ -1,5 +1,6 @@
 """Bi-encoders and cross-encoders of sentence-transformers, told apart by their files."""
 
+import json
 import shutil
 
 import numpy as np
@@ -96,6 +97,7 @@ def test_documents_are_encoded_once(pair_scorer, tmp_path, monkeypatch):
 
 
 def test_what_cannot_rerank_is_said_in_one_line(pair_scorer, folder, tmp_path, capfd):
+    import torch
     from safetensors.torch import load_file, save_file
 
     def refused(model):
@@ -105,9 +107,32 @@ def test_what_cannot_rerank_is_said_in_one_line(pair_scorer, folder, tmp_path, c
     weights = {name: tensor for name, tensor in load_file(folder / "model.safetensors").items() if "class" not in name}
     save_file(weights, headless / "model.safetensors", {"format": "pt"})
     capfd.readouterr()
-    lacking = "has no head that scores, for its weights lack 'classifier.weight'; rerank with another"
+    lacking = "its weights lack 'classifier.bias', which would be random; get a whole model"
+    assert refused(headless) == f"{headless}: {lacking}"
+    (headless / "model.safetensors").unlink()
+    torch.save(weights, headless / "pytorch_model.bin")
     assert refused(headless) == f"{headless}: {lacking}"
     assert capfd.readouterr().err == ""
+    wordless = shutil.copytree(folder, tmp_path / "wordless")
+    for file in wordless.glob("*token*"):
+        file.unlink()
+    (wordless / "vocab.txt").unlink(missing_ok=True)
+    assert refused(wordless).startswith(f"{wordless}: has no tokenizer, none of tokenizer.json, vocab.txt, ")
+    bodiless = write_dense(tmp_path / "bodiless")
+    whole = load_file(bodiless / "model.safetensors")
+    layers = {name: tensor for name, tensor in whole.items() if ".layer.0.output" not in name}
+    assert len(layers) < len(whole)
+    save_file(layers, bodiless / "model.safetensors", {"format": "pt"})
+    assert "output" in refused(bodiless) and refused(bodiless).endswith(", which would be random; get a whole model")
+    few = {name: tensor[:9] if "word_embeddings" in name else tensor for name, tensor in whole.items()}
+    save_file(few, bodiless / "model.safetensors", {"format": "pt"})
+    config = json.loads((bodiless / "config.json").read_text())
+    (bodiless / "config.json").write_text(json.dumps(config | {"vocab_size": 9}))
+    assert refused(bodiless).endswith(" tokens, and its weights 9; get a whole model")
+    (bodiless / "config.json").write_text(json.dumps(config | {"architectures": {"BertModel": 0}}))
+    (bodiless / "modules.json").unlink(missing_ok=True)
+    (bodiless / "config_sentence_transformers.json").unlink(missing_ok=True)
+    assert "has no head that scores (no network); " in refused(bodiless)
     labels = write_cross_encoder(tmp_path / "labels", {0: "a", 1: "b"})
     assert refused(labels) == (
         f"{labels}: its 2 labels are a, b; rerank with a model of one label, or one called 'entailment'"
@@ -131,5 +156,8 @@ def test_damaged_weights_give_no_number(pair_scorer, folder, tmp_path):
     damaged = shutil.copytree(folder, tmp_path / "damaged")
     weights = load_file(folder / "model.safetensors")
     weights["classifier.bias"].fill_(float("nan"))
+    save_file(weights, damaged / "model.safetensors", {"format": "pt"})
+    assert np.isnan(pair_scorer(damaged).scores(PAIRS)).all()
+    weights["classifier.bias"].fill_(float("inf"))
     save_file(weights, damaged / "model.safetensors", {"format": "pt"})
     assert np.isnan(pair_scorer(damaged).scores(PAIRS)).all()

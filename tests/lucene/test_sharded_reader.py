@@ -193,12 +193,18 @@ def put_away(index):
     ("change", "message"),
     [
         (lambda list_: list_.update(format_version=2), "{list}: format version 2, but this release reads 1"),
-        (lambda list_: list_["shards"].clear(), "{list}: expected a list of `shards`, and nothing else; "),
-        (lambda list_: list_.update(more=1), "{list}: expected a list of `shards`, and nothing else; "),
-        (lambda list_: list_["shards"][1].pop("path"), "{list}: shard 1 needs a path, documents and a checksum; "),
+        (
+            lambda list_: list_["shards"].clear(),
+            "{list}: expected `documents` and a list of `shards`, and nothing else; ",
+        ),
+        (lambda list_: list_.update(more=1), "{list}: expected `documents` and a list of `shards`, and nothing else; "),
+        (
+            lambda list_: list_["shards"][1].pop("path"),
+            "{list}: shard 1 needs a printable path, documents and a checksum; ",
+        ),
         (
             lambda list_: list_["shards"][1].update(documents=0),
-            "{list}: shard 1 needs a path, documents and a checksum; ",
+            "{list}: shard 1 needs a printable path, documents and a checksum; ",
         ),
         (
             lambda list_: list_["shards"].append(list_["shards"][0]),
@@ -213,7 +219,15 @@ def put_away(index):
             "{index}/shard-00002-of-00003: the shard is not the one that compneg-shards.json names; ",
         ),
         (
-            lambda list_: list_["shards"][2].update(documents=99),
+            lambda list_: list_["shards"].pop(),
+            "{list}: its shards have 4 documents, and the index 6; a shard is missing; ",
+        ),
+        (
+            lambda list_: list_["shards"][1].update(path="a\0b"),
+            "{list}: shard 1 needs a printable path, documents and a checksum; ",
+        ),
+        (
+            lambda list_: list_["shards"][2].update(documents=99) or list_.update(documents=4 + 99),
             "{index}/shard-00002-of-00003: the shard has not the 99 documents of compneg-shards.json; ",
         ),
     ],
