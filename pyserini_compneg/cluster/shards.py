@@ -206,7 +206,7 @@ def ray_reader(cluster: RayCluster, index: str | Path, replicas: int = 1, allow_
     # All fit when half of the nodes are lost, or beside those of an index that is replaced; and no node need be filled.
     cpus = min(0.5, cluster.cpus / (4 * actors))
     cpus = max(1.0, math.floor(cpus * _CPU_PARTS)) / _CPU_PARTS
-    open_shard = partial(RayShard, cluster, cluster.setup(2 * cpus), replicas=replicas, cpus=cpus)
+    open_shard = partial(RayShard, cluster, cluster.setup(cpus), replicas=replicas, cpus=cpus)
     return ShardedReader(folder, open_shard, None, allow_partial)
 
 

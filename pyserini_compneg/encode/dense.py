@@ -20,7 +20,6 @@ _MODEL_FILES = ("*.json", "*.txt", "*.model", "*.safetensors", "*.bin")
 _FORMAT = 2
 """Counted up when a change makes other vectors of the same model, or other files of them."""
 
-_TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model")
 _BATCH_SIZE = 32
 COSINE, DOT = "cosine", "dot"
 
@@ -59,7 +58,7 @@ class DenseEncoder:
         try:
             with in_one_line(EncodingError, f"{name}: the model cannot be loaded"):
                 self._model = SentenceTransformer(str(folder), local_files_only=True, trust_remote_code=False).eval()
-                check_network(self._model, folder, name)
+                check_network(self._model, folder, name, unused="pooler")
         finally:
             transformers_logging.set_verbosity(before)
 
@@ -81,33 +80,35 @@ class DenseEncoder:
         return np.asarray(vectors if self.similarity == DOT else vectors / lengths, np.float32)
 
 
-def check_network(model: Any, folder: Path, name: str) -> None:
+def check_network(model: Any, folder: Path, name: str, unused: str = "") -> None:
     """Makes sure that a model of sentence-transformers is whole.
 
     transformers draws weights that the files lack at random, and makes a tokenizer of almost no words where there is
-    none. The layer called pooler may be missing: no vector and no score of these models comes from it.
+    none.
 
     Args:
         model: The model, which was loaded.
         folder: Where it was loaded from.
         name: What it is called.
+        unused: Part of the names of weights that may be missing, because no result comes from them.
 
     Raises:
         EncodingError: Weights or words are missing.
     """
     network = model.transformers_model
-    if network is None:
-        return
     modules = json.loads((folder / "modules.json").read_bytes()) if (folder / "modules.json").is_file() else []
     place = folder / modules[0]["path"] if modules else folder
-    _, found = type(network).from_pretrained(str(place), local_files_only=True, output_loading_info=True)
-    if lacking := sorted(key for key in found["missing_keys"] if "pooler" not in key):
+    if network is None or not (place / "config.json").is_file():  # several networks, each in a folder of its own
+        return
+    found = type(network).from_pretrained(str(place), local_files_only=True, output_loading_info=True)[1]
+    if lacking := sorted(key for key in found["missing_keys"] if not unused or unused not in key):
         raise EncodingError(f"{name}: its weights lack {lacking[0]!r}, which would be random; get a whole model")
-    words, embedded = len(model.tokenizer), network.get_input_embeddings().num_embeddings
+    words, embedded = model.tokenizer.vocab_size, network.get_input_embeddings().num_embeddings
     if words > embedded:
         raise EncodingError(f"{name}: its tokenizer has {words} tokens, and its weights {embedded}; get a whole model")
-    if not any(file.name in _TOKENIZER_FILES for file in place.iterdir()):
-        raise EncodingError(f"{name}: has no tokenizer, none of {', '.join(_TOKENIZER_FILES)}; get a whole model")
+    files = sorted({"tokenizer.json", *type(model.tokenizer).vocab_files_names.values()})
+    if not any((place / file).is_file() for file in files):
+        raise EncodingError(f"{name}: has no tokenizer, none of {', '.join(files)}; get a whole model")
 
 
 def check_dense_model(name: str) -> None:

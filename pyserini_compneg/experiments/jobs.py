@@ -127,7 +127,7 @@ class Jobs:
         searcher = workplace.searcher(engine, row.ablation, weight)
         compose = partial(_composed, searcher, method) if isinstance(method, ComposingMethod) else None
         if row.rerank:
-            documents = "judged" if row.rerank_judged else row.rerank_hits
+            documents = _judged(workplace) if row.rerank_judged else row.rerank_hits
             depends_on["rerank"] = [row.rerank, documents, dense_model_hash(workplace.models.reranker)]
             compose = None
         name = f"{row.title} [{engine.label}]" if engine.label else row.title
@@ -194,11 +194,22 @@ def _searched(
     if row.rerank:  # the model is loaded only where a run has to be made
         hits = row.rerank_hits
         if row.rerank_judged:
-            judged = [[*workplace.qrels.get(topic.qid, {})] for topic in topics]
-            topics = [replace(one, filter=Filter({ID: docids})) for one, docids in zip(topics, judged, strict=True)]
-            hits = max(1, *map(len, judged))
+            judged = _judged(workplace)
+            hits = max(1, *map(len, judged.values()))
+            topics = [_among(topic, judged.get(topic.qid, [])) for topic in topics]
         method = Reranked(workplace.reranker, row.rerank, hits, method)
     return answers(topics, lambda batch: search_batch(searcher, batch, k, workplace.threads, method), None)
+
+
+def _judged(workplace: Workplace) -> dict[str, list[str]]:
+    """The judged documents of each query."""
+    return {qid: sorted(judgements) for qid, judgements in sorted(workplace.qrels.items())}
+
+
+def _among(topic: Topic, docids: Sequence[str]) -> Topic:
+    """The topic, asked of these documents only."""
+    some = Filter({ID: docids})
+    return replace(topic, filter=some if topic.filter is None else topic.filter & some)
 
 
 def topics_as(reads: Reading, topics: Sequence[Topic]) -> Mapping[str, Topic]:

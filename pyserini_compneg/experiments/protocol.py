@@ -96,6 +96,8 @@ class RowPlan(Settings):
     def _tuned_has_a_sweep(self) -> RowPlan:
         if self.tuned and self.sweep is None:
             raise ValueError(f"row {shown(self.name)} is tuned, but has no sweep that says of which values")
+        if self.rerank_judged and self.rerank is None:
+            raise ValueError(f"row {shown(self.name)} has rerank_judged, but no rerank that says what the model reads")
         return self
 
     @property

@@ -113,11 +113,15 @@ def test_what_cannot_rerank_is_said_in_one_line(pair_scorer, folder, tmp_path, c
     torch.save(weights, headless / "pytorch_model.bin")
     assert refused(headless) == f"{headless}: {lacking}"
     assert capfd.readouterr().err == ""
+    poolless = shutil.copytree(folder, tmp_path / "poolless")  # a classifier reads what its pooler gives
+    weights = {name: tensor for name, tensor in load_file(folder / "model.safetensors").items() if "pool" not in name}
+    save_file(weights, poolless / "model.safetensors", {"format": "pt"})
+    assert "pooler" in refused(poolless) and refused(poolless).endswith("which would be random; get a whole model")
     wordless = shutil.copytree(folder, tmp_path / "wordless")
     for file in wordless.glob("*token*"):
         file.unlink()
     (wordless / "vocab.txt").unlink(missing_ok=True)
-    assert refused(wordless).startswith(f"{wordless}: has no tokenizer, none of tokenizer.json, vocab.txt, ")
+    assert refused(wordless).startswith(f"{wordless}: has no tokenizer, none of ")
     bodiless = write_dense(tmp_path / "bodiless")
     whole = load_file(bodiless / "model.safetensors")
     layers = {name: tensor for name, tensor in whole.items() if ".layer.0.output" not in name}

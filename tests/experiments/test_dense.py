@@ -470,6 +470,7 @@ def test_reranked_rows_are_left_out_where_there_is_no_model(rerun, caplog):
             "method of search again, not of dense",
         ),
         ("rerank_hits: 3", "rerank_hits: 0", "rerank_hits"),
+        ("rerank: both, rerank_hits: 3", "rerank_judged: true", "'again' has rerank_judged, but no rerank that says"),
         ("rerank_hits: 3", "rerank_judged: some", "rerank_judged: expected true or false, got 'some'"),
     ],
 )

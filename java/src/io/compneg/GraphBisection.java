@@ -153,6 +153,7 @@ public final class GraphBisection {
       if (!cursor.seekExact(term)) throw new AssertionError(term);
       each = cursor.postings(each, PostingsEnum.NONE);
       while (each.nextDoc() != DocIdSetIterator.NO_MORE_DOCS) starts[each.docID() + 1]++;
+      if (Thread.interrupted()) throw new InterruptedException();
     }
     for (int i = 1; i < starts.length; i++) starts[i] += starts[i - 1];
     int[] postings = new int[starts[starts.length - 1]];
@@ -161,6 +162,7 @@ public final class GraphBisection {
       if (!cursor.seekExact(chosen.get(number))) throw new AssertionError(chosen.get(number));
       each = cursor.postings(each, PostingsEnum.NONE);
       while (each.nextDoc() != DocIdSetIterator.NO_MORE_DOCS) postings[ends[each.docID()]++] = number;
+      if (Thread.interrupted()) throw new InterruptedException();
     }
     return new GraphBisection(chosen.size(), starts, postings).run(threads);
   }
@@ -192,7 +194,7 @@ public final class GraphBisection {
       throw new IllegalStateException(e.getCause());
     } finally {
       stopped = true;
-      pool.shutdown();
+      pool.close(); // waits for what runs
     }
     return documents;
   }

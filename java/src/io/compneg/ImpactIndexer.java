@@ -249,10 +249,10 @@ public final class ImpactIndexer implements Closeable {
   private void reorder() throws IOException, InterruptedException {
     try (DirectoryReader reader = DirectoryReader.open(writer)) {
       if (reader.leaves().isEmpty()) return;
+      if (reader.leaves().size() > 1) throw new IllegalStateException("the index is not merged");
       CodecReader segment = (CodecReader) reader.leaves().get(0).reader();
-      Runtime java = Runtime.getRuntime();
-      long free = java.maxMemory() - java.totalMemory() + java.freeMemory();
-      int[] order = GraphBisection.order(segment, settings.field, settings.threads, free / 2);
+      long share = Runtime.getRuntime().maxMemory() / 4; // of the heap: not what is free now, which differs
+      int[] order = GraphBisection.order(segment, settings.field, settings.threads, share);
       writer.deleteAll(); // the reader keeps its files until it is closed
       writer.addIndexes(SortingCodecReader.wrap(segment, new NewOrder(order), null));
     }
