@@ -152,7 +152,7 @@ def test_http_with_a_key(films, tmp_path):
     config = tmp_path / "server.yaml"
     config.write_text(f"indexes: {{films: {films}}}\napi_keys: [a-long-key]\n")
     with served.serving("--config", config, "--mcp", "http") as server:
-        assert httpx2.post(f"{server.url}/mcp", json={}).status_code == 401
-        client = httpx2.AsyncClient(headers={"Authorization": "Bearer a-long-key"})
+        assert httpx2.post(f"{server.url}/mcp", json={}, timeout=60).status_code == 401
+        client = httpx2.AsyncClient(headers={"Authorization": "Bearer a-long-key"}, timeout=60)
         transport = streamable_http_client(f"{server.url}/mcp", http_client=client)
         assert call(transport, "list_indexes")["result"] == ["films"]
