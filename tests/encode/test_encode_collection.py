@@ -152,7 +152,12 @@ def test_an_index_asks_for_all_shards_of_one_division(tmp_path, collection):
     encode(collection, tmp_path / "out", shard=Shard(1, 2))
     message = refusal(build_index, tmp_path / "out", tmp_path / "index", "m")
     assert message == f"{tmp_path / 'out'}: shard 0 of 2 is missing; encode it first"
-    encode(collection, tmp_path / "out", shard=Shard(0, 3))
+    message = refusal(encode, collection, tmp_path / "out", shard=Shard(0, 3), error=OutputError)
+    there = tmp_path / "out" / Shard(1, 2).file_name
+    assert message == f"{there}: is no shard of 3; move it, or give another --output"
+    there.rename(tmp_path / "out" / Shard(0, 3).file_name)
+    encode(collection, tmp_path / "other", shard=Shard(1, 2))
+    (tmp_path / "other" / there.name).rename(there)
     message = refusal(build_index, tmp_path / "out", tmp_path / "index", "m")
     assert message == f"{tmp_path / 'out'}: has shards of 2 and of 3; keep those of one"
 
