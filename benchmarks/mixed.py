@@ -4,7 +4,7 @@
 
 VECTORS is what the command ``encode`` writes. Each document has three quarters of the terms of one vector and a third
 of those of a vector of similar content, with impacts that vary by 15 %. So documents have neighbours, as real ones do,
-and terms that occur together. "Similar" is near in the order of ``index --reorder``. The documents come in any order.
+and terms that occur together. "Similar" is near in the order of ``index --reorder``. Documents come in random order.
 """
 
 from __future__ import annotations

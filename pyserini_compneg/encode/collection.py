@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pyserini_compneg.encode.unread_fields import unread_fields
 from pyserini_compneg.encode.vector_files import SHARD_NAME, VECTORS_FILE, Shard
-from pyserini_compneg.errors import ArgumentError, ClusterError, CollectionError, OutputError
+from pyserini_compneg.errors import ClusterError, CollectionError
 from pyserini_compneg.files import decoded_line, iter_blocks, reason_of
 from pyserini_compneg.json_objects import json_kind, parse_json_object
 from pyserini_compneg.lucene import LONGEST_TERM_BYTES, is_index
@@ -22,7 +22,6 @@ from pyserini_compneg.records import DOCUMENT_ID_FIELDS, checked_id, docid_from_
 
 _logger = logging.getLogger(__name__)
 _EXPECTED = "`contents`, `title` and `text`, or `vector`"
-MOST_SHARDS = 10_000
 _SUFFIXES = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
 
 
@@ -182,29 +181,6 @@ def parts(files: Sequence[Path], count: int) -> list[Part]:
     for file in sorted(files, key=lambda one: -sizes[one]):
         min(groups, key=lambda group: sum(sizes[one] for one in group)).append(file)
     return [Part([file for file in files if file in group]) for group in map(set, groups)]
-
-
-def check_shard_count(count: int) -> None:
-    """Makes sure that a number of shards is one that can be.
-
-    Raises:
-        ArgumentError: It is below 1 or above ``MOST_SHARDS``.
-    """
-    if not 1 <= count <= MOST_SHARDS:
-        raise ArgumentError(f"the number of shards must be from 1 to {MOST_SHARDS:,}, got {count}")
-
-
-def check_shard_counts(path: Path) -> None:
-    """Makes sure that a shard of vectors comes into a folder without shards of another number.
-
-    Raises:
-        OutputError: One is there.
-    """
-    ours = SHARD_NAME.fullmatch(path.name)
-    for file in sorted(path.parent.glob("vectors-*")):
-        theirs = SHARD_NAME.fullmatch(file.name)
-        if ours and theirs and int(ours[2]) != int(theirs[2]):
-            raise OutputError(f"{file}: is no shard of {int(ours[2])}; move it, or give another --output")
 
 
 def _check_shards(path: str | Path, files: Sequence[Path]) -> None:

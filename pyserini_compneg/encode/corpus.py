@@ -16,7 +16,6 @@ from pyserini_compneg.encode.collection import (
     Part,
     SourceDocument,
     check_same,
-    check_shard_counts,
     collection_files,
     fingerprint,
     iter_collection_blocks,
@@ -31,6 +30,7 @@ from pyserini_compneg.encode.vector_files import (
     Shard,
     ShardFile,
     check_output,
+    check_same_division,
     read_about,
 )
 from pyserini_compneg.errors import CollectionError, OutputError
@@ -94,7 +94,7 @@ def encode_collection(
     """
     path = Path(output) / shard.file_name
     check_output(path, overwrite)  # these errors come before a model is loaded
-    check_shard_counts(path)
+    check_same_division(path)
     files = collection_files(collection)
     if counted is not None:
         check_same(files, counted.sources)

@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.encode.bm25 import count_terms, mean_length
-from pyserini_compneg.encode.collection import (
-    check_shard_count,
-    check_shard_counts,
-    collection_files,
-    fingerprint,
-    parts,
-)
+from pyserini_compneg.encode.collection import collection_files, fingerprint, parts
 from pyserini_compneg.encode.corpus import Counted, count_documents, encode_collection
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions
-from pyserini_compneg.encode.vector_files import VECTORS_FILE, Shard, check_output, clear_unfinished
+from pyserini_compneg.encode.vector_files import (
+    VECTORS_FILE,
+    Shard,
+    check_number_of_shards,
+    check_output,
+    check_same_division,
+    clear_unfinished,
+)
 from pyserini_compneg.errors import CollectionError, OutputError
 from pyserini_compneg.files import atomic_writer, keep_inputs
 from pyserini_compneg.parallel import Runner, in_turn
@@ -70,7 +71,7 @@ def encode_in_shards(
             where it was made.
         CompNegError: As :func:`encode_collection`.
     """
-    check_shard_count(shards)
+    check_number_of_shards(shards)
     folder, chosen = Path(output), [Shard(number, shards) for number in range(shards)]
     paths = [folder / shard.file_name for shard in chosen]
     _check_folder(folder, paths, overwrite, resume)
@@ -105,7 +106,7 @@ def _check_folder(folder: Path, paths: Sequence[Path], overwrite: bool, resume: 
     for path in paths:
         check_output(path, overwrite or (resume and not path.is_dir()))
         clear_unfinished(path, False, overwrite or resume)
-    check_shard_counts(paths[0])
+    check_same_division(paths[0])
 
 
 def _continued(folder: Path, plan: Mapping[str, Any], paths: Sequence[Path], overwrite: bool) -> Counted | None:
@@ -113,7 +114,7 @@ def _continued(folder: Path, plan: Mapping[str, Any], paths: Sequence[Path], ove
     record: Any = None
     with suppress(OSError, ValueError):
         record = json.loads((folder / PLAN_FILE).read_text(encoding="utf-8"))
-    if not _is_plan(record, len(paths)):
+    if not _is_plan(record):
         if overwrite or not any(path.exists() for path in paths):
             return None
         raise OutputError(f"{folder}: nothing says what its shards are made of; {_REMEDY}")
@@ -126,15 +127,12 @@ def _continued(folder: Path, plan: Mapping[str, Any], paths: Sequence[Path], ove
     return Counted(plan["sources"], record["documents"], record["length"])
 
 
-def _is_plan(record: Any, shards: int) -> bool:
-    """Whether a file has the form of a plan; of another number of shards it may have any counts."""
-    if not isinstance(record, dict) or record.keys() != {"plan", "documents", "length"}:
-        return False
-    plan, documents, length = record["plan"], record["documents"], record["length"]
-    if not isinstance(plan, dict) or not isinstance(documents, list):
-        return False
-    counts = [isinstance(count, int) and count > 0 for count in documents]
-    return all(counts) and len(counts) in (shards, plan.get("shards")) and isinstance(length, float | None)
+def _is_plan(record: Any) -> bool:
+    """Whether the content of a file has the form of a plan."""
+    match record:
+        case {"plan": {"shards": shards}, "documents": list(documents), "length": None | float(), **more}:
+            return not more and len(documents) == shards and all(type(count) is int for count in documents)
+    return False
 
 
 def _begin(folder: Path, plan: Mapping[str, Any], replaced: Sequence[Path], counted: Counted) -> None:

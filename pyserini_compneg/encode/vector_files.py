@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Self
 
 from filelock import FileLock, Timeout
 
-from pyserini_compneg.errors import CollectionError, OutputError
+from pyserini_compneg.errors import ArgumentError, CollectionError, OutputError
 from pyserini_compneg.files import atomic_writer, reason_of
 from pyserini_compneg.parallel import lock_seconds
 
@@ -24,6 +24,8 @@ VECTORS_FILE = "vectors.about"
 """The file beside the vectors that says which encoder made them, with its settings and the impact scale."""
 
 SHARD_NAME = re.compile(r"vectors-(\d{5})-of-(\d{5})\.jsonl\.gz")
+
+MOST_SHARDS = 10_000
 
 _ABOUT_KEYS = {"encoder", "settings", "signed", "impact_scale"}
 _LEVEL = 6
@@ -47,6 +49,32 @@ class Shard:
     def file_name(self) -> str:
         """What its file is called."""
         return f"vectors-{self.number:05d}-of-{self.count:05d}.jsonl.gz"
+
+
+def check_number_of_shards(count: int) -> None:
+    """Makes sure that a collection may have so many shards.
+
+    Raises:
+        ArgumentError: It is below 1 or above ``MOST_SHARDS``.
+    """
+    if not 1 <= count <= MOST_SHARDS:
+        raise ArgumentError(f"the number of shards must be from 1 to {MOST_SHARDS:,}, got {count}")
+
+
+def check_same_division(path: Path) -> None:
+    """Makes sure that a shard of N comes into a folder without shards of another number.
+
+    Args:
+        path: Where the shard will be.
+
+    Raises:
+        OutputError: One is there.
+    """
+    ours = SHARD_NAME.fullmatch(path.name)
+    for file in sorted(path.parent.glob("vectors-*")):
+        theirs = SHARD_NAME.fullmatch(file.name)
+        if ours and theirs and ours[2] != theirs[2]:
+            raise OutputError(f"{file}: is no shard of {int(ours[2])}; move it, or give another --output")
 
 
 class ShardFile:

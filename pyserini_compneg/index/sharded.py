@@ -17,7 +17,6 @@ from pyserini_compneg.encode.collection import (
     Fingerprint,
     Part,
     check_same,
-    check_shard_count,
     collection_files,
     fields_found,
     fingerprint,
@@ -29,6 +28,7 @@ from pyserini_compneg.encode.collection import (
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.sharded import model_settings
+from pyserini_compneg.encode.vector_files import check_number_of_shards
 from pyserini_compneg.errors import CollectionError, OutputError, ShardError
 from pyserini_compneg.files import decoded_line
 from pyserini_compneg.index.build import build_index, unfinished_length
@@ -91,7 +91,7 @@ def build_sharded_index(
         ShardError: A shard is not where it was built.
         OutputError: As for :func:`build_index`.
     """
-    check_shard_count(shards)
+    check_number_of_shards(shards)
     files, target = collection_files(collection), Path(os.path.realpath(index))
     if inside := next((file for file in files if file.resolve().is_relative_to(target)), None):
         raise CollectionError(f"{inside}: is in the folder of the index, {index}; give another folder")

@@ -221,7 +221,7 @@ def test_an_interrupted_search_leaves_no_run(index, topics, tmp_path, number, co
     with start("--index", index, "--topics", topics, "--output", output, code=SLOW_COMMAND) as process:
         assert process.stderr.readline() == "writing\n"
         process.send_signal(number)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=30)
     assert process.returncode == code
     assert out == ""
     assert "Traceback" not in err

@@ -221,7 +221,7 @@ def test_a_signal_leaves_what_was_there(tmp_path, collection, index, number, cod
     with start(*arguments, code=SLOW_COMMAND) as process:
         assert process.stdout.readline() == "adding\n"
         process.send_signal(number)
-        process.communicate(timeout=120)
+        process.communicate(timeout=30)
     assert process.returncode == code
     assert hidden(tmp_path) == []
     assert with_birds(index) == ["x"]

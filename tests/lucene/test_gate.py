@@ -124,7 +124,7 @@ except KeyboardInterrupt:
     with start(script) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=120) == ("cleaned up\n", "")
+        assert process.communicate(timeout=30) == ("cleaned up\n", "")
     assert process.returncode == 0
 
 
@@ -141,7 +141,7 @@ def work(number):
 if sys.argv[3] == "late":
     reader = ImpactReader(sys.argv[1])
 with context.Pool(2) as pool:
-    print(*set(map(str, pool.map_async(work, range(4)).get(timeout=120))))
+    print(*set(map(str, pool.map_async(work, range(4)).get(timeout=30))))
 """
 
 

@@ -1,8 +1,11 @@
 """The training of mini: its queries and scores, and a whole training of a tiny model."""
 
 import json
+import os
 import random
 import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -78,6 +81,23 @@ def test_made_queries_have_all_their_documents():
         assert asked.relevant == relevant(decade, kind), asked.text
         seen.add((decade is not None, kind is not None))
     assert seen == {(True, True), (True, False), (False, True)}
+
+
+def test_the_same_queries_are_drawn_in_every_process():
+    """Whatever the order of Python's sets, which differs from process to process."""
+    code = f"""
+import random
+from lead_queries import LeadQueries
+from pyserini_compneg.expression import Atom
+judged = [(Atom("1930s spy films"), {{1}}), (Atom("films starring Ada Lovelace"), {{1, 2}})]
+queries, draw = LeadQueries({LEADS!r}, judged, "films"), random.Random(0)
+print([queries.made(draw).text for _ in range(50)])
+"""
+    drawn = set()
+    for seed in "123":
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        drawn.add(subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True).stdout)
+    assert len(drawn) == 1
 
 
 def test_queries_of_a_single_lead_find_it():
@@ -230,9 +250,9 @@ def test_the_losses_fall(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(mini_training, "_LOG_STEPS", 15)
     monkeypatch.setattr(mini_training, "_WARMUP_STEPS", 1)
     model = train_mini(replace(settings, steps=120, learning_rate=1e-2), tmp_path)
-    log = json.loads((model / "training_log.json").read_text())["log"]
-    for part, most in (("films", 0.85), ("passages", 1.0)):
-        assert np.mean([step[part] for step in log[-3:]]) < most * log[0][part]
+    first, *_, last = json.loads((model / "training_log.json").read_text())["log"]
+    assert last["films"] < 0.8 * first["films"]
+    assert last["passages"] < first["passages"]
 
 
 @pytest.mark.kill

@@ -96,7 +96,7 @@ class LeadQueries:
         leads = [read_lead(text) for text in texts]
         for number, lead in enumerate(leads):
             years[lead.year].add(number)
-            for kind in lead.kinds:
+            for kind in sorted(lead.kinds):  # so that the same queries are drawn in every process
                 kinds[kind].add(number)
         years.pop("", None)
         decades = defaultdict[str, set[int]](set)

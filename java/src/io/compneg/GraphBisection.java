@@ -19,7 +19,7 @@ import org.apache.lucene.util.BytesRef;
 
 /**
  * An order of documents in which those that share terms stand together, by recursive graph bisection (Dhulipala et al.,
- * KDD 2016). The bounds of blocks of postings are tighter in this order, so a search skips more of them.
+ * KDD 2016). Postings then come in runs, and the scores of a block of documents are more alike.
  *
  * <p>A range of documents is divided in the middle. Documents change sides as long as this lowers the cost of the
  * postings, which is for a term with l documents among the n on one side {@code l · log2(n / (l + 1))}, about the bits
