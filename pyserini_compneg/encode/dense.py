@@ -100,7 +100,9 @@ def check_network(model: Any, folder: Path, name: str, unused: str = "") -> None
     place = folder / modules[0]["path"] if modules else folder
     if network is None or not (place / "config.json").is_file():  # several networks, each in a folder of its own
         return
-    found = type(network).from_pretrained(str(place), local_files_only=True, output_loading_info=True)[1]
+    _, found = type(network).from_pretrained(
+        str(place), local_files_only=True, trust_remote_code=False, output_loading_info=True
+    )
     if lacking := sorted(key for key in found["missing_keys"] if not unused or unused not in key):
         raise EncodingError(f"{name}: its weights lack {lacking[0]!r}, which would be random; get a whole model")
     words, embedded = model.tokenizer.vocab_size, network.get_input_embeddings().num_embeddings
