@@ -1,5 +1,6 @@
 """A collection that is encoded in shards in one run: what a later run may keep, and what is refused before any work."""
 
+import json
 import shutil
 from contextvars import copy_context
 from threading import Timer
@@ -98,10 +99,19 @@ def test_whole_shards_of_another_plan_are_not_taken_for_those_asked_for(collecti
 
 def test_shards_without_a_plan(collection, output):
     paths = encode_in_shards(collection, output, "mini", 2)
-    (output / sharded.PLAN_FILE).unlink()
+    plan = output / sharded.PLAN_FILE
+    good = json.loads(plan.read_text())
+    (paths[1]).unlink()
+    for damage in ({"plan": []}, {"plan": {}}, {"documents": 7}, {"documents": ["1", "2"]}, {"length": "1"}, {"x": 1}):
+        plan.write_text(json.dumps(good | damage))
+        with pytest.raises(OutputError, match="nothing says what its shards are made of"):
+            encode_in_shards(collection, output, "mini", 2, resume=True)
+    plan.unlink()
     with pytest.raises(OutputError, match="nothing says what its shards are made of"):
         encode_in_shards(collection, output, "mini", 2, resume=True)
-    assert all(path.exists() for path in paths)
+    assert paths[0].exists()
+    plan.write_text(json.dumps(good))
+    assert encode_in_shards(collection, output, "mini", 2, resume=True) == paths
 
 
 def test_another_model_replaces_all_shards(collection, output):

@@ -25,7 +25,7 @@ from pyserini_compneg.experiments.datasets import open_dataset
 from pyserini_compneg.experiments.dense import DENSE_OPERATORS, DenseIndex, DenseMethod
 from pyserini_compneg.experiments.experiment import reproduce
 from pyserini_compneg.experiments.protocol import read_protocol
-from pyserini_compneg.experiments.provided import ALL_MINILM, MS_MARCO_MINILM
+from pyserini_compneg.experiments.provided import ALL_MINILM
 from pyserini_compneg.experiments.workplace import Engine
 from pyserini_compneg.expression import parse
 from pyserini_compneg.expression.topics import Topic
@@ -382,97 +382,3 @@ def test_dense_rows_alone_build_no_sparse_index(run, tmp_path):
     assert not (tmp_path / "report" / "indexes").exists()
     assert results.dataset["documents"] == 24
     assert "encoder" not in results.settings and results.settings["dense encoder"] == ALL_MINILM
-
-
-RERANKED = """
-title: Reranked
-about: Of rows that a model ranks again.
-datasets: [filmsets]
-splits: [dev]
-measures: [nDCG@10]
-examples: 1
-sections:
-  - title: Set difference
-    templates: [_ that are not _]
-    rows:
-      - {name: sparse, method: operators}
-      - {name: again, method: operators, rerank: both, rerank_hits: 3}
-      - {name: text, method: score-fusion, rerank: text}
-"""
-
-
-class Shortest:
-    """Prefers short documents."""
-
-    name, model_hash = "a/model", "0"
-
-    def scores(self, pairs):
-        return [1 / len(document) for _, document in pairs]
-
-
-@pytest.fixture
-def rerun(tmp_path, monkeypatch):
-    dataset = open_dataset(write_film_set(tmp_path / "films"))
-
-    def rerun(name=None, check=lambda model: None, text=RERANKED):
-        loaded = []
-        (tmp_path / "reranked.yaml").write_text(text)
-        place = "pyserini_compneg.experiments"
-        monkeypatch.setattr(f"{place}.workplace.pair_scorer", lambda model: loaded.append(model) or Shortest())
-        monkeypatch.setattr(f"{place}.jobs.dense_model_hash", lambda model: f"hash of {model}")
-        monkeypatch.setattr(f"{place}.experiment.check_dense_model", check)
-        protocol = read_protocol(str(tmp_path / "reranked.yaml"))
-        return reproduce(protocol, dataset, [Engine("bm25")], tmp_path / "report", reranker=name), loaded
-
-    return rerun
-
-
-def test_reranked_rows(rerun, tmp_path):
-    results, loaded = rerun()
-    sparse, again, text = (read_run(tmp_path / "report" / row.run) for row in results.sections[0].rows)
-    assert loaded == [MS_MARCO_MINILM] == [results.settings["reranker"]]
-    for qid, ranking in again.items():
-        assert list(ranking) != list(sparse[qid]) or len(ranking) == 1
-        assert set(ranking) == set(list(sparse[qid])[:3])
-        assert max(text[qid].values()) <= 1
-    kept, reloaded = rerun()
-    assert (kept.sections, reloaded) == (results.sections, [])
-    assert rerun("another/model")[1] == ["another/model"]
-
-
-def test_judged_documents_alone_are_reranked(rerun, tmp_path):
-    results, _ = rerun(text=RERANKED.replace("rerank_hits: 3", "rerank_judged: true"))
-    sparse, again, _ = (read_run(tmp_path / "report" / row.run) for row in results.sections[0].rows)
-    judged = open_dataset(tmp_path / "films").qrels("dev")
-    assert again
-    for qid, ranking in again.items():
-        assert set(ranking) == set(sparse[qid]) & set(judged[qid])
-
-
-def test_reranked_rows_are_left_out_where_there_is_no_model(rerun, caplog):
-    results, loaded = rerun(check=without)
-    assert (loaded, [row.name for row in results.sections[0].rows]) == ([], ["sparse"])
-    said = f"rows that are reranked: {MS_MARCO_MINILM}: not here"
-    assert results.settings["left out"] == said and f"left out: {said}" in caplog.messages
-    with pytest.raises(DownloadError, match="^a/model: not here$"):
-        rerun("a/model", check=without)
-    with pytest.raises(DownloadError, match=f"^{MS_MARCO_MINILM}: not here$"):
-        rerun(check=without, text=RERANKED.replace("name: sparse, method: operators", "name: s, published: [0.1]"))
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "message"),
-    [
-        ("rerank: text", "rerank: all", "rerank: expected 'text', 'atoms' or 'both', got 'all'"),
-        (
-            "method: score-fusion, rerank: text",
-            "method: dense, rerank: text",
-            "method of search again, not of dense",
-        ),
-        ("rerank_hits: 3", "rerank_hits: 0", "rerank_hits"),
-        ("rerank: both, rerank_hits: 3", "rerank_judged: true", "'again' has rerank_judged, but no rerank that says"),
-        ("rerank_hits: 3", "rerank_judged: some", "rerank_judged: expected true or false, got 'some'"),
-    ],
-)
-def test_wrong_rows(rerun, before, after, message):
-    assert message in refusal(rerun, text=RERANKED.replace(before, after), error=ProtocolError)
