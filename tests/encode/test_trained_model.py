@@ -17,16 +17,17 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def qrels(shared_data):
-    return read_qrels(shared_data / "scifact" / "qrels" / "test.tsv")
+    """Those of every second claim."""
+    return dict(list(read_qrels(shared_data / "scifact" / "qrels" / "test.tsv").items())[::2])
 
 
 @pytest.fixture(scope="module")
 def rankings(splade_tiny, shared_data, qrels, tmp_path_factory):
-    """The ten best documents of each claim, by precision; of the 283 that are judged and as many others."""
+    """The ten best documents of each claim, by precision; of those that are judged and as many others."""
     folder, data = tmp_path_factory.mktemp("scifact"), shared_data / "scifact"
     judged = {docid for documents in qrels.values() for docid in documents}
     corpus = [record for _, record in iter_jsonl(data / "corpus.jsonl.gz")]
-    part = [record for number, record in enumerate(corpus) if record["_id"] in judged or number % 18 == 0]
+    part = [record for number, record in enumerate(corpus) if record["_id"] in judged or number % 36 == 0]
     collection = write_jsonl(folder / "part.jsonl", *part)
     claims = {record["_id"]: Atom(record["text"]) for _, record in iter_jsonl(data / "queries.jsonl")}
     found = {}

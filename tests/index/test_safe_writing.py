@@ -23,7 +23,7 @@ from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest, writer
 pytestmark = pytest.mark.slow
 
 DOCUMENTS = 400
-KILLS = 12
+KILLS = 6
 
 # Runs the command, and kills its own process at a step of the work, before or after it is done.
 MORTAL_COMMAND = """

@@ -114,12 +114,12 @@ def large(tmp_path_factory):
 
 
 @pytest.mark.parametrize("share", [1, 5, 50, 95])
-@pytest.mark.parametrize("hits", [1, 10, 300])
+@pytest.mark.parametrize("hits", [1, 300])
 def test_windows_with_few_and_with_many_allowed_documents(large, share, hits):
     reader, documents, fields = large
     rng = np.random.default_rng(share)
     allowed = {docid: impacts for docid, impacts in documents.items() if share in fields[docid]["share"]}
-    for _ in range(6):
+    for _ in range(3):
         weights = {f"t{term}": float(rng.integers(-2, 5)) for term in rng.choice(40, 8, replace=False)}
         barred = Excluding(
             Linear(weights), (Linear({"t1": 1.0}), Filter({"share": 50})), (2.0, 9.0)
