@@ -253,7 +253,6 @@ def _make_folder(target: Path, path: str | Path, remedy: str) -> list[Path]:
 
 
 def _remove_empty(folders: Iterable[Path]) -> None:
-    """Removes folders that were made for nothing."""
     for folder in folders:
         with suppress(OSError):
             folder.rmdir()

@@ -78,7 +78,6 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
 
 
 def _show(searcher: SignedImpactSearcher, text: str) -> None:
-    """Prints the first hits of a query, a line each."""
     from pyserini_compneg.terminal import printable
 
     print(text)

@@ -95,7 +95,6 @@ class _Parser(argparse.ArgumentParser):
             raise OutputError(of_standard_output(error)) from None
 
     def error(self, message: str) -> NoReturn:
-        """Ends the command."""
         raise ArgumentError(f"{message}\nsee {self.prog} -h")
 
 

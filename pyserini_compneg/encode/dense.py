@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.encode.models.cache import content_hash
 from pyserini_compneg.encode.models.configuration import optional_json
+from pyserini_compneg.encode.models.loading import quiet_transformers
 from pyserini_compneg.errors import EncodingError, in_one_line
 
 _MODEL_FILES = ("*.json", "*.txt", "*.model", "*.safetensors", "*.bin")
@@ -47,20 +48,13 @@ class DenseEncoder:
     def __init__(self, name: str) -> None:
         check_dense_model(name)
         from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging as transformers_logging
 
         self.name, self.model_hash = name, dense_model_hash(name)
         self.similarity = _similarity(name)
         folder = sentence_model_folder(name)
-        transformers_logging.disable_progress_bar()
-        before = transformers_logging.get_verbosity()
-        transformers_logging.set_verbosity_error()  # of missing weights it prints a table
-        try:
-            with in_one_line(EncodingError, f"{name}: the model cannot be loaded"):
-                self._model = SentenceTransformer(str(folder), local_files_only=True, trust_remote_code=False).eval()
-                check_network(self._model, folder, name, unused="pooler")
-        finally:
-            transformers_logging.set_verbosity(before)
+        with quiet_transformers(), in_one_line(EncodingError, f"{name}: the model cannot be loaded"):
+            self._model = SentenceTransformer(str(folder), local_files_only=True, trust_remote_code=False).eval()
+            check_network(self._model, folder, name, unused="pooler")
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of queries, (texts, dimensions)."""

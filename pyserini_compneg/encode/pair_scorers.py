@@ -17,6 +17,7 @@ from pyserini_compneg.encode.dense import (
     sentence_model_folder,
 )
 from pyserini_compneg.encode.models.configuration import optional_json
+from pyserini_compneg.encode.models.loading import quiet_transformers
 from pyserini_compneg.errors import EncodingError, in_one_line
 
 _BATCH_SIZE = 32
@@ -105,19 +106,12 @@ class CrossEncoderScorer:
 
     def __init__(self, name: str) -> None:
         from sentence_transformers import CrossEncoder
-        from transformers.utils import logging as transformers_logging
 
         self.name, self.model_hash = name, dense_model_hash(name)
         folder = sentence_model_folder(name)
-        transformers_logging.disable_progress_bar()
-        before = transformers_logging.get_verbosity()
-        transformers_logging.set_verbosity_error()  # of a missing head it prints a table
-        try:
-            with in_one_line(EncodingError, f"{name}: the model cannot be loaded"):
-                self._model = CrossEncoder(str(folder), local_files_only=True, trust_remote_code=False).eval()
-                check_network(self._model, folder, name)
-        finally:
-            transformers_logging.set_verbosity(before)
+        with quiet_transformers(), in_one_line(EncodingError, f"{name}: the model cannot be loaded"):
+            self._model = CrossEncoder(str(folder), local_files_only=True, trust_remote_code=False).eval()
+            check_network(self._model, folder, name)
         self._label = _label(self._model, name)
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:

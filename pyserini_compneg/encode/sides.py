@@ -87,7 +87,6 @@ def load_side(side: Side, options: ModelOptions) -> SideEncoder:
 
 
 def _network(side: NeuralSide, options: ModelOptions, length: int) -> tuple[TextTokenizer, SparseModel]:
-    """The tokenizer and the model on its backend."""
     if options.backend == "onnx":
         folder = export_model(side, options.runs_in)
         width = read_report(folder)["width"]

@@ -180,7 +180,6 @@ def _corrected(p_values: Sequence[float]) -> list[PValue]:
 
 
 def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:
-    """The mean and its standard error."""
     mean = math.fsum(values) / len(values)
     squares = math.fsum((value - mean) ** 2 for value in values)
     return mean, math.sqrt(squares / (len(values) - 1) / len(values))

@@ -244,7 +244,6 @@ def _docids_and_digest(documents: Iterable[SourceDocument]) -> tuple[list[str], 
 
 
 def _encode_parts(texts: Iterator[str], parts: Sequence[Path], documents: int, encoder: DenseEncoder) -> None:
-    """Encodes the parts that are not there."""
     parts[0].parent.mkdir(parents=True, exist_ok=True)
     with progress(None, documents, " docs", "encoding") as bar:
         for part in parts:

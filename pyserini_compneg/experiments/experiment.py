@@ -183,12 +183,7 @@ def _possible(protocol: Protocol, dense_encoder: str | None, reranker: str | Non
 
 
 def _missing(name: str | None, default: str, needed: bool) -> str:
-    """Why a model cannot be had; empty if it can.
-
-    Raises:
-        EncodingError: It cannot, though it was named or is needed.
-        DownloadError: Likewise.
-    """
+    """Why a model cannot be had; empty if it can. It must be had if it was named, or is needed."""
     try:
         check_dense_model(name or default)
     except (DownloadError, EncodingError) as error:

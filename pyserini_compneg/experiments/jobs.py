@@ -147,11 +147,7 @@ class Jobs:
         return RowRun(job.plan, job.name, relative, read_run(path), read, job.compose)
 
     def _chosen(self, section: SectionPlan, row: RowPlan, engine: Engine | None) -> RowPlan:
-        """A row that is tuned at the value of the highest mean of the main measure; the first of equal ones.
-
-        Raises:
-            ProtocolError: The split for tuning has no judged query of the section.
-        """
+        """A row that is tuned at the value of the highest mean of the main measure; the first of equal ones."""
         if not row.tuned:
             return row
         workplace = self.tuning
@@ -202,12 +198,10 @@ def _searched(
 
 
 def _judged(workplace: Workplace) -> dict[str, list[str]]:
-    """The judged documents of each query."""
     return {qid: sorted(judgements) for qid, judgements in sorted(workplace.qrels.items())}
 
 
 def _among(topic: Topic, docids: Sequence[str]) -> Topic:
-    """The topic, asked of these documents only."""
     some = Filter({ID: docids})
     return replace(topic, filter=some if topic.filter is None else topic.filter & some)
 

@@ -274,11 +274,7 @@ class Protocol(Settings):
 
     def reading(self, reads: Reading) -> Protocol:
         """The protocol with plain texts, read so, where its rows take the dataset's expressions."""
-
-        def read(row: RowPlan) -> RowPlan:
-            return row.model_copy(update={"reads": reads}) if row.reads == "expression" else row
-
-        return self._with_rows([[read(row) for row in section.rows] for section in self.sections])
+        return self._changed(lambda row: {"reads": reads} if row.reads == "expression" else {})
 
     def only(self, names: Sequence[str]) -> Protocol:
         """The protocol with some of its rows, and the sections that have any of them.
@@ -300,9 +296,7 @@ class Protocol(Settings):
                 known = f"{close} There are" if close else "; there are"
                 listed = ", ".join(map(repr, there))
                 raise ProtocolError(f"protocol {self.name}: no row {name!r}{known}: {listed}")
-        return self._with_rows(
-            [[row for row in section.rows if any(is_one(row, name) for name in names)] for section in self.sections]
-        )
+        return self._changed(lambda row: {} if any(is_one(row, name) for name in names) else None)
 
     @property
     def reranks(self) -> bool:
@@ -316,39 +310,35 @@ class Protocol(Settings):
 
     def without(self, left_out: Callable[[RowPlan], object]) -> Protocol:
         """The protocol without some rows, and without sections in which nothing else is run."""
-        rows = [[row for row in section.rows if not left_out(row)] for section in self.sections]
-        return self._with_rows([own if any(row.method for row in own) else [] for own in rows])
+        return self._changed(lambda row: None if left_out(row) else {}, some_run=True)
 
     def with_models(self, names: Collection[str]) -> Protocol:
         """The protocol with the rows of other models only published; sections in which nothing is run are left out."""
 
-        def kept(row: RowPlan) -> RowPlan:
-            return row if row.model is None or row.model in names else row.model_copy(update={"method": None})
+        def change(row: RowPlan) -> dict[str, Any] | None:
+            there = row.method is not None and (row.model is None or row.model in names)
+            return {} if there else {"method": None} if row.published else None
 
-        rows = [[row for row in map(kept, section.rows) if row.method or row.published] for section in self.sections]
-        return self._with_rows([own if any(row.method for row in own) else [] for own in rows])
+        return self._changed(change, some_run=True)
 
     def without_measure(self, name: str) -> Protocol:
         """The protocol without a measure, and without the published figures of it."""
         at = self.measures.index(name)
-
-        def kept(row: RowPlan) -> RowPlan:
-            return row.model_copy(update={"published": row.published[:at] + row.published[at + 1 :]})
-
-        changed = self._with_rows([[kept(row) for row in section.rows] for section in self.sections])
+        changed = self._changed(lambda row: {"published": row.published[:at] + row.published[at + 1 :]})
         return changed.model_copy(update={"measures": self.measures[:at] + self.measures[at + 1 :]})
 
     def noting(self, note: str) -> Protocol:
         """The protocol with a note on its tuned rows, behind their own."""
+        return self._changed(lambda row: {"note": f"{row.note} {note}".strip()} if row.tuned else {})
 
-        def noted(row: RowPlan) -> RowPlan:
-            return row.model_copy(update={"note": f"{row.note} {note}".strip()}) if row.tuned else row
-
-        return self._with_rows([[noted(row) for row in section.rows] for section in self.sections])
-
-    def _with_rows(self, rows: Sequence[Sequence[RowPlan]]) -> Protocol:
-        sections = zip(self.sections, rows, strict=True)
-        kept = tuple(section.model_copy(update={"rows": tuple(own)}) for section, own in sections if own)
+    def _changed(self, change: Callable[[RowPlan], dict[str, Any] | None], some_run: bool = False) -> Protocol:
+        """The protocol with changed rows, None for none; with ``some_run`` only of sections in which any is run."""
+        changed = []
+        for section in self.sections:
+            updates = [(row, change(row)) for row in section.rows]
+            rows = tuple(row.model_copy(update=update) for row, update in updates if update is not None)
+            changed.append((section, rows if not some_run or any(row.method for row in rows) else ()))
+        kept = tuple(section.model_copy(update={"rows": rows}) for section, rows in changed if rows)
         titles = {section.title for section in kept}
         curve = self.interference if self.interference and self.interference.section in titles else None
         return self.model_copy(update={"sections": kept, "interference": curve})

@@ -43,7 +43,6 @@ class _Operands:
     depth: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Checks the operands and measures the depth."""
         name = type(self).__name__
         if not isinstance(self.operands, tuple) or len(self.operands) < 2:
             raise QuerySyntaxError(f"{name} needs a tuple of two or more operands, got {shown(self.operands)}")

@@ -190,7 +190,6 @@ def _check_fields(collection: str, fields: Sequence[str], found: Collection[str]
 
 
 def _places(collection: str, docid: str) -> Iterator[str]:
-    """Where a collection has a document."""
     for block in iter_collection_blocks(collection_files(collection)):
         for place, line in block.numbered():
             with suppress(CollectionError):

@@ -249,11 +249,7 @@ class CompNegJavaInit(pt.java.JavaInitializer):
 
 
 def _queries(inp: pd.DataFrame, column: str, index: CompNegIndex) -> list[Query]:
-    """The queries of a frame.
-
-    Raises:
-        CompNegError: One is none; the message begins with its id.
-    """
+    """The queries of a frame; a fault in one begins with its id."""
     manifest = index.searcher.reader.manifest
     signed = manifest is not None and manifest.signed
     return [_query(value, f"qid {qid!r}", column, signed) for qid, value in zip(inp["qid"], inp[column], strict=True)]

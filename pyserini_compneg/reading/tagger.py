@@ -172,7 +172,6 @@ _ENTRIES: dict[str, Callable[[Any], bool]] = {
 
 
 def _loaded(folder: Path) -> tuple[Any, Any]:
-    """The tokenizer, and the session of onnxruntime."""
     try:
         import_onnxruntime()
         import tokenizers

@@ -250,7 +250,6 @@ def _contribution_tables(tables: Sequence[Sequence[_Row]], header: Sequence[str]
 
 
 def _bar(number: float, low: float, high: float) -> Bar:
-    """A bar to the right or to the left of 0."""
     begin, end = min(number, 0.0) - low, max(number, 0.0) - low
     return Bar(high - low, begin, end, color="green" if number > 0 else "red")
 

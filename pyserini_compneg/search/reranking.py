@@ -95,7 +95,6 @@ class Reranked:
         return [wording] * (self.by != ATOMS) + (atoms(expression) if self.by != TEXT else [])
 
     def _value(self, wording: str, expression: Expression, score: Callable[[str], float]) -> float:
-        """A document's score, by its scores for texts."""
         parts = [score(wording)] if self.by != ATOMS else []
         parts += [composed_score(expression, score)] if self.by != TEXT else []
         return sum(parts) / len(parts)

@@ -199,7 +199,6 @@ def _explained(searcher: SignedImpactSearcher, node: ScoringNode, docid: str, do
 
 
 def _texts_of(value: Any) -> Iterator[str]:
-    """All texts in a JSON value, without the names of fields."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, (dict, list)):

@@ -69,7 +69,6 @@ def _read(body: bytes, model: type[Body]) -> Body:
 
 
 def _described(model: type[BaseModel]) -> dict[str, Any]:
-    """The description of a JSON body."""
     schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 

@@ -214,7 +214,6 @@ def _calibration_loss(fitted: NDArray[np.float64], features: NDArray[np.float64]
 
 
 def _model_card(config: ReaderTrainConfig, count: int, results: dict[str, float]) -> str:
-    """The model card: purpose, sources, results and settings."""
     import yaml
 
     settings = yaml.safe_dump(config.model_dump(mode="json", exclude_none=True), sort_keys=False, allow_unicode=True)

@@ -86,7 +86,6 @@ def located(
 
 @cache
 def _recipes() -> dict[str, str]:
-    """The YAML of each recipe, by its name."""
     import yaml
 
     texts = {}

@@ -50,7 +50,6 @@ def request_score(request: JudgedRequest, reading: Decomposition) -> RequestScor
 
 
 def _has(expression: Expression, kind: type[Union | Intersection]) -> bool:
-    """Whether what is wanted has a union, or an intersection."""
     while isinstance(expression, Difference):
         expression = expression.left
     if isinstance(expression, kind):
@@ -59,6 +58,5 @@ def _has(expression: Expression, kind: type[Union | Intersection]) -> bool:
 
 
 def _content(texts: Iterable[str]) -> frozenset[str]:
-    """The words and numbers of texts, in lower case and without function words."""
     words = {word for text in texts for word in re.findall(r"\w+", text.lower().replace("’", "'"))}
     return frozenset(words - _FUNCTION_WORDS)

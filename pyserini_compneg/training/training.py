@@ -102,7 +102,6 @@ def _examples(config: AnyConfig) -> Sequence[Any]:
 
 
 def _fit(config: AnyConfig, examples: Sequence[Any], unfinished: Path) -> dict[str, float]:
-    """Trains, and writes the folder ``model`` of ``unfinished``."""
     if isinstance(config, ReaderTrainConfig):
         from pyserini_compneg.training.reader_training import fit_reader
 

@@ -135,7 +135,6 @@ def _select(graph: Any) -> None:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Silences the exporter and the quantiser."""
     before = logging.root.manager.disable
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

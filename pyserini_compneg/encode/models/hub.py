@@ -92,7 +92,6 @@ def _cached(name: str) -> Path | None:
 
 
 def _downloaded(name: str) -> Path:
-    """Downloads configuration, tokenizer and weights."""
     from huggingface_hub.constants import HF_HUB_OFFLINE
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
 

@@ -134,7 +134,6 @@ def _load(folder: Path) -> Tokenizer:
 
 
 def _converted(folder: Path) -> Tokenizer:
-    """The tokenizer that transformers makes of a folder."""
     if not any((folder / name).is_file() for name in _TOKENIZER_FILES):
         raise EncodingError(f"{folder}: no tokenizer: tokenizer.json is missing")
     tokenizer: Tokenizer = load_tokenizer(folder, f"{folder}: no tokenizer").backend_tokenizer

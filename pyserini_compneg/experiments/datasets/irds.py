@@ -52,7 +52,6 @@ def _register_pattern() -> None:
 
 
 def _load(name: str, groups: tuple[str, str]) -> ir_datasets.Dataset:
-    """What ir_datasets calls the first time that a name is asked for."""
     dataset = open_dataset(_root[0] / groups[0])
     dataset.part(groups[1])
     return ir_datasets.Dataset(_Split(dataset, groups[1]))
@@ -77,8 +76,6 @@ class CompnegQuery(NamedTuple):
 
 
 class _Split(BaseDocs, BaseQueries, BaseQrels):
-    """The documents, queries and judgements of a split."""
-
     def __init__(self, dataset: Dataset, split: str) -> None:
         self._dataset, self._split = dataset, split
 
@@ -120,8 +117,6 @@ class _Split(BaseDocs, BaseQueries, BaseQrels):
 
 
 class _Store(Docstore):
-    """All documents in memory."""
-
     def __init__(self, documents: Iterable[GenericDoc]) -> None:
         super().__init__(GenericDoc)
         self._documents = {document.doc_id: document for document in documents}
