@@ -211,8 +211,10 @@ sys.exit(main())
 
 
 @pytest.mark.kill
-@pytest.mark.parametrize("old", [None, "the old run"])
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code", "old"),
+    [(signal.SIGINT, 130, None), (signal.SIGTERM, 143, "the old run"), (signal.SIGHUP, 129, None)],
+)
 def test_an_interrupted_search_leaves_no_run(index, topics, tmp_path, number, code, old):
     output = tmp_path / "runs" / "run.txt"
     output.parent.mkdir()

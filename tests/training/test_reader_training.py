@@ -101,8 +101,8 @@ def test_scores(line, wanted, excluded, joined, score):
     assert request_score(judged, undivided(request.text)).whole is False
 
 
-def config(base, folder, **settings):
-    (folder / "requests.txt").write_text("".join(f"{line}\n" for line in LINES if line not in HELD_OUT))
+def config(base, folder, lines=LINES, **settings):
+    (folder / "requests.txt").write_text("".join(f"{line}\n" for line in lines if line not in HELD_OUT))
     write_jsonl(folder / "judged.jsonl", *({**record, "wanted_op": "single"} for record in JUDGED))
     given = {"requests": (f"{folder}/requests.txt",), "judged": (f"{folder}/judged.jsonl",), **settings}
     return ReaderTrainConfig(reader=ReaderSection(base=str(base), **given))
@@ -127,7 +127,7 @@ def test_a_reader_is_trained_and_reads(tmp_path, trunk):
 
 @pytest.mark.kill
 def test_a_killed_training_is_resumed_to_the_same_bits(tmp_path, trunk, monkeypatch):
-    settings = config(trunk, tmp_path, epochs=3)
+    settings = config(trunk, tmp_path, LINES[::5], epochs=3)
     train(settings, tmp_path / "whole")
     keep = torch.save
 
