@@ -159,7 +159,7 @@ def test_importing_starts_no_machine_and_loads_nothing_heavy():
     modules = [f"{PACKAGE}.{room}" for room in (*rooms, *(f"commands.{name}" for name in commands))]
     every_name = f"[getattr({PACKAGE}, name) for name in dir({PACKAGE})]"
     found = loaded(f"import {', '.join(modules)}; from {PACKAGE} import *; import {PACKAGE}; {every_name}")
-    heavy = {"ray", "rich", "sklearn", "scipy", "matplotlib", "openai", *JAVA, *MODEL_PACKAGES}
+    heavy = {"lark", "ray", "rich", "sklearn", "scipy", "matplotlib", "openai", *JAVA, *MODEL_PACKAGES}
     assert PACKAGE in found
     assert found & heavy == set()
 

@@ -202,8 +202,7 @@ def test_an_interruption_leaves_what_was_there(tmp_path, collection, index, monk
 
 
 SLOW_COMMAND = """
-import signal, sys, time
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # below nohup it is ignored
+import sys, time
 from pyserini_compneg.index import indexer
 from pyserini_compneg.commands.index import main
 def add_lines(self, *arguments):
@@ -215,14 +214,13 @@ sys.exit(main())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_signal_leaves_what_was_there(tmp_path, collection, index, number, code):
+def test_a_signal_leaves_what_was_there(tmp_path, collection, index):
     arguments = "--collection", collection, "--index", index, "--overwrite"
     with start(*arguments, code=SLOW_COMMAND) as process:
         assert process.stdout.readline() == "adding\n"
-        process.send_signal(number)
+        process.send_signal(signal.SIGTERM)
         process.communicate(timeout=30)
-    assert process.returncode == code
+    assert process.returncode == 143
     assert hidden(tmp_path) == []
     assert with_birds(index) == ["x"]
 

@@ -5,7 +5,6 @@ import shutil
 import socket
 
 import pytest
-from film_index import start
 from index_folders import hidden
 from json_lines import write_jsonl
 
@@ -242,22 +241,21 @@ def test_a_filter_field_that_no_document_has_is_found_before_a_shard_is_built(tm
 
 
 @pytest.mark.parametrize(
-    ("module", "arguments", "message"),
+    ("command", "arguments", "message"),
     [
-        ("index", ["--index", "i", "--ray", "local"], "--ray needs --shards N, the indexes that its machines build"),
+        (main, ["--index", "i", "--ray", "local"], "--ray needs --shards N, the indexes that its machines build"),
         (
-            "encode",
+            encode,
             ["--output", "v", "--encoder", "mini", "--ray", "local"],
             "--ray needs --shards N, the parts that its machines encode",
         ),
         (
-            "encode",
+            encode,
             ["--output", "v", "--encoder", "mini", "--shards", "2", "--shard-num", "2"],
             "--shards encodes all shards, --shard-id and --shard-num one; give either",
         ),
     ],
 )
-def test_flags_that_do_not_go_together(tmp_path, collection, module, arguments, message):
-    process = start("--collection", collection, *arguments, module=f"pyserini_compneg.{module}", cwd=tmp_path)
-    _, said = process.communicate()
-    assert (process.returncode, said.splitlines()[0]) == (2, f"error: {message}")
+def test_flags_that_do_not_go_together(collection, capsys, command, arguments, message):
+    assert command(["--collection", str(collection), *arguments]) == 2
+    assert capsys.readouterr().err.splitlines()[0] == f"error: {message}"

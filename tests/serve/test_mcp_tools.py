@@ -91,13 +91,6 @@ def test_what_is_wrong_with_an_index_is_not_told(server, monkeypatch):
     assert "secret" not in said
 
 
-def test_standard_input(films):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    arguments = ["-m", "pyserini_compneg.serve", "--index", f"films={films}", "--mcp", "stdio"]
-    process = stdio_client(StdioServerParameters(command=sys.executable, args=arguments, env=environment))
-    assert call(process, "list_indexes")["result"] == ["films"]
-
-
 SIGNAL_WITHIN_THE_EVENT_LOOP = """
 import asyncio, os, sys
 from pyserini_compneg.commands import serve
@@ -116,8 +109,7 @@ sys.exit(serve.main(sys.argv[1:]))
 """The signal of a search arrives when the event loop has taken what it runs next from its queue."""
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-@pytest.mark.parametrize("while_busy", [False, True])
+@pytest.mark.parametrize(("number", "code", "while_busy"), [(signal.SIGTERM, 143, True), (signal.SIGINT, 130, False)])
 def test_a_signal_ends_it_while_the_input_is_open(films, number, code, while_busy):
     program = {"code": SIGNAL_WITHIN_THE_EVENT_LOOP.format(number=int(number))} if while_busy else {}
     arguments = ("--index", f"films={films}", "--mcp", "stdio")
@@ -141,7 +133,7 @@ def ask(process, method, params=None, **ids):
     process.stdin.flush()
 
 
-def test_warnings_are_notes_on_standard_input_too(films):
+def test_warnings_are_notes_on_standard_input(films):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     arguments = ["-m", "pyserini_compneg.serve", "--index", f"films={films}", "--mcp", "stdio"]
     process = stdio_client(StdioServerParameters(command=sys.executable, args=arguments, env=environment))

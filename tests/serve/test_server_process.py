@@ -9,6 +9,7 @@ import pytest
 import served
 from json_lines import write_jsonl
 
+from pyserini_compneg.commands.serve import main
 from pyserini_compneg.index import build_index
 
 SEARCH = "/v1/index/search?query=spy"
@@ -49,21 +50,16 @@ def test_a_killed_server_starts_again(folder):
             assert server.stop(signal.SIGKILL) == -signal.SIGKILL
 
 
-def test_the_longest_query_and_a_longer_one(folder):
-    with served.serving("--index", folder) as server:
+def test_the_log_as_json_and_the_longest_query(folder):
+    with served.serving("--index", folder, "--log-format", "json") as server:
         assert server.get(f"/v1/index/search?query={'%F0%9F%90%A6' * 8000}")[0] == 200
         assert server.get(f"/v1/index/search?query={'a' * 8001}")[0] == 400
         with pytest.raises((ValueError, OSError)):  # refused before it is an HTTP request, without JSON
             server.get(f"/v1/index/search?query={'a' * 1_000_000}")
         assert server.get(SEARCH)[0] == 200
-
-
-def test_the_log_as_json(folder):
-    with served.serving("--index", folder, "--log-format", "json") as server:
-        server.get(SEARCH)
         assert server.stop(signal.SIGINT) == 130
-    (line,) = (line for line in server.log if '"path"' in line)
-    assert '"query": "query=spy", "status": 200' in line
+    *_, last = (line for line in server.log if '"path"' in line)
+    assert '"query": "query=spy", "status": 200' in last
 
 
 def test_no_body_ends_the_process(folder):
@@ -121,8 +117,6 @@ def test_an_answer_that_has_begun_is_given(folder):
         (("--index", "x", "--port", "70000"), "argument --port: must be a whole number from 0 to 65535, got 70000"),
     ],
 )
-def test_wrong_usage(arguments, error):
-    process = film_index.start(*arguments, module="pyserini_compneg.serve")
-    _, said = process.communicate(timeout=60)
-    assert said.lower().startswith(f"error: {error}".lower())
-    assert process.returncode == 2
+def test_wrong_usage(arguments, error, capfd):
+    assert main(arguments) == 2
+    assert capfd.readouterr().err.lower().startswith(f"error: {error}".lower())
