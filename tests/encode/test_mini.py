@@ -4,8 +4,6 @@ import gzip
 import json
 import re
 import shutil
-import subprocess
-import sys
 
 import pytest
 from checkpoints import SAMPLE
@@ -93,16 +91,3 @@ def test_the_vectors_of_the_sample_are_its_own():
     for record, vector in zip(records, made, strict=True):
         shipped = {term[1:]: weight for term, weight in record["vector"].items() if term.startswith("@")}
         assert dot(shipped, vector) > 0.99 * norm(shipped) * norm(vector)  # processors round int8 differently
-
-
-def test_torch_is_not_needed(tmp_path):
-    code = f"""
-import sys
-sys.modules["torch"] = sys.modules["transformers"] = None
-from pyserini_compneg.encode.models import model_folder, read_checkpoint
-from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder
-checkpoint = read_checkpoint(model_folder({MINI!r}))
-assert ModelDocumentEncoder(checkpoint).encode_batch(["a spy film"])[0]["spy"] > 0
-assert ModelQueryEncoder(checkpoint).encode_batch(["a spy film"])[0]["spy"] > 0
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,6 +1,7 @@
 """Checkpoints run by torch, against the untouched model of transformers and sentence-transformers' own encoders."""
 
 import shutil
+from functools import cache
 
 import pytest
 
@@ -28,6 +29,7 @@ def encode(folder, texts, head=None, **options):
     return encode_tokens(TorchModel(side), tokenizer(texts).ids, tokenizer.terms, **options)
 
 
+@cache
 def logits(folder, text):
     """Those of the model as it is, for each of the text's tokens."""
     from transformers import AutoModelForMaskedLM, AutoTokenizer
