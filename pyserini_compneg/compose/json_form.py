@@ -90,12 +90,12 @@ def _tree(node: ScoringNode) -> dict[str, Any]:
             last = {"floor": _number(floor)} if floor else {}
             return {"damped": _tree(child), **parts, "weight": _number(weight), **last}
         case Excluding(child, excluded, above):
-            parts = {
-                "excluded": [
-                    {"filter": part.to_json()} if isinstance(part, Filter) else _tree(part) for part in excluded
-                ]
-            }
+            parts = {"excluded": [_filter(part) if isinstance(part, Filter) else _tree(part) for part in excluded]}
             return {"excluding": _tree(child), **parts, "above": [_number(limit) for limit in above]}
+
+
+def _filter(part: Filter) -> dict[str, Any]:
+    return {"filter": part.to_json()}
 
 
 def _settings(product: Product) -> dict[str, float]:

@@ -109,16 +109,17 @@ def _weights(file: Path | None, tokenizer: TextTokenizer) -> dict[str, float]:
     """The weights of terms, 0 or more: a negative one would lower documents that have a word of the query."""
     if file is None:
         return {term: 1.0 for number, term in enumerate(tokenizer.terms) if number not in tokenizer.special}
-    if file.suffix == ".json":
-        with in_one_line(EncodingError, f"{file}: expected JSON of tokens and their weights"):
-            values = json.loads(file.read_text(encoding="utf-8"))
-            weights = {index_term(token): float(weight) for token, weight in values.items()}
-    else:
-        weights = _tensor_weights(file, tokenizer.terms)
+    weights = _json_weights(file) if file.suffix == ".json" else _tensor_weights(file, tokenizer.terms)
     for term, weight in weights.items():
         if not 0 <= weight < float("inf"):
             raise EncodingError(f"{file}: the weight of {term!r} must be a finite number, 0 or more, got {weight}")
     return weights
+
+
+def _json_weights(file: Path) -> dict[str, float]:
+    with in_one_line(EncodingError, f"{file}: expected JSON of tokens and their weights"):
+        values = json.loads(file.read_text(encoding="utf-8"))
+        return {index_term(token): float(weight) for token, weight in values.items()}
 
 
 def _tensor_weights(file: Path, terms: Sequence[str]) -> dict[str, float]:

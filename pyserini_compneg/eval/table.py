@@ -103,13 +103,17 @@ def run_labels(paths: Sequence[str]) -> list[str]:
     """
     labels: list[str] = []
     for path in paths:
-        others = [Path(other).parts for other in paths if other != path]
+        others = {other for other in paths if other != path}
         parts = Path(path).parts
-        endings = (parts[start:] for start in range(len(parts) - 1, 0, -1))
-        label = next(("/".join(end) for end in endings if all(one[-len(end) :] != end for one in others)), path)
+        endings = ("/".join(parts[start:]) for start in range(len(parts) - 1, 0, -1))
+        label = next((end for end in endings if all(_ending(other, end) != end for other in others)), path)
         same = paths[: len(labels)].count(path)
         labels.append(f"{label} ({same + 1})" if same else label)
     return labels
+
+
+def _ending(path: str, like: str) -> str:
+    return "/".join(Path(path).parts[-len(Path(like).parts) :])
 
 
 def _json_row(row: Row, label: str | None) -> dict[str, object]:

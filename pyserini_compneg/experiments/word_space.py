@@ -226,7 +226,7 @@ class WordSpaceMethod:
             return self._algebra.search(space, topics, k)
         rankings = {}
         for topic in topics:
-            dropped = set().union(*map(space().holding, atoms(_difference(topic).right)))
+            dropped = set().union(*map(space().holding, _negated(topic)))
             found = self._algebra.search(space, [topic], k + len(dropped))[topic.qid]
             rankings[topic.qid] = [hit for hit in found if hit.docid not in dropped][:k]
         return rankings
@@ -244,3 +244,7 @@ def _difference(topic: Topic) -> Difference:
             f"query {topic.qid!r} must be WORD NOT WORD, or WORD NOT (WORD OR WORD), got {topic.text!r}"
         )
     return topic.expression
+
+
+def _negated(topic: Topic) -> list[str]:
+    return atoms(_difference(topic).right)

@@ -18,6 +18,10 @@ def composed(text, vectors=BIRDS, **operators):
     return scoring_trees([parse(text)], LookupEncoder(vectors), Operators(**operators))[0]
 
 
+def test_an_atom_is_its_vector():
+    assert composed("colombia") == Linear(COLOMBIA)
+
+
 def test_the_most_atoms_of_an_expression():
     birds, bats = Atom("birds"), Atom("bats")
     with pytest.raises(CompositionError) as error:
@@ -76,6 +80,13 @@ def test_differences_of_the_papers_birds(operators, birds, venezuela):
     assert composed("colombia NOT venezuela", **operators) == Linear(expected)
 
 
+@pytest.mark.parametrize("text", ["a NOT b NOT c", "a NOT (b OR c)", "a NOT (b OR (c OR b))"])
+@pytest.mark.parametrize("union", ["maxpool", "dismax"])
+def test_negatives_are_taken_away_together(text, union):
+    vectors = {"a": {"t": 4.0}, "b": {"t": 1.0, "x": 1.0}, "c": {"x": 3.0}}
+    assert composed(text, vectors, union=union) == Linear({"t": 4.0, "x": -3.0})
+
+
 def test_a_negation_in_a_conjunction_reaches_the_whole():
     vectors = letters(a="p", b="q", c="xp")
     expected = Sum((Product(({"p": 1.0}, {"q": 1.0})), Linear({"x": -1.0})))
@@ -102,6 +113,11 @@ def test_a_left_side_that_is_a_tree_stays_and_gains_a_linear_part(difference, ch
         node = composed(f"(a {operator} b) NOT c", vectors, intersection="cpt", difference=difference)
         assert node.children[0] == left
         assert node.children[1].weights == pytest.approx(change)
+
+
+def test_ignoring_leaves_a_tree_alone():
+    vectors = letters(a="p", b="q", c="px")
+    assert composed("(a OR b) NOT c", vectors, difference="ignore") == composed("a OR b", vectors)
 
 
 def test_sums_stay_flat():
@@ -155,6 +171,10 @@ def test_what_a_negative_excludes_itself_is_wanted_again(difference, union):
         assert scores("a AND (NOT b OR c)", difference=difference) == nested
 
 
+def test_nothing_is_wanted_again_where_negatives_are_ignored():
+    assert composed("a NOT (b NOT c)", letters(a="p", b="q", c="r"), difference="ignore") == Linear({"p": 1.0})
+
+
 def test_nested_differences_beyond_the_limit_lose_their_right_sides():
     names = "abcdefghijk"
     vectors = letters(**{name: name for name in names})
@@ -187,6 +207,16 @@ def test_a_conjunction_beside_a_negation_does_not_lift_what_the_negation_lowers(
 def test_what_is_wanted_again_has_to_meet_the_set_by_joint_occurrence(intersection):
     nested = scores("a NOT (b NOT c)", intersection=intersection)
     assert nested == {"both": 0, "all": 1, "much": 5, "other": None}
+
+
+def test_each_difference_has_a_strength():
+    for difference in ("disentangled", "subtraction", "nrf", "constant"):
+        node = composed("colombia NOT parrots", difference=difference, difference_weight=3)
+        assert node.weights["parrot"] == -6.0
+    halves = [composed("colombia NOT parrots", difference="orthogonal", difference_weight=x) for x in (0, 0.5, 1)]
+    for term in ("birds", "parrot"):
+        none, half, full = (node.weights.get(term, 0.0) for node in halves)
+        assert half == pytest.approx((none + full) / 2)
 
 
 def test_negative_weights_of_atoms():

@@ -37,6 +37,10 @@ def test_the_materialised_form_finds_and_scores_alike(node, document):
     assert other == (None if score is None else pytest.approx(score, abs=1e-12 * magnitude * 9))
 
 
+def test_a_conjunction_is_a_vector_over_pairs():
+    assert lowered(Product(AB.operands, weight=-3.0), "materialised") == Linear({"a∩b": -6.0})
+
+
 def test_sums_of_vectors_are_one_vector():
     node = Sum((AB, Linear({"a": 4.0, "b": 1.0}), Linear({"x": -3.0})))
     assert lowered(node, "materialised") == Linear({"a∩b": 2.0, "a": 4.0, "b": 1.0, "x": -3.0})

@@ -37,9 +37,20 @@ def test_a_sum_adds_up():
     assert query_terms(node) == [("x", -10.0), ("b", 3.5), ("a∩b", 2.0)]
 
 
+def test_what_cancels_is_left_out():
+    node = Sum((Product(({"a": 2.0}, {"a": 3.0})), Linear({"a": -math.sqrt(6.0), "b": 1.0})))
+    assert query_terms(node) == [("b", 0.01)]
+
+
 def test_alternatives_have_the_weight_of_largest_magnitude():
     node = Max((Linear({"a": 2.0, "b": -1.0}), Linear({"a": 3.0, "b": -4.0, "c": 1.0}), Linear({"b": 2.0})))
     assert query_terms(node, 1.0) == [("b", -4.0), ("a", 3.0), ("c", 1.0)]
+
+
+def test_tuples_of_three_are_third_roots():
+    node = Product(({"a": 800.0}, {"b": 100.0}, {"c": 2700.0, "a": 100.0}))
+    found = dict(query_terms(node))
+    assert found == {"a∩b∩c": pytest.approx(6.0), "a∩b": pytest.approx(2.0)}
 
 
 def test_other_powers_and_roots_leave_the_weights_in_their_unit():

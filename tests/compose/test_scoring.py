@@ -26,6 +26,31 @@ def test_products_of_negative_weight_only_lower_a_sum():
     assert evaluate(Max((penalty, Linear({"a": -1.0, "x": 0.5}))), {"a": 2.0, "x": 2.0}) == -1.0
 
 
+def test_linear_scores_by_hand():
+    node = Linear({"a": 2.0, "b": 1.0, "x": -3.0})
+    assert evaluate(node, {"a": 1.0, "b": 4.0, "c": 9.0}) == 6.0
+    assert evaluate(node, {"b": 3.0, "x": 1.0}) == 0.0
+    assert evaluate(node, {"x": 1.0}) is None
+    assert evaluate(Linear({}), {"a": 1.0}) is None
+
+
+def test_product_scores_by_hand():
+    two = Product(({"a": 4.0, "b": 1.0}, {"c": 1.0}))
+    assert evaluate(two, {"a": 1.0, "b": 9.0, "c": 4.0}) == (2 + 3) * 2
+    assert evaluate(two, {"a": 1.0, "b": 1.0}) is None
+    three = Product(({"a": 8.0}, {"b": 1.0}, {"c": 27.0}))
+    assert evaluate(three, {"a": 1.0, "b": 8.0, "c": 1.0}) == pytest.approx(2 * 2 * 3)
+
+
+def test_products_with_other_powers_by_hand():
+    operands = {"a": 4.0, "b": 1.0}, {"c": 1.0}
+    document = {"a": 1.0, "b": 9.0, "c": 4.0}
+    assert evaluate(Product(operands, 1.0), document) == (4 + 9) * 4
+    assert evaluate(Product(operands, 1, root=2), document) == math.sqrt((4 + 9) * 4)
+    assert evaluate(Product(operands, root=2), document) == math.sqrt((2 + 3) * 2)
+    assert evaluate(Product(operands, 1, root=2), {"a": 1.0}) is None
+
+
 @given(nodes(), DOCUMENTS)
 def test_the_l2_norm_over_pairs_is_a_product(node, document):
     """Eq. 8 with the norm read as L2, over the pairs of the first two operands of what has some."""
@@ -51,6 +76,20 @@ def test_the_power_of_pseudo_terms_is_kept_as_none():
         False,
         False,
     ]
+
+
+def test_a_maximum_takes_matching_children_only():
+    node = Max((Linear({"a": 1.0, "x": -5.0}), Linear({"b": 1.0})))
+    assert evaluate(node, {"a": 1.0, "x": 1.0}) == -4.0
+    assert evaluate(node, {"a": 1.0, "x": 1.0, "b": 2.0}) == 2.0
+    assert evaluate(node, {"x": 1.0}) is None
+
+
+def test_a_sum_counts_negative_terms_whatever_matches():
+    node = Sum((Product(({"a": 1.0}, {"b": 1.0})), Linear({"c": 2.0, "x": -1.0})))
+    assert evaluate(node, {"a": 4.0, "b": 9.0, "x": 5.0}) == 1.0
+    assert evaluate(node, {"a": 4.0, "c": 1.0, "x": 5.0}) == -3.0
+    assert evaluate(node, {"a": 4.0, "x": 5.0}) is None
 
 
 def test_what_a_tree_is_made_of():

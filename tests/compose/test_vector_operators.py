@@ -55,6 +55,15 @@ def test_the_papers_birds():
     assert sum(pairs.values()) == 16.0
 
 
+def test_pairs_by_hand():
+    assert cpt_pairs([{"a": 4.0, "b": 9.0}, {"b": 1.0, "c": 0.25}]) == {
+        "b": 3.0,
+        "b∩c": 1.5,
+        "a∩b": 2.0,
+        "a∩c": 1.0,
+    }
+
+
 def test_signs_stand_between_terms_in_code_point_order():
     assert list(cpt_pairs([{"é": 1.0}, {"z": 1.0}])) == ["z\u2229é"]
 
@@ -96,6 +105,11 @@ def test_several_negatives():
     assert nrf(a, negatives, weight=1.0) == {"a": 0.5, "x": -1.5, "y": -1.5}
     assert constant(a, negatives) == {"a": 0.25, "x": -2.25, "y": -2.25}
     assert constant(a, negatives, weight=0.5) == {"a": 0.5, "x": -1.5, "y": -1.5}
+
+
+def test_signed_negatives_are_subtracted_as_they_are():
+    assert disentangled({"a": 1.0}, [{"x": -2.0}]) == {"a": 1.0, "x": 2.0}
+    assert subtraction({"a": 1.0}, [{"x": -2.0, "a": -1.0}]) == {"a": 2.0, "x": 2.0}
 
 
 @given(SIGNED, SIGNED)

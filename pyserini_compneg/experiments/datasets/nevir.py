@@ -97,8 +97,7 @@ def _qrels(path: Path) -> Qrels:
 
 
 def _pairs(path: Path) -> Iterator[_Pair]:
-    is_csv = path.name.removesuffix(".gz").endswith(".csv")
-    rows = _csv_rows(path) if is_csv else ((f"{path}:{number}", record) for number, record in iter_jsonl(path))
+    rows = _csv_rows(path) if path.name.removesuffix(".gz").endswith(".csv") else _jsonl_rows(path)
     first: dict[str, str] = {}
     for source, row in rows:
         pair = _pair(row, source)
@@ -120,6 +119,11 @@ def _pair(row: Mapping[str, Any], source: str) -> _Pair:
         if not isinstance(row[name], str) or not row[name].strip():
             raise CollectionError(f"{source}: `{name}` must be a text that is not blank, got {row[name]!r:.60}")
     return _Pair(identifier, {name: row[name].strip() for name in _TEXTS}, source)
+
+
+def _jsonl_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number, record in iter_jsonl(path):
+        yield f"{path}:{number}", record
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
