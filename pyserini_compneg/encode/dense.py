@@ -149,4 +149,4 @@ def sentence_model_folder(name: str) -> Path:
         if Path(name).is_dir():
             raise
         expected = "a folder, or owner/name on the Hugging Face hub"
-        raise EncodingError(f"no dense model {name!r}; expected {expected}") from None
+        raise EncodingError(f"no model of sentence-transformers {name!r}; expected {expected}") from None

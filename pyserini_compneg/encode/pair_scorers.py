@@ -53,6 +53,20 @@ def pair_scorer(name: str) -> PairScorer:
         EncodingError: No model, one of another kind, one without a score, or one that cannot be loaded.
         DownloadError: A model that cannot be had from the hub.
     """
+    return CrossEncoderScorer(name) if _is_cross_encoder(name) else BiEncoderScorer(name)
+
+
+def check_pair_scorer(name: str) -> None:
+    """Makes sure, without loading it, that a model is there and is a bi-encoder or a cross-encoder.
+
+    Raises:
+        EncodingError: No model, or one of another kind.
+        DownloadError: A model that cannot be had from the hub.
+    """
+    _is_cross_encoder(name)
+
+
+def _is_cross_encoder(name: str) -> bool:
     check_dense_model(name)
     folder = sentence_model_folder(name)
     kind = optional_json(folder / "config_sentence_transformers.json", name).get("model_type")
@@ -61,9 +75,9 @@ def pair_scorer(name: str) -> PairScorer:
     listed = optional_json(folder / "config.json", name).get("architectures")
     network = str(listed[0]) if isinstance(listed, list) and listed else "no network"
     if kind == "CrossEncoder" or (kind is None and network.endswith("ForSequenceClassification")):
-        return CrossEncoderScorer(name)
+        return True
     if kind == "SentenceTransformer" or (kind is None and network.endswith("Model")):
-        return BiEncoderScorer(name)
+        return False
     expected = "a cross-encoder, which classifies sequences, or a bi-encoder of sentence-transformers"
     raise EncodingError(f"{name}: has no head that scores ({kind or network}); rerank with {expected}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
@@ -14,6 +14,7 @@ from pathlib import Path
 from pyserini_compneg.compose import DEFAULT_OPERATORS, WEIGHT_SCALE
 from pyserini_compneg.encode.dense import DenseEncoder, check_dense_model
 from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.encode.pair_scorers import check_pair_scorer
 from pyserini_compneg.errors import DownloadError, EncodingError, MeasureError, ProtocolError
 from pyserini_compneg.eval.synonyms import WORDNET, check_wordnet
 from pyserini_compneg.experiments.datasets.dataset import Dataset
@@ -171,21 +172,28 @@ def _possible(protocol: Protocol, dense_encoder: str | None, reranker: str | Non
     if dense or protocol.interference is not None:
         parts = ["rows of dense vectors"] * bool(dense)
         parts += ["the curve by similarity"] * (protocol.interference is not None)
-        if missing := _missing(dense_encoder, ALL_MINILM, len(dense) == len(rows)):
+        if missing := _missing(check_dense_model, dense_encoder, ALL_MINILM, len(dense) == len(rows)):
             said.append(f"{' and '.join(parts)}: {missing}")
             protocol = protocol.without(lambda row: row in dense).model_copy(update={"interference": None})
-    if protocol.reranks and (missing := _missing(reranker, MS_MARCO_MINILM, all(row.rerank for row in rows))):
-        said.append(f"rows that are reranked: {missing}")
-        protocol = protocol.without(lambda row: row.rerank)
+    if protocol.reranks:
+        needed = all(row.rerank for row in rows)
+        if missing := _missing(check_pair_scorer, reranker, MS_MARCO_MINILM, needed):
+            said.append(f"rows that are reranked: {missing}")
+            protocol = protocol.without(lambda row: row.rerank)
     for message in said:
         _logger.warning("left out: %s", message)
     return protocol, "; ".join(said)
 
 
-def _missing(name: str | None, default: str, needed: bool) -> str:
-    """Why a model cannot be had; empty if it can. It must be had if it was named, or is needed."""
+def _missing(check: Callable[[str], None], name: str | None, default: str, needed: bool) -> str:
+    """Why a model cannot be had; empty if it can.
+
+    Raises:
+        EncodingError: It cannot or is of another kind, though it was named or is needed.
+        DownloadError: Likewise.
+    """
     try:
-        check_dense_model(name or default)
+        check(name or default)
     except (DownloadError, EncodingError) as error:
         if name is not None or needed:
             raise

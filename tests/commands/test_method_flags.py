@@ -119,7 +119,10 @@ def test_plain_texts_are_read_for_a_method(index, capfd):
         (["--depth", "3"], "--depth has no use with operators; it is for --method score-fusion or two-step"),
         (["--rerank-hits", "3"], "--rerank-hits has no use without --rerank MODEL"),
         (["--rerank-by", "text", "--rerank-hits", "3"], "--rerank-by has no use without --rerank MODEL"),
-        (["--rerank", "no such"], "no dense model 'no such'; expected a folder, or owner/name on the Hugging Face hub"),
+        (
+            ["--rerank", "no such"],
+            "no model of sentence-transformers 'no such'; expected a folder, or owner/name on the Hugging Face hub",
+        ),
         (["--method", "two-step", "--union", "vanilla", "--cpt-weight", "-1"], "argument --cpt-weight: must be a "),
         (["--method", "fusion"], "argument --method: invalid choice: 'fusion' (choose from"),
     ],

@@ -151,7 +151,8 @@ def test_what_cannot_rerank_is_said_in_one_line(pair_scorer, folder, tmp_path, c
     broken = shutil.copytree(folder, tmp_path / "broken")
     (broken / "model.safetensors").write_bytes(b"x")
     assert refused(broken).startswith(f"{broken}: the model cannot be loaded: ")
-    assert refused("bm25") == "no dense model 'bm25'; expected a folder, or owner/name on the Hugging Face hub"
+    remedy = "expected a folder, or owner/name on the Hugging Face hub"
+    assert refused("bm25") == f"no model of sentence-transformers 'bm25'; {remedy}"
 
 
 def test_damaged_weights_give_no_number(pair_scorer, folder, tmp_path):

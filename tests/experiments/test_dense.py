@@ -272,7 +272,8 @@ def test_what_is_no_usable_model_is_said_in_one_line(library, folder, tmp_path, 
     with pytest.raises(EncodingError, match=f"^{re.escape(str(tmp_path))}: the model cannot be loaded: [^\n]*$"):
         DenseEncoder(str(tmp_path))
     message = refusal(dense_encoder.check_dense_model, "bm25", error=EncodingError)
-    assert message == "no dense model 'bm25'; expected a folder, or owner/name on the Hugging Face hub"
+    remedy = "expected a folder, or owner/name on the Hugging Face hub"
+    assert message == f"no model of sentence-transformers 'bm25'; {remedy}"
     encoder = DenseEncoder(str(folder))
     monkeypatch.setattr(encoder, "_model", type("Damaged", (), {"encode_query": lambda *_, **__: [[0.0, np.nan]]})())
     message = refusal(encoder.encode_queries, ["a"], error=EncodingError)

@@ -3,10 +3,11 @@
 import json
 
 import pytest
+from checkpoints import needs_sentence_transformers, write_masked_lm
 from film_set import write_film_set
 from refusals import refusal
 
-from pyserini_compneg.errors import DownloadError, ProtocolError
+from pyserini_compneg.errors import DownloadError, EncodingError, ProtocolError
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.experiments.datasets import open_dataset
 from pyserini_compneg.experiments.experiment import reproduce
@@ -53,7 +54,7 @@ def rerun(tmp_path, monkeypatch):
         place = "pyserini_compneg.experiments"
         monkeypatch.setattr(f"{place}.workplace.pair_scorer", lambda model: loaded.append(model) or Shortest())
         monkeypatch.setattr(f"{place}.jobs.dense_model_hash", lambda model: f"hash of {model}")
-        monkeypatch.setattr(f"{place}.experiment.check_dense_model", check)
+        monkeypatch.setattr(f"{place}.experiment.check_pair_scorer", check)
         protocol = read_protocol(str(tmp_path / "reranked.yaml"))
         return reproduce(protocol, dataset, [Engine("bm25")], tmp_path / "report", reranker=name), loaded
 
@@ -109,6 +110,16 @@ def test_reranked_rows_are_left_out_where_there_is_no_model(rerun, caplog):
         rerun("a/model", check=without)
     with pytest.raises(DownloadError, match=f"^{MS_MARCO_MINILM}: not here$"):
         rerun(check=without, text=RERANKED.replace("name: sparse, method: operators", "name: s, published: [0.1]"))
+
+
+def test_a_model_of_another_kind_is_refused_before_anything_is_indexed(tmp_path):
+    needs_sentence_transformers()
+    films, masked = open_dataset(write_film_set(tmp_path / "films")), write_masked_lm(tmp_path / "masked")
+    (tmp_path / "reranked.yaml").write_text(RERANKED)
+    protocol, engines, report = read_protocol(str(tmp_path / "reranked.yaml")), [Engine("bm25")], tmp_path / "report"
+    message = refusal(reproduce, protocol, films, engines, report, reranker=str(masked), error=EncodingError)
+    assert message.startswith(f"{masked}: has no head that scores (BertForMaskedLM); rerank with ")
+    assert not report.exists()
 
 
 @pytest.mark.parametrize(
