@@ -53,7 +53,7 @@ class Cancellation:
             raise SearchCancelled("the search was cancelled")
         if time.monotonic() >= self._deadline:
             limit = f"the search took longer than the limit of {self.seconds:g} seconds"
-            raise SearchTimeout(f"{limit}; ask for fewer hits, or with fewer words")
+            raise SearchTimeout(f"{limit}; ask for fewer hits, with fewer words, or later")
 
     def remaining(self) -> float:
         """The seconds that are left."""

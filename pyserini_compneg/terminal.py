@@ -1,12 +1,17 @@
-"""Texts from files and users on their way to a terminal: without characters that steer it, and of limited length."""
+"""What reaches a terminal: texts without characters that steer it, of limited length, and not what libraries print."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 _MOST = 60
 _LINE = 500
+_STDERR = 2
 
 
 def printable(text: str) -> str:
@@ -48,3 +53,23 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     """
     close = get_close_matches(word, known, 1)
     return f"; did you mean {close[0]}?" if close else ""
+
+
+@contextmanager
+def captured_stderr() -> Iterator[Callable[[], str]]:
+    """Hides what libraries print on standard error, such as a Java machine that starts; gives it in one line."""
+    if sys.stderr is not None:
+        sys.stderr.flush()
+    with tempfile.TemporaryFile() as capture:
+        saved = os.dup(_STDERR)
+        os.dup2(capture.fileno(), _STDERR)
+
+        def printed() -> str:
+            capture.seek(0)
+            return " ".join(capture.read().decode(errors="replace").split())
+
+        try:
+            yield printed
+        finally:
+            os.dup2(saved, _STDERR)
+            os.close(saved)

@@ -17,7 +17,7 @@ from typing import Any, Self
 from pyserini_compneg.cluster.worker import Setup, versions
 from pyserini_compneg.errors import ArgumentError, ClusterError
 from pyserini_compneg.lucene import machine_runs
-from pyserini_compneg.terminal import shown
+from pyserini_compneg.terminal import captured_stderr, shown
 
 LOCAL = "local"
 """The address of a cluster that is started on this machine, and ends with the command."""
@@ -30,6 +30,11 @@ _CONNECT_SECONDS = 10.0
 _lock = threading.RLock()
 _users: list[RayCluster] = []  # of the connection that the first of them made; the last one ends it
 _FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
+_NO_TOKEN = "InvalidAuthToken"  # Ray prints it many times, and then says only that it failed
+_TOKEN = (
+    "this Ray cluster asks for a token: set RAY_AUTH_MODE=token, and let all nodes have the file ~/.ray/auth_token of "
+    "the head, or start the head with RAY_AUTH_MODE=disabled"
+)
 _HANDLER_BYTES = 512  # more than a struct sigaction has on any system
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",  # it would report its use to its makers
@@ -79,12 +84,14 @@ class RayCluster:
         options: dict[str, Any] = {"include_dashboard": False} if self.address == LOCAL else {}
         try:
             self.ray._private.worker._worker_logs_enabled = False  # it would print to standard output, among results
-            self.ray.init(self.address, logging_level=logging.ERROR, log_to_driver=False, **options)
-        except Exception as cause:  # of many classes, and Ray documents none
-            with suppress(Exception):
-                self.ray.shutdown()
-            line = " ".join(str(cause).split())[:200]
-            raise ClusterError(f"{self.address}: no Ray cluster can be used there: {line}") from None
+            with captured_stderr() as printed:
+                try:
+                    self.ray.init(self.address, logging_level=logging.ERROR, log_to_driver=False, **options)
+                except Exception as cause:  # of many classes, and Ray documents none
+                    with suppress(Exception):
+                        self.ray.shutdown()
+                    said = f"no Ray cluster can be used there: {' '.join(str(cause).split())[:200]}"
+                    raise ClusterError(f"{self.address}: {_TOKEN if _NO_TOKEN in printed() else said}") from None
         finally:
             for number, handler in handlers.items():  # Ray has others, which end a command without a word
                 signal.signal(number, handler)

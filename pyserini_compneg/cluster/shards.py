@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import socket
@@ -30,6 +31,7 @@ MOST_REPLICAS = 100
 START_SECONDS = 120.0
 """An actor starts in about 4 seconds where there is room for it."""
 
+_logger = logging.getLogger(__name__)
 _SLICE_SECONDS = 0.1
 _CALLS_AT_ONCE = 8
 _CPU_PARTS = 1000  # of a processor: Ray divides one no further
@@ -118,7 +120,7 @@ class RayShard:
                     try:
                         replica.is_open = self._ray.get(replica.opening)[1] is None
                     except self._ray.exceptions.RayError:  # it was lost before it was open
-                        self._replicas[place] = self._start()
+                        self._replicas[place] = self._started_anew()
             open_ones = [replica for replica in self._replicas if replica.is_open] or self._replicas
             return open_ones[self._turn % len(open_ones)]
 
@@ -174,7 +176,11 @@ class RayShard:
         """Starts another actor in the place of one that was lost; only one thread does so."""
         with self._lock:
             if lost in self._replicas:
-                self._replicas[self._replicas.index(lost)] = self._start()
+                self._replicas[self._replicas.index(lost)] = self._started_anew()
+
+    def _started_anew(self) -> _Replica:
+        _logger.warning("%s: a process that searched this shard was lost; another one takes its place", self.folder)
+        return self._start()
 
     def close(self) -> None:
         """See :class:`pyserini_compneg.lucene.shard.Shard`."""

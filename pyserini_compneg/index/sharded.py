@@ -97,9 +97,11 @@ def build_sharded_index(
         raise CollectionError(f"{inside}: is in the folder of the index, {index}; give another folder")
     clear_stale(target)
     check_target(target, replace or overwrite)
+    if len(files) < shards:  # each shard gets some of the lines
+        _check_lines(collection, files, shards)
     collection, chosen = os.path.realpath(collection), parts(files, shards)
     prints = dict(zip(files, fingerprint(files), strict=True))
-    sources = [*prints.values(), ["shards", shards]]
+    sources = [*prints.values()]
     length, settings = None, _model_settings(files, encoder, options.get("model_options"), run)
     if fields := options.get("filter_fields"):
         found = run(fields_found, [(part, fields) for part in chosen], "looking for filter fields")
@@ -108,7 +110,8 @@ def build_sharded_index(
         length = unfinished_length(index, encoder, sources) if resume or replace else None
         skip = options.get("on_error") == "skip"
         length = length or mean_length(run(count_terms, [(part, None, skip) for part in chosen], "counting terms"))
-    plan = {"encoder": encoder, "settings": {"average_length": length, **settings}, "sources": sources}
+    settings = {"average_length": length, **settings}
+    plan = {"encoder": encoder, "settings": settings, "sources": sources, "shards": shards}
     plan |= {name: value for name, value in options.items() if name not in ("threads", "model_options")}
     with new_index_folder(target, plan, overwrite, resume, replace) as folder:
         keep_unfinished(folder, plan)
@@ -118,6 +121,12 @@ def build_sharded_index(
         except CollectionError:  # another collection is another build
             drop_unfinished(folder)
             raise
+
+
+def _check_lines(collection: str | Path, files: Sequence[Path], shards: int) -> None:
+    lines = (line for block in iter_collection_blocks(files) for _, line in block.numbered() if line.strip())
+    if (found := sum(1 for _ in itertools.islice(lines, shards))) < shards:
+        raise CollectionError(f"{collection}: {shards} shards need as many documents, got {found}; build fewer shards")
 
 
 def _model_settings(

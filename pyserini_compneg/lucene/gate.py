@@ -10,9 +10,8 @@ import importlib.util
 import locale
 import os
 import sys
-import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib import resources
@@ -21,6 +20,7 @@ from typing import Any
 
 from pyserini_compneg.errors import CompNegError, JvmError
 from pyserini_compneg.lucene.java_home import find_java
+from pyserini_compneg.terminal import captured_stderr
 
 _VECTOR_MODULE = "jdk.incubator.vector"
 _COLLECTOR = ("-XX:+UseParallelGC", "-XX:MaxNewSize=256m")
@@ -34,7 +34,6 @@ _OPTIONS = (
     "-Dorg.apache.logging.log4j.level=WARN",
     "-Dlog4j2.disable.jmx=true",
 )
-_STDERR = 2
 _lock = threading.Lock()
 _started_in: int | None = None
 """The process that uses the machine. A fork of it has the machine's memory and none of its threads."""
@@ -153,7 +152,7 @@ def _autoclass() -> Any:
 
             _join_running_machine(autoclass)
             return autoclass
-        with _environment(configure_machine(jnius_config)), _captured_stderr() as printed:
+        with _environment(configure_machine(jnius_config)), captured_stderr() as printed:
             try:
                 from jnius import autoclass
             except Exception as cause:
@@ -180,26 +179,6 @@ def _file_names_in_utf8() -> dict[str, str]:
     """Makes Java encode names of files in UTF-8 as Python does, also in the locale C; Java has no option for it."""
     differ = sys.getfilesystemencoding() == "utf-8" != locale.getencoding().lower()
     return {"LC_ALL": "C.UTF-8"} if differ else {}
-
-
-@contextmanager
-def _captured_stderr() -> Iterator[Callable[[], str]]:
-    """Hides what the starting machine prints, such as warnings of incubator modules; gives it if the start fails."""
-    if sys.stderr is not None:
-        sys.stderr.flush()
-    with tempfile.TemporaryFile() as capture:
-        saved = os.dup(_STDERR)
-        os.dup2(capture.fileno(), _STDERR)
-
-        def printed() -> str:
-            capture.seek(0)
-            return " ".join(capture.read().decode(errors="replace").split())
-
-        try:
-            yield printed
-        finally:
-            os.dup2(saved, _STDERR)
-            os.close(saved)
 
 
 def configure_machine(jnius_config: Any) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Who answers for a shard, in a stand-in for Ray whose actors die on demand."""
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -142,3 +143,17 @@ def test_a_cluster_that_adds_nodes_on_demand(connected, caplog):
     with RayCluster() as cluster:
         cluster.check_room(4)
     assert caplog.messages == ["local: no node has a processor; the work waits until the cluster adds one"]
+
+
+def test_a_cluster_that_asks_for_a_token(connected, monkeypatch, capfd):
+    def refused(*_, **__):
+        for _ in range(20):
+            os.write(2, b"[2026-11-23 11:10:26,929 W 1 1] gcs_client.cc:210: RPC error: InvalidAuthToken: ...\n")
+        raise ConnectionError("Failed to connect to Ray cluster at head:6379")
+
+    monkeypatch.setattr(connected, "init", refused, raising=False)
+    with pytest.raises(
+        ClusterError, match="^auto: this Ray cluster asks for a token: set RAY_AUTH_MODE=token"
+    ):
+        RayCluster("auto")
+    assert capfd.readouterr().err == ""
