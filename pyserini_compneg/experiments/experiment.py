@@ -246,7 +246,7 @@ def _settings(
     if jobs.tuning is not None:
         settings["tuned on"] = jobs.tuning.split
     if protocol.methods - {DENSE, WORD_SPACE}:
-        for engine in engines:
+        for engine in engines if protocol.runs_encoders else ():  # asking for a searcher builds its index
             manifest = workplace.searcher(engine).reader.manifest
             about = {} if manifest is None else {**manifest.settings, "impact scale": manifest.impact_scale}
             values = {name: f"{value:g}" if isinstance(value, float) else value for name, value in about.items()}

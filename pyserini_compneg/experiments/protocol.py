@@ -268,6 +268,12 @@ class Protocol(Settings):
         return {row.method for section in self.sections for row in section.rows if row.method}
 
     @property
+    def runs_encoders(self) -> bool:
+        """Whether any row is run with the encoders of the command, rather than with a model of its own."""
+        methods = {row.method for section in self.sections for row in section.rows if row.method and not row.model}
+        return bool(methods - {DENSE, WORD_SPACE})
+
+    @property
     def weighs_model(self) -> bool:
         """Whether any row says the share of the model of ``bm25+MODEL``."""
         return any(row.model_weight is not None for section in self.sections for row in section.rows)
