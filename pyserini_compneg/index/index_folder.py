@@ -34,7 +34,10 @@ _LUCENE_FILES = r"(pending_)?segments_[0-9a-z]+|_[0-9a-z]+(_[\w-]+)?\.\w+|write\
 _ARTIFACT = "pt_meta.json"
 """By this file PyTerrier knows what an index is."""
 
-_OUR_FILES = (MANIFEST_NAME, SHARDS_NAME, SKIPPED_LOG, _PLAN, _ARTIFACT)
+_BLOCK_MAXIMA = "compneg.maxima"
+"""What the Java companion writes for a reordered index."""
+
+_OUR_FILES = (MANIFEST_NAME, SHARDS_NAME, SKIPPED_LOG, _BLOCK_MAXIMA, _PLAN, _ARTIFACT)
 _INDEX_FILES = re.compile("|".join([_LUCENE_FILES, *map(re.escape, _OUR_FILES)]))
 _SHARD = re.compile(r"shard-\d{5}-of-\d{5}")
 _logger = logging.getLogger(__name__)

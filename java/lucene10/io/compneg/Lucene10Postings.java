@@ -19,35 +19,35 @@ final class Lucene10Postings extends ImpactPostings {
   }
 
   @Override
-  int addBlock(int from, int to, Contribution[] contributions, double[][] accumulators) throws IOException {
+  int addBlock(int base, int to, Contribution[] contributions, double[][] accumulators) throws IOException {
     postings.nextPostings(to, buffer);
     for (Contribution contribution : contributions) {
       if (contribution.isLinear()) {
-        addLinear(contribution.factor, from, accumulators[contribution.accumulator]);
+        addLinear(contribution.factor, base, accumulators[contribution.accumulator]);
       } else {
-        addPowers(contribution, from, accumulators[contribution.accumulator]);
+        addPowers(contribution, base, accumulators[contribution.accumulator]);
       }
     }
     return buffer.size;
   }
 
-  private void addLinear(double factor, int from, double[] sums) throws IOException {
+  private void addLinear(double factor, int base, double[] sums) throws IOException {
     int[] docs = buffer.docs;
     float[] features = buffer.features;
     for (int i = 0; i < buffer.size; i++) {
       double impact = features[i];
       if (impact >= LEAST_INEXACT) impact = impactIn(docs[i]);
-      sums[docs[i] - from] += factor * impact;
+      sums[docs[i] - base] += factor * impact;
     }
   }
 
-  private void addPowers(Contribution contribution, int from, double[] sums) throws IOException {
+  private void addPowers(Contribution contribution, int base, double[] sums) throws IOException {
     int[] docs = buffer.docs;
     float[] features = buffer.features;
     double[] table = contribution.table(buffer.size);
     for (int i = 0; i < buffer.size; i++) {
       int impact = (int) features[i];
-      sums[docs[i] - from] += impact < table.length ? table[impact] : contribution.of(exact(features[i], docs[i]));
+      sums[docs[i] - base] += impact < table.length ? table[impact] : contribution.of(exact(features[i], docs[i]));
     }
   }
 

@@ -5,6 +5,7 @@ import io.anserini.search.similarity.ImpactSimilarity;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -77,6 +78,7 @@ public final class ImpactIndexer implements Closeable {
     impacts.setStoreTermVectors(this.settings.storeDocvectors);
     impacts.freeze();
     FSDirectory directory = FSDirectory.open(Path.of(folder));
+    for (String file : List.of(BlockMaxima.FILE, BlockMaxima.UNFINISHED)) Files.deleteIfExists(Path.of(folder, file));
     TieredMergePolicy merges = new TieredMergePolicy();
     merges.setForceMergeDeletesPctAllowed(0);
     boolean resumed = this.settings.resume && DirectoryReader.indexExists(directory);
@@ -235,7 +237,7 @@ public final class ImpactIndexer implements Closeable {
   /**
    * Begins to merge into one segment; call {@link #optimized} until it is done.
    *
-   * @param reorder whether documents that share terms shall stand together then
+   * @param reorder whether documents that share terms shall stand together then, with {@link BlockMaxima}
    */
   public void optimize(boolean reorder) {
     optimizing = pool.submit(() -> {
@@ -255,6 +257,9 @@ public final class ImpactIndexer implements Closeable {
       int[] order = GraphBisection.order(segment, settings.field, settings.threads, share);
       writer.deleteAll(); // the reader keeps its files until it is closed
       writer.addIndexes(SortingCodecReader.wrap(segment, new NewOrder(order), null));
+    }
+    try (DirectoryReader reader = DirectoryReader.open(writer)) {
+      BlockMaxima.write(reader.leaves().get(0).reader(), settings.field, writer.getDirectory());
     }
   }
 

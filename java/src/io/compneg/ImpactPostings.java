@@ -15,7 +15,7 @@ import org.apache.lucene.search.DocIdSetIterator;
 class ImpactPostings {
   private static final int BLOCK = 128;
 
-  final PostingsEnum postings;
+  PostingsEnum postings;
   private final LeafReader segment;
   private final Term term;
 
@@ -41,52 +41,52 @@ class ImpactPostings {
 
   /**
    * Reads the postings of {@code [from, to)} and adds what they contribute to the sums of each document, which are at
-   * its offset from {@code from}.
+   * its distance from {@code base}.
    *
    * @return how many there are
    */
-  final int add(int from, int to, Contribution[] contributions, double[][] accumulators) throws IOException {
+  final int add(int base, int from, int to, Contribution[] contributions, double[][] accumulators) throws IOException {
     if (postings.docID() < from) postings.advance(from);
     int total = 0;
-    while (postings.docID() < to) total += addBlock(from, to, contributions, accumulators);
+    while (postings.docID() < to) total += addBlock(base, to, contributions, accumulators);
     return total;
   }
 
   /**
    * Looks documents up and adds what those that have the term contribute, as {@link #add} does.
    *
-   * @param documents ascending, as offsets from {@code from}
+   * @param places of the documents in the window, ascending
    * @return how many have the term
    */
-  final int addOf(int[] documents, int length, int from, Contribution[] contributions, double[][] accumulators)
-      throws IOException {
+  final int addOf(int[] places, int length, DocumentWindow window, Contribution[] contributions,
+      double[][] accumulators) throws IOException {
     int total = 0;
     int count = 0;
     int doc = postings.docID();
     for (int i = 0; i < length; i++) {
-      int target = from + documents[i];
+      int target = window.doc(places[i]);
       if (doc < target) {
         doc = postings.advance(target);
         if (doc == DocIdSetIterator.NO_MORE_DOCS) break;
       }
       if (doc != target) continue;
-      docs[count] = doc;
+      docs[count] = places[i];
       impacts[count++] = postings.freq();
       if (count < BLOCK) continue;
-      addAll(count, from, contributions, accumulators);
+      addAll(count, 0, contributions, accumulators);
       total += count;
       count = 0;
     }
-    addAll(count, from, contributions, accumulators);
+    addAll(count, 0, contributions, accumulators);
     return total + count;
   }
 
-  private void addAll(int count, int from, Contribution[] contributions, double[][] accumulators) {
+  private void addAll(int count, int base, Contribution[] contributions, double[][] accumulators) {
     for (Contribution contribution : contributions) {
       double[] sums = accumulators[contribution.accumulator];
       double[] table = contribution.table(count);
       for (int i = 0; i < count; i++) {
-        sums[docs[i] - from] += impacts[i] < table.length ? table[impacts[i]] : contribution.of(impacts[i]);
+        sums[docs[i] - base] += impacts[i] < table.length ? table[impacts[i]] : contribution.of(impacts[i]);
       }
     }
   }
@@ -96,21 +96,26 @@ class ImpactPostings {
    *
    * @return how many
    */
-  int addBlock(int from, int to, Contribution[] contributions, double[][] accumulators) throws IOException {
+  int addBlock(int base, int to, Contribution[] contributions, double[][] accumulators) throws IOException {
     int count = 0;
     int doc = postings.docID();
     if (contributions.length == 1 && contributions[0].isLinear()) {
       double factor = contributions[0].factor;
       double[] sums = accumulators[contributions[0].accumulator];
-      for (; doc < to; doc = postings.nextDoc(), count++) sums[doc - from] += factor * postings.freq();
+      for (; doc < to; doc = postings.nextDoc(), count++) sums[doc - base] += factor * postings.freq();
       return count;
     }
     for (; doc < to && count < BLOCK; doc = postings.nextDoc()) {
       docs[count] = doc;
       impacts[count++] = postings.freq();
     }
-    addAll(count, from, contributions, accumulators);
+    addAll(count, base, contributions, accumulators);
     return count;
+  }
+
+  /** Goes back to before the first document. */
+  final void rewind() throws IOException {
+    postings = segment.postings(term, PostingsEnum.FREQS);
   }
 
   /** The impact in one document that has the term, read apart from these postings. */

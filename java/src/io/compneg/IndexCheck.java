@@ -26,7 +26,7 @@ public final class IndexCheck {
   private IndexCheck() {}
 
   /**
-   * Runs Lucene's own check of all files, looks each document up by its id, and reads all impacts.
+   * Runs Lucene's own check of its files, looks each document up by its id, and reads all impacts and block maxima.
    *
    * @return the number of documents, and of those that have a term; then what {@link #readImpacts} found
    * @throws IOException or a RuntimeException: the first damage
@@ -41,6 +41,8 @@ public final class IndexCheck {
       }
       try (DirectoryReader reader = DirectoryReader.open(files)) {
         checkIds(reader);
+        BlockMaxima maxima = BlockMaxima.open(reader, field);
+        if (maxima != null) maxima.check(field);
         long[] found = {reader.numDocs(), reader.getDocCount(field), 0, 0, 0, 0};
         for (LeafReaderContext leaf : reader.leaves()) readImpacts(leaf.reader(), field, found);
         return found;

@@ -10,6 +10,7 @@ import org.apache.lucene.index.LeafReaderContext;
 final class RunningSearch {
   private final QueryPlan plan;
   private final String field;
+  private final BlockMaxima maxima; // null for none
   private final TopHitsCollector collector;
   private final WindowScorer scorer;
   private final Iterator<LeafReaderContext> segments;
@@ -20,13 +21,15 @@ final class RunningSearch {
   /**
    * Begins a search.
    *
+   * @param maxima the block maxima of one segment; null for none
    * @param filter the documents that may be found; null for all
    * @param counter takes the work of the whole search at its end
    */
-  RunningSearch(IndexReader reader, String field, ScoringTree tree, DocumentFilter filter, TopHitsCollector collector,
-      Consumer<WindowScorer.Statistics> counter) {
+  RunningSearch(IndexReader reader, String field, BlockMaxima maxima, ScoringTree tree, DocumentFilter filter,
+      TopHitsCollector collector, Consumer<WindowScorer.Statistics> counter) {
     this.plan = new QueryPlan(tree);
     this.field = field;
+    this.maxima = maxima;
     this.collector = collector;
     this.scorer = new WindowScorer(plan, filter, collector, work);
     this.counter = counter;
@@ -41,7 +44,7 @@ final class RunningSearch {
    */
   TopHitsCollector.Ranking proceed(long deadline) throws IOException {
     while (inSegment || segments.hasNext()) {
-      inSegment = (inSegment || TermCursor.openAll(plan, field, segments.next(), scorer)) && scorer.scoreNextWindow();
+      inSegment = (inSegment || scorer.enterSegment(segments.next(), field, maxima)) && scorer.scoreNextWindow();
       if (System.nanoTime() - deadline >= 0) return null;
     }
     counter.accept(work);

@@ -26,6 +26,7 @@ public final class SignedSearcher implements Closeable {
   private final DirectoryReader reader;
   private final String field;
   private final ExternalIds externalIds;
+  private final BlockMaxima maxima; // of one segment; null for none
   private final WindowScorer.Statistics statistics = new WindowScorer.Statistics();
 
   /** Opens the index in a folder; impacts are the term frequencies of {@code field}. */
@@ -34,6 +35,12 @@ public final class SignedSearcher implements Closeable {
     this.field = field;
     checkField();
     this.externalIds = new ExternalIds(reader);
+    try {
+      this.maxima = BlockMaxima.open(reader, field);
+    } catch (IOException e) {
+      reader.close();
+      throw e;
+    }
   }
 
   private void checkField() throws IOException {
@@ -77,7 +84,7 @@ public final class SignedSearcher implements Closeable {
     DocumentFilter filter = query.has("filter") ? filters[query.get("filter").intValue()] : null;
     float least = (float) query.path("least").asDouble(Double.NEGATIVE_INFINITY);
     TopHitsCollector collector = new TopHitsCollector(k, externalIds, least);
-    return new RunningSearch(reader, field, ScoringTree.of(query), filter, collector, this::addWork);
+    return new RunningSearch(reader, field, maxima, ScoringTree.of(query), filter, collector, this::addWork);
   }
 
   /** Reads a filter (JSON, see {@link DocumentFilter}); it keeps the documents that it finds. */

@@ -5,7 +5,7 @@ import io.compneg.QueryPlan.QueryTerm;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.index.LeafReader;
 import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.Term;
 import org.apache.lucene.index.Terms;
@@ -32,36 +32,38 @@ final class TermCursor {
   /** Whether the term is essential in the current window. */
   boolean essential;
 
-  private final BlockMaxImpacts maxImpacts; // null for a term that only lowers scores: 0 is its bound
+  /** Whether it may raise a score. */
+  final boolean positive;
 
-  private TermCursor(QueryTerm term, ImpactPostings postings, BlockMaxImpacts maxImpacts, double density) {
-    this.contributions = term.contributions().toArray(new Contribution[0]);
-    this.postings = postings;
-    this.maxImpacts = maxImpacts;
-    this.density = density;
+  /** Null where Lucene's own are used, and for a term that only lowers scores: 0 is its bound. */
+  final TermMaxima blockMaxima;
+
+  private final BlockMaxImpacts maxImpacts; // null where there are block maxima, and for a term that only lowers scores
+
+  private TermCursor(QueryTerm term, Term indexed, TermsEnum found, LeafReader segment, BlockMaxima maxima)
+      throws IOException {
+    contributions = term.contributions().toArray(new Contribution[0]);
+    postings = LuceneLine.current().postings(found.postings(null, PostingsEnum.FREQS), segment, indexed);
+    density = (double) found.docFreq() / segment.maxDoc();
+    positive = term.positive();
+    blockMaxima = positive && maxima != null ? maxima.of(found) : null;
+    maxImpacts = positive && maxima == null ? new BlockMaxImpacts(found.impacts(PostingsEnum.FREQS)) : null;
   }
 
   /**
-   * Opens the terms of a plan in a segment, and lets the scorer enter it.
+   * Opens the terms of a plan that a segment has.
    *
-   * @return false when no document of the segment can match
+   * @param maxima the block maxima of the segment; null for those of Lucene
    */
-  static boolean openAll(QueryPlan plan, String field, LeafReaderContext leaf, WindowScorer scorer) throws IOException {
-    List<TermCursor> positives = new ArrayList<>();
-    List<TermCursor> negatives = new ArrayList<>();
-    Terms dictionary = Terms.getTerms(leaf.reader(), field);
-    TermsEnum found = dictionary.iterator();
+  static List<TermCursor> openAll(QueryPlan plan, String field, LeafReader segment, BlockMaxima maxima)
+      throws IOException {
+    List<TermCursor> cursors = new ArrayList<>();
+    TermsEnum found = Terms.getTerms(segment, field).iterator();
     for (QueryTerm term : plan.terms) {
       Term indexed = new Term(field, term.text());
-      if (!found.seekExact(indexed.bytes())) continue;
-      ImpactPostings postings =
-          LuceneLine.current().postings(found.postings(null, PostingsEnum.FREQS), leaf.reader(), indexed);
-      BlockMaxImpacts maxima = term.positive() ? new BlockMaxImpacts(found.impacts(PostingsEnum.FREQS)) : null;
-      double density = (double) found.docFreq() / leaf.reader().maxDoc();
-      (term.positive() ? positives : negatives).add(new TermCursor(term, postings, maxima, density));
+      if (found.seekExact(indexed.bytes())) cursors.add(new TermCursor(term, indexed, found, segment, maxima));
     }
-    scorer.enterSegment(leaf, positives, negatives);
-    return !positives.isEmpty();
+    return cursors;
   }
 
   boolean contributesTo(int accumulator) {
@@ -71,8 +73,24 @@ final class TermCursor {
     return false;
   }
 
-  /** Sets {@link #windowMaxImpact} for the documents {@code [from, to)}. Windows come in ascending order. */
-  void enterWindow(int from, int to) throws IOException {
-    windowMaxImpact = postings.docId() >= to ? 0 : maxImpacts.upperBound(from, to);
+  /** Sets {@link #windowMaxImpact} for the documents of a window; without block maxima it is one run. */
+  void enterWindow(DocumentWindow window) throws IOException {
+    if (postings.docId() >= window.end()) {
+      windowMaxImpact = 0;
+    } else if (blockMaxima != null) {
+      windowMaxImpact = blockMaxima.upperBound(window);
+    } else {
+      windowMaxImpact = maxImpacts.upperBound(window.start(0), window.end());
+    }
+  }
+
+  /** Reads the postings of a window and adds what they contribute; returns how many. */
+  int add(DocumentWindow window, double[][] accumulators) throws IOException {
+    int count = 0;
+    for (int run = 0; run < window.runs(); run++) {
+      int from = window.runStart(run);
+      count += postings.add(window.runBase(run), from, window.runEnd(run), contributions, accumulators);
+    }
+    return count;
   }
 }

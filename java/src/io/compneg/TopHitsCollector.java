@@ -42,6 +42,11 @@ final class TopHitsCollector implements HitCollector {
   }
 
   @Override
+  public int k() {
+    return k;
+  }
+
+  @Override
   public float minCompetitiveScore() {
     return minCompetitiveScore;
   }
@@ -93,7 +98,7 @@ final class TopHitsCollector implements HitCollector {
 
   /** Drops the hits below the k-th score. */
   private void select() {
-    new BestHits(hits).select(0, size, k - 1);
+    new LargestFirst(hits).select(0, size, k - 1);
     long kth = hits[k - 1] >> 32;
     int kept = k;
     for (int i = k; i < size; i++) {
@@ -120,33 +125,6 @@ final class TopHitsCollector implements HitCollector {
     Arrays.sort(docs);
     if (better + tied > k) new FirstIds(docs, externalIds.of(docs)).select(0, tied, k - better);
     for (size = better; size < k; size++) hits[size] = kth << 32 | docs[size - better];
-  }
-
-  /** Brings the hits of the largest numbers to the front. */
-  private static final class BestHits extends IntroSelector {
-    private final long[] hits;
-    private long pivot;
-
-    BestHits(long[] hits) {
-      this.hits = hits;
-    }
-
-    @Override
-    protected void swap(int i, int j) {
-      long hit = hits[i];
-      hits[i] = hits[j];
-      hits[j] = hit;
-    }
-
-    @Override
-    protected void setPivot(int i) {
-      pivot = hits[i];
-    }
-
-    @Override
-    protected int comparePivot(int j) {
-      return Long.compare(hits[j], pivot);
-    }
   }
 
   /** Brings the documents whose ids come first to the front. */

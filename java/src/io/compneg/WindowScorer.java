@@ -14,7 +14,8 @@ import org.apache.lucene.util.FixedBitSet;
 /**
  * Exact top-k scoring of a query plan over one segment, window by window.
  *
- * <p>Windows must come in ascending order. Each is scored in three steps:
+ * <p>Windows must come in ascending order. Where there are {@link BlockMaxima}, a window leaves out the blocks that
+ * are not competitive; see {@link BlockBounds}. Each window is scored in three steps:
  *
  * <ol>
  *   <li><b>Partition.</b> Terms whose maximum impacts in the window, together, cannot lift a document over the
@@ -54,6 +55,12 @@ final class WindowScorer {
   /** Where a smaller share of documents is allowed, all terms are looked up for these alone; 1/8 costs more. */
   private static final double SPARSE = 1 / 32.0;
 
+  /** Block maxima pay if so many documents may be found for each hit. With fewer, nearly all blocks are competitive. */
+  private static final int DOCUMENTS_PER_HIT = 1024;
+
+  /** The most bytes that the block maxima of a query take. */
+  private static final long MOST_MAXIMA = 1 << 26;
+
   private final QueryPlan plan;
   private final DocumentFilter filter;
   private final HitCollector collector;
@@ -63,7 +70,8 @@ final class WindowScorer {
   private final double[] nonEssentialBounds; // for each accumulator: what terms not yet read can add at most
   private final double[] windowBounds; // for each accumulator: what all positive terms can add at most
   private final double[] nothing; // for each accumulator: 0
-  private final int[] candidates;
+  private final DocumentWindow window;
+  private final int[] candidates; // their places in the window
   private int candidateCount;
   private int windowSize;
   private double keptShare; // of the candidates, when some were dropped last
@@ -75,6 +83,7 @@ final class WindowScorer {
   private TermCursor[] positives;
   private List<TermCursor> negatives;
   private int position; // the documents below it are scored
+  private BlockBounds blockBounds; // null without block maxima; then there is no position
 
   /** How much work a search was, for benchmarks. */
   static final class Statistics {
@@ -101,6 +110,7 @@ final class WindowScorer {
     nonEssentialBounds = new double[plan.accumulators()];
     windowBounds = new double[plan.accumulators()];
     nothing = new double[plan.accumulators()];
+    window = new DocumentWindow(plan.window);
     candidates = new int[plan.window];
     windowSize = Math.min(FIRST_WINDOW, plan.window);
   }
@@ -108,17 +118,30 @@ final class WindowScorer {
   /**
    * Begins a segment.
    *
-   * @param positives cursors of the terms that may raise a score
-   * @param negatives cursors of the terms that only lower scores
+   * @param field the field whose term frequencies are the impacts
+   * @param maxima the block maxima of a segment, maybe of another one; null for none
+   * @return false when no document of the segment can match
    */
-  void enterSegment(LeafReaderContext leaf, List<TermCursor> positives, List<TermCursor> negatives) throws IOException {
+  boolean enterSegment(LeafReaderContext leaf, String field, BlockMaxima maxima) throws IOException {
     this.leaf = leaf;
     allowed = filter == null ? null : filter.in(leaf);
     sparse = allowed != null && allowed.cardinality() < SPARSE * allowed.length();
     for (var part : plan.named.entrySet()) named.put(part.getKey(), part.getValue().in(leaf));
-    this.positives = positives.toArray(new TermCursor[0]);
-    this.negatives = negatives;
-    this.position = 0;
+    boolean bounded = maxima != null && maxima.isOf(leaf) && payOff(maxima);
+    List<TermCursor> cursors = TermCursor.openAll(plan, field, leaf.reader(), bounded ? maxima : null);
+    positives = cursors.stream().filter(cursor -> cursor.positive).toArray(TermCursor[] ::new);
+    negatives = cursors.stream().filter(cursor -> !cursor.positive).toList();
+    position = 0;
+    blockBounds = null;
+    if (positives.length == 0) return false;
+    int maxDoc = leaf.reader().maxDoc();
+    if (bounded) blockBounds = new BlockBounds(plan, positives, maxDoc, allowed, accumulators, nothing);
+    return true;
+  }
+
+  private boolean payOff(BlockMaxima maxima) {
+    int documents = allowed == null ? leaf.reader().maxDoc() : allowed.cardinality();
+    return documents / DOCUMENTS_PER_HIT >= collector.k() && (long) plan.terms.size() * maxima.blocks() <= MOST_MAXIMA;
   }
 
   /**
@@ -128,6 +151,7 @@ final class WindowScorer {
    * @return whether the segment has more
    */
   boolean scoreNextWindow() throws IOException {
+    if (blockBounds != null) return scoreNextBlocks();
     int maxDoc = leaf.reader().maxDoc();
     int to = Math.min(maxDoc, position + windowSize);
     scoreWindow(position, to);
@@ -138,17 +162,34 @@ final class WindowScorer {
 
   /** Scores the documents {@code [from, to)} of the segment, at most {@link QueryPlan#window}. */
   void scoreWindow(int from, int to) throws IOException {
-    if (allowed != null && allowed.nextSetBit(from) >= to) return;
-    int essential = partition(positives, from, to);
-    if (essential < 0 || !accumulate(positives, essential, from, to) && !sparse) return;
-    if (sparse) {
-      selectAllowed(from, to);
-    } else {
-      selectCandidates(from, to);
+    window.fill(from, to);
+    scoreWindow();
+  }
+
+  /** As {@link #scoreNextWindow}, in the order of the block bounds. Its second half goes through the postings anew. */
+  private boolean scoreNextBlocks() throws IOException {
+    if (blockBounds.fill(window, largestNonCompetitive())) {
+      scoreWindow();
+      return true;
     }
-    complete(positives, essential, from, to);
-    for (int i = 0; i < negatives.size() && candidateCount > 0; i++) addTerm(negatives.get(i), from, to);
-    collect(leaf.docBase + from);
+    if (!blockBounds.turnToOthers()) return false;
+    for (TermCursor cursor : positives) cursor.postings.rewind();
+    for (TermCursor cursor : negatives) cursor.postings.rewind();
+    return true;
+  }
+
+  private void scoreWindow() throws IOException {
+    if (allowed != null && !window.hasAny(allowed)) return;
+    int essential = partition(positives);
+    if (essential < 0 || !accumulate(positives, essential) && !sparse) return;
+    if (sparse) {
+      selectAllowed();
+    } else {
+      selectCandidates();
+    }
+    complete(positives, essential);
+    for (int i = 0; i < negatives.size() && candidateCount > 0; i++) addTerm(negatives.get(i));
+    collect();
   }
 
   /**
@@ -157,15 +198,15 @@ final class WindowScorer {
    *
    * @return how many terms are essential; −1 when no document of the window is competitive
    */
-  private int partition(TermCursor[] cursors, int from, int to) throws IOException {
+  private int partition(TermCursor[] cursors) throws IOException {
     Arrays.fill(windowBounds, 0);
     for (TermCursor cursor : cursors) {
-      cursor.enterWindow(from, to);
+      cursor.enterWindow(window);
       addBound(windowBounds, cursor, 1);
     }
     Arrays.fill(nonEssentialBounds, 0);
     if (!isCompetitive(windowBounds)) return -1;
-    int choices = affordableChoices(cursors, to - from);
+    int choices = affordableChoices(cursors, window.size());
     if (choices == 0) return cursors.length;
     double upperBound = plan.root.upperBound(windowBounds);
     for (TermCursor cursor : cursors) {
@@ -289,16 +330,14 @@ final class WindowScorer {
   }
 
   /** Reads the essential terms into the accumulators; false when the window holds none of their postings. */
-  private boolean accumulate(TermCursor[] cursors, int essential, int from, int to) throws IOException {
-    for (double[] accumulator : accumulators) Arrays.fill(accumulator, 0, to - from, 0);
+  private boolean accumulate(TermCursor[] cursors, int essential) throws IOException {
+    for (double[] accumulator : accumulators) Arrays.fill(accumulator, 0, window.size(), 0);
     for (var part : named.entrySet()) {
       double[] sums = accumulators[part.getKey()];
-      for (int i = 0; i < to - from; i++) sums[i] = part.getValue().get(from + i) ? 1 : 0;
+      for (int i = 0; i < window.size(); i++) sums[i] = part.getValue().get(window.doc(i)) ? 1 : 0;
     }
     int postings = 0;
-    for (int i = 0; i < essential; i++) {
-      postings += cursors[i].postings.add(from, to, cursors[i].contributions, accumulators);
-    }
+    for (int i = 0; i < essential; i++) postings += cursors[i].add(window, accumulators);
     statistics.postingsRead += postings;
     return postings > 0;
   }
@@ -307,48 +346,45 @@ final class WindowScorer {
    * A document without an essential term drops out by itself: its upper bound is that of the non-essential terms, which
    * is not competitive.
    */
-  private void selectCandidates(int from, int to) {
-    plan.root.boundWindow(accumulators, nonEssentialBounds, to - from);
+  private void selectCandidates() {
+    plan.root.boundWindow(accumulators, nonEssentialBounds, window.size());
     double[] upperBounds = plan.root.upperBounds;
     double nonCompetitive = largestNonCompetitive();
     int kept = 0;
-    for (int i = 0; i < to - from; i++) {
+    for (int i = 0; i < window.size(); i++) {
       candidates[kept] = i;
       if (upperBounds[i] > nonCompetitive) kept++;
     }
     candidateCount = kept;
-    keep(allowed, from);
-    keep(leaf.reader().getLiveDocs(), from);
+    keep(allowed);
+    keep(leaf.reader().getLiveDocs());
   }
 
   /** Makes candidates of the allowed documents that are competitive. */
-  private void selectAllowed(int from, int to) {
-    candidateCount = 0;
-    for (int doc = from; doc < to && (doc = allowed.nextSetBit(doc)) < to; doc++) {
-      candidates[candidateCount++] = doc - from;
-    }
-    keep(leaf.reader().getLiveDocs(), from);
+  private void selectAllowed() {
+    candidateCount = window.placesIn(allowed, candidates);
+    keep(leaf.reader().getLiveDocs());
     dropNonCompetitive();
   }
 
   /** Drops the candidates that are not among some documents; null stands for all. */
-  private void keep(Bits documents, int from) {
+  private void keep(Bits documents) {
     if (documents == null) return;
     int kept = 0;
     for (int i = 0; i < candidateCount; i++) {
       candidates[kept] = candidates[i];
-      if (documents.get(from + candidates[i])) kept++;
+      if (documents.get(window.doc(candidates[i]))) kept++;
     }
     candidateCount = kept;
   }
 
-  private void complete(TermCursor[] cursors, int essential, int from, int to) throws IOException {
+  private void complete(TermCursor[] cursors, int essential) throws IOException {
     for (int i = essential; i < cursors.length && candidateCount > 0; i++) {
       if (cursors[i].windowMaxImpact == 0) continue;
-      addTerm(cursors[i], from, to);
+      addTerm(cursors[i]);
       addBound(nonEssentialBounds, cursors[i], -1);
       TermCursor next = i + 1 < cursors.length ? cursors[i + 1] : negatives.isEmpty() ? null : negatives.get(0);
-      if (next != null) dropWhereItPays(next.density * (to - from));
+      if (next != null) dropWhereItPays(next.density * window.size());
     }
   }
 
@@ -369,11 +405,11 @@ final class WindowScorer {
   }
 
   /** Adds a term for the candidates, by reading its postings or by looking the candidates up, whichever is cheaper. */
-  private void addTerm(TermCursor cursor, int from, int to) throws IOException {
-    if (cursor.postings.docId() >= to) return;
-    statistics.postingsRead += candidateCount * LOOK_UP_COST > cursor.density * (to - from)
-        ? cursor.postings.add(from, to, cursor.contributions, accumulators)
-        : cursor.postings.addOf(candidates, candidateCount, from, cursor.contributions, accumulators);
+  private void addTerm(TermCursor cursor) throws IOException {
+    if (cursor.postings.docId() >= window.end()) return;
+    statistics.postingsRead += candidateCount * LOOK_UP_COST > cursor.density * window.size()
+        ? cursor.add(window, accumulators)
+        : cursor.postings.addOf(candidates, candidateCount, window, cursor.contributions, accumulators);
   }
 
   private void dropNonCompetitive() {
@@ -388,13 +424,13 @@ final class WindowScorer {
     candidateCount = kept;
   }
 
-  private void collect(int windowBase) throws IOException {
+  private void collect() throws IOException {
     statistics.documentsScored += candidateCount;
     plan.root.score(accumulators, nothing, candidates, candidateCount);
     float least = collector.minCompetitiveScore();
     for (int i = 0; i < candidateCount; i++) {
       float score = plan.root.reportedScore(i);
-      if (plan.root.matches(i) && score >= least) collector.collect(windowBase + candidates[i], score);
+      if (plan.root.matches(i) && score >= least) collector.collect(leaf.docBase + window.doc(candidates[i]), score);
     }
     collector.endWindow();
   }

@@ -1,0 +1,100 @@
+package io.compneg;
+
+import io.compneg.QueryPlan.Contribution;
+import java.util.Arrays;
+import org.apache.lucene.util.FixedBitSet;
+import org.apache.lucene.util.NumericUtils;
+
+/**
+ * The upper bounds of all blocks of a segment, and the order in which the blocks are scored: first the few with the
+ * highest bounds, which give a high minimum competitive score; then those of the others whose bounds reach it.
+ */
+final class BlockBounds {
+  /** One block in so many is among the first. */
+  private static final int FIRST_SHARE = 64;
+
+  private final float[] upperBounds; // rounded up; 0 for a block that is done, or in which nothing can be found
+  private final int maxDoc;
+  private final int[] first; // in ascending order
+  private boolean atFirst = true;
+  private int next; // place in first, or number of the block
+
+  /**
+   * Bounds the blocks.
+   *
+   * @param cursors of the terms that may raise a score, with block maxima
+   * @param allowed the documents that may be found; null for all
+   * @param accumulators room for the sums
+   * @param nothing a 0 for each accumulator
+   */
+  BlockBounds(QueryPlan plan, TermCursor[] cursors, int maxDoc, FixedBitSet allowed, double[][] accumulators,
+      double[] nothing) {
+    this.maxDoc = maxDoc;
+    upperBounds = new float[TermMaxima.blocks(maxDoc)];
+    for (int from = 0; from < upperBounds.length; from += plan.window) {
+      int count = Math.min(plan.window, upperBounds.length - from);
+      for (double[] accumulator : accumulators) Arrays.fill(accumulator, 0, count, 0);
+      for (TermCursor cursor : cursors) add(cursor, from, count, accumulators);
+      plan.root.boundWindow(accumulators, nothing, count);
+      for (int i = 0; i < count; i++) {
+        double bound = plan.root.upperBounds[i];
+        if (bound > 0 && hasAny(allowed, from + i)) upperBounds[from + i] = Math.nextUp((float) bound);
+      }
+    }
+    first = best(upperBounds.length / FIRST_SHARE);
+  }
+
+  private static void add(TermCursor cursor, int from, int count, double[][] accumulators) {
+    TermMaxima maxima = cursor.blockMaxima;
+    double[] table = new double[TermMaxima.VALUES];
+    for (Contribution contribution : cursor.contributions) {
+      if (!contribution.positive) continue;
+      double[] sums = accumulators[contribution.accumulator];
+      for (int value = 0; value < table.length; value++) table[value] = contribution.of(maxima.impact(value));
+      for (int i = 0; i < count; i++) sums[i] += table[maxima.value(from + i)];
+    }
+  }
+
+  private boolean hasAny(FixedBitSet allowed, int block) {
+    if (allowed == null) return true;
+    return allowed.nextSetBit(block * DocumentWindow.BLOCK) < end(block);
+  }
+
+  private int end(int block) {
+    return Math.min(maxDoc, (block + 1) * DocumentWindow.BLOCK);
+  }
+
+  private int[] best(int count) {
+    long[] blocks = new long[upperBounds.length]; // the bound above the number
+    for (int i = 0; i < blocks.length; i++)
+      blocks[i] = (long) NumericUtils.floatToSortableInt(upperBounds[i]) << 32 | i;
+    if (count > 0) new LargestFirst(blocks).select(0, blocks.length, count - 1);
+    return Arrays.stream(blocks, 0, count).mapToInt(block -> (int) block).sorted().toArray();
+  }
+
+  /**
+   * Makes the window the next blocks, as many as it holds.
+   *
+   * @param nonCompetitive the largest upper bound that is not competitive
+   * @return false when no more come in this order
+   */
+  boolean fill(DocumentWindow window, double nonCompetitive) {
+    window.clear();
+    int end = atFirst ? first.length : upperBounds.length;
+    for (; next < end && !window.isFull(); next++) {
+      int block = atFirst ? first[next] : next;
+      if (upperBounds[block] <= nonCompetitive) continue;
+      window.addBlock(block * DocumentWindow.BLOCK, end(block));
+      upperBounds[block] = 0;
+    }
+    return window.size() > 0;
+  }
+
+  /** Begins with the blocks that do not come first; false when it has begun before. */
+  boolean turnToOthers() {
+    if (!atFirst) return false;
+    atFirst = false;
+    next = 0;
+    return true;
+  }
+}

@@ -1,0 +1,65 @@
+package io.compneg;
+
+import java.io.IOException;
+import org.apache.lucene.index.PostingsEnum;
+import org.apache.lucene.search.DocIdSetIterator;
+
+/** The largest impact of a term in every block of a segment's documents, rounded up to 8 bits. */
+final class TermMaxima {
+  static final int VALUES = 256;
+
+  final byte[] maxima; // 0 where no document of the block has the term
+  int shift;
+
+  TermMaxima(int blocks) {
+    maxima = new byte[blocks];
+  }
+
+  /** How many blocks so many documents have. */
+  static int blocks(int documents) {
+    return (int) (((long) documents + DocumentWindow.BLOCK - 1) / DocumentWindow.BLOCK);
+  }
+
+  /**
+   * Reads them from the postings of the term.
+   *
+   * @param postings with frequencies, and before their first document
+   */
+  static TermMaxima read(PostingsEnum postings, int blocks) throws IOException {
+    TermMaxima read = new TermMaxima(blocks);
+    for (int doc = postings.nextDoc(); doc != DocIdSetIterator.NO_MORE_DOCS; doc = postings.nextDoc()) {
+      read.raise(doc / DocumentWindow.BLOCK, postings.freq());
+    }
+    return read;
+  }
+
+  private void raise(int block, int impact) {
+    while (impact - 1 >> shift >= VALUES - 1) coarsen();
+    int value = (impact - 1 >> shift) + 1;
+    if (value > value(block)) maxima[block] = (byte) value;
+  }
+
+  private void coarsen() {
+    for (int block = 0; block < maxima.length; block++) maxima[block] = (byte) (value(block) + 1 >> 1);
+    shift++;
+  }
+
+  /** What the byte of a block says: an impact in units of 2^shift. */
+  int value(int block) {
+    return maxima[block] & VALUES - 1;
+  }
+
+  /** The largest impact that a value may stand for. */
+  int impact(int value) {
+    return (int) Math.min(Integer.MAX_VALUE, (long) value << shift);
+  }
+
+  /** No impact in the documents of a window is larger. */
+  int upperBound(DocumentWindow window) {
+    int largest = 0;
+    for (int i = 0; i < window.blocks(); i++) {
+      largest = Math.max(largest, value(window.start(i) / DocumentWindow.BLOCK));
+    }
+    return impact(largest);
+  }
+}

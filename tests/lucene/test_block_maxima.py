@@ -1,0 +1,198 @@
+"""Block maxima beside a reordered index: a search with them finds the same bits as one without, or without pruning."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from impact_indexes import add_documents, delete_documents, pairs, search, write_index
+from refusals import refusal
+
+from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, Sum, to_json
+from pyserini_compneg.errors import IndexReadError
+from pyserini_compneg.expression import Filter
+from pyserini_compneg.index import verify_index
+from pyserini_compneg.lucene import ImpactReader, ImpactWriter, java_class
+
+FILE = "compneg.maxima"
+pytestmark = pytest.mark.slow
+
+GROUPS, SIZE, OWN, COMMON = 24, 500, 12, 8
+COUNT = GROUPS * SIZE
+HITS = 1, 3, COUNT // 1024  # with more the block maxima are not used
+
+
+def grouped(seed=1):
+    """Documents of groups with terms of their own and some for all; small impacts tie, and one term has large ones."""
+    rng = np.random.default_rng(seed)
+    for number in range(COUNT):
+        group = number % GROUPS
+        own = rng.choice(OWN, 5, replace=False)
+        vector = {f"g{group}t{t}": int(impact) for t, impact in zip(own, rng.integers(1, 60, 5), strict=True)}
+        vector |= {f"c{t}": int(rng.integers(1, 9)) for t in rng.choice(COMMON, 3, replace=False)}
+        if rng.random() < 0.2:
+            vector["wide"] = int(rng.integers(1, 70_000))
+        yield f"d{rng.integers(10**6)}-{number}", vector
+
+
+def vector(rng, groups, negative=0.0):
+    terms = [f"g{g}t{t}" for g in groups for t in rng.choice(OWN, 4, replace=False)]
+    terms += [f"c{t}" for t in rng.choice(COMMON, 3, replace=False)] + ["nowhere", "wide"][: rng.integers(0, 3)]
+    weights = rng.integers(1, 4, len(terms)) * (0.001 if "wide" in terms else 1.0)
+    signs = np.where(rng.random(len(terms)) < negative, -1, 1)
+    return dict(zip(terms, (weights * signs).tolist(), strict=True))
+
+
+def nodes(count=3):
+    rng = np.random.default_rng(2)
+    for _ in range(count):
+        a, b = rng.choice(GROUPS, 2, replace=False)
+        one, other = vector(rng, [a]), vector(rng, [a, b])
+        product = Product((one, other))
+        yield from (
+            Linear(one),
+            Linear(vector(rng, [a, b], negative=0.4)),
+            product,
+            Product((one, other), 1.0, root=2, weight=0.3),
+            Sum((product, Linear(one), Linear({"c0": -2.0}))),
+            Max((Linear(one), Linear(other), product)),
+            Sum((Linear(other), Product((one, other), weight=-0.5))),
+            Damped(Linear(other), (Linear(vector(rng, [b])),), (90.0,), 0.75, 10.0),
+            Excluding(Linear(other), (Linear({"c1": 1.0}),), (3.0,)),
+            Excluding(Linear(other), (Filter({"kind": ["k0"]}),), (0.0,)),
+            Linear({f"c{t}": 1.0 for t in range(COMMON)}),
+        )
+
+
+def with_stock_lucene(folder, change):
+    """Changes an index by a writer of stock Lucene, which does not know of the file."""
+    paths, directories = java_class("java.nio.file.Paths"), java_class("org.apache.lucene.store.FSDirectory")
+    config = java_class("org.apache.lucene.index.IndexWriterConfig")()
+    with_merges = java_class("org.apache.lucene.index.TieredMergePolicy")()
+    config.setMergePolicy(with_merges)
+    directory = directories.open(paths.get(str(folder)))
+    writer = java_class("org.apache.lucene.index.IndexWriter")(directory, config)
+    change(writer, lambda other: directories.open(paths.get(str(other))))
+    writer.close()
+    directory.close()
+
+
+@pytest.fixture(scope="module")
+def documents():
+    return dict(grouped())
+
+
+@pytest.fixture(scope="module")
+def reordered(tmp_path_factory, documents):
+    folder = tmp_path_factory.mktemp("reordered") / "index"
+    folder.mkdir()
+    sources = [json.dumps({"kind": f"k{number % 3}"}) for number in range(COUNT)]
+    with ImpactWriter(folder, filter_fields=["kind"]) as writer:
+        add_documents(writer, documents, "\n".join(sources).encode())
+        writer.optimize(reorder=True)
+        writer.commit()
+    return folder
+
+
+@pytest.fixture
+def index(tmp_path, reordered):
+    return shutil.copytree(reordered, tmp_path / "copy")
+
+
+def check(index, used=True, filters=()):
+    """The same bits with the file, without it, and without pruning; returns the rankings."""
+    plain = shutil.copytree(index, index.with_name("plain"), ignore=shutil.ignore_patterns(FILE))
+    asked, found = list(nodes()), []
+    with ImpactReader(index) as reader, ImpactReader(plain) as other:
+        filters = list(filters) * len(asked)
+        whole = search(other, asked, COUNT, filters=filters)
+        for hits in HITS:
+            before = reader.work_done().postings_read, other.work_done().postings_read
+            found.append(search(reader, asked, hits, filters=filters))
+            assert found[-1] == search(other, asked, hits, filters=filters)
+            for node, ranking, complete in zip(asked, found[-1], whole, strict=True):
+                assert pairs(ranking) == pairs(complete)[:hits], node
+            work = reader.work_done().postings_read - before[0], other.work_done().postings_read - before[1]
+            if used is not None:
+                assert (work[0] < 0.8 * work[1]) if used else (work[0] == work[1])
+    shutil.rmtree(plain)
+    return found
+
+
+def test_the_same_bits_and_less_work(index):
+    assert (index / FILE).stat().st_size < 45 * COUNT
+    assert not (index / f"{FILE}.tmp").exists()
+    check(index)
+
+
+def test_filters(index):
+    check(index, filters=[Filter({"kind": ["k0", "k1", "k2"]})])
+    check(index, used=None, filters=[Filter({"kind": ["k1"]})])  # with the file for some numbers of hits only
+
+
+def test_scores_that_need_not_be_found(index):
+    """As a search of other shards gives them: what is at least as good is found, as without the file."""
+    with ImpactReader(index) as reader:
+        whole = search(reader, list(nodes()), COUNT)
+        for node, complete in zip(nodes(), whole, strict=True):
+            for rank in (0, 5):
+                least = complete.scores[rank]
+                (found,) = reader.search([json.dumps(to_json(node) | {"least": least})], HITS[-1])
+                wanted = [hit for hit in pairs(complete)[: HITS[-1]] if hit[1] >= least]
+                assert pairs(found)[: len(wanted)] == wanted
+
+
+def test_deletions_and_further_segments(tmp_path, index, documents):
+    choice = np.random.default_rng(3)
+    delete_documents(index, [docid for docid in documents if choice.random() < 0.1])
+    check(index)
+    more = {f"more-{docid}": vector for docid, vector in list(grouped(4))[:3000]}
+    other = write_index(tmp_path / "other", more, fields={docid: {"kind": "k0"} for docid in more})
+    with_stock_lucene(index, lambda writer, opened: writer.addIndexes(opened(other)))
+    check(index)
+
+
+def test_a_file_of_a_segment_that_is_gone(index, documents):
+    delete_documents(index, list(documents)[:5])
+    with_stock_lucene(index, lambda writer, _: writer.forceMerge(1))
+    assert (index / FILE).exists()
+    check(index, used=False)
+    assert verify_index(index) == COUNT - 5
+
+
+def test_damage(index):
+    whole = (index / FILE).read_bytes()
+    assert verify_index(index) == COUNT
+    for damaged in (b"", whole[:10], whole[:-1], b"x" + whole[1:], whole[:-16] + bytes(16), whole + b"x"):
+        (index / FILE).write_bytes(damaged)
+        text = refusal(ImpactReader, index, error=IndexReadError)
+        assert text.startswith(f"{index}: cannot be opened: ")
+        assert FILE in text
+    middle = len(whole) // 2
+    (index / FILE).write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
+    text = refusal(verify_index, index, error=IndexReadError)
+    assert text.startswith(f"{index}: is damaged, rebuild it: checksum failed")
+
+
+def test_impacts_of_another_index(tmp_path, index, documents):
+    """A file with right checksums whose impacts are not those of the segment."""
+    whole = (index / FILE).read_bytes()
+    other = {docid: {term: impact + 1 for term, impact in vector.items()} for docid, vector in documents.items()}
+    (tmp_path / "other").mkdir()
+    with ImpactWriter(tmp_path / "other") as writer:
+        add_documents(writer, other)
+        writer.optimize(reorder=True)
+        writer.commit()
+    assert (tmp_path / "other" / FILE).read_bytes() != whole
+    shutil.copy(tmp_path / "other" / FILE, index)
+    check(index, used=False)
+
+
+def test_a_build_goes_on_without_the_file_of_the_last(index):
+    (index / f"{FILE}.tmp").write_text("killed")
+    with ImpactWriter(index, filter_fields=["kind"], resume=True) as writer:
+        assert not (index / FILE).exists()
+        assert not (index / f"{FILE}.tmp").exists()
+        writer.optimize(reorder=True)
+        writer.commit()
+    check(index)
