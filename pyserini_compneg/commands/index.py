@@ -123,7 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument("--signed", action="store_true", help="take negative weights, stored under complement terms")
     group.add_argument("--store-docvectors", action="store_true", help="keep each document's terms and impacts")
     group.add_argument("--optimize", action="store_true", help="merge the index into one segment")
-    text = "merge it, and put documents that share terms beside each other: a large index finds its first hits faster"
+    text = "merge it, and put documents that share terms beside each other: the first hits are found faster"
     group.add_argument("--reorder", action="store_true", help=text)
     group.add_argument(
         "--on-error",

@@ -53,8 +53,8 @@ class ImpactIndexer:
         filter_fields: Fields of each document's source that a search can filter by: texts, numbers, or lists of these.
         shard: The index is a shard of a larger one, which has the filter fields; the documents here may lack some.
         optimize: Merge the index into one segment.
-        reorder: Merge it, and put documents that share terms beside each other. Searches find the same; the first hits
-            of large indexes are found faster.
+        reorder: Merge it, put documents that share terms beside each other, and write the largest impacts of each block
+            of them. Searches find the same, and the first hits faster.
         overwrite: Replace an index that is there already.
         resume: Continue a build that was killed, from its last :meth:`checkpoint`.
         replace: Replace an index that is there; continue a build that was killed if it had the same ``sources`` and

@@ -133,7 +133,7 @@ class ImpactWriter:
         """Merges the index into one segment.
 
         Args:
-            reorder: Put documents that share terms beside each other.
+            reorder: Put documents that share terms beside each other, and write the block maxima of that order.
         """
         self._call(lambda java: java.optimize(reorder))
         while not self._call(lambda java: java.optimized(_MILLISECONDS)):
