@@ -87,7 +87,7 @@ final class BlockBounds {
       window.addBlock(block * DocumentWindow.BLOCK, end(block));
       upperBounds[block] = 0;
     }
-    return window.size() > 0;
+    return window.blocks > 0;
   }
 
   /** Begins with the blocks that do not come first; false when it has begun before. */

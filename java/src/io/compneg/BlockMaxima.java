@@ -22,7 +22,6 @@ import org.apache.lucene.store.IOContext;
 import org.apache.lucene.store.IndexInput;
 import org.apache.lucene.store.IndexOutput;
 import org.apache.lucene.util.BytesRef;
-import org.apache.lucene.util.IOUtils;
 import org.apache.lucene.util.StringHelper;
 
 /**
@@ -46,7 +45,7 @@ final class BlockMaxima {
 
   private final IndexInput file;
   private final LeafReaderContext segment;
-  private final int blocks;
+  final int blocks;
   private final Map<BytesRef, Integer> rows;
   private final long firstRow;
 
@@ -123,11 +122,11 @@ final class BlockMaxima {
     BlockMaxima opened = null;
     try {
       opened = open(file, reader, field);
+      if (opened != null) reader.getReaderCacheHelper().addClosedListener(key -> file.close());
+      return opened;
     } finally {
-      if (opened == null) IOUtils.closeWhileHandlingException(file);
+      if (opened == null) file.close();
     }
-    if (opened != null) reader.getReaderCacheHelper().addClosedListener(key -> file.close());
-    return opened;
   }
 
   private static BlockMaxima open(IndexInput file, DirectoryReader reader, String field) throws IOException {
@@ -163,10 +162,6 @@ final class BlockMaxima {
 
   boolean isOf(LeafReaderContext leaf) {
     return leaf == segment;
-  }
-
-  int blocks() {
-    return blocks;
   }
 
   /**

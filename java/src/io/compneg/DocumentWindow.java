@@ -10,28 +10,25 @@ final class DocumentWindow {
   /** Documents of a block; only the last of a window may have fewer. */
   static final int BLOCK = 32;
 
-  private final int largest;
-  private final int[] starts; // of the blocks
-  private int blocks;
-  private int size;
+  final int[] starts; // of the blocks
+  int blocks;
+  int size; // in documents
 
   // Blocks without a gap between them are one run.
-  private final int[] runStarts;
-  private final int[] runEnds;
-  private final int[] runPlaces; // of the first document of each
-  private int runs;
+  final int[] runStarts;
+  final int[] runEnds;
+  final int[] runBases; // a document minus the base of its run is its place
+  int runs;
 
-  /**
-   * Makes a window without documents.
-   *
-   * @param largest how many it holds
-   */
+  private final int largest;
+
   DocumentWindow(int largest) {
     this.largest = largest;
-    starts = new int[(largest + BLOCK - 1) / BLOCK];
-    runStarts = new int[starts.length];
-    runEnds = new int[starts.length];
-    runPlaces = new int[starts.length];
+    int most = (largest + BLOCK - 1) / BLOCK;
+    starts = new int[most];
+    runStarts = new int[most];
+    runEnds = new int[most];
+    runBases = new int[most];
   }
 
   void clear() {
@@ -47,31 +44,16 @@ final class DocumentWindow {
   /** Adds the documents {@code [from, to)} behind the others. */
   void addBlock(int from, int to) {
     starts[blocks++] = from;
-    if (runs == 0 || runEnds[runs - 1] < from) {
+    if (runs == 0 || end() < from) {
       runStarts[runs] = from;
-      runPlaces[runs++] = size;
+      runBases[runs++] = from - size;
     }
     runEnds[runs - 1] = to;
     size += to - from;
   }
 
-  /** Whether it holds no further block. */
   boolean isFull() {
     return size + BLOCK > largest;
-  }
-
-  int blocks() {
-    return blocks;
-  }
-
-  /** The first document of a block. */
-  int start(int block) {
-    return starts[block];
-  }
-
-  /** How many documents it has. */
-  int size() {
-    return size;
   }
 
   int doc(int place) {
@@ -83,30 +65,13 @@ final class DocumentWindow {
     return runEnds[runs - 1];
   }
 
-  int runs() {
-    return runs;
-  }
-
-  int runStart(int run) {
-    return runStarts[run];
-  }
-
-  int runEnd(int run) {
-    return runEnds[run];
-  }
-
-  /** What the documents of a run have their places from, so that {@code doc - base} is a place. */
-  int runBase(int run) {
-    return runStarts[run] - runPlaces[run];
-  }
-
   /** Writes the places of the documents that are in a set; returns how many. */
   int placesIn(FixedBitSet documents, int[] places) {
     int count = 0;
     for (int run = 0; run < runs; run++) {
       int end = runEnds[run];
       for (int doc = runStarts[run]; doc < end && (doc = documents.nextSetBit(doc)) < end; doc++) {
-        places[count++] = doc - runBase(run);
+        places[count++] = doc - runBases[run];
       }
     }
     return count;

@@ -80,16 +80,16 @@ final class TermCursor {
     } else if (blockMaxima != null) {
       windowMaxImpact = blockMaxima.upperBound(window);
     } else {
-      windowMaxImpact = maxImpacts.upperBound(window.start(0), window.end());
+      windowMaxImpact = maxImpacts.upperBound(window.starts[0], window.end());
     }
   }
 
   /** Reads the postings of a window and adds what they contribute; returns how many. */
   int add(DocumentWindow window, double[][] accumulators) throws IOException {
     int count = 0;
-    for (int run = 0; run < window.runs(); run++) {
-      int from = window.runStart(run);
-      count += postings.add(window.runBase(run), from, window.runEnd(run), contributions, accumulators);
+    for (int run = 0; run < window.runs; run++) {
+      int from = window.runStarts[run];
+      count += postings.add(window.runBases[run], from, window.runEnds[run], contributions, accumulators);
     }
     return count;
   }

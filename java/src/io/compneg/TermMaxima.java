@@ -57,8 +57,8 @@ final class TermMaxima {
   /** No impact in the documents of a window is larger. */
   int upperBound(DocumentWindow window) {
     int largest = 0;
-    for (int i = 0; i < window.blocks(); i++) {
-      largest = Math.max(largest, value(window.start(i) / DocumentWindow.BLOCK));
+    for (int i = 0; i < window.blocks; i++) {
+      largest = Math.max(largest, value(window.starts[i] / DocumentWindow.BLOCK));
     }
     return impact(largest);
   }

@@ -141,7 +141,7 @@ final class WindowScorer {
 
   private boolean payOff(BlockMaxima maxima) {
     int documents = allowed == null ? leaf.reader().maxDoc() : allowed.cardinality();
-    return documents / DOCUMENTS_PER_HIT >= collector.k() && (long) plan.terms.size() * maxima.blocks() <= MOST_MAXIMA;
+    return documents / DOCUMENTS_PER_HIT >= collector.k() && (long) plan.terms.size() * maxima.blocks <= MOST_MAXIMA;
   }
 
   /**
@@ -206,7 +206,7 @@ final class WindowScorer {
     }
     Arrays.fill(nonEssentialBounds, 0);
     if (!isCompetitive(windowBounds)) return -1;
-    int choices = affordableChoices(cursors, window.size());
+    int choices = affordableChoices(cursors, window.size);
     if (choices == 0) return cursors.length;
     double upperBound = plan.root.upperBound(windowBounds);
     for (TermCursor cursor : cursors) {
@@ -331,10 +331,10 @@ final class WindowScorer {
 
   /** Reads the essential terms into the accumulators; false when the window holds none of their postings. */
   private boolean accumulate(TermCursor[] cursors, int essential) throws IOException {
-    for (double[] accumulator : accumulators) Arrays.fill(accumulator, 0, window.size(), 0);
+    for (double[] accumulator : accumulators) Arrays.fill(accumulator, 0, window.size, 0);
     for (var part : named.entrySet()) {
       double[] sums = accumulators[part.getKey()];
-      for (int i = 0; i < window.size(); i++) sums[i] = part.getValue().get(window.doc(i)) ? 1 : 0;
+      for (int i = 0; i < window.size; i++) sums[i] = part.getValue().get(window.doc(i)) ? 1 : 0;
     }
     int postings = 0;
     for (int i = 0; i < essential; i++) postings += cursors[i].add(window, accumulators);
@@ -347,11 +347,11 @@ final class WindowScorer {
    * is not competitive.
    */
   private void selectCandidates() {
-    plan.root.boundWindow(accumulators, nonEssentialBounds, window.size());
+    plan.root.boundWindow(accumulators, nonEssentialBounds, window.size);
     double[] upperBounds = plan.root.upperBounds;
     double nonCompetitive = largestNonCompetitive();
     int kept = 0;
-    for (int i = 0; i < window.size(); i++) {
+    for (int i = 0; i < window.size; i++) {
       candidates[kept] = i;
       if (upperBounds[i] > nonCompetitive) kept++;
     }
@@ -384,7 +384,7 @@ final class WindowScorer {
       addTerm(cursors[i]);
       addBound(nonEssentialBounds, cursors[i], -1);
       TermCursor next = i + 1 < cursors.length ? cursors[i + 1] : negatives.isEmpty() ? null : negatives.get(0);
-      if (next != null) dropWhereItPays(next.density * window.size());
+      if (next != null) dropWhereItPays(next.density * window.size);
     }
   }
 
@@ -407,7 +407,7 @@ final class WindowScorer {
   /** Adds a term for the candidates, by reading its postings or by looking the candidates up, whichever is cheaper. */
   private void addTerm(TermCursor cursor) throws IOException {
     if (cursor.postings.docId() >= window.end()) return;
-    statistics.postingsRead += candidateCount * LOOK_UP_COST > cursor.density * window.size()
+    statistics.postingsRead += candidateCount * LOOK_UP_COST > cursor.density * window.size
         ? cursor.add(window, accumulators)
         : cursor.postings.addOf(candidates, candidateCount, window, cursor.contributions, accumulators);
   }
