@@ -10,6 +10,8 @@ final class DocumentWindow {
   /** Documents of a block; only the last of a window may have fewer. */
   static final int BLOCK = 32;
 
+  private static final int SHIFT = 5; // 2^5 = 32
+
   final int[] starts; // of the blocks
   int blocks;
   int size; // in documents
@@ -57,7 +59,7 @@ final class DocumentWindow {
   }
 
   int doc(int place) {
-    return starts[place / BLOCK] + place % BLOCK;
+    return starts[place >>> SHIFT] + (place & BLOCK - 1); // for every candidate: a division takes more time
   }
 
   /** The document behind the last one. */
