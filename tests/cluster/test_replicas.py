@@ -152,8 +152,6 @@ def test_a_cluster_that_asks_for_a_token(connected, monkeypatch, capfd):
         raise ConnectionError("Failed to connect to Ray cluster at head:6379")
 
     monkeypatch.setattr(connected, "init", refused, raising=False)
-    with pytest.raises(
-        ClusterError, match="^auto: this Ray cluster asks for a token: set RAY_AUTH_MODE=token"
-    ):
+    with pytest.raises(ClusterError, match="^auto: this Ray cluster asks for a token: set RAY_AUTH_MODE=token"):
         RayCluster("auto")
     assert capfd.readouterr().err == ""
