@@ -5,11 +5,11 @@ import shutil
 
 import numpy as np
 import pytest
-from impact_indexes import add_documents, delete_documents, pairs, search, write_index
+from impact_indexes import add_documents, delete_documents, json_lines, pairs, search, write_index
 from refusals import refusal
 
 from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, Sum, to_json
-from pyserini_compneg.errors import IndexReadError
+from pyserini_compneg.errors import IndexReadError, OutputError
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.index import verify_index
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, java_class
@@ -17,7 +17,7 @@ from pyserini_compneg.lucene import ImpactReader, ImpactWriter, java_class
 FILE = "compneg.maxima"
 pytestmark = pytest.mark.slow
 
-GROUPS, SIZE, OWN, COMMON = 24, 500, 12, 8
+GROUPS, SIZE, OWN, COMMON = 8, 1500, 12, 8  # half of the groups' terms are frequent enough for the file
 COUNT = GROUPS * SIZE
 HITS = 1, 3, COUNT // 1024  # with more the block maxima are not used
 
@@ -167,7 +167,11 @@ def test_damage(index):
         (index / FILE).write_bytes(damaged)
         text = refusal(ImpactReader, index, error=IndexReadError)
         assert text.startswith(f"{index}: cannot be opened: ")
-        assert FILE in text
+        assert text.endswith(f"; the file {FILE} may be deleted")
+    field = whole.index(b"\x08contents")  # its length would be negative, or more than there is
+    for length in (b"\xff\xff\xff\xff\x0f", b"\xff\xff\xff\xff\x07"):
+        (index / FILE).write_bytes(whole[:field] + length + whole[field + 5 :])
+        assert FILE in refusal(ImpactReader, index, error=IndexReadError)
     middle = len(whole) // 2
     (index / FILE).write_bytes(whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :])
     text = refusal(verify_index, index, error=IndexReadError)
@@ -196,3 +200,36 @@ def test_a_build_goes_on_without_the_file_of_the_last(index):
         writer.optimize(reorder=True)
         writer.commit()
     check(index)
+
+
+def test_a_writer_that_is_refused_leaves_the_file(index):
+    with ImpactWriter(index, filter_fields=["kind"], resume=True) as writer:
+        writer.optimize(reorder=True)
+        writer.commit()
+        there = (index / FILE).read_bytes()
+        with pytest.raises(OutputError):
+            ImpactWriter(index, filter_fields=["kind"], resume=True)
+        assert (index / FILE).read_bytes() == there
+
+
+def test_a_filter_that_allows_few_of_many_documents(tmp_path):
+    """So few that documents are looked up one by one, and enough for each hit that block maxima are used."""
+    rng = np.random.default_rng(5)
+    documents = {
+        f"d{i}": {f"t{t}": int(rng.integers(1, 99)) for t in rng.choice(9, 3, replace=False)} for i in range(40_000)
+    }
+    kinds = json_lines({"kind": "few" if number % 37 == 0 else "many"} for number in range(len(documents)))
+    with ImpactWriter(tmp_path, filter_fields=["kind"]) as writer:
+        add_documents(writer, documents, sources=kinds)
+        writer.optimize(reorder=True)
+        writer.commit()
+    weights = [{f"t{t}": float(rng.integers(-1, 4)) for t in rng.choice(9, 4, replace=False)} for _ in range(12)]
+    trees = [Linear(one) for one in weights] + [
+        Product(({f"t{i}": 3.0, "t8": 1.0}, {"t0": 2.0, "t1": 1.0})) for i in range(4)
+    ]
+    found = []
+    for _ in range(2):
+        with ImpactReader(tmp_path) as reader:
+            found.append(search(reader, trees, 1, filters=[Filter({"kind": "few"})] * len(trees)))
+        (tmp_path / FILE).unlink(missing_ok=True)
+    assert [pairs(one) for one in found[0]] == [pairs(one) for one in found[1]]

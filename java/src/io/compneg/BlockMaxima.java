@@ -22,6 +22,7 @@ import org.apache.lucene.store.IOContext;
 import org.apache.lucene.store.IndexInput;
 import org.apache.lucene.store.IndexOutput;
 import org.apache.lucene.util.BytesRef;
+import org.apache.lucene.util.IOUtils;
 import org.apache.lucene.util.StringHelper;
 
 /**
@@ -65,15 +66,13 @@ final class BlockMaxima {
     List<BytesRef> kept = kept(segment.terms(field), blocks);
     if (kept.isEmpty()) return;
     TermsEnum terms = segment.terms(field).iterator();
+    IOUtils.deleteFilesIgnoringExceptions(directory, UNFINISHED); // of a try that failed
     try (IndexOutput out = directory.createOutput(UNFINISHED, IOContext.DEFAULT)) {
       CodecUtil.writeHeader(out, CODEC, VERSION);
       out.writeBytes(id(segment), StringHelper.ID_LENGTH);
-      out.writeString(field);
+      writeText(out, new BytesRef(field));
       out.writeVInt(kept.size());
-      for (BytesRef term : kept) {
-        out.writeVInt(term.length);
-        out.writeBytes(term.bytes, term.offset, term.length);
-      }
+      for (BytesRef term : kept) writeText(out, term);
       for (BytesRef term : kept) {
         if (Thread.interrupted()) throw new InterruptedException();
         TermMaxima maxima = read(terms, term, blocks);
@@ -85,6 +84,19 @@ final class BlockMaxima {
     directory.sync(List.of(UNFINISHED));
     directory.rename(UNFINISHED, FILE);
     directory.syncMetaData();
+  }
+
+  private static void writeText(IndexOutput out, BytesRef text) throws IOException {
+    out.writeVInt(text.length);
+    out.writeBytes(text.bytes, text.offset, text.length);
+  }
+
+  private static BytesRef readText(IndexInput file) throws IOException {
+    int length = file.readVInt();
+    if (length < 0 || length > file.length() - file.getFilePointer()) throw new CorruptIndexException("a text", file);
+    byte[] text = new byte[length];
+    file.readBytes(text, 0, length);
+    return new BytesRef(text);
   }
 
   /** The terms that are in the file, in the order of the segment. */
@@ -135,7 +147,7 @@ final class BlockMaxima {
     CodecUtil.checkHeader(file, CODEC, VERSION, VERSION);
     byte[] id = new byte[StringHelper.ID_LENGTH];
     file.readBytes(id, 0, id.length);
-    if (!file.readString().equals(field)) return null;
+    if (!readText(file).utf8ToString().equals(field)) return null;
     for (LeafReaderContext leaf : reader.leaves()) {
       if (Arrays.equals(id, id(leaf.reader()))) return new BlockMaxima(file, leaf, readRows(file));
     }
@@ -145,14 +157,7 @@ final class BlockMaxima {
   private static Map<BytesRef, Integer> readRows(IndexInput file) throws IOException {
     Map<BytesRef, Integer> rows = new LinkedHashMap<>();
     int count = file.readVInt();
-    for (int row = 0; row < count; row++) {
-      int length = file.readVInt();
-      if (length < 0 || length > file.length() - file.getFilePointer()) throw new CorruptIndexException("a term", file);
-      BytesRef term = new BytesRef(length);
-      term.length = length;
-      file.readBytes(term.bytes, 0, length);
-      rows.put(term, row);
-    }
+    for (int row = 0; row < count; row++) rows.put(readText(file), row);
     return rows;
   }
 
@@ -176,6 +181,7 @@ final class BlockMaxima {
     own.seek(firstRow + row * rowLength());
     TermMaxima maxima = new TermMaxima(blocks);
     maxima.shift = own.readByte();
+    if (maxima.shift < 0 || maxima.shift > TermMaxima.LARGEST_SHIFT) throw new CorruptIndexException("a shift", file);
     own.readBytes(maxima.maxima, 0, blocks);
     return maxima;
   }

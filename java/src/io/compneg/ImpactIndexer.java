@@ -78,7 +78,6 @@ public final class ImpactIndexer implements Closeable {
     impacts.setStoreTermVectors(this.settings.storeDocvectors);
     impacts.freeze();
     FSDirectory directory = FSDirectory.open(Path.of(folder));
-    for (String file : List.of(BlockMaxima.FILE, BlockMaxima.UNFINISHED)) Files.deleteIfExists(Path.of(folder, file));
     TieredMergePolicy merges = new TieredMergePolicy();
     merges.setForceMergeDeletesPctAllowed(0);
     boolean resumed = this.settings.resume && DirectoryReader.indexExists(directory);
@@ -89,7 +88,8 @@ public final class ImpactIndexer implements Closeable {
     config.setUseCompoundFile(false);
     config.setCommitOnClose(false);
     config.setMergePolicy(merges);
-    writer = new IndexWriter(directory, config);
+    writer = new IndexWriter(directory, config); // if another one has the index, its files stay
+    for (String file : List.of(BlockMaxima.FILE, BlockMaxima.UNFINISHED)) Files.deleteIfExists(Path.of(folder, file));
     if (resumed) recount();
     pool = Executors.newFixedThreadPool(this.settings.threads);
   }

@@ -39,7 +39,7 @@ public final class SignedSearcher implements Closeable {
       this.maxima = BlockMaxima.open(reader, field);
     } catch (IOException e) {
       reader.close();
-      throw e;
+      throw new IOException(e.getMessage() + "; the file " + BlockMaxima.FILE + " may be deleted", e);
     }
   }
 

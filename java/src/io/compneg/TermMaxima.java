@@ -7,6 +7,7 @@ import org.apache.lucene.search.DocIdSetIterator;
 /** The largest impact of a term in every block of a segment's documents, rounded up to 8 bits. */
 final class TermMaxima {
   static final int VALUES = 256;
+  static final int LARGEST_SHIFT = 24; // of the largest impact
 
   final byte[] maxima; // 0 where no document of the block has the term
   int shift;

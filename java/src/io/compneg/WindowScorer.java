@@ -58,8 +58,11 @@ final class WindowScorer {
   /** Block maxima pay if so many documents may be found for each hit. With fewer, nearly all blocks are competitive. */
   private static final int DOCUMENTS_PER_HIT = 1024;
 
-  /** The most bytes that the block maxima of a query take. */
-  private static final long MOST_MAXIMA = 1 << 26;
+  /** The most bytes that the block maxima and the bounds of a query take; several queries are searched at once. */
+  private static final long MOST_BLOCK_BYTES = Math.min(1 << 26, Runtime.getRuntime().maxMemory() / 64);
+
+  /** What the bound of a block takes, beside the maxima of the terms. */
+  private static final long BOUND_BYTES = 12;
 
   private final QueryPlan plan;
   private final DocumentFilter filter;
@@ -141,7 +144,8 @@ final class WindowScorer {
 
   private boolean payOff(BlockMaxima maxima) {
     int documents = allowed == null ? leaf.reader().maxDoc() : allowed.cardinality();
-    return documents / DOCUMENTS_PER_HIT >= collector.k() && (long) plan.terms.size() * maxima.blocks <= MOST_MAXIMA;
+    long bytes = (plan.terms.size() + BOUND_BYTES) * maxima.blocks;
+    return documents / DOCUMENTS_PER_HIT >= collector.k() && bytes <= MOST_BLOCK_BYTES;
   }
 
   /**
