@@ -110,8 +110,8 @@ def build_sharded_index(
         length = unfinished_length(index, encoder, sources) if resume or replace else None
         skip = options.get("on_error") == "skip"
         length = length or mean_length(run(count_terms, [(part, None, skip) for part in chosen], "counting terms"))
-    settings = {"average_length": length, **settings}
-    plan = {"encoder": encoder, "settings": settings, "sources": sources, "shards": shards}
+    plan: dict[str, Any] = {"encoder": encoder, "settings": {"average_length": length, **settings}}
+    plan |= {"sources": sources, "shards": shards}
     plan |= {name: value for name, value in options.items() if name not in ("threads", "model_options")}
     with new_index_folder(target, plan, overwrite, resume, replace) as folder:
         keep_unfinished(folder, plan)
