@@ -113,6 +113,7 @@ def test_reranked_rows_are_left_out_where_there_is_no_model(rerun, caplog):
 
 
 def test_a_model_of_another_kind_is_refused_before_anything_is_indexed(tmp_path):
+    pytest.importorskip("torch", reason="the model is made by torch")
     needs_sentence_transformers()
     films, masked = open_dataset(write_film_set(tmp_path / "films")), write_masked_lm(tmp_path / "masked")
     (tmp_path / "reranked.yaml").write_text(RERANKED)
