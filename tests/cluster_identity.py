@@ -24,7 +24,7 @@ from pyserini_compneg.expression.topics import read_topics  # noqa: E402
 from pyserini_compneg.search.topic_runs import search_topics  # noqa: E402
 
 SETTINGS = {"difference": DIFFERENCES, "intersection": INTERSECTIONS, "union": UNIONS}
-OPERATORS = {name: Operators(**{kind: name}) for kind, names in SETTINGS.items() for name in names}
+OPERATORS = {f"{kind}-{name}": Operators(**{kind: name}) for kind, names in SETTINGS.items() for name in names}
 
 
 def make_runs(searcher, topics, output: Path, hits: list[int]) -> list[Path]:
