@@ -31,7 +31,10 @@ settings.load_profile("untimed")
 _caches = pytest.StashKey[tempfile.TemporaryDirectory]()
 
 
-TOOLS = ("torch", "transformers", "sentence_transformers", "datasets", "ray", "mteb", "playwright", "schemathesis")
+TOOLS = (
+    *("torch", "transformers", "huggingface_hub", "sentence_transformers", "onnx", "onnxscript", "onnxruntime"),
+    *("datasets", "ray", "mteb", "playwright", "schemathesis"),
+)
 """Without these, tests are skipped; not so in CI on the line of Pyserini 1, where all of them are installed."""
 
 

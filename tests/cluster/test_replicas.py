@@ -80,10 +80,12 @@ def shard(ray):
     return RayShard(SimpleNamespace(ray=ray), None, Path("a-shard"), None, REPLICAS, 1)
 
 
-def test_replicas_take_turns_and_so_do_those_that_replace_them(ray, shard):
+def test_replicas_take_turns_and_so_do_those_that_replace_them(ray, shard, caplog):
     assert {shard.ask(max)() for _ in range(6)} == {0, 1, 2}
+    assert caplog.messages == []
     ray.actors[1].lives = False
     assert {shard.ask(max)() for _ in range(12)} == {0, 2, 3}
+    assert caplog.messages == ["a-shard: a process that searched this shard was lost; another one takes its place"]
 
 
 def test_all_replicas_are_lost_at_once(ray, shard):
