@@ -71,6 +71,13 @@ def test_a_part_waits_for_locks():
     assert told(part(lock_seconds.get)) == 60.0
 
 
+def test_a_node_with_other_versions_is_refused():
+    setup = Setup({**versions(), "Anserini": "9.9.9"}, ".", 25.0)
+    said = "^the node .* has Anserini .*, and the command runs with 9.9.9; install the same on all nodes$"
+    with pytest.raises(ClusterError, match=said):
+        told(tasks._part(setup, None, 0, lock_seconds.get, ()))
+
+
 def test_what_was_never_tried_again_was_not_lost():
     with pytest.raises(ClusterError, match="^a part of the work was lost more than 10 times: "):
         told(exceptions.WorkerCrashedError())

@@ -9,7 +9,7 @@ import pytest
 from pyserini_compneg.cancellation import Cancellation, check_cancelled
 from pyserini_compneg.cluster import RayCluster, connection
 from pyserini_compneg.cluster.shards import RayShard, ShardActor
-from pyserini_compneg.errors import ClusterError, SearchTimeout, ShardError
+from pyserini_compneg.errors import ArgumentError, ClusterError, SearchTimeout, ShardError
 
 REPLICAS = 3
 
@@ -145,6 +145,27 @@ def test_a_cluster_that_adds_nodes_on_demand(connected, caplog):
     with RayCluster() as cluster:
         cluster.check_room(4)
     assert caplog.messages == ["local: no node has a processor; the work waits until the cluster adds one"]
+
+
+def test_a_part_that_is_too_large_for_every_node(connected, monkeypatch):
+    monkeypatch.setattr(connected, "nodes", lambda: [{"Alive": True, "Resources": {"CPU": count}} for count in (2, 1)])
+    with RayCluster() as cluster, pytest.raises(ClusterError) as refused:
+        cluster.check_room(64)
+    wanted = "a part of the work needs 64 CPU, and no node has more than 2; ask for less, or add a node"
+    assert str(refused.value) == f"local: {wanted}"
+
+
+@pytest.mark.parametrize(
+    ("address", "error", "message"),
+    [
+        ("nowhere", ArgumentError, "'nowhere': no address of a Ray cluster; expected local, auto, or HOST:PORT"),
+        ("localhost:1", ClusterError, "localhost:1: there is no Ray cluster: connection refused; start one with ray"),
+    ],
+)
+def test_there_is_no_such_cluster(connected, address, error, message):
+    with pytest.raises(error, match=f"^{message} "):
+        RayCluster(address)
+    assert not connected.is_initialized()
 
 
 def test_a_cluster_that_asks_for_a_token(connected, monkeypatch, capfd):

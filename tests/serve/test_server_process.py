@@ -26,7 +26,7 @@ def docids(server):
     return [candidate["docid"] for candidate in answer["candidates"]]
 
 
-def test_a_replaced_index_is_reloaded_and_a_signal_ends_the_server(folder, tmp_path):
+def test_a_replaced_index_is_reloaded_and_a_signal_ends_the_server_after_its_answers(folder, tmp_path):
     with served.serving("--index", folder) as server:
         before = docids(server)
         assert set(before) == {"d1", "d2", "d3"}
@@ -36,35 +36,38 @@ def test_a_replaced_index_is_reloaded_and_a_signal_ends_the_server(folder, tmp_p
             time.sleep(0.05)
         assert now == ["n1"]
         assert server.get("/health")[1]["indexes"] == {"index": 1}
+        statuses = []
+        threads = [threading.Thread(target=lambda: statuses.append(server.get(SEARCH)[0])) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        while not statuses:
+            time.sleep(0.001)
         assert server.stop(signal.SIGTERM) == 143
+        for thread in threads:
+            thread.join()
+    assert set(statuses) == {200}
     assert "info: index index: reloaded, 1 documents" in server.log
     assert server.log[-1] == "terminated"
     assert not any("Traceback" in line for line in server.log)
 
 
 @pytest.mark.kill
-def test_a_killed_server_starts_again(folder):
-    for _ in range(2):
-        with served.serving("--index", f"films={folder}") as server:
-            assert server.get("/v1/films/search?query=western")[0] == 200
-            assert server.stop(signal.SIGKILL) == -signal.SIGKILL
+def test_a_killed_server_starts_again_at_another_address_and_guards_that_too(folder):
+    with served.serving("--index", folder) as server:
+        assert server.get(SEARCH)[0] == 200
+        assert server.stop(signal.SIGKILL) == -signal.SIGKILL
+    with served.serving("--index", f"films={folder}", "--host", "127.0.1.1") as server:
+        assert server.get("/v1/films/search?query=western")[0] == 200
+        assert server.get("/health", Host="evil.example")[0] == 421
 
 
-def test_the_log_as_json_and_the_longest_query(folder):
+def test_no_request_ends_the_process_and_the_log_is_json(folder):
+    """The stack of the main thread is small beside Java, and code in C that goes down by recursion ends the process."""
     with served.serving("--index", folder, "--log-format", "json") as server:
         assert server.get(f"/v1/index/search?query={'%F0%9F%90%A6' * 8000}")[0] == 200
         assert server.get(f"/v1/index/search?query={'a' * 8001}")[0] == 400
         with pytest.raises((ValueError, OSError)):  # refused before it is an HTTP request, without JSON
             server.get(f"/v1/index/search?query={'a' * 1_000_000}")
-        assert server.get(SEARCH)[0] == 200
-        assert server.stop(signal.SIGINT) == 130
-    *_, last = (line for line in server.log if '"path"' in line)
-    assert '"query": "query=spy", "status": 200' in last
-
-
-def test_no_body_ends_the_process(folder):
-    """The stack of the main thread is small beside Java, and code in C that goes down by recursion ends the process."""
-    with served.serving("--index", folder) as server:
         for depth in (110, 200, 400, 900):
             nested = "[" * depth + "]" * depth
             trees = ['{"sum":[' * depth + "0" + "]}" * depth, '{"union":["a",' * depth + '"b"' + "]}" * depth]
@@ -75,12 +78,9 @@ def test_no_body_ends_the_process(folder):
                 status, answer = server.get("/v1/index/search", data=body.encode())
                 assert status in (200, 400), (body[:40], depth, answer)
         assert server.get(SEARCH)[0] == 200
-
-
-def test_another_address_of_this_machine_is_guarded_too(folder):
-    with served.serving("--index", folder, "--host", "127.0.1.1") as server:
-        assert server.get("/health", Host="evil.example")[0] == 421
-        assert server.get("/health")[0] == 200
+        assert server.stop(signal.SIGINT) == 130
+    *_, last = (line for line in server.log if '"path"' in line)
+    assert '"query": "query=spy", "status": 200' in last
 
 
 def test_the_log_has_what_failed_inside(folder):
@@ -90,20 +90,6 @@ def test_the_log_has_what_failed_inside(folder):
         assert server.get("/v1/index/doc/d1") == (500, {"error": "Internal server error"})
         assert server.stop(signal.SIGTERM) == 143
     assert any("ZeroDivisionError" in line for line in server.log)
-
-
-def test_an_answer_that_has_begun_is_given(folder):
-    with served.serving("--index", folder) as server:
-        statuses = []
-        threads = [threading.Thread(target=lambda: statuses.append(server.get(SEARCH)[0])) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        while not statuses:
-            time.sleep(0.001)
-        server.stop(signal.SIGTERM)
-        for thread in threads:
-            thread.join()
-    assert set(statuses) == {200}
 
 
 @pytest.mark.parametrize(
