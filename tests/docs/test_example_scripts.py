@@ -22,6 +22,7 @@ def test_every_example_is_run():
 
 
 @pytest.mark.slow
+@pytest.mark.once
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_example(name, tmp_path):
     if name.startswith("pyterrier"):

@@ -11,6 +11,8 @@ from pyserini_compneg.expression.topics import read_topics
 from pyserini_compneg.files import iter_jsonl
 from pyserini_compneg.reading.model_reader import packaged_reader
 
+pytestmark = [pytest.mark.slow, pytest.mark.once]
+
 JUDGED = {
     (record["dataset"], record["id"]): record["right"]
     for _, record in iter_jsonl(Path(__file__).parent / "data" / "readings.jsonl")
@@ -39,7 +41,6 @@ def cisi(folder):
     return {number: " ".join(text.split(".W\n")[-1].split()) for number, text in numbered}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("load", "most"), [(scifact, 0.005), (pairs, 0.03), (nevir, 0.08), (cisi, 0.05)])
 def test_few_texts_are_taken_apart_wrongly(shared_data, load, most):
     texts = load(shared_data)
@@ -59,7 +60,6 @@ def operators(expression):
     return {type(expression)}.union(*map(operators, expression.operands))
 
 
-@pytest.mark.slow
 def test_plain_filmsets_queries_join_and_exclude_as_their_marks_do(shared_data):
     """The atoms may differ: in "1990s spy films that are also comedies" the decade may hold for both."""
     records = [record for _, record in iter_jsonl(shared_data / "filmsets" / "dev.jsonl")]
@@ -73,7 +73,6 @@ def test_plain_filmsets_queries_join_and_exclude_as_their_marks_do(shared_data):
     assert {template: count for template, count in right.items() if count < 0.95 * total[template]} == {}
 
 
-@pytest.mark.slow
 def test_exclusions_are_found(shared_data):
     """Not how well: that is measured by benchmarks/reading.py."""
     for dataset, least in (("excluir", 0.92), ("negconstraint", 0.98)):

@@ -14,7 +14,7 @@ from pyserini_compneg.encode.models import model_folder, read_checkpoint
 from pyserini_compneg.errors import DownloadError, EncodingError
 
 pytest.importorskip("huggingface_hub", reason="models come from the hub by huggingface_hub")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.once]
 
 SCRIPT = """
 import sys

@@ -11,6 +11,7 @@ from pyserini_compneg.commands.search import main as search
 
 
 @pytest.mark.slow
+@pytest.mark.once
 def test_negconstraint(shared_data, tmp_path, capfd):
     dataset, out, run = shared_data / "negconstraint", tmp_path / "out", tmp_path / "run.txt"
     for command, arguments in (

@@ -8,7 +8,7 @@ from pyserini_compneg.experiments.datasets import open_dataset
 from pyserini_compneg.experiments.datasets.conversion import convert
 from pyserini_compneg.expression.topics import read_topics
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.once]
 
 SPLITS = [
     # folder, kind, split, documents, queries, judgements, those of 0
