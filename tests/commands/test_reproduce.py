@@ -10,9 +10,8 @@ from wordnet_files import write_wordnet
 from pyserini_compneg.commands.eval import main as evaluate
 from pyserini_compneg.commands.index import main as index
 from pyserini_compneg.commands.reproduce import main
-from pyserini_compneg.experiments import all_protocols
+from pyserini_compneg.experiments import all_protocols, plots, quick
 from pyserini_compneg.experiments.provided import protocol_names
-from pyserini_compneg.experiments.quick import quick_datasets
 
 pytestmark = pytest.mark.slow
 
@@ -122,6 +121,9 @@ def test_all_protocols_are_reproduced_quickly(tmp_path, capsys, monkeypatch, cap
     pytest.importorskip("torch", reason="dense and trained models are run by torch")
     needs_sentence_transformers()
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plots, "_png", lambda figure: b"")  # drawn, but not rendered, which takes longest
+    for name, value in (("_DOCUMENTS", 100), ("_RELEVANT", 2), ("_PAIRS", 8)):
+        monkeypatch.setattr(quick, name, value)
     command = ["--quick", "--report", "out", "--wordnet", str(write_wordnet(tmp_path / "wn"))]
     command += ["--dense-encoder", str(write_dense(tmp_path / "dense", "cls"))]
     command += ["--rerank", str(write_cross_encoder(tmp_path / "reranker"))]
@@ -146,7 +148,7 @@ def test_rows_of_trained_models(tmp_path, caplog, protocol, recipe, row, model):
     """The rows of a protocol of the package, run with a stand-in for the model that its recipe makes."""
     pytest.importorskip("torch", reason="dense and trained models are run by torch")
     needs_sentence_transformers()
-    data, place = quick_datasets(tmp_path / "data")["nevir"], tmp_path / "models" / recipe
+    data, place = quick.quick_datasets(tmp_path / "data")["nevir"], tmp_path / "models" / recipe
     (write_dense if model == "dense" else write_masked_lm)(place)
     command = [protocol, "--dataset", str(data), "--models", str(place.parent), "--report", str(tmp_path / "out")]
     assert main([*command, "--rows", row]) == 0

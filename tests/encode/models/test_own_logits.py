@@ -77,7 +77,7 @@ def test_logits_of_minus_infinity_change_nothing(folder, checkpoints):
 @pytest.mark.slow
 def test_exports_have_them(folder, checkpoints, monkeypatch, tmp_path):
     pytest.importorskip("onnxscript", reason="exports are made by torch and onnxscript")
-    from pyserini_compneg.encode.export import export_model
+    from pyserini_compneg.encode.export import export_model, exported_folder
     from pyserini_compneg.encode.models.onnx_model import OnnxModel
 
     monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
@@ -88,7 +88,7 @@ def test_exports_have_them(folder, checkpoints, monkeypatch, tmp_path):
     reference, _ = encoded(side, TorchModel(side))
     for ours, theirs in zip(exported, reference, strict=True):
         assert ours == pytest.approx(theirs, abs=1e-3)
-    assert export_model(side) != export_model(read_checkpoint(checkpoints.signed).document)
+    assert export_model(side) != exported_folder(read_checkpoint(checkpoints.signed).document)
 
 
 def test_they_must_be_there(folder):
