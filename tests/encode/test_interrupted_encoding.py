@@ -132,7 +132,7 @@ def test_kills_at_random_points(tmp_path, collection):
     place = tmp_path / "out" / NAME
     choice = random.Random(11)
     killed = 0
-    while killed < 10:
+    while killed < 6:
         done = run(MORTAL, collection, tmp_path / "out", choice.randint(1, 80))
         if done.returncode == 0:
             assert records(place) == expected

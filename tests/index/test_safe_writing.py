@@ -22,8 +22,8 @@ from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest, writer
 
 pytestmark = pytest.mark.slow
 
-DOCUMENTS = 400
-KILLS = 6
+DOCUMENTS = 200
+KILLS = 4
 
 # Runs the command, and kills its own process at a step of the work, before or after it is done.
 MORTAL_COMMAND = """
@@ -120,7 +120,7 @@ def unfinished(tmp_path, collection, monkeypatch):
 
     def fails(*arguments):
         calls.append(arguments)
-        if len(calls) == 30:
+        if len(calls) == 10:
             raise Killed
         return add_lines(*arguments)
 
