@@ -133,6 +133,7 @@ def ask(process, method, params=None, **ids):
     process.stdin.flush()
 
 
+@pytest.mark.once
 def test_warnings_are_notes_on_standard_input(films):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     arguments = ["-m", "pyserini_compneg.serve", "--index", f"films={films}", "--mcp", "stdio"]
@@ -140,6 +141,7 @@ def test_warnings_are_notes_on_standard_input(films):
     assert "no result for query zebra" in call(process, "search", query="zebra")["notes"][0]
 
 
+@pytest.mark.once
 def test_http_with_a_key(films, tmp_path):
     config = tmp_path / "server.yaml"
     config.write_text(f"indexes: {{films: {films}}}\napi_keys: [a-long-key]\n")

@@ -345,22 +345,20 @@ def test_documents_are_shown_as_text(new_page):
     assert page.evaluate("document.documentElement.scrollWidth") <= 1280
 
 
-@pytest.mark.parametrize(
-    ("query", "said"),
-    [
-        ("read=expression&query=(spy", '"(" is not closed; expected ")"\n  (spy\n  ^'),
-        (
-            "read=expression&query=spy&a.union=best",
-            "union must be one of maxpool, addition, dismax, vanilla, got 'best'",
-        ),
-        ("query=spy&index=books", "Unable to open index: books; there are sample, hostile, dated"),
-        ("query=spy&tags=W,W", "tags: the text has 1 words and signs, got 2 tags"),
-    ],
-)
-def test_what_the_server_refuses(new_page, query, said):
-    page = new_page(f"/?{query}")
-    page.wait_for_selector("#error pre")
-    assert page.inner_text("#error pre") == said
+REFUSED = {
+    "read=expression&query=(spy": '"(" is not closed; expected ")"\n  (spy\n  ^',
+    "read=expression&query=spy&a.union=best": "union must be one of maxpool, addition, dismax, vanilla, got 'best'",
+    "query=spy&index=books": "Unable to open index: books; there are sample, hostile, dated",
+    "query=spy&tags=W,W": "tags: the text has 1 words and signs, got 2 tags",
+}
+
+
+def test_what_the_server_refuses(new_page, server):
+    page = new_page()
+    for query, said in REFUSED.items():
+        page.goto(f"{server.url}/?{query}")
+        page.wait_for_selector("#error pre")
+        assert page.inner_text("#error pre") == said
     assert violations(page) == []
     page.fill("#query", "spy films")
     page.select_option("#index", "sample")
