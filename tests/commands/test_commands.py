@@ -9,8 +9,8 @@ from importlib import import_module
 
 import pytest
 from film_index import start
+from json_lines import write_jsonl
 
-from pyserini_compneg.commands.demo import SAMPLE
 from pyserini_compneg.commands.demo import main as demo
 from pyserini_compneg.commands.main import COMMANDS, main
 from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS
@@ -177,6 +177,7 @@ def test_the_demo_is_one_page(tmp_path, capfd, monkeypatch):
     for arguments in re.findall(r"^  \S+ -m pyserini_compneg\.?(.*)$", page, re.MULTILINE):
         assert main(shlex.split(arguments)) == 0
     assert demo(["--output", "runs/bm25.txt"]) == 2
-    assert main(["index", "--collection", str(SAMPLE / "documents.jsonl.gz"), "--index", "indexes/old"]) == 0
+    other = write_jsonl(tmp_path / "other.jsonl", {"id": "d", "contents": "a spy"})
+    assert main(["index", "--collection", str(other), "--index", "indexes/old"]) == 0
     assert demo(["--index", "indexes/old"]) == 2
     assert "indexes/old: is no index of bm25+mini; delete it, or" in capfd.readouterr().err
