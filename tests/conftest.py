@@ -58,6 +58,11 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)  # or commands that tests interrupt would inherit it
 
 
+def pytest_collection_modifyitems(items):
+    """Has the long modules of trainings begin first, or one of two processes would wait for the other at the end."""
+    items.sort(key=lambda item: item.path.parent.name != "training")
+
+
 def pytest_unconfigure(config):
     """Removes what was cached."""
     config.stash[_caches].cleanup()
