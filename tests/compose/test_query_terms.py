@@ -10,7 +10,9 @@ from scoring_strategies import DOCUMENTS, POSITIVE, SIGNED, nodes
 from pyserini_compneg.compose import Linear, Max, Product, Sum, evaluate, query_terms
 
 PAIRS = st.tuples(POSITIVE, POSITIVE).map(Product)
-SUMS = st.recursive(SIGNED.map(Linear) | PAIRS, lambda inner: st.lists(inner, min_size=1).map(tuple).map(Sum))
+SUMS = st.recursive(
+    SIGNED.map(Linear) | PAIRS, lambda inner: st.lists(inner, min_size=1).map(tuple).map(Sum), max_leaves=8
+)
 
 
 @given(SUMS, DOCUMENTS)

@@ -101,12 +101,12 @@ def large(tmp_path_factory):
     """Several windows in two segments, with ties and deletions; ``share`` of the documents have each value."""
     rng = np.random.default_rng(3)
     documents, fields = {}, {}
-    for number in range(20_000):
+    for number in range(12_000):
         terms = rng.choice(40, 6, replace=False, p=np.arange(40, 0, -1) / 820)
         documents[f"d{number:05}"] = {f"t{term}": int(rng.integers(1, 5)) for term in terms}
         fields[f"d{number:05}"] = {"share": [share for share in (1, 5, 50, 95) if rng.random() < share / 100]}
     docids = list(documents)
-    halves = [{docid: documents[docid] for docid in part} for part in (docids[:13_000], docids[13_000:])]
+    halves = [{docid: documents[docid] for docid in part} for part in (docids[:8_500], docids[8_500:])]
     deleted = docids[::97]
     index = write_index(tmp_path_factory.mktemp("large") / "i", *halves, deleted=deleted, fields=fields)
     with ImpactReader(index) as reader:

@@ -247,9 +247,9 @@ def test_a_sentence_is_never_asked_of_its_own_passage(settings):
 
 
 def test_the_losses_fall(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr(mini_training, "_LOG_STEPS", 15)
+    monkeypatch.setattr(mini_training, "_LOG_STEPS", 10)
     monkeypatch.setattr(mini_training, "_WARMUP_STEPS", 1)
-    model = train_mini(replace(settings, steps=120, learning_rate=1e-2), tmp_path)
+    model = train_mini(replace(settings, steps=60, learning_rate=1e-2), tmp_path)
     first, *_, last = json.loads((model / "training_log.json").read_text())["log"]
     assert last["films"] < 0.8 * first["films"]
     assert last["passages"] < first["passages"]
