@@ -167,10 +167,3 @@ def test_a_model_that_fails_leaves_no_run(index, topics, tmp_path, monkeypatch, 
     (line,) = capfd.readouterr().err.splitlines()
     assert line.endswith("its weights are damaged") and "a/model: scores document 'd" in line
     assert list(tmp_path.glob("run*")) == []
-
-
-def test_an_index_without_texts(topics, tmp_path, model, capfd):
-    index = build(tmp_path)
-    assert run(index, "--topics", topics, "--rerank", "m") == 2
-    said = "reranking reads the documents' texts, which are not stored; build it with index --store-raw"
-    assert capfd.readouterr() == ("", f"error: {index}: {said}\n")

@@ -273,7 +273,6 @@ def test_two_steps_rank_the_subset_anew(searcher):
             "cpt_terms, cpt_weight",
         ),
         ("filtering", {"cpt_terms": 0}, "cpt_terms must be a whole number from 1, got 0"),
-        ("filtering", {"union": "max"}, "union must be one of maxpool, addition, dismax, vanilla, got 'max'"),
         ("two-step", {"union": "max"}, "union must be one of maxpool, addition, dismax, vanilla, got 'max'"),
         ("two-step", {"depth": True}, "depth must be a whole number from 1, got True"),
         ("two-step", {"hits": 9}, "method two-step: unknown setting 'hits'; expected one of depth, union, "),
@@ -299,9 +298,6 @@ def test_what_is_no_method(searcher):
     both = "a method brings its own operators; leave out operators, or method"
     assert refused(method=TwoStep(), operators=Operators()) == both
     assert refused(method=TwoStep(), k=0) == "k must be a whole number from 1, got 0"
-    assert refusal(searcher.search, 7, method=Filtering(), error=ArgumentError) == (
-        "a query must be a text, an expression, a reading or a composed query, got 7"
-    )
 
 
 @pytest.mark.parametrize(
