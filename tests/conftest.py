@@ -150,3 +150,9 @@ def exported(checkpoints):
             return export_model(read_checkpoint(getattr(checkpoints, name)).document, precision)
 
     return export
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    """Several threads search parts of small indexes, too, for one query."""
+    monkeypatch.setattr("pyserini_compneg.lucene.reader._SMALLEST_PART", 100)

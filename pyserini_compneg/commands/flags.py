@@ -135,7 +135,7 @@ def add_collection(flags: Flags, required: bool = True) -> None:
 
 def add_threads(flags: Flags, default: int) -> None:
     """Adds ``--threads`` of a search."""
-    text = f"queries searched at once (default {default})"
+    text = f"queries searched at once, or parts of a large index for one query (default {default})"
     flags.add_argument("--threads", type=count, default=default, metavar="N", help=text)
 
 

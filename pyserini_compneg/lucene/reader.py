@@ -29,6 +29,9 @@ KEPT_FILTERS = 64
 _SLICE_MS = 100
 """How long Java searches before Python can hear a signal."""
 
+_SMALLEST_PART = 1 << 16
+"""The least documents of a part; the terms of the query are looked up in each, which takes time."""
+
 
 class Ranking(NamedTuple):
     """The hits of one query, best first; two parallel sequences, because there may be millions."""
@@ -209,7 +212,8 @@ class ImpactReader:
         Args:
             queries: JSON objects with a ``vector`` or a ``score``, without line feeds.
             hits: The most documents to return for each.
-            threads: Queries searched at once.
+            threads: Queries searched at once. With fewer queries, parts of a large index are searched at once for each;
+                the rankings are the same, to the last bit.
             filters: The documents that each query may find, None for all; nothing where all of them may find all.
 
         Returns:
@@ -229,8 +233,8 @@ class ImpactReader:
             for query, one in itertools.zip_longest(queries, filters)
         ]
         lines = "\n".join(queries).encode()
-        looked_up, threads = [self.filtered(one).java for one in places], min(threads, len(queries))
-        batch = self._call(lambda java: java.search(lines, looked_up, hits, threads))
+        looked_up = [self.filtered(one).java for one in places]
+        batch = self._call(lambda java: java.search(lines, looked_up, hits, threads, _SMALLEST_PART))
         answer = None
         while answer is None:
             check_cancelled()  # and Python handles signals here, so that Ctrl-C ends a long search

@@ -25,6 +25,7 @@ def show_hits(
     searcher: SignedImpactSearcher,
     topic: Topic,
     k: int,
+    threads: int = 1,
     *,
     explain: bool = False,
     method: Method | None = None,
@@ -39,6 +40,7 @@ def show_hits(
         searcher: An open searcher.
         topic: The query.
         k: Documents.
+        threads: Of the search; see :meth:`ImpactReader.search`.
         explain: Begin with how a plain text was decomposed.
         method: Another way to answer the query than by the searcher's operators.
     """
@@ -46,7 +48,7 @@ def show_hits(
     name, node = query_name(query), _node(searcher, query, method)
     unit = 1.0 if node is None else searcher.unit(query)
     asked = query if node is None or method is not None else node  # what is composed is not composed again
-    hits = searcher.batch_search([asked], [name], k, filter=topic.filter, method=method)[name]
+    hits = searcher.batch_search([asked], [name], k, threads, filter=topic.filter, method=method)[name]
     lines = [heading(query_text(query), searcher, topic.filter)]
     if explain and topic.decomposition:
         lines += [f"  {line}" for line in decomposition_lines(topic.decomposition)]

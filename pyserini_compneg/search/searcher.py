@@ -174,6 +174,7 @@ class SignedImpactSearcher:
         self,
         query: Query,
         k: int = 10,
+        threads: int = 1,
         *,
         operators: Operators | None = None,
         filter: FilterLike = None,
@@ -184,6 +185,7 @@ class SignedImpactSearcher:
         Args:
             query: For example ``"birds of Colombia AND birds of Venezuela NOT parrots"``.
             k: Hits.
+            threads: As for :meth:`batch_search`.
             operators: The operators for union, intersection and difference; None for the searcher's own.
             filter: The documents that may be found, such as ``{"genre": ["Comedy", "War"], "year": "1990..1999"}`` or
                 ``{"id": [...]}``. Scores are those without a filter.
@@ -196,7 +198,8 @@ class SignedImpactSearcher:
             IndexFormatError: A filter field that the index does not have.
         """
         name = query_name(query)
-        return self.batch_search([query], [name], k, operators=operators, filter=as_filter(filter), method=method)[name]
+        filter = as_filter(filter)
+        return self.batch_search([query], [name], k, threads, operators=operators, filter=filter, method=method)[name]
 
     def batch_search(
         self,
@@ -215,7 +218,7 @@ class SignedImpactSearcher:
             queries: The queries.
             qids: An id for each.
             k: Hits a query.
-            threads: Queries searched at once.
+            threads: Queries searched at once. With fewer queries, parts of a large index are searched at once for each.
             operators: As for :meth:`search`.
             filter: As for :meth:`search`, one for all queries; or a sequence with one for each.
             method: As for :meth:`search`.

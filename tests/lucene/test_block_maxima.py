@@ -15,7 +15,7 @@ from pyserini_compneg.index import verify_index
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, java_class
 
 FILE = "compneg.maxima"
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_parts")]
 
 GROUPS, SIZE, OWN, COMMON = 8, 1500, 12, 8  # half of the groups' terms are frequent enough for the file
 COUNT = GROUPS * SIZE
@@ -107,6 +107,9 @@ def check(index, used=True, filters=()):
         filters = list(filters) * len(asked)
         whole = search(other, asked, COUNT, filters=filters)
         for hits in HITS:
+            for place in range(0, len(asked), 4):  # by several threads
+                [parted] = search(reader, [asked[place]], hits, 3, filters[:1])
+                assert pairs(parted) == pairs(whole[place])[:hits], asked[place]
             before = reader.work_done().postings_read, other.work_done().postings_read
             found.append(search(reader, asked, hits, filters=filters))
             assert found[-1] == search(other, asked, hits, filters=filters)

@@ -92,7 +92,7 @@ def test_ties_are_in_the_order_of_utf8_bytes_at_every_cut(tmp_path):
             assert search(reader, [Linear({"a": 1.5})], hits)[0].docids == expected[:hits]
 
 
-def test_more_ties_than_are_kept(tmp_path):
+def test_more_ties_than_are_kept(tmp_path, small_parts):
     """Of the documents with the last score those stay whose ids come first, wherever they are in the index."""
     docids = [f"d{number:05}" for number in np.random.default_rng(4).permutation(30_000)]
     impacts = {docid: {"a": 2 if number % 1000 == 999 else 1} for number, docid in enumerate(docids)}
@@ -102,4 +102,5 @@ def test_more_ties_than_are_kept(tmp_path):
     expected = [docid for docid in [*best, *sorted(set(docids) - set(best))] if docid not in deleted]
     with ImpactReader(write_index(tmp_path / "i", first, second, deleted=deleted)) as reader:
         for hits in (1, 20, 40, 1000, 9000, 30_000):
-            assert search(reader, [Linear({"a": 1.0})], hits)[0].docids == expected[:hits]
+            for threads in (1, 5):
+                assert search(reader, [Linear({"a": 1.0})], hits, threads)[0].docids == expected[:hits]

@@ -117,6 +117,21 @@ def test_threads_change_nothing(reader, nodes):
     assert search(reader, nodes, 20, threads=4) == search(reader, nodes, 20, threads=1)
 
 
+@pytest.mark.parametrize("hits", [1, 10, 1000, N_DOCS + 1])
+def test_parts_of_a_query_change_nothing(reader, nodes, exhaustive, small_parts, hits):
+    """Up to eight threads search one query, in parts that begin and end anywhere in the segments."""
+    rng = np.random.default_rng(11)
+    for place in rng.choice(len(nodes), 60, replace=False):
+        [ranking] = search(reader, [nodes[place]], hits, threads=int(rng.integers(2, 9)))
+        assert pairs(ranking) == pairs(exhaustive[place])[:hits], nodes[place]
+
+
+def test_fewer_queries_than_threads(reader, nodes, exhaustive, small_parts):
+    for count, threads in ((2, 3), (2, 5), (3, 64)):
+        rankings = search(reader, nodes[:count], 50, threads)
+        assert [pairs(one) for one in rankings] == [pairs(whole)[:50] for whole in exhaustive[:count]]
+
+
 def test_exhaustive_rankings_are_right(documents, live, docids, nodes, exhaustive):
     kept = {docids[i]: documents[docids[i]] for i in np.flatnonzero(live)}
     for node, ranking in list(zip(nodes, exhaustive, strict=True))[:CHECKED]:

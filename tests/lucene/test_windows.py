@@ -145,7 +145,7 @@ def test_a_signal_is_heard_during_a_search(tmp_path, threads):
         signal.signal(signal.SIGALRM, before)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [1, 2, 40])
 def test_searches_that_are_left_after_every_window_find_the_same(tmp_path, threads):
     rng = np.random.default_rng(3)
     documents = {
@@ -156,7 +156,7 @@ def test_searches_that_are_left_after_every_window_find_the_same(tmp_path, threa
     lines = [json.dumps(to_json(node)) for node in SHAPES]
     with ImpactReader(write_index(tmp_path / "index", first, second, deleted=["d0255", "d8000"])) as reader:
         whole = reader.search(lines, 10)
-        batch = reader._searcher.search("\n".join(lines).encode(), [], 10, threads)
+        batch = reader._searcher.search("\n".join(lines).encode(), [], 10, threads, 100)
         slices = 1
         while (answer := batch.proceed(0)) is None:
             slices += 1
@@ -164,8 +164,10 @@ def test_searches_that_are_left_after_every_window_find_the_same(tmp_path, threa
     assert slices >= 7 * len(lines) / threads  # 5 windows that grow, one or two of 4,096 documents, the second segment
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_the_first_query_that_fails_is_named_though_another_one_fails_sooner(tmp_path, monkeypatch, threads):
+@pytest.mark.parametrize("threads", [1, 2, 9])
+def test_the_first_query_that_fails_is_named_though_another_one_fails_sooner(
+    tmp_path, monkeypatch, small_parts, threads
+):
     monkeypatch.setattr("pyserini_compneg.lucene.reader._SLICE_MS", 0)
     documents = {f"d{number:04}": {"a": 1} for number in range(5000)} | {"last": {"b": 1}}
     too_large = json.dumps(to_json(Product(({"b": 1e18},) * 3, 1.0)))

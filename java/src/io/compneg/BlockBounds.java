@@ -6,39 +6,42 @@ import org.apache.lucene.util.FixedBitSet;
 import org.apache.lucene.util.NumericUtils;
 
 /**
- * The upper bounds of all blocks of a segment, and the order in which the blocks are scored: first the few with the
+ * The upper bounds of blocks of a segment, and the order in which the blocks are scored: first the few with the
  * highest bounds, which give a high minimum competitive score; then those of the others whose bounds reach it.
  */
 final class BlockBounds {
   /** One block in so many is among the first. */
   private static final int FIRST_SHARE = 64;
 
-  private final float[] upperBounds; // rounded up; 0 for a block that is done, or in which nothing can be found
-  private final int maxDoc;
-  private final int[] first; // in ascending order
+  private final int firstBlock;
+  private final float[] upperBounds; // from it on, rounded up; 0 where all is done, or nothing can be found
+  private final int endDoc;
+  private final int[] first; // places in the bounds, in ascending order
   private boolean atFirst = true;
-  private int next; // place in first, or number of the block
+  private int next; // place in first, or in the bounds
 
   /**
-   * Bounds the blocks.
+   * Bounds the blocks of the documents {@code [from, to)}.
    *
+   * @param from a multiple of {@link DocumentWindow#BLOCK}
    * @param cursors of the terms that may raise a score, with block maxima
    * @param allowed the documents that may be found; null for all
    * @param accumulators room for the sums
    * @param nothing a 0 for each accumulator
    */
-  BlockBounds(QueryPlan plan, TermCursor[] cursors, int maxDoc, FixedBitSet allowed, double[][] accumulators,
+  BlockBounds(QueryPlan plan, TermCursor[] cursors, int from, int to, FixedBitSet allowed, double[][] accumulators,
       double[] nothing) {
-    this.maxDoc = maxDoc;
-    upperBounds = new float[TermMaxima.blocks(maxDoc)];
-    for (int from = 0; from < upperBounds.length; from += plan.window) {
-      int count = Math.min(plan.window, upperBounds.length - from);
+    firstBlock = from / DocumentWindow.BLOCK;
+    endDoc = to;
+    upperBounds = new float[TermMaxima.blocks(to) - firstBlock];
+    for (int start = 0; start < upperBounds.length; start += plan.window) {
+      int count = Math.min(plan.window, upperBounds.length - start);
       for (double[] accumulator : accumulators) Arrays.fill(accumulator, 0, count, 0);
-      for (TermCursor cursor : cursors) add(cursor, from, count, accumulators);
+      for (TermCursor cursor : cursors) add(cursor, firstBlock + start, count, accumulators);
       plan.root.boundWindow(accumulators, nothing, count);
       for (int i = 0; i < count; i++) {
         double bound = plan.root.upperBounds[i];
-        if (bound > 0 && hasAny(allowed, from + i)) upperBounds[from + i] = Math.nextUp((float) bound);
+        if (bound > 0 && hasAny(allowed, start + i)) upperBounds[start + i] = Math.nextUp((float) bound);
       }
     }
     first = best(upperBounds.length / FIRST_SHARE);
@@ -55,13 +58,16 @@ final class BlockBounds {
     }
   }
 
-  private boolean hasAny(FixedBitSet allowed, int block) {
-    if (allowed == null) return true;
-    return allowed.nextSetBit(block * DocumentWindow.BLOCK) < end(block);
+  private boolean hasAny(FixedBitSet allowed, int place) {
+    return allowed == null || allowed.nextSetBit(start(place)) < end(place);
   }
 
-  private int end(int block) {
-    return Math.min(maxDoc, (block + 1) * DocumentWindow.BLOCK);
+  private int start(int place) {
+    return (firstBlock + place) * DocumentWindow.BLOCK;
+  }
+
+  private int end(int place) {
+    return Math.min(endDoc, start(place) + DocumentWindow.BLOCK);
   }
 
   private int[] best(int count) {
@@ -82,10 +88,10 @@ final class BlockBounds {
     window.clear();
     int end = atFirst ? first.length : upperBounds.length;
     for (; next < end && !window.isFull(); next++) {
-      int block = atFirst ? first[next] : next;
-      if (upperBounds[block] <= nonCompetitive) continue;
-      window.addBlock(block * DocumentWindow.BLOCK, end(block));
-      upperBounds[block] = 0;
+      int place = atFirst ? first[next] : next;
+      if (upperBounds[place] <= nonCompetitive) continue;
+      window.addBlock(start(place), end(place));
+      upperBounds[place] = 0;
     }
     return window.blocks > 0;
   }

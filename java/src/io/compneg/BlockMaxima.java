@@ -46,18 +46,19 @@ final class BlockMaxima {
 
   private final IndexInput file;
   private final LeafReaderContext segment;
-  final int blocks;
   private final Map<BytesRef, Integer> rows;
   private final long firstRow;
+  private final int firstBlock;
+  final int blocks;
 
-  private BlockMaxima(IndexInput file, LeafReaderContext segment, Map<BytesRef, Integer> rows) throws IOException {
+  private BlockMaxima(IndexInput file, LeafReaderContext segment, Map<BytesRef, Integer> rows, long firstRow,
+      int firstBlock, int blocks) {
     this.file = file;
     this.segment = segment;
-    this.blocks = TermMaxima.blocks(segment.reader().maxDoc());
     this.rows = rows;
-    this.firstRow = file.getFilePointer();
-    long length = firstRow + rows.size() * rowLength() + CodecUtil.footerLength();
-    if (file.length() != length) throw new CorruptIndexException("it should have " + length + " bytes", file);
+    this.firstRow = firstRow;
+    this.firstBlock = firstBlock;
+    this.blocks = blocks;
   }
 
   /** Writes the file of a segment. It is there as a whole or not at all. */
@@ -111,7 +112,7 @@ final class BlockMaxima {
 
   private static TermMaxima read(TermsEnum terms, BytesRef term, int blocks) throws IOException {
     if (!terms.seekExact(term)) throw new IOException("there is no term '" + term.utf8ToString() + "'");
-    return TermMaxima.read(terms.postings(null, PostingsEnum.FREQS), blocks);
+    return TermMaxima.read(terms.postings(null, PostingsEnum.FREQS), 0, blocks);
   }
 
   private static byte[] id(LeafReader segment) {
@@ -149,9 +150,18 @@ final class BlockMaxima {
     file.readBytes(id, 0, id.length);
     if (!readText(file).utf8ToString().equals(field)) return null;
     for (LeafReaderContext leaf : reader.leaves()) {
-      if (Arrays.equals(id, id(leaf.reader()))) return new BlockMaxima(file, leaf, readRows(file));
+      if (Arrays.equals(id, id(leaf.reader()))) return of(leaf, file);
     }
     return null;
+  }
+
+  private static BlockMaxima of(LeafReaderContext segment, IndexInput file) throws IOException {
+    int blocks = TermMaxima.blocks(segment.reader().maxDoc());
+    Map<BytesRef, Integer> rows = readRows(file);
+    BlockMaxima opened = new BlockMaxima(file, segment, rows, file.getFilePointer(), 0, blocks);
+    long length = opened.row(rows.size()) + CodecUtil.footerLength();
+    if (file.length() != length) throw new CorruptIndexException("it should have " + length + " bytes", file);
+    return opened;
   }
 
   private static Map<BytesRef, Integer> readRows(IndexInput file) throws IOException {
@@ -161,8 +171,14 @@ final class BlockMaxima {
     return rows;
   }
 
-  private long rowLength() {
-    return 1L + blocks;
+  private long row(int number) {
+    return firstRow + number * (1L + TermMaxima.blocks(segment.reader().maxDoc()));
+  }
+
+  /** Those of the documents {@code [from, to)} alone, where {@code from} begins a block. */
+  BlockMaxima of(int from, int to) {
+    int block = from / DocumentWindow.BLOCK;
+    return new BlockMaxima(file, segment, rows, firstRow, block, TermMaxima.blocks(to) - block);
   }
 
   boolean isOf(LeafReaderContext leaf) {
@@ -176,12 +192,13 @@ final class BlockMaxima {
    */
   TermMaxima of(TermsEnum found) throws IOException {
     Integer row = rows.get(found.term());
-    if (row == null) return TermMaxima.read(found.postings(null, PostingsEnum.FREQS), blocks);
+    if (row == null) return TermMaxima.read(found.postings(null, PostingsEnum.FREQS), firstBlock, blocks);
     IndexInput own = file.clone();
-    own.seek(firstRow + row * rowLength());
-    TermMaxima maxima = new TermMaxima(blocks);
+    own.seek(row(row));
+    TermMaxima maxima = new TermMaxima(firstBlock, blocks);
     maxima.shift = own.readByte();
     if (maxima.shift < 0 || maxima.shift > TermMaxima.LARGEST_SHIFT) throw new CorruptIndexException("a shift", file);
+    own.skipBytes(firstBlock);
     own.readBytes(maxima.maxima, 0, blocks);
     return maxima;
   }

@@ -6,11 +6,12 @@ import java.util.function.Consumer;
 import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.LeafReaderContext;
 
-/** The search of one query. It can be left between two windows, and taken up again. */
+/** The search of one query among some documents. It can be left between two windows, and taken up again. */
 final class RunningSearch {
-  private final QueryPlan plan;
   private final String field;
   private final BlockMaxima maxima; // null for none
+  private final int fromDoc;
+  private final int toDoc;
   private final TopHitsCollector collector;
   private final WindowScorer scorer;
   private final Iterator<LeafReaderContext> segments;
@@ -19,19 +20,20 @@ final class RunningSearch {
   private boolean inSegment;
 
   /**
-   * Begins a search.
+   * Begins a search in the documents {@code [fromDoc, toDoc)} of an index.
    *
    * @param maxima the block maxima of one segment; null for none
    * @param filter the documents that may be found; null for all
    * @param counter takes the work of the whole search at its end
    */
-  RunningSearch(IndexReader reader, String field, BlockMaxima maxima, ScoringTree tree, DocumentFilter filter,
-      TopHitsCollector collector, Consumer<WindowScorer.Statistics> counter) {
-    this.plan = new QueryPlan(tree);
+  RunningSearch(IndexReader reader, int fromDoc, int toDoc, String field, BlockMaxima maxima, ScoringTree tree,
+      DocumentFilter filter, TopHitsCollector collector, Consumer<WindowScorer.Statistics> counter) {
     this.field = field;
     this.maxima = maxima;
+    this.fromDoc = fromDoc;
+    this.toDoc = toDoc;
     this.collector = collector;
-    this.scorer = new WindowScorer(plan, filter, collector, work);
+    this.scorer = new WindowScorer(new QueryPlan(tree), filter, collector, work);
     this.counter = counter;
     this.segments = reader.leaves().iterator();
   }
@@ -42,12 +44,23 @@ final class RunningSearch {
    * @param deadline a value of {@link System#nanoTime}; no window but the first begins after it
    * @return the hits; null when it has to be taken up again
    */
-  TopHitsCollector.Ranking proceed(long deadline) throws IOException {
+  TopHitsCollector proceed(long deadline) throws IOException {
     while (inSegment || segments.hasNext()) {
-      inSegment = (inSegment || scorer.enterSegment(segments.next(), field, maxima)) && scorer.scoreNextWindow();
+      inSegment = (inSegment || enter(segments.next())) && scorer.scoreNextWindow();
       if (System.nanoTime() - deadline >= 0) return null;
     }
     counter.accept(work);
-    return collector.ranking();
+    return collector;
+  }
+
+  private boolean enter(LeafReaderContext segment) throws IOException {
+    int from = Math.max(0, nextBlock(fromDoc - segment.docBase));
+    int to = Math.min(segment.reader().maxDoc(), nextBlock(toDoc - segment.docBase));
+    return from < to && scorer.enterSegment(segment, from, to, field, maxima);
+  }
+
+  /** The first document of a block that is not below the given one: neighbouring ranges part a segment there. */
+  private static int nextBlock(int doc) {
+    return Math.ceilDiv(doc, DocumentWindow.BLOCK) * DocumentWindow.BLOCK;
   }
 }

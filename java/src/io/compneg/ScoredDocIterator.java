@@ -42,7 +42,7 @@ final class ScoredDocIterator extends DocIdSetIterator implements HitCollector {
       throws IOException {
     QueryPlan plan = new QueryPlan(tree);
     ScoredDocIterator matches = new ScoredDocIterator(leaf, plan, filter);
-    return matches.scorer.enterSegment(leaf, field, null) ? matches : null;
+    return matches.scorer.enterSegment(leaf, 0, matches.maxDoc, field, null) ? matches : null;
   }
 
   @Override

@@ -8,31 +8,32 @@ import org.apache.lucene.index.IndexReader;
 /**
  * The searches of some queries, for Python: the caller takes them up again and again until they are done. In between it
  * can hear signals, and give up.
+ *
+ * <p>With more threads than queries, the documents of a large index are parted, and several threads search the parts for
+ * one query.
  */
 public final class SearchBatch {
-  /** Begins the search of a query. */
+  /** Begins the search of a part of the documents. */
   @FunctionalInterface
   interface Starter {
-    RunningSearch start(String query) throws IOException;
+    RunningSearch start(String query, MinCompetitiveScore shared, int fromDoc, int toDoc) throws IOException;
   }
 
   private final IndexReader reader;
-  private final String[] queries;
   private final Starter starter;
+  private final Search[] searches;
+  private final int parts;
   private final Worker[] workers;
-  private final AtomicInteger begun = new AtomicInteger();
-  private final TopHitsCollector.Ranking[] rankings;
-  private final Exception[] failures;
+  private final AtomicInteger begun = new AtomicInteger(); // parts of all queries
   private volatile boolean failed;
   private int done; // the queries before this one have rankings
 
-  SearchBatch(IndexReader reader, String[] queries, Starter starter, int threads) {
+  SearchBatch(IndexReader reader, String[] queries, Starter starter, int threads, int smallestPart) {
     this.reader = reader;
-    this.queries = queries;
     this.starter = starter;
-    this.workers = new Worker[threads];
-    this.rankings = new TopHitsCollector.Ranking[queries.length];
-    this.failures = new Exception[queries.length];
+    searches = Arrays.stream(queries).map(Search::new).toArray(Search[]::new);
+    parts = Math.max(1, Math.min(threads / queries.length, reader.maxDoc() / smallestPart));
+    workers = new Worker[Math.min(threads, parts * queries.length)];
     Arrays.setAll(workers, i -> new Worker());
   }
 
@@ -51,30 +52,67 @@ public final class SearchBatch {
     } finally {
       reader.decRef();
     }
-    for (; done < queries.length; done++) {
-      if (failures[done] != null) return WireFormat.failure(done, failures[done]);
-      if (rankings[done] == null) return null;
+    for (; done < searches.length; done++) {
+      if (searches[done].failure != null) return WireFormat.failure(done, searches[done].failure);
+      if (searches[done].ranking == null) return null;
     }
-    return WireFormat.rankings(Arrays.asList(rankings));
+    return WireFormat.rankings(Arrays.stream(searches).map(search -> search.ranking).toList());
   }
 
-  /** Searches one query after the other, each time the next that no other worker has begun. */
+  /** A query, and what was found in the parts that are searched. */
+  private final class Search {
+    final String query;
+    final MinCompetitiveScore shared = new MinCompetitiveScore();
+    TopHitsCollector hits; // null before the first part is done
+    int partsDone;
+    TopHitsCollector.Ranking ranking; // null until all parts are done
+    Exception failure; // null for none
+
+    Search(String query) {
+      this.query = query;
+    }
+
+    RunningSearch start(int part) throws IOException {
+      return starter.start(query, shared, bound(part), bound(part + 1));
+    }
+
+    private int bound(int part) {
+      return (int) ((long) reader.maxDoc() * part / parts);
+    }
+
+    synchronized void add(TopHitsCollector found) throws IOException {
+      if (hits == null) {
+        hits = found;
+      } else {
+        hits.addAll(found);
+      }
+      if (++partsDone == parts) ranking = hits.ranking();
+    }
+  }
+
+  /** Searches one part after the other, each time the next that no other worker has begun. */
   private final class Worker {
-    private int query;
-    private RunningSearch running; // null between two queries
+    private Search search;
+    private RunningSearch running; // null between two parts
 
     /** Goes on; returns whether it has more to do, as far as it knows. */
     boolean proceed(long deadline) {
       do {
-        if (running == null && (failed || (query = begun.getAndIncrement()) >= queries.length)) return false;
+        int next = running != null ? 0 : failed ? Integer.MAX_VALUE : begun.getAndIncrement();
+        if (next >= searches.length * parts) return false;
         try {
-          if (running == null) running = starter.start(queries[query]);
-          rankings[query] = running.proceed(deadline);
+          if (running == null) {
+            search = searches[next / parts];
+            running = search.start(next % parts);
+          }
+          TopHitsCollector found = running.proceed(deadline);
+          if (found == null) continue;
+          search.add(found);
         } catch (IOException | RuntimeException e) {
-          failures[query] = e;
+          search.failure = e;
           failed = true; // what was begun before is searched to its end, since the first failure counts
         }
-        if (rankings[query] != null || failures[query] != null) running = null;
+        running = null;
       } while (System.nanoTime() - deadline < 0);
       return true;
     }

@@ -75,16 +75,18 @@ public final class SignedSearcher implements Closeable {
    * @param queries composed queries, one JSON line each, UTF-8; a {@code filter} in it is a number, the place of one of
    *     the filters; documents whose score is below a {@code least} in it may be left out
    * @param filters what {@link #filter} gave
+   * @param smallestPart the least documents of a part, if parts are searched at once for a query
    */
-  public SearchBatch search(byte[] queries, DocumentFilter[] filters, int k, int threads) {
-    return new SearchBatch(reader, lines(queries), line -> start(ScoringTree.json(line), filters, k), threads);
-  }
-
-  private RunningSearch start(JsonNode query, DocumentFilter[] filters, int k) throws IOException {
-    DocumentFilter filter = query.has("filter") ? filters[query.get("filter").intValue()] : null;
-    float least = (float) query.path("least").asDouble(Double.NEGATIVE_INFINITY);
-    TopHitsCollector collector = new TopHitsCollector(k, externalIds, least);
-    return new RunningSearch(reader, field, maxima, ScoringTree.of(query), filter, collector, this::addWork);
+  public SearchBatch search(byte[] queries, DocumentFilter[] filters, int k, int threads, int smallestPart) {
+    SearchBatch.Starter starter = (line, shared, from, to) -> {
+      JsonNode query = ScoringTree.json(line);
+      DocumentFilter filter = query.has("filter") ? filters[query.get("filter").intValue()] : null;
+      shared.raise((float) query.path("least").asDouble(Double.NEGATIVE_INFINITY));
+      TopHitsCollector hits = new TopHitsCollector(k, externalIds, shared);
+      ScoringTree tree = ScoringTree.of(query);
+      return new RunningSearch(reader, from, to, field, maxima, tree, filter, hits, this::addWork);
+    };
+    return new SearchBatch(reader, lines(queries), starter, threads, smallestPart);
   }
 
   /** Reads a filter (JSON, see {@link DocumentFilter}); it keeps the documents that it finds. */

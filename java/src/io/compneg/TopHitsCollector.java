@@ -27,17 +27,17 @@ final class TopHitsCollector implements HitCollector {
   private long[] hits;
   private int size;
   private int selected; // hits that the last selection kept; they come first
-  private float minCompetitiveScore;
+  private final MinCompetitiveScore minCompetitiveScore;
 
   /**
    * Collects nothing yet.
    *
-   * @param least documents with a lower score may be left out
+   * @param minCompetitiveScore of all parts of the index that are searched for the query
    */
-  TopHitsCollector(int k, ExternalIds externalIds, float least) {
+  TopHitsCollector(int k, ExternalIds externalIds, MinCompetitiveScore minCompetitiveScore) {
     this.k = k;
     this.externalIds = externalIds;
-    this.minCompetitiveScore = least;
+    this.minCompetitiveScore = minCompetitiveScore;
     this.hits = new long[Math.min(k, 1024)];
   }
 
@@ -48,7 +48,7 @@ final class TopHitsCollector implements HitCollector {
 
   @Override
   public float minCompetitiveScore() {
-    return minCompetitiveScore;
+    return minCompetitiveScore.get();
   }
 
   @Override
@@ -63,6 +63,13 @@ final class TopHitsCollector implements HitCollector {
     select();
     if (size - k > Math.max(k, MOST_TIES)) breakTies();
     selected = size;
+  }
+
+  /** Adds the hits of another part of the index. */
+  void addAll(TopHitsCollector other) {
+    hits = ArrayUtil.grow(hits, size + other.size);
+    System.arraycopy(other.hits, 0, hits, size, other.size);
+    size += other.size;
   }
 
   /** Document ids and scores, best first. */
@@ -105,7 +112,7 @@ final class TopHitsCollector implements HitCollector {
       if (hits[i] >> 32 == kth) hits[kept++] = hits[i];
     }
     size = kept;
-    minCompetitiveScore = Math.max(minCompetitiveScore, score(hits[k - 1]));
+    minCompetitiveScore.raise(score(hits[k - 1]));
   }
 
   /** Keeps k hits after a selection: of those with the k-th score the ones whose ids come first. */

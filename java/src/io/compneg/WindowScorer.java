@@ -86,6 +86,7 @@ final class WindowScorer {
   private TermCursor[] positives;
   private List<TermCursor> negatives;
   private int position; // the documents below it are scored
+  private int end; // of the documents
   private BlockBounds blockBounds; // null without block maxima; then there is no position
 
   /** How much work a search was, for benchmarks. */
@@ -119,26 +120,28 @@ final class WindowScorer {
   }
 
   /**
-   * Begins a segment.
+   * Begins the documents {@code [from, to)} of a segment.
    *
+   * @param from a multiple of {@link DocumentWindow#BLOCK}
    * @param field the field whose term frequencies are the impacts
    * @param maxima the block maxima of a segment, maybe of another one; null for none
-   * @return false when no document of the segment can match
+   * @return false when none of the documents can match
    */
-  boolean enterSegment(LeafReaderContext leaf, String field, BlockMaxima maxima) throws IOException {
+  boolean enterSegment(LeafReaderContext leaf, int from, int to, String field, BlockMaxima maxima) throws IOException {
     this.leaf = leaf;
     allowed = filter == null ? null : filter.in(leaf);
     sparse = allowed != null && allowed.cardinality() < SPARSE * allowed.length();
     for (var part : plan.named.entrySet()) named.put(part.getKey(), part.getValue().in(leaf));
     boolean bounded = maxima != null && maxima.isOf(leaf) && payOff(maxima);
-    List<TermCursor> cursors = TermCursor.openAll(plan, field, leaf.reader(), bounded ? maxima : null);
+    BlockMaxima bounds = bounded ? maxima.of(from, to) : null;
+    List<TermCursor> cursors = TermCursor.openAll(plan, field, leaf.reader(), bounds);
     positives = cursors.stream().filter(cursor -> cursor.positive).toArray(TermCursor[] ::new);
     negatives = cursors.stream().filter(cursor -> !cursor.positive).toList();
-    position = 0;
+    position = from;
+    end = to;
     blockBounds = null;
     if (positives.length == 0) return false;
-    int maxDoc = leaf.reader().maxDoc();
-    if (bounded) blockBounds = new BlockBounds(plan, positives, maxDoc, allowed, accumulators, nothing);
+    if (bounded) blockBounds = new BlockBounds(plan, positives, from, to, allowed, accumulators, nothing);
     return true;
   }
 
@@ -149,19 +152,18 @@ final class WindowScorer {
   }
 
   /**
-   * Scores the next window of the segment. Windows grow until they are {@link QueryPlan#window}, also from one segment
+   * Scores the next window of these documents. Windows grow until they are {@link QueryPlan#window}, also from one segment
    * to the next.
    *
-   * @return whether the segment has more
+   * @return whether there are more
    */
   boolean scoreNextWindow() throws IOException {
     if (blockBounds != null) return scoreNextBlocks();
-    int maxDoc = leaf.reader().maxDoc();
-    int to = Math.min(maxDoc, position + windowSize);
+    int to = Math.min(end, position + windowSize);
     scoreWindow(position, to);
     position = to;
     windowSize = Math.min(2 * windowSize, plan.window);
-    return position < maxDoc;
+    return position < end;
   }
 
   /** Scores the documents {@code [from, to)} of the segment, at most {@link QueryPlan#window}. */
