@@ -2,7 +2,7 @@
 
     python benchmarks/search.py [--documents 300000] [--queries 20] [--rounds 5]
     python benchmarks/search.py --collection VECTORS --encoder MODEL --topics TOPICS [--queries 100]
-    python benchmarks/search.py --filters | --reordered
+    python benchmarks/search.py --filters | --reordered | --threads N
 
 With ``--collection`` documents and queries are real: the collection is what the command ``index`` takes, texts or
 vectors, and each kind of query has the topics of its form, of two atoms (unions: two or more). Otherwise they are
@@ -22,8 +22,9 @@ the search that ``SearchCollection`` does. Ours includes parsing the JSON query,
 
 With ``--filters`` our search is compared with itself: a filter that allows 1, 10 or 90 % of the documents, by a field
 of the synthetic index, beside none. With ``--reordered`` it is compared with itself in an index that was built with
-``index --reorder``. A line has the median times of the processor, their ratios to the first, and the postings that are
-read.
+``index --reorder``, and with ``--threads`` with itself on several threads for each query; both may be given. A line has
+the median times, of the processor or with ``--threads`` by the clock, their ratios to the first, and the postings that
+are read.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from measuring import timed
@@ -135,23 +137,30 @@ def _compare_kind(
     return [*(f"{value:.2f}" for value in latencies + ratios), *(f"{value:,}" for value in work)]
 
 
-def compare_ours(
-    variants: Mapping[str, tuple[ImpactReader, Filter | None]], kinds: Mapping[str, Sequence[Query]], rounds: int
-) -> str:
-    """Times all kinds of queries in several indexes or with several filters, beside the first; returns the table."""
+class Variant(NamedTuple):
+    """A way to search."""
+
+    reader: ImpactReader
+    asked: Filter | None = None
+    threads: int = 1
+
+
+def compare_ours(variants: Mapping[str, Variant], kinds: Mapping[str, Sequence[Query]], rounds: int) -> str:
+    """Times all kinds of queries in several ways, beside the first; returns the table."""
     rows = []
     base, *others = variants
+    clock = "wall" if any(variant.threads > 1 for variant in variants.values()) else "processor"
     for kind, asked in kinds.items():
         lines = [json.dumps(to_json(query.node)) for query in asked]
         for k in HITS:
             searches = {
-                name: [partial(reader.search, [line], k, filters=[one]) for line in lines]
-                for name, (reader, one) in variants.items()
+                name: [partial(reader.search, [line], k, threads, [asked]) for line in lines]
+                for name, (reader, asked, threads) in variants.items()
             }
             taken = timed(searches, rounds)
-            medians = {name: np.median(np.median(taken[name].processor, axis=0)) for name in variants}
+            medians = {name: np.median(np.median(getattr(taken[name], clock), axis=0)) for name in variants}
             work = []
-            for name, (reader, _) in variants.items():
+            for name, (reader, *_) in variants.items():
                 before = reader.work_done().postings_read
                 for run in searches[name]:
                     run()
@@ -192,6 +201,8 @@ def main() -> int:
     parser.add_argument("--filters", action="store_true", help="filters beside none, in place of ours beside stock")
     text = "the index in the order of index --reorder beside the same without, in place of ours beside stock"
     parser.add_argument("--reordered", action="store_true", help=text)
+    text = "several threads for each query beside one, in place of ours beside stock"
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help=text)
     parser.add_argument("--queries", type=int, default=20, help="the most of a kind (default 20)")
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
@@ -213,10 +224,19 @@ def main() -> int:
         kinds = queries(args.queries, VOCABULARY)
         said = f"{args.documents:,} synthetic documents"
     said += f", up to {args.queries} queries a kind, {args.rounds} rounds; {describe(environment())}\n"
-    if args.filters or args.reordered:
+    if args.filters or args.reordered or args.threads > 1:
         with ImpactReader(index) as reader, ImpactReader(index_of(reorder=args.reordered)) as other:
-            shares = {f"{share} %": (reader, Filter({"share": share})) for share in SHARES} if args.filters else {}
-            variants = {"all": (reader, None), **shares, **({"reordered": (other, None)} if args.reordered else {})}
+            variants = {"all": Variant(reader)}
+            if args.filters:
+                variants |= {f"{share} %": Variant(reader, Filter({"share": share})) for share in SHARES}
+            if args.reordered:
+                variants["reordered"] = Variant(other)
+            if args.threads > 1:
+                variants |= {
+                    f"{name}, {args.threads} threads": Variant(variant.reader, threads=args.threads)
+                    for name, variant in variants.items()
+                    if variant.asked is None
+                }
             print(f"{said}\n{compare_ours(variants, kinds, args.rounds)}")
         return 0
     kinds |= {f"{kind}/generator": kinds[kind] for kind in ("signed", "cpt+maxpool")}

@@ -38,7 +38,8 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     with query_flags.open_searcher(args) as searcher:
         if as_list:
             with atomic_writer(None) as handle:
-                show_hits(handle, searcher, topics[0], args.hits or 10, args.threads, explain=args.explain, method=method)
+                hits = args.hits or 10
+                show_hits(handle, searcher, topics[0], hits, args.threads, explain=args.explain, method=method)
         else:
             search_topics(
                 searcher,
