@@ -1,15 +1,16 @@
-"""How search, indexes and memory grow with the collection, beside a full scan and another sparse engine.
+"""How search, indexes and memory grow with the collection, beside a full scan.
 
     python benchmarks/scale.py [--sizes 30000 300000 1000000 3000000] [--queries 100] [--rounds 3] [--threads N]
-                               [--memory-gb 16] [--seismic-documents 300000]
+                               [--memory-gb 16]
 
 For each size an index of synthetic SPLADE-shaped documents, merged to one segment, is built below indexes/. It stays
 there, and the next call uses it again. Queries of 25 positive terms, of 25 positive and 20 negative ones, and
-conjunctions of 5 + 5 terms then run on three engines in turn:
+conjunctions of 5 + 5 terms then run on two engines in turn:
 
 - ours; a latency includes parsing the JSON query and the ids of all hits;
-- a full scan with scipy, exact, in memory, for sizes that need at most --memory-gb;
-- Seismic, an approximate engine, if ``pyseismic-lsr`` is installed, for vectors only, up to --seismic-documents.
+- a full scan with scipy, exact, in memory, for sizes that need at most --memory-gb.
+
+Terms are independent of each other, which is the worst case; ``engines.py`` has documents that are like real ones.
 
 Our search has to find what the full scan finds: for vectors the same documents and scores, for conjunctions the same
 scores up to rounding. Otherwise the script ends with an error.
@@ -29,11 +30,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import seismic_engine
 from brute_force import BruteForce, TopDocuments
 from measuring import folder_bytes, in_child, peak_bytes, timed
 from reporting import INDEXES, describe, environment, megabytes, table
-from seismic_engine import QUERY_CUTS, Seismic
 from synthetic import ENCODER, JsonWriter, Query, blocks, queries
 
 from pyserini_compneg.compose import Linear, to_json
@@ -61,7 +60,7 @@ class Latency(NamedTuple):
         documents: Documents in the collection.
         median: Median of all queries and rounds, milliseconds.
         p99: Their 99th percentile.
-        remark: The work that was done, or the share of the exact hits that an approximate engine finds.
+        remark: The work that was done.
     """
 
     kind: str
@@ -114,19 +113,15 @@ def search(index: Path, documents: int, options: Namespace) -> Measured:
             for hits in HITS:
                 _rankings(reader, asked[kind], hits)
     cells["search's memory"] = megabytes(peak_bytes())
-    scan, seismic = None, None
+    scan = None
     if BruteForce.needed_bytes(documents) <= 1e9 * options.memory_gb:
         scan = BruteForce(documents)
         cells |= {"full scan's memory": megabytes(scan.resident_bytes), "its load s": f"{scan.load_seconds:.1f}"}
-    if seismic_engine.available() and documents <= options.seismic_documents:
-        before = peak_bytes()
-        seismic = Seismic(documents, options.threads)
-        cells |= {"Seismic's memory": megabytes(peak_bytes() - before), "its build s": f"{seismic.build_seconds:.0f}"}
     latencies = [
         latency
         for kind in KINDS
         for hits in HITS
-        for latency in _compare(kind, hits, asked[kind], documents, options.rounds, reader, scan, seismic)
+        for latency in _compare(kind, hits, asked[kind], documents, options.rounds, reader, scan)
     ]
     reader.close()
     return Measured(cells, latencies)
@@ -144,7 +139,6 @@ def _compare(
     rounds: int,
     reader: ImpactReader,
     scan: BruteForce | None,
-    seismic: Seismic | None,
 ) -> list[Latency]:
     """Times each engine that can answer the queries of a kind."""
     before = reader.work_done()
@@ -160,13 +154,6 @@ def _compare(
         searches["full scan"] = [partial(scan.search, query.node, hits) for query in asked]
         for number, (query, ranking) in enumerate(zip(asked, own, strict=True)):
             _check(f"{kind} query {number}, k={hits}", query, ranking, scan.search(query.node, hits))
-    if seismic and kind != "cpt":
-        for cut in QUERY_CUTS:
-            vectors = [query.node.weights for query in asked if isinstance(query.node, Linear)]
-            runs = [seismic.prepared(vector, hits, cut) for vector in vectors]
-            found = _share([{hit[2] for hit in run()} for run in runs], own)
-            searches[f"Seismic, {cut} lists"] = list(runs)
-            remarks[f"Seismic, {cut} lists"] = f"finds {found:.1%}"
     return [
         Latency(kind, hits, name, documents, *np.quantile(taken.wall, (0.5, 0.99)).tolist(), remarks.get(name, ""))
         for name, taken in timed(searches, rounds).items()
@@ -182,11 +169,6 @@ def _check(name: str, query: Query, own: Ranking, exact: TopDocuments) -> None:
         same = len(scores) == len(exact.scores) and np.allclose(scores, exact.scores, rtol=_ROUNDING, atol=0)
     if not same:
         raise CompNegError(f"{name}: our search does not find what a full scan finds")
-
-
-def _share(found: Sequence[set[str]], own: Sequence[Ranking]) -> float:
-    """The share of the exact hits that are found."""
-    return sum(len(a.intersection(b.docids)) for a, b in zip(found, own, strict=True)) / sum(len(b.docids) for b in own)
 
 
 def report(measured: dict[int, Measured]) -> str:
@@ -223,7 +205,6 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--memory-gb", type=int, default=16, help="the most that the full scan may need")
-    parser.add_argument("--seismic-documents", type=int, default=300_000, help="the largest collection that it gets")
     options = parser.parse_args()
     INDEXES.mkdir(exist_ok=True)
     measured = {}
