@@ -29,6 +29,9 @@ KEPT_FILTERS = 64
 _SLICE_MS = 100
 """How long Java searches before Python can hear a signal."""
 
+_MOST_THREADS = 1 << 20
+"""More are not told apart; a number in Java has an end."""
+
 _SMALLEST_PART = 1 << 16
 """The least documents of a part; the terms of the query are looked up in each, which takes time."""
 
@@ -233,7 +236,7 @@ class ImpactReader:
             for query, one in itertools.zip_longest(queries, filters)
         ]
         lines = "\n".join(queries).encode()
-        looked_up = [self.filtered(one).java for one in places]
+        looked_up, threads = [self.filtered(one).java for one in places], min(threads, _MOST_THREADS)
         batch = self._call(lambda java: java.search(lines, looked_up, hits, threads, _SMALLEST_PART))
         answer = None
         while answer is None:
