@@ -85,7 +85,7 @@ def bmp(options: argparse.Namespace, documents: int) -> tuple[Search, float]:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "index.bmp"
-        indexer = Indexer(str(path), bsize=32, compress_range=True)
+        indexer = Indexer(str(path), bsize=32, compress_range=False)  # its defaults
         for docid, impacts in vectors(options.collection, documents, options.impact_scale):
             indexer.add_document(docid, impacts)
         indexer.finish()
