@@ -8,8 +8,9 @@ positive weights a query, so "positive" is what all of them run. The queries are
 
 - ours, plain and in the order of ``index --reorder``, with the ids of all hits;
 - stock Lucene on the plain index, without ids, the positive terms of each query;
-- BMP (Mallia, Suel and Tonellotto, SIGIR 2024; the package ``bmp``), exact;
-- Seismic (Bruch et al., SIGIR 2024; the package ``pyseismic-lsr``), approximate, with its documented settings;
+- BMP (Mallia, Suel and Tonellotto, SIGIR 2024; the package ``bmp``), with documents in the order of our reordered one;
+- Seismic (Bruch et al., SIGIR 2024; the package ``pyseismic-lsr``), approximate, with its documented settings, for
+  100,000 documents at most, since its build takes minutes;
 - a full scan with scipy.
 
 The packages are left out where they are not installed. A line has the median and the 99th percentile of the latencies
@@ -32,6 +33,7 @@ from pathlib import Path
 
 import numpy as np
 from measuring import folder_bytes, peak_bytes, timed
+from mixed import ids_in_order
 from real_queries import real_queries
 from reporting import INDEXES, describe, environment, table
 from scipy import sparse
@@ -45,7 +47,7 @@ from pyserini_compneg.lucene.gate import anserini_jar
 
 HITS = (10, 1000)
 BLOCK = 1000
-SEISMIC_LISTS, SEISMIC_HEAP_FACTOR = 10, 0.8
+SEISMIC_LISTS, SEISMIC_HEAP_FACTOR, SEISMIC_DOCUMENTS = 10, 0.8, 100_000
 
 Search = Callable[[Mapping[str, float], int], Callable[[], list[str]]]
 """Prepares the search of a vector for k hits; it gives their ids."""
@@ -59,12 +61,15 @@ def lines(collection: Path, documents: int) -> Iterator[list[bytes]]:
             yield block
 
 
-def vectors(collection: Path, documents: int, impact_scale: float) -> Iterator[tuple[str, dict[str, int]]]:
-    """The ids of the first documents and their impacts, rounded as in our index."""
-    for block in lines(collection, documents):
-        for record in map(json.loads, block):
-            impacts = {term: int(weight * impact_scale + 0.5) for term, weight in record["vector"].items()}
-            yield record["id"], {term: impact for term, impact in impacts.items() if impact}
+def vectors(options: argparse.Namespace, documents: int, ordered: bool = False) -> Iterator[tuple[str, dict[str, int]]]:
+    """The ids of the first documents and their impacts, rounded as in our index, maybe in its order."""
+    wanted = itertools.chain.from_iterable(lines(options.collection, documents))
+    if ordered:
+        by_id = {line.split(b'"', 4)[3].decode(): line for line in wanted}
+        wanted = (by_id.pop(docid) for docid in ids_in_order(our_index(options, documents, True)))
+    for record in map(json.loads, wanted):
+        impacts = {term: int(weight * options.impact_scale + 0.5) for term, weight in record["vector"].items()}
+        yield record["id"], {term: impact for term, impact in impacts.items() if impact}
 
 
 def our_index(options: argparse.Namespace, documents: int, reorder: bool) -> Path:
@@ -86,7 +91,7 @@ def bmp(options: argparse.Namespace, documents: int) -> tuple[Search, float]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "index.bmp"
         indexer = Indexer(str(path), bsize=32, compress_range=False)  # its defaults
-        for docid, impacts in vectors(options.collection, documents, options.impact_scale):
+        for docid, impacts in vectors(options, documents, ordered=True):
             indexer.add_document(docid, impacts)
         indexer.finish()
         searcher, size = Searcher(str(path)), path.stat().st_size / documents
@@ -104,7 +109,7 @@ def seismic(options: argparse.Namespace, documents: int) -> tuple[Search, float]
     before = peak_bytes()
     dataset = seismic.SeismicDataset()
     text = seismic.get_seismic_string()
-    for docid, impacts in vectors(options.collection, documents, options.impact_scale):
+    for docid, impacts in vectors(options, documents):
         dataset.add_document(docid, np.array(list(impacts), text), np.array(list(impacts.values()), np.float32))
     index = seismic.SeismicIndex.build_from_dataset(dataset, num_threads=1)
 
@@ -120,7 +125,7 @@ def full_scan(options: argparse.Namespace, documents: int) -> tuple[Search, floa
     """The collection as a matrix of columns, and its bytes a document."""
     numbers: dict[str, int] = {}
     ids, terms, impacts, starts = [], [], [], [0]
-    for docid, vector in vectors(options.collection, documents, options.impact_scale):
+    for docid, vector in vectors(options, documents):
         ids.append(docid)
         terms.append(np.array([numbers.setdefault(term, len(numbers)) for term in vector], np.int32))
         impacts.append(np.fromiter(vector.values(), np.uint16))
@@ -152,7 +157,7 @@ def compare(options: argparse.Namespace, documents: int) -> list[list[str]]:
     sizes = {"ours": folder_bytes(plain) / documents, "ours, reordered": folder_bytes(reordered) / documents}
     others: dict[str, Search] = {}
     for name, (package, engine) in OTHERS.items():
-        if importlib.util.find_spec(package):
+        if importlib.util.find_spec(package) and not (name == "Seismic" and documents > SEISMIC_DOCUMENTS):
             others[name], sizes[name] = engine(options, documents)
     rows = []
     with ImpactReader(plain) as reader, ImpactReader(reordered) as other:
