@@ -154,8 +154,8 @@ def compare_ours(variants: Mapping[str, Variant], kinds: Mapping[str, Sequence[Q
         lines = [json.dumps(to_json(query.node)) for query in asked]
         for k in HITS:
             searches = {
-                name: [partial(reader.search, [line], k, threads, [asked]) for line in lines]
-                for name, (reader, asked, threads) in variants.items()
+                name: [partial(one.reader.search, [line], k, one.threads, [one.asked]) for line in lines]
+                for name, one in variants.items()
             }
             taken = timed(searches, rounds)
             medians = {name: np.median(np.median(getattr(taken[name], clock), axis=0)) for name in variants}

@@ -133,9 +133,9 @@ def add_collection(flags: Flags, required: bool = True) -> None:
     flags.add_argument("--collection", required=required, metavar="PATH", help=text)
 
 
-def add_threads(flags: Flags, default: int) -> None:
+def add_threads(flags: Flags, default: int, what: str = "queries searched at once") -> None:
     """Adds ``--threads`` of a search."""
-    text = f"queries searched at once, or parts of a large index for one query (default {default})"
+    text = f"{what} (default {default})"
     flags.add_argument("--threads", type=count, default=default, metavar="N", help=text)
 
 

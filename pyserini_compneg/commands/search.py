@@ -38,8 +38,9 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     with query_flags.open_searcher(args) as searcher:
         if as_list:
             with atomic_writer(None) as handle:
-                hits = args.hits or 10
-                show_hits(handle, searcher, topics[0], hits, args.threads, explain=args.explain, method=method)
+                show_hits(
+                    handle, searcher, topics[0], args.hits or 10, args.threads, explain=args.explain, method=method
+                )
         else:
             search_topics(
                 searcher,
@@ -70,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     flags.add_output(parser, "run file")
     parser.add_argument("--hits", type=flags.count, metavar="N", help="hits of a query (default 1000, for --query 10)")
     parser.add_argument("--k", dest="hits", type=flags.count, help=argparse.SUPPRESS)  # its name in Python
-    flags.add_threads(parser, 1)
+    flags.add_threads(parser, 1, "queries searched at once; fewer queries are searched in parts of a large index")
     flags.add_ray(parser, "search an index of index --shards")
     group = flags.advanced(parser)
     flags.add_replicas(group)

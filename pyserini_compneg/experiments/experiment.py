@@ -64,7 +64,7 @@ def reproduce(
         dense_encoder: Encodes for dense rows and for similarities; None for all-MiniLM-L6-v2. Where the latter cannot
             be had, only a protocol's other rows are run.
         reranker: Reranks in the rows that say so; None for a cross-encoder of MS MARCO, if it can be had.
-        threads: Of the search; see :meth:`ImpactReader.search`.
+        threads: As for :meth:`SignedImpactSearcher.batch_search`.
         model_options: How models encode; None for the defaults.
         read: How the texts are read for rows that take the dataset's expressions; ``expression`` leaves them as they
             are.

@@ -76,7 +76,7 @@ class Workplace(ExitStack):
         folder: The report's folder; made if it is not there.
         dataset: The dataset.
         split: The split that is searched.
-        threads: Of the search; see :meth:`ImpactReader.search`.
+        threads: As for :meth:`SignedImpactSearcher.batch_search`.
         model_options: How models encode; None for the defaults.
         models: The other models; each is loaded when it is needed.
         model_weight: The share of the model of ``bm25+MODEL`` where a row does not say it; None for the default.

@@ -142,7 +142,7 @@ class CompNegRetriever(pt.Transformer):
         index: The index.
         num_results: Documents a query.
         operators: As for :class:`SignedImpactSearcher`.
-        threads: Of the search; see :meth:`ImpactReader.search`.
+        threads: As for :meth:`SignedImpactSearcher.batch_search`.
         filter: As for :meth:`SignedImpactSearcher.search`. A column ``filter`` of a frame narrows it for each query.
     """
 

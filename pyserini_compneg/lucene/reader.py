@@ -29,8 +29,8 @@ KEPT_FILTERS = 64
 _SLICE_MS = 100
 """How long Java searches before Python can hear a signal."""
 
-_MOST_THREADS = 1 << 20
-"""More are not told apart; a number in Java has an end."""
+_MOST_THREADS = 4 * (os.cpu_count() or 1)
+"""More do not help, and each takes memory."""
 
 _SMALLEST_PART = 1 << 16
 """The least documents of a part; the terms of the query are looked up in each, which takes time."""
@@ -215,8 +215,8 @@ class ImpactReader:
         Args:
             queries: JSON objects with a ``vector`` or a ``score``, without line feeds.
             hits: The most documents to return for each.
-            threads: Queries searched at once. With fewer queries, parts of a large index are searched at once for each;
-                the rankings are the same, to the last bit.
+            threads: Queries searched at once. With fewer queries, the threads search parts of a large index; the
+                rankings are the same, to the last bit.
             filters: The documents that each query may find, None for all; nothing where all of them may find all.
 
         Returns:

@@ -40,7 +40,7 @@ def show_hits(
         searcher: An open searcher.
         topic: The query.
         k: Documents.
-        threads: Of the search; see :meth:`ImpactReader.search`.
+        threads: As for :meth:`SignedImpactSearcher.batch_search`.
         explain: Begin with how a plain text was decomposed.
         method: Another way to answer the query than by the searcher's operators.
     """

@@ -31,7 +31,7 @@ class Batch(NamedTuple):
         queries: The queries.
         qids: An id for each.
         k: Hits a query.
-        threads: Of the search; see :meth:`ImpactReader.search`.
+        threads: As for :meth:`SignedImpactSearcher.batch_search`.
         filters: The documents that each query may find, None for all.
     """
 
@@ -57,7 +57,7 @@ def ranked_hits(
         nodes: The queries.
         names: A name for each, for messages.
         k: Hits a query.
-        threads: Of the search; see :meth:`ImpactReader.search`.
+        threads: As for :meth:`SignedImpactSearcher.batch_search`.
         filters: The documents that each query may find, None for all; nothing where all of them may find all.
 
     Raises:

@@ -218,7 +218,7 @@ class SignedImpactSearcher:
             queries: The queries.
             qids: An id for each.
             k: Hits a query.
-            threads: Queries searched at once. With fewer queries, parts of a large index are searched at once for each.
+            threads: Queries searched at once. With fewer queries, the threads search parts of a large index.
             operators: As for :meth:`search`.
             filter: As for :meth:`search`, one for all queries; or a sequence with one for each.
             method: As for :meth:`search`.

@@ -37,7 +37,7 @@ def search_topics(
         output: The run, or None for standard output.
         explain: Add to the ``json`` format how plain texts were decomposed.
         hits: Hits a query.
-        threads: Of the search; see :meth:`ImpactReader.search`.
+        threads: As for :meth:`SignedImpactSearcher.batch_search`.
         batch_size: Queries encoded and searched together.
         output_format: ``trec``, ``msmarco`` or ``json``.
         tag: The run's name. Rankings without the documents of a shard that is gone have ``-partial`` after it,

@@ -126,6 +126,18 @@ def test_parts_of_a_query_change_nothing(reader, nodes, exhaustive, small_parts,
         assert pairs(ranking) == pairs(exhaustive[place])[:hits], nodes[place]
 
 
+def test_parts_are_searched(reader, nodes, small_parts):
+    """Windows begin anew with each part, so other documents are scored in full."""
+
+    def documents_scored(threads):
+        before = reader.work_done().documents_scored
+        for node in nodes[:20]:
+            search(reader, [node], 1, threads)
+        return reader.work_done().documents_scored - before
+
+    assert documents_scored(1) == documents_scored(1) != documents_scored(4)
+
+
 def test_fewer_queries_than_threads(reader, nodes, exhaustive, small_parts):
     for count, threads in ((2, 3), (2, 5), (3, 10**12)):
         rankings = search(reader, nodes[:count], 50, threads)

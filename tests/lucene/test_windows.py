@@ -145,6 +145,19 @@ def test_a_signal_is_heard_during_a_search(tmp_path, threads):
         signal.signal(signal.SIGALRM, before)
 
 
+def test_a_score_below_all_floats_fails_a_query_only_where_it_ranks(tmp_path, small_parts):
+    """Else it would depend on what is pruned, and so on the threads."""
+    high = {f"a{number:05}": {"a": 100} for number in range(3000)}
+    low = {f"b{number:05}": {"a": 1, "b": 1, "c": 1, "d": 1} for number in range(3000)}
+    node = Sum((Linear({"a": 1.0}), Product(({"b": 1e18}, {"c": 1e18}, {"d": 1e18}), 1.0, weight=-1.0)))
+    with ImpactReader(write_index(tmp_path / "index", low | high)) as reader:
+        for threads in (1, 2, 3, 8):
+            for hits in (1, 3000):
+                assert search(reader, [node], hits, threads)[0].docids == sorted(high)[:hits]
+            with pytest.raises(QueryFailure, match="a score is beyond 3.4e38"):
+                search(reader, [node], 3001, threads)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 40])
 def test_searches_that_are_left_after_every_window_find_the_same(tmp_path, threads):
     rng = np.random.default_rng(3)

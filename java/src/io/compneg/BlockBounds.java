@@ -14,7 +14,10 @@ final class BlockBounds {
   private static final int FIRST_SHARE = 64;
 
   private final int firstBlock;
-  private final float[] upperBounds; // from it on, rounded up; 0 where all is done, or nothing can be found
+
+  /** Of block firstBlock + i, rounded up; 0 for a block that is done, or in which nothing can be found. */
+  private final float[] upperBounds;
+
   private final int endDoc;
   private final int[] first; // places in the bounds, in ascending order
   private boolean atFirst = true;

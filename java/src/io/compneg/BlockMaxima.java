@@ -150,12 +150,12 @@ final class BlockMaxima {
     file.readBytes(id, 0, id.length);
     if (!readText(file).utf8ToString().equals(field)) return null;
     for (LeafReaderContext leaf : reader.leaves()) {
-      if (Arrays.equals(id, id(leaf.reader()))) return of(leaf, file);
+      if (Arrays.equals(id, id(leaf.reader()))) return opened(leaf, file);
     }
     return null;
   }
 
-  private static BlockMaxima of(LeafReaderContext segment, IndexInput file) throws IOException {
+  private static BlockMaxima opened(LeafReaderContext segment, IndexInput file) throws IOException {
     int blocks = TermMaxima.blocks(segment.reader().maxDoc());
     Map<BytesRef, Integer> rows = readRows(file);
     BlockMaxima opened = new BlockMaxima(file, segment, rows, file.getFilePointer(), 0, blocks);
@@ -176,7 +176,7 @@ final class BlockMaxima {
   }
 
   /** Those of the documents {@code [from, to)} alone, where {@code from} begins a block. */
-  BlockMaxima of(int from, int to) {
+  BlockMaxima range(int from, int to) {
     int block = from / DocumentWindow.BLOCK;
     return new BlockMaxima(file, segment, rows, firstRow, block, TermMaxima.blocks(to) - block);
   }

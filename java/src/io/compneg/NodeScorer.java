@@ -59,9 +59,14 @@ abstract class NodeScorer {
     return upperBounds[i] > 0;
   }
 
-  /** The score of the i-th candidate, which was scored last, as it is reported. */
+  /** The score of the i-th candidate, which was scored last, as it is reported; infinite beyond the largest float. */
   final float reportedScore(int i) {
     float score = (float) scores[i] + 0f; // + 0 makes −0 and 0 equal
+    return Float.isNaN(score) ? Float.POSITIVE_INFINITY : score; // ∞ − ∞, whose upper bound is ∞
+  }
+
+  /** A score that is reported, if it is finite. Which others are computed depends on what is pruned. */
+  static float finite(float score) {
     if (Float.isFinite(score)) return score;
     throw new IllegalArgumentException(
         "a score is beyond 3.4e38: the query has too large weights or too many conjuncts");

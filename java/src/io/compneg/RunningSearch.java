@@ -35,7 +35,7 @@ final class RunningSearch {
     this.collector = collector;
     this.scorer = new WindowScorer(new QueryPlan(tree), filter, collector, work);
     this.counter = counter;
-    this.segments = reader.leaves().iterator();
+    this.segments = reader.leaves().stream().filter(this::overlaps).iterator();
   }
 
   /**
@@ -53,10 +53,20 @@ final class RunningSearch {
     return collector;
   }
 
+  private boolean overlaps(LeafReaderContext segment) {
+    return from(segment) < to(segment);
+  }
+
   private boolean enter(LeafReaderContext segment) throws IOException {
-    int from = Math.max(0, nextBlock(fromDoc - segment.docBase));
-    int to = Math.min(segment.reader().maxDoc(), nextBlock(toDoc - segment.docBase));
-    return from < to && scorer.enterSegment(segment, from, to, field, maxima);
+    return scorer.enterSegment(segment, from(segment), to(segment), field, maxima);
+  }
+
+  private int from(LeafReaderContext segment) {
+    return Math.max(0, nextBlock(fromDoc - segment.docBase));
+  }
+
+  private int to(LeafReaderContext segment) {
+    return Math.min(segment.reader().maxDoc(), nextBlock(toDoc - segment.docBase));
   }
 
   /** The first document of a block that is not below the given one: neighbouring ranges part a segment there. */

@@ -98,6 +98,6 @@ final class ScoredDocIterator extends DocIdSetIterator implements HitCollector {
   @Override
   public void collect(int doc, float score) {
     docs[count] = doc - leaf.docBase;
-    scores[count++] = score;
+    scores[count++] = NodeScorer.finite(score);
   }
 }

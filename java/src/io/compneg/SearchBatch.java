@@ -9,18 +9,24 @@ import org.apache.lucene.index.IndexReader;
  * The searches of some queries, for Python: the caller takes them up again and again until they are done. In between it
  * can hear signals, and give up.
  *
- * <p>With more threads than queries, the documents of a large index are parted, and several threads search the parts for
- * one query.
+ * <p>With more threads than queries, the documents of a large index are parted, and the threads search the parts of the
+ * queries.
  */
 public final class SearchBatch {
-  /** Begins the search of a part of the documents. */
+  /** Reads a query. */
+  @FunctionalInterface
+  interface Preparation {
+    Starter prepare(String query, MinCompetitiveScore shared) throws IOException;
+  }
+
+  /** Begins the search of a query in a part of the documents. */
   @FunctionalInterface
   interface Starter {
-    RunningSearch start(String query, MinCompetitiveScore shared, int fromDoc, int toDoc) throws IOException;
+    RunningSearch start(int fromDoc, int toDoc);
   }
 
   private final IndexReader reader;
-  private final Starter starter;
+  private final Preparation preparation;
   private final Search[] searches;
   private final int parts;
   private final Worker[] workers;
@@ -28,11 +34,11 @@ public final class SearchBatch {
   private volatile boolean failed;
   private int done; // the queries before this one have rankings
 
-  SearchBatch(IndexReader reader, String[] queries, Starter starter, int threads, int smallestPart) {
+  SearchBatch(IndexReader reader, String[] queries, Preparation preparation, int threads, int smallestPart) {
     this.reader = reader;
-    this.starter = starter;
+    this.preparation = preparation;
     searches = Arrays.stream(queries).map(Search::new).toArray(Search[]::new);
-    parts = Math.max(1, Math.min(threads / queries.length, reader.maxDoc() / smallestPart));
+    parts = Math.max(1, Math.min(Math.ceilDiv(threads, queries.length), reader.maxDoc() / smallestPart));
     workers = new Worker[Math.min(threads, parts * queries.length)];
     Arrays.setAll(workers, i -> new Worker());
   }
@@ -63,6 +69,7 @@ public final class SearchBatch {
   private final class Search {
     final String query;
     final MinCompetitiveScore shared = new MinCompetitiveScore();
+    Starter starter; // null before the first part is begun
     TopHitsCollector hits; // null before the first part is done
     int partsDone;
     TopHitsCollector.Ranking ranking; // null until all parts are done
@@ -73,7 +80,12 @@ public final class SearchBatch {
     }
 
     RunningSearch start(int part) throws IOException {
-      return starter.start(query, shared, bound(part), bound(part + 1));
+      return starter().start(bound(part), bound(part + 1));
+    }
+
+    private synchronized Starter starter() throws IOException {
+      if (starter == null) starter = preparation.prepare(query, shared);
+      return starter;
     }
 
     private int bound(int part) {
@@ -95,16 +107,14 @@ public final class SearchBatch {
     private Search search;
     private RunningSearch running; // null between two parts
 
-    /** Goes on; returns whether it has more to do, as far as it knows. */
-    boolean proceed(long deadline) {
+    private int part;
+
+    /** Goes on until there is no more to do, or the deadline. */
+    Void proceed(long deadline) {
       do {
-        int next = running != null ? 0 : failed ? Integer.MAX_VALUE : begun.getAndIncrement();
-        if (next >= searches.length * parts) return false;
+        if (running == null && (failed || !next())) return null;
         try {
-          if (running == null) {
-            search = searches[next / parts];
-            running = search.start(next % parts);
-          }
+          if (running == null) running = search.start(part);
           TopHitsCollector found = running.proceed(deadline);
           if (found == null) continue;
           search.add(found);
@@ -114,6 +124,15 @@ public final class SearchBatch {
         }
         running = null;
       } while (System.nanoTime() - deadline < 0);
+      return null;
+    }
+
+    /** Takes the next part; false when all are begun. */
+    private boolean next() {
+      int number = begun.getAndIncrement();
+      if (number >= searches.length * parts) return false;
+      search = searches[number / parts];
+      part = number % parts;
       return true;
     }
   }

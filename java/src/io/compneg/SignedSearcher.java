@@ -78,15 +78,17 @@ public final class SignedSearcher implements Closeable {
    * @param smallestPart the least documents of a part, if parts are searched at once for a query
    */
   public SearchBatch search(byte[] queries, DocumentFilter[] filters, int k, int threads, int smallestPart) {
-    SearchBatch.Starter starter = (line, shared, from, to) -> {
+    SearchBatch.Preparation preparation = (line, shared) -> {
       JsonNode query = ScoringTree.json(line);
       DocumentFilter filter = query.has("filter") ? filters[query.get("filter").intValue()] : null;
-      shared.raise((float) query.path("least").asDouble(Double.NEGATIVE_INFINITY));
-      TopHitsCollector hits = new TopHitsCollector(k, externalIds, shared);
       ScoringTree tree = ScoringTree.of(query);
-      return new RunningSearch(reader, from, to, field, maxima, tree, filter, hits, this::addWork);
+      shared.raise((float) query.path("least").asDouble(Double.NEGATIVE_INFINITY));
+      return (from, to) -> {
+        TopHitsCollector hits = new TopHitsCollector(k, externalIds, shared);
+        return new RunningSearch(reader, from, to, field, maxima, tree, filter, hits, this::addWork);
+      };
     };
-    return new SearchBatch(reader, lines(queries), starter, threads, smallestPart);
+    return new SearchBatch(reader, lines(queries), preparation, threads, smallestPart);
   }
 
   /** Reads a filter (JSON, see {@link DocumentFilter}); it keeps the documents that it finds. */

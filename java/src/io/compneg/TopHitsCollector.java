@@ -87,7 +87,7 @@ final class TopHitsCollector implements HitCollector {
     long[] ranksByDoc = new long[size]; // the document number above the rank
     for (int rank = 0; rank < size; rank++) {
       long hit = ascending[size - 1 - rank];
-      scores[rank] = score(hit);
+      scores[rank] = NodeScorer.finite(score(hit));
       ranksByDoc[rank] = (long) doc(hit) << 32 | rank;
     }
     Arrays.sort(ranksByDoc);

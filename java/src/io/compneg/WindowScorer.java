@@ -133,7 +133,7 @@ final class WindowScorer {
     sparse = allowed != null && allowed.cardinality() < SPARSE * allowed.length();
     for (var part : plan.named.entrySet()) named.put(part.getKey(), part.getValue().in(leaf));
     boolean bounded = maxima != null && maxima.isOf(leaf) && payOff(maxima);
-    BlockMaxima bounds = bounded ? maxima.of(from, to) : null;
+    BlockMaxima bounds = bounded ? maxima.range(from, to) : null;
     List<TermCursor> cursors = TermCursor.openAll(plan, field, leaf.reader(), bounds);
     positives = cursors.stream().filter(cursor -> cursor.positive).toArray(TermCursor[] ::new);
     negatives = cursors.stream().filter(cursor -> !cursor.positive).toList();
@@ -152,8 +152,8 @@ final class WindowScorer {
   }
 
   /**
-   * Scores the next window of these documents. Windows grow until they are {@link QueryPlan#window}, also from one segment
-   * to the next.
+   * Scores the next window of these documents. Windows grow until they are {@link QueryPlan#window}, also from one
+   * segment to the next.
    *
    * @return whether there are more
    */
