@@ -32,7 +32,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from measuring import folder_bytes, peak_bytes, timed
+from measuring import folder_bytes, resident_bytes, timed
 from mixed import ids_in_order
 from real_queries import real_queries
 from reporting import INDEXES, describe, environment, table
@@ -106,19 +106,20 @@ def seismic(options: argparse.Namespace, documents: int) -> tuple[Search, float]
     """Seismic, and the bytes a document that the process takes more with it."""
     import seismic
 
-    before = peak_bytes()
+    before = resident_bytes()
     dataset = seismic.SeismicDataset()
     text = seismic.get_seismic_string()
     for docid, impacts in vectors(options, documents):
         dataset.add_document(docid, np.array(list(impacts), text), np.array(list(impacts.values()), np.float32))
     index = seismic.SeismicIndex.build_from_dataset(dataset, num_threads=1)
+    del dataset
 
     def prepare(weights: Mapping[str, float], k: int) -> Callable[[], list[str]]:
         terms, values = np.array(list(weights), text), np.array(list(weights.values()), np.float32)
         ask = partial(index.search, "", terms, values, k, SEISMIC_LISTS, SEISMIC_HEAP_FACTOR, sorted=True)
         return lambda: [docid for _, _, docid in ask()]
 
-    return prepare, (peak_bytes() - before) / documents
+    return prepare, (resident_bytes() - before) / documents
 
 
 def full_scan(options: argparse.Namespace, documents: int) -> tuple[Search, float]:

@@ -130,6 +130,12 @@ def peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT
 
 
+def resident_bytes() -> int:
+    """The memory that this process has resident now, on Linux."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
 def folder_bytes(folder: Path) -> int:
     """The size of all files in a folder."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
