@@ -216,7 +216,11 @@ def main() -> int:
         curves.setdefault((kind, k, engine), {})[int(documents.replace(",", ""))] = float(median)
     if len(options.sizes) > 1:
         print("\nGrowth: the median latency ~ n^b for n documents, by least squares of logarithms\n")
-        fits = {name: np.polyfit(*np.log([[*curve], [*curve.values()]]), 1)[0] for name, curve in curves.items()}
+        fits = {
+            name: np.polyfit(*np.log([[*curve], [*curve.values()]]), 1)[0]
+            for name, curve in curves.items()
+            if len(curve) > 1
+        }
         print(table(["query", "k", "engine", "b"], [[*name, f"{fit:.2f}"] for name, fit in fits.items()]))
     return 0
 
