@@ -202,6 +202,7 @@ def _arguments(
         seed=training.seed,
         bf16=bf16,
         fp16=cuda and not bf16,
+        eval_on_start=dev is not None and last_checkpoint(checkpoints) is None,  # where the learning curve begins
         eval_strategy="steps" if dev else "no",
         eval_steps=training.evaluate_every,
         save_steps=training.evaluate_every,
