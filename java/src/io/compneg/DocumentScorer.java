@@ -72,7 +72,8 @@ final class DocumentScorer {
       }
       plan.root.score(accumulators, nothing, positions, count);
       for (int i = 0; i < count; i++) {
-        scores[(int) order[start + i]] = plan.root.matches(i) ? NodeScorer.finite(plan.root.reportedScore(i)) : Float.NaN;
+        scores[(int) order[start + i]] =
+            plan.root.matches(i) ? NodeScorer.finite(plan.root.reportedScore(i)) : Float.NaN;
       }
     }
   }

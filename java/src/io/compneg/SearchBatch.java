@@ -37,7 +37,7 @@ public final class SearchBatch {
   SearchBatch(IndexReader reader, String[] queries, Preparation preparation, int threads, int smallestPart) {
     this.reader = reader;
     this.preparation = preparation;
-    searches = Arrays.stream(queries).map(Search::new).toArray(Search[]::new);
+    searches = Arrays.stream(queries).map(Search::new).toArray(Search[] ::new);
     parts = Math.max(1, Math.min(Math.ceilDiv(threads, queries.length), reader.maxDoc() / smallestPart));
     workers = new Worker[Math.min(threads, parts * queries.length)];
     Arrays.setAll(workers, i -> new Worker());
