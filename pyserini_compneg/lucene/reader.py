@@ -270,7 +270,7 @@ class ImpactReader:
         # No id has a NUL, which ends an id here, or half a surrogate pair, and none is empty.
         joined = "".join("\0" if "\0" in docid else f"{docid}\0" for docid in itertools.chain.from_iterable(docids))
         lines, ids = "\n".join(queries).encode(), counts.tobytes() + joined.encode(errors="surrogatepass")
-        packed = self._call(lambda java: java.score(lines, ids, threads))
+        packed = self._call(lambda java: java.score(lines, ids, min(threads, _MOST_THREADS)))
         scores = iter(array("f", bytes(packed.tostring())))
         return [[None if math.isnan(score) else score for score in itertools.islice(scores, n)] for n in counts]
 
