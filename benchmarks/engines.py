@@ -84,7 +84,7 @@ def our_index(options: argparse.Namespace, documents: int, reorder: bool) -> Pat
     return folder
 
 
-def bmp(options: argparse.Namespace, documents: int) -> tuple[Search, float]:
+def with_bmp(options: argparse.Namespace, documents: int) -> tuple[Search, float]:
     """BMP, and its bytes a document."""
     from bmp import Indexer, Searcher
 
@@ -102,7 +102,7 @@ def bmp(options: argparse.Namespace, documents: int) -> tuple[Search, float]:
     return prepare, size
 
 
-def seismic(options: argparse.Namespace, documents: int) -> tuple[Search, float]:
+def with_seismic(options: argparse.Namespace, documents: int) -> tuple[Search, float]:
     """Seismic, and the bytes a document that the process takes more with it."""
     import seismic
 
@@ -122,7 +122,7 @@ def seismic(options: argparse.Namespace, documents: int) -> tuple[Search, float]
     return prepare, (resident_bytes() - before) / documents
 
 
-def full_scan(options: argparse.Namespace, documents: int) -> tuple[Search, float]:
+def with_full_scan(options: argparse.Namespace, documents: int) -> tuple[Search, float]:
     """The collection as a matrix of columns, and its bytes a document."""
     numbers: dict[str, int] = {}
     ids, terms, impacts, starts = [], [], [], [0]
@@ -147,7 +147,7 @@ def full_scan(options: argparse.Namespace, documents: int) -> tuple[Search, floa
     return lambda weights, k: partial(search, weights, k), sum(array.nbytes for array in arrays) / documents
 
 
-OTHERS = {"BMP": ("bmp", bmp), "Seismic": ("seismic", seismic), "full scan": ("scipy", full_scan)}
+OTHERS = {"BMP": ("bmp", with_bmp), "Seismic": ("seismic", with_seismic), "full scan": ("scipy", with_full_scan)}
 
 
 def compare(options: argparse.Namespace, documents: int) -> list[list[str]]:

@@ -54,6 +54,12 @@ def test_no_documents_no_queries_and_no_negative_zero(tmp_path):
         ]
 
 
+def test_threads_beyond_all_numbers_of_java(tmp_path):
+    with SignedImpactSearcher(write_index(tmp_path / "index", {"d": {"a": 1}}), LookupEncoder({})) as searcher:
+        assert searcher.batch_score([Linear({"a": 1.0})], [["d"]], 10**12) == [[1.0]]
+        assert searcher.search(Linear({"a": 1.0}), threads=10**12) == [("d", 1.0)]
+
+
 @pytest.mark.parametrize("docid", ["x", "", "d\0d", "\ud800", "gone"])
 def test_unknown_documents(tmp_path, docid, caplog):
     index = write_index(tmp_path / "index", {"d": {"a": 1}, "gone": {"a": 1}}, deleted=["gone"])

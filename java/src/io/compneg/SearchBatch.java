@@ -105,9 +105,8 @@ public final class SearchBatch {
   /** Searches one part after the other, each time the next that no other worker has begun. */
   private final class Worker {
     private Search search;
-    private RunningSearch running; // null between two parts
-
     private int part;
+    private RunningSearch running; // null between two parts
 
     /** Goes on until there is no more to do, or the deadline. */
     Void proceed(long deadline) {
