@@ -56,6 +56,10 @@ def nodes(count=3):
             Product((one, other), 1.0, root=2, weight=0.3),
             Sum((product, Linear(one), Linear({"c0": -2.0}))),
             Max((Linear(one), Linear(other), product)),
+            Max((Linear(vector(rng, [a], negative=0.4)), Linear(vector(rng, [b], negative=0.4)), Linear(one))),
+            Max((Damped(Linear(one), (Linear(vector(rng, [b])),), (90.0,), 0.75, 10.0), Max((Linear(other), product)))),
+            Max((Excluding(Linear(one), (Linear({"c1": 1.0}),), (3.0,)), Linear(vector(rng, [b])))),
+            Max(tuple(Linear(vector(rng, [g])) for g in rng.integers(0, GROUPS, 17))),
             Sum((Linear(other), Product((one, other), weight=-0.5))),
             Damped(Linear(other), (Linear(vector(rng, [b])),), (90.0,), 0.75, 10.0),
             Excluding(Linear(other), (Linear({"c1": 1.0}),), (3.0,)),
@@ -126,6 +130,23 @@ def test_the_same_bits_and_less_work(index):
     assert (index / FILE).stat().st_size < 45 * COUNT
     assert not (index / f"{FILE}.tmp").exists()
     check(index)
+
+
+def test_alternatives_are_read_where_they_are_competitive(index):
+    """Each block has common terms of both, but a block of one's group need not be read for the other."""
+
+    def alternative(group, common):
+        return Linear({f"g{group}t{t}": 9.0 for t in range(OWN)} | {f"c{t}": 60.0 for t in common})
+
+    one, other = alternative(1, range(4)), alternative(2, range(4, COMMON))
+
+    def postings_read(node):
+        before = reader.work_done().postings_read
+        search(reader, [node], 3)
+        return reader.work_done().postings_read - before
+
+    with ImpactReader(index) as reader:
+        assert postings_read(Max((one, other))) < postings_read(one) + postings_read(other)
 
 
 def test_filters(index):

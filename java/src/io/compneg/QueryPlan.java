@@ -64,6 +64,20 @@ final class QueryPlan {
   /** A distinct term of the query; {@code positive} when one of its contributions is, so that it may raise a score. */
   record QueryTerm(String text, List<Contribution> contributions, boolean positive) {}
 
+  /** One of the scores of which the best is taken; it owns the accumulators {@code [from, to)}. */
+  record Alternative(NodeScorer node, int from, int to) {
+    /** Whether a term adds to it. */
+    boolean has(TermCursor cursor) {
+      for (Contribution contribution : cursor.contributions) {
+        if (contribution.accumulator >= from && contribution.accumulator < to) return true;
+      }
+      return false;
+    }
+  }
+
+  /** More alternatives are not told apart. */
+  private static final int MOST_ALTERNATIVES = 16;
+
   /** Impacts beyond this still score right; only the last bits of their powers are then rounded. */
   private static final double LARGEST_IMPACT = 1 << 20;
 
@@ -94,6 +108,10 @@ final class QueryPlan {
   final Map<Integer, DocumentFilter> named = new LinkedHashMap<>();
 
   final NodeScorer root;
+
+  /** The alternatives of which the whole query is the best; none where it is no such choice. */
+  final List<Alternative> alternatives = new ArrayList<>();
+
   private final List<Integer> operandAccumulators = new ArrayList<>();
   private int accumulators;
   private int tables;
@@ -102,9 +120,19 @@ final class QueryPlan {
   QueryPlan(ScoringTree tree) {
     size = tree.size();
     window = Math.max(SMALLEST_WINDOW, Math.min(LARGEST_WINDOW, WINDOW_NUMBERS / size));
-    root = plan(tree, true);
+    boolean choice = tree instanceof ScoringTree.Max max && max.children().size() <= MOST_ALTERNATIVES;
+    root = choice ? planAlternatives(((ScoringTree.Max) tree).children()) : plan(tree, true);
     contributions.forEach(
         (text, list) -> terms.add(new QueryTerm(text, list, list.stream().anyMatch(each -> each.positive))));
+  }
+
+  private NodeScorer planAlternatives(List<ScoringTree> children) {
+    for (ScoringTree child : children) {
+      int from = accumulators;
+      NodeScorer node = plan(child, true); // its accumulators are those that are made here
+      alternatives.add(new Alternative(node, from, accumulators));
+    }
+    return new NodeScorer.Max(window, alternatives.stream().map(Alternative::node).toArray(NodeScorer[] ::new));
   }
 
   /** How many accumulators there are. */

@@ -1,5 +1,6 @@
 package io.compneg;
 
+import io.compneg.QueryPlan.Alternative;
 import io.compneg.QueryPlan.Contribution;
 import java.io.IOException;
 import java.util.Arrays;
@@ -7,6 +8,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.util.Bits;
 import org.apache.lucene.util.FixedBitSet;
@@ -61,8 +63,8 @@ final class WindowScorer {
   /** The most bytes that the block maxima and the bounds of a query take; several queries are searched at once. */
   private static final long MOST_BLOCK_BYTES = Math.min(1 << 26, Runtime.getRuntime().maxMemory() / 64);
 
-  /** What the bound of a block takes, beside the maxima of the terms. */
-  private static final long BOUND_BYTES = 12;
+  /** What the bounds of a block take, beside the maxima of the terms. */
+  private static final long BOUND_BYTES = 17;
 
   private final QueryPlan plan;
   private final DocumentFilter filter;
@@ -83,7 +85,8 @@ final class WindowScorer {
   private FixedBitSet allowed; // null for all
   private boolean sparse;
   private final Map<Integer, FixedBitSet> named = new HashMap<>(); // see QueryPlan#named
-  private TermCursor[] positives;
+  private List<TermCursor> cursors; // of the segment
+  private TermCursor[] positives; // of them, those that count
   private List<TermCursor> negatives;
   private int position; // the documents below it are scored
   private int end; // of the documents
@@ -134,15 +137,19 @@ final class WindowScorer {
     for (var part : plan.named.entrySet()) named.put(part.getKey(), part.getValue().in(leaf));
     boolean bounded = maxima != null && maxima.isOf(leaf) && payOff(maxima);
     BlockMaxima bounds = bounded ? maxima.range(from, to) : null;
-    List<TermCursor> cursors = TermCursor.openAll(plan, field, leaf.reader(), bounds);
-    positives = cursors.stream().filter(cursor -> cursor.positive).toArray(TermCursor[] ::new);
-    negatives = cursors.stream().filter(cursor -> !cursor.positive).toList();
+    cursors = TermCursor.openAll(plan, field, leaf.reader(), bounds);
+    choose(cursor -> true);
     position = from;
     end = to;
     blockBounds = null;
     if (positives.length == 0) return false;
     if (bounded) blockBounds = new BlockBounds(plan, positives, from, to, allowed, accumulators, nothing);
     return true;
+  }
+
+  private void choose(Predicate<TermCursor> counts) {
+    positives = cursors.stream().filter(cursor -> cursor.positive).filter(counts).toArray(TermCursor[] ::new);
+    negatives = cursors.stream().filter(cursor -> !cursor.positive).filter(counts).toList();
   }
 
   private boolean payOff(BlockMaxima maxima) {
@@ -172,13 +179,16 @@ final class WindowScorer {
     scoreWindow();
   }
 
-  /** As {@link #scoreNextWindow}, in the order of the block bounds. Its second half goes through the postings anew. */
+  /** As {@link #scoreNextWindow}, in the order of the block bounds. Each part of it goes through the postings anew. */
   private boolean scoreNextBlocks() throws IOException {
     if (blockBounds.fill(window, largestNonCompetitive())) {
       scoreWindow();
       return true;
     }
-    if (!blockBounds.turnToOthers()) return false;
+    if (!blockBounds.nextPart()) return false;
+    int number = blockBounds.alternative();
+    Alternative only = number == BlockBounds.ALL ? null : plan.alternatives.get(number);
+    choose(cursor -> only == null || only.has(cursor));
     for (TermCursor cursor : positives) cursor.postings.rewind();
     for (TermCursor cursor : negatives) cursor.postings.rewind();
     return true;
