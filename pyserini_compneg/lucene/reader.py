@@ -90,6 +90,7 @@ class ImpactReader:
     Attributes:
         folder: The folder.
         manifest: What the index was made with; None for an index of stock Anserini.
+        document_count: The number of documents that are not deleted.
         is_partial: Whether a part of the index cannot be searched; see ``ShardedReader``.
 
     Raises:
@@ -153,6 +154,7 @@ class ImpactReader:
             searcher.close()
             raise IndexReadError(f"{self.folder}: {fault}")
         self._searcher, self.manifest, self._opened, self._closed = searcher, manifest, opened, False
+        self.document_count = documents
         self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
 
     def __enter__(self) -> Self:
@@ -175,11 +177,6 @@ class ImpactReader:
             raise ArgumentError(f"{self.folder}: the searcher is closed; open another one")
         with java_errors(IndexReadError, f"{self.folder}: cannot be searched"):
             return call(self._searcher)
-
-    @property
-    def document_count(self) -> int:
-        """The number of documents that are not deleted."""
-        return int(self._call(lambda java: java.documentCount()))
 
     @property
     def field_document_count(self) -> int:
