@@ -173,10 +173,13 @@ class ImpactReader:
 
     def _call(self, call: Callable[[Any], Any]) -> Any:
         """Calls a method of the Java searcher, as :func:`~pyserini_compneg.lucene.gate.java_errors` asks for."""
-        if self._closed:
-            raise ArgumentError(f"{self.folder}: the searcher is closed; open another one")
+        self._check_open()
         with java_errors(IndexReadError, f"{self.folder}: cannot be searched"):
             return call(self._searcher)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ArgumentError(f"{self.folder}: the searcher is closed; open another one")
 
     @property
     def field_document_count(self) -> int:
@@ -197,6 +200,7 @@ class ImpactReader:
             IndexFormatError: The index has no such field, or no numbers in a field with a range.
         """
         asked = json.dumps(filter.to_json(), ensure_ascii=False).encode()
+        self._check_open()
         with java_errors(IndexFormatError, f"{self.folder}: cannot be filtered"):
             searcher = self._searcher
             found = searcher.filter(asked)

@@ -18,27 +18,26 @@ final class BlockBounds {
   /** One block in so many is among the first. */
   private static final int FIRST_SHARE = 64;
 
-  /** The most documents of a window: the bounds of its terms are those of its best block. */
+  /** The most documents of a window: a larger one would have looser bounds, since its best block gives them. */
   private static final int MOST_DOCUMENTS = 2048;
-
-  /** What stands for the first blocks and for those that are left, in place of an alternative. */
-  static final int ALL = -1;
 
   private final int firstBlock;
 
   /** Of block firstBlock + i, rounded up; 0 for a block that is done, or in which nothing can be found. */
   private final float[] upperBounds;
 
-  /** The alternative with the highest bound in each block, and the highest bound of another; null for no choice. */
-  private final byte[] best;
+  private final List<Alternative> alternatives; // none where the query is no choice
+
+  /** The place of the alternative with the highest bound in each block, and the highest bound of another. */
+  private final byte[] bestAlternatives;
 
   private final float[] secondBounds;
-  private final int alternatives;
 
   private final int endDoc;
   private final int[] first; // places in the bounds, in ascending order
-  private int part = -1; // −1 for the first blocks, then the alternatives, then what is left
+  private int part; // 0 for the first blocks, then one for each alternative, and one for what is left
   private int next; // place in first, or in the bounds
+  private boolean begunPart;
 
   /**
    * Bounds the blocks of the documents {@code [from, to)}.
@@ -54,9 +53,9 @@ final class BlockBounds {
     firstBlock = from / DocumentWindow.BLOCK;
     endDoc = to;
     upperBounds = new float[TermMaxima.blocks(to) - firstBlock];
-    alternatives = plan.alternatives.size();
-    best = alternatives > 0 ? new byte[upperBounds.length] : null;
-    secondBounds = alternatives > 0 ? new float[upperBounds.length] : null;
+    alternatives = plan.alternatives;
+    bestAlternatives = new byte[alternatives.isEmpty() ? 0 : upperBounds.length];
+    secondBounds = new float[bestAlternatives.length];
     for (int start = 0; start < upperBounds.length; start += plan.window) {
       int count = Math.min(plan.window, upperBounds.length - start);
       for (double[] accumulator : accumulators) Arrays.fill(accumulator, 0, count, 0);
@@ -66,7 +65,7 @@ final class BlockBounds {
         double bound = plan.root.upperBounds[i];
         if (bound > 0 && hasAny(allowed, start + i)) upperBounds[start + i] = Math.nextUp((float) bound);
       }
-      if (alternatives > 0) rank(plan.alternatives, start, count);
+      if (!alternatives.isEmpty()) compareAlternatives(start, count);
     }
     first = highest(upperBounds.length / FIRST_SHARE);
   }
@@ -82,17 +81,17 @@ final class BlockBounds {
     }
   }
 
-  /** Finds the best alternative and the second bound of blocks whose bounds the alternatives have. */
-  private void rank(List<Alternative> ranked, int start, int count) {
+  /** Notes what the nodes of the alternatives say of some blocks. */
+  private void compareAlternatives(int start, int count) {
     for (int i = 0; i < count; i++) {
       double highest = 0;
       double second = 0;
-      for (int n = 0; n < alternatives; n++) {
-        double bound = ranked.get(n).node().upperBounds[i];
+      for (int n = 0; n < alternatives.size(); n++) {
+        double bound = alternatives.get(n).node().upperBounds[i];
         second = Math.max(second, Math.min(bound, highest));
         if (bound > highest) {
           highest = bound;
-          best[start + i] = (byte) n;
+          bestAlternatives[start + i] = (byte) n;
         }
       }
       if (second > 0) secondBounds[start + i] = Math.nextUp((float) second);
@@ -120,37 +119,46 @@ final class BlockBounds {
   }
 
   /**
-   * Makes the window the next blocks of the current part, as many as it holds.
+   * Makes the window the next blocks, as many as it holds, of one part.
    *
    * @param nonCompetitive the largest upper bound that is not competitive
-   * @return false when no more come in this part
+   * @return false when no more come
    */
   boolean fill(DocumentWindow window, double nonCompetitive) {
+    begunPart = false;
+    while (!fillFromPart(window, nonCompetitive)) {
+      if (part > alternatives.size()) return false;
+      part++;
+      next = 0;
+      begunPart = true;
+    }
+    return true;
+  }
+
+  private boolean fillFromPart(DocumentWindow window, double nonCompetitive) {
     window.clear();
-    int alternative = alternative();
-    int end = atFirst() ? first.length : upperBounds.length;
+    int end = part == 0 ? first.length : upperBounds.length;
     for (; next < end && window.size < MOST_DOCUMENTS && !window.isFull(); next++) {
-      int place = atFirst() ? first[next] : next;
-      if (upperBounds[place] <= nonCompetitive) continue;
-      if (alternative != ALL && (best[place] != alternative || secondBounds[place] > nonCompetitive)) continue;
+      int place = part == 0 ? first[next] : next;
+      if (upperBounds[place] <= nonCompetitive || !isOfPart(place, nonCompetitive)) continue;
       window.addBlock(start(place), end(place));
       upperBounds[place] = 0;
     }
     return window.blocks > 0;
   }
 
-  private boolean atFirst() {
-    return part < 0;
+  private boolean isOfPart(int place, double nonCompetitive) {
+    if (alternative() == null) return true;
+    return bestAlternatives[place] == part - 1 && secondBounds[place] <= nonCompetitive;
   }
 
-  /** Begins the next part, which goes through the postings anew; false when there is none. */
-  boolean nextPart() {
-    next = 0;
-    return part++ < alternatives;
+  /** Whether the last window is the first of its part, for which the postings are gone through anew. */
+  boolean hasBegunPart() {
+    return begunPart;
   }
 
-  /** The alternative by which alone the blocks of this part are competitive; {@link #ALL} when that is not known. */
-  int alternative() {
-    return atFirst() || part >= alternatives ? ALL : part;
+  /** The alternative by which alone the blocks of this part are competitive; null where that is not known. */
+  Alternative alternative() {
+    return part == 0 || part > alternatives.size() ? null : alternatives.get(part - 1);
   }
 }

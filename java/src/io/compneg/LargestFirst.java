@@ -4,6 +4,7 @@ import java.util.Arrays;
 
 /** Brings the largest numbers to the front (Hoare, Algorithm 65: Find, 1961). */
 final class LargestFirst {
+  /** Fewer numbers are sorted. */
   private static final int SORTED = 32;
 
   private LargestFirst() {}
@@ -18,7 +19,7 @@ final class LargestFirst {
     int place = count - 1;
     int left = 0;
     int right = size - 1;
-    int rounds = 4 * (32 - Integer.numberOfLeadingZeros(size)); // many more than it takes, but for the worst numbers
+    int rounds = 4 * (32 - Integer.numberOfLeadingZeros(size)); // many more than it takes; then the rest is sorted
     while (right - left >= SORTED && rounds-- > 0) {
       long pivot = median(numbers[left], numbers[(left + right) >>> 1], numbers[right]);
       int i = left;

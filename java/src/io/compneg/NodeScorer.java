@@ -116,6 +116,9 @@ abstract class NodeScorer {
   }
 
   static final class Product extends NodeScorer {
+    /** The product of so many operands is finite, since each is a sum below 1e38. */
+    private static final int FINITE = 8;
+
     private final int[] operands;
     private final int root;
     private final double weight;
@@ -162,17 +165,26 @@ abstract class NodeScorer {
     double upperBound(double[] sums) {
       double product = 1;
       for (int operand : operands) product *= sums[operand];
+      product = known(product);
       if (root != 1) product = rootOf(product);
       return weight == 1 ? product : weighted(product);
     }
 
     private void applyRootAndWeight(int count) {
+      if (operands.length > FINITE) {
+        for (int i = 0; i < count; i++) upperBounds[i] = known(upperBounds[i]);
+      }
       if (root != 1) {
         for (int i = 0; i < count; i++) upperBounds[i] = rootOf(upperBounds[i]);
       }
       if (weight != 1) {
         for (int i = 0; i < count; i++) upperBounds[i] = weighted(upperBounds[i]);
       }
+    }
+
+    /** ∞ · 0 is 0: an operand is missing. */
+    private static double known(double product) {
+      return Double.isNaN(product) ? 0 : product;
     }
 
     /** Never rounded to 0, because what is above 0 matches. */

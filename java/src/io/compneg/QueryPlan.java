@@ -65,15 +65,7 @@ final class QueryPlan {
   record QueryTerm(String text, List<Contribution> contributions, boolean positive) {}
 
   /** One of the scores of which the best is taken; it owns the accumulators {@code [from, to)}. */
-  record Alternative(NodeScorer node, int from, int to) {
-    /** Whether a term adds to it. */
-    boolean has(TermCursor cursor) {
-      for (Contribution contribution : cursor.contributions) {
-        if (contribution.accumulator >= from && contribution.accumulator < to) return true;
-      }
-      return false;
-    }
-  }
+  record Alternative(NodeScorer node, int from, int to) {}
 
   /** More alternatives are not told apart. */
   private static final int MOST_ALTERNATIVES = 16;
@@ -120,8 +112,12 @@ final class QueryPlan {
   QueryPlan(ScoringTree tree) {
     size = tree.size();
     window = Math.max(SMALLEST_WINDOW, Math.min(LARGEST_WINDOW, WINDOW_NUMBERS / size));
-    boolean choice = tree instanceof ScoringTree.Max max && max.children().size() <= MOST_ALTERNATIVES;
-    root = choice ? planAlternatives(((ScoringTree.Max) tree).children()) : plan(tree, true);
+    if (tree instanceof ScoringTree.Max max && max.children().size() > 1
+        && max.children().size() <= MOST_ALTERNATIVES) {
+      root = planAlternatives(max.children());
+    } else {
+      root = plan(tree, true);
+    }
     contributions.forEach(
         (text, list) -> terms.add(new QueryTerm(text, list, list.stream().anyMatch(each -> each.positive))));
   }

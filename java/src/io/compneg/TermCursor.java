@@ -66,9 +66,10 @@ final class TermCursor {
     return cursors;
   }
 
-  boolean contributesTo(int accumulator) {
+  /** Whether it adds to one of the accumulators {@code [from, to)}. */
+  boolean contributesTo(int from, int to) {
     for (Contribution contribution : contributions) {
-      if (contribution.accumulator == accumulator) return true;
+      if (from <= contribution.accumulator && contribution.accumulator < to) return true;
     }
     return false;
   }

@@ -8,7 +8,6 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Predicate;
 import org.apache.lucene.index.LeafReaderContext;
 import org.apache.lucene.util.Bits;
 import org.apache.lucene.util.FixedBitSet;
@@ -16,8 +15,8 @@ import org.apache.lucene.util.FixedBitSet;
 /**
  * Exact top-k scoring of a query plan over one segment, window by window.
  *
- * <p>Windows must come in ascending order. Where there are {@link BlockMaxima}, a window leaves out the blocks that
- * are not competitive; see {@link BlockBounds}. Each window is scored in three steps:
+ * <p>Windows come in ascending order. Where there are {@link BlockMaxima}, they do so in parts, and leave out the
+ * blocks that are not competitive; see {@link BlockBounds}. Each window is scored in three steps:
  *
  * <ol>
  *   <li><b>Partition.</b> Terms whose maximum impacts in the window, together, cannot lift a document over the
@@ -86,7 +85,9 @@ final class WindowScorer {
   private boolean sparse;
   private final Map<Integer, FixedBitSet> named = new HashMap<>(); // see QueryPlan#named
   private List<TermCursor> cursors; // of the segment
-  private TermCursor[] positives; // of them, those that count
+  private NodeScorer root; // of the query, or of the only alternative that is scored
+  private List<Integer> operands; // of its products
+  private TermCursor[] positives; // of its terms
   private List<TermCursor> negatives;
   private int position; // the documents below it are scored
   private int end; // of the documents
@@ -138,7 +139,7 @@ final class WindowScorer {
     boolean bounded = maxima != null && maxima.isOf(leaf) && payOff(maxima);
     BlockMaxima bounds = bounded ? maxima.range(from, to) : null;
     cursors = TermCursor.openAll(plan, field, leaf.reader(), bounds);
-    choose(cursor -> true);
+    choose(null);
     position = from;
     end = to;
     blockBounds = null;
@@ -147,9 +148,15 @@ final class WindowScorer {
     return true;
   }
 
-  private void choose(Predicate<TermCursor> counts) {
-    positives = cursors.stream().filter(cursor -> cursor.positive).filter(counts).toArray(TermCursor[] ::new);
-    negatives = cursors.stream().filter(cursor -> !cursor.positive).filter(counts).toList();
+  /** Chooses what is scored: one alternative, with its terms alone, or with null the whole query. */
+  private void choose(Alternative only) {
+    int from = only == null ? 0 : only.from();
+    int to = only == null ? plan.accumulators() : only.to();
+    root = only == null ? plan.root : only.node();
+    operands = plan.operandAccumulators().stream().filter(operand -> from <= operand && operand < to).toList();
+    List<TermCursor> chosen = cursors.stream().filter(cursor -> cursor.contributesTo(from, to)).toList();
+    positives = chosen.stream().filter(cursor -> cursor.positive).toArray(TermCursor[] ::new);
+    negatives = chosen.stream().filter(cursor -> !cursor.positive).toList();
   }
 
   private boolean payOff(BlockMaxima maxima) {
@@ -181,16 +188,13 @@ final class WindowScorer {
 
   /** As {@link #scoreNextWindow}, in the order of the block bounds. Each part of it goes through the postings anew. */
   private boolean scoreNextBlocks() throws IOException {
-    if (blockBounds.fill(window, largestNonCompetitive())) {
-      scoreWindow();
-      return true;
+    if (!blockBounds.fill(window, largestNonCompetitive())) return false;
+    if (blockBounds.hasBegunPart()) {
+      choose(blockBounds.alternative());
+      for (TermCursor cursor : positives) cursor.postings.rewind();
+      for (TermCursor cursor : negatives) cursor.postings.rewind();
     }
-    if (!blockBounds.nextPart()) return false;
-    int number = blockBounds.alternative();
-    Alternative only = number == BlockBounds.ALL ? null : plan.alternatives.get(number);
-    choose(cursor -> only == null || only.has(cursor));
-    for (TermCursor cursor : positives) cursor.postings.rewind();
-    for (TermCursor cursor : negatives) cursor.postings.rewind();
+    scoreWindow();
     return true;
   }
 
@@ -224,10 +228,10 @@ final class WindowScorer {
     if (!isCompetitive(windowBounds)) return -1;
     int choices = affordableChoices(cursors, window.size);
     if (choices == 0) return cursors.length;
-    double upperBound = plan.root.upperBound(windowBounds);
+    double upperBound = root.upperBound(windowBounds);
     for (TermCursor cursor : cursors) {
       addBound(windowBounds, cursor, -1);
-      cursor.boundShare = upperBound - plan.root.upperBound(windowBounds);
+      cursor.boundShare = upperBound - root.upperBound(windowBounds);
       addBound(windowBounds, cursor, 1);
       cursor.sortKey = -cursor.boundShare;
     }
@@ -266,7 +270,6 @@ final class WindowScorer {
     Arrays.sort(cursors, BY_KEY);
     double leastCost = Double.POSITIVE_INFINITY;
     int essentialOperand = -1;
-    List<Integer> operands = plan.operandAccumulators();
     for (int operand : operands.subList(0, Math.min(choices, operands.size()))) {
       double cost = markNonEssential(cursors, operand);
       if (cost < leastCost) {
@@ -296,7 +299,7 @@ final class WindowScorer {
     double cost = 0;
     for (int pass = 0; pass < 2; pass++) {
       for (TermCursor cursor : cursors) {
-        if (cursor.contributesTo(operand) != (pass == 1)) continue;
+        if (cursor.contributesTo(operand, operand + 1) != (pass == 1)) continue;
         addBound(nonEssentialBounds, cursor, 1);
         cursor.essential = isCompetitive(nonEssentialBounds);
         if (cursor.essential) {
@@ -326,7 +329,7 @@ final class WindowScorer {
   }
 
   private boolean isCompetitive(double[] sums) {
-    return plan.root.upperBound(sums) > largestNonCompetitive();
+    return root.upperBound(sums) > largestNonCompetitive();
   }
 
   /**
@@ -363,8 +366,8 @@ final class WindowScorer {
    * is not competitive.
    */
   private void selectCandidates() {
-    plan.root.boundWindow(accumulators, nonEssentialBounds, window.size);
-    double[] upperBounds = plan.root.upperBounds;
+    root.boundWindow(accumulators, nonEssentialBounds, window.size);
+    double[] upperBounds = root.upperBounds;
     double nonCompetitive = largestNonCompetitive();
     int kept = 0;
     for (int i = 0; i < window.size; i++) {
@@ -429,8 +432,8 @@ final class WindowScorer {
   }
 
   private void dropNonCompetitive() {
-    plan.root.boundCandidates(accumulators, nonEssentialBounds, candidates, candidateCount);
-    double[] upperBounds = plan.root.upperBounds;
+    root.boundCandidates(accumulators, nonEssentialBounds, candidates, candidateCount);
+    double[] upperBounds = root.upperBounds;
     double nonCompetitive = largestNonCompetitive();
     int kept = 0;
     for (int i = 0; i < candidateCount; i++) {
@@ -442,11 +445,11 @@ final class WindowScorer {
 
   private void collect() throws IOException {
     statistics.documentsScored += candidateCount;
-    plan.root.score(accumulators, nothing, candidates, candidateCount);
+    root.score(accumulators, nothing, candidates, candidateCount);
     float least = collector.minCompetitiveScore();
     for (int i = 0; i < candidateCount; i++) {
-      float score = plan.root.reportedScore(i);
-      if (plan.root.matches(i) && score >= least) collector.collect(leaf.docBase + window.doc(candidates[i]), score);
+      float score = root.reportedScore(i);
+      if (root.matches(i) && score >= least) collector.collect(leaf.docBase + window.doc(candidates[i]), score);
     }
     collector.endWindow();
   }
