@@ -21,7 +21,7 @@ REQUESTS = {
     "French or Italian comedies, but not musicals": "(French comedies OR Italian comedies) NOT musicals",
     "spy films not comedies": "spy films NOT comedies",
     "Non-Lenovo laptops under 500": "laptops under 500 NOT Lenovo",
-    "non-Japanese brands of tea or coffee": "non-Japanese brands of tea OR non-Japanese brands of coffee",
+    "non-Japanese brands of tea or coffee": "(brands of tea OR coffee) NOT Japanese",
 }
 WHOLE = (
     "Who did not vote in the referendum?",
@@ -49,7 +49,7 @@ def test_the_network_names_no_folder_of_the_machine_that_made_it():
     assert b"site-packages" not in (PACKAGED / "model.onnx").read_bytes()
 
 
-@pytest.mark.parametrize("text", ["no leather", "no dairy, nothing fried", "not spicy, no pork"])
+@pytest.mark.parametrize("text", ["no leather, no fur", "no dairy, nothing fried", "not spicy, no pork"])
 def test_a_text_that_only_excludes_is_not_understood(text):
     reading = decompose(text)
     assert (reading.expression, reading.understood) == (Atom(text), False)
