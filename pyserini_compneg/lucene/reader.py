@@ -90,7 +90,6 @@ class ImpactReader:
     Attributes:
         folder: The folder.
         manifest: What the index was made with; None for an index of stock Anserini.
-        document_count: The number of documents that are not deleted.
         is_partial: Whether a part of the index cannot be searched; see ``ShardedReader``.
 
     Raises:
@@ -154,7 +153,7 @@ class ImpactReader:
             searcher.close()
             raise IndexReadError(f"{self.folder}: {fault}")
         self._searcher, self.manifest, self._opened, self._closed = searcher, manifest, opened, False
-        self.document_count = documents
+        self._document_count = documents
         self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
 
     def __enter__(self) -> Self:
@@ -180,6 +179,12 @@ class ImpactReader:
     def _check_open(self) -> None:
         if self._closed:
             raise ArgumentError(f"{self.folder}: the searcher is closed; open another one")
+
+    @property
+    def document_count(self) -> int:
+        """The number of documents that are not deleted."""
+        self._check_open()
+        return self._document_count
 
     @property
     def field_document_count(self) -> int:

@@ -41,7 +41,7 @@ _HEAD_RATE = 1e-3
 _SMOOTHING = 0.03
 """The share of each target that all tags have in common (label smoothing)."""
 
-_CHAIN_WEIGHT = 0.55
+_CHAIN_WEIGHT = 0.4
 """The weight of the log probability of a tag after another, among 1 for the scores of tags for words; chosen on dev."""
 
 _BIAS = {"O": -0.9, "X": -0.9}
