@@ -114,7 +114,7 @@ final class BlockBounds {
     long[] blocks = new long[upperBounds.length]; // the bound above the number
     for (int i = 0; i < blocks.length; i++)
       blocks[i] = (long) NumericUtils.floatToSortableInt(upperBounds[i]) << 32 | i;
-    if (count > 0) LargestFirst.select(blocks, blocks.length, count);
+    if (count > 0) new LargestFirst(blocks).select(0, blocks.length, count - 1);
     return Arrays.stream(blocks, 0, count).mapToInt(block -> (int) block).sorted().toArray();
   }
 
