@@ -183,8 +183,8 @@ final class DocumentReader {
         throw new BadDocument("the weight of " + quoted(term) + " must be a number, got " + described(parser));
       }
       int impact = impact(term, parser.getDoubleValue());
-      if (impact > 0) vector.add(known.term, impact);
-      if (impact < 0) vector.add(ImpactVector.complement(known.term), -impact);
+      if (impact > 0) vector.add(known, impact);
+      if (impact < 0) vector.add(known.complement(), -impact);
     }
   }
 
@@ -232,8 +232,7 @@ final class DocumentReader {
 
   /** Lucene counts the length of a field in an int. */
   private void checkTotal() throws BadDocument {
-    long total = 0;
-    for (int i = 0; i < vector.size(); i++) total += vector.impact(i);
+    long total = vector.total();
     if (total > Integer.MAX_VALUE) {
       throw new BadDocument("the impacts add up to " + total + ", more than " + Integer.MAX_VALUE);
     }

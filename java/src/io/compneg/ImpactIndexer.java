@@ -53,6 +53,9 @@ import org.apache.lucene.util.BytesRef;
 public final class ImpactIndexer implements Closeable {
   private static final String STATE = "state";
 
+  /** Vectors wait in so much more memory than Lucene may use beside them: it then writes as few segments. */
+  private static final int WAITING_SHARE = 2;
+
   /** How an index is written; a JSON object in the constructor. */
   record Settings(String field, double impactScale, boolean signed, int pairTerms, boolean storeRaw,
       boolean storeDocvectors, List<String> filterFields, boolean shard, int threads, double memoryBufferMb,
@@ -62,6 +65,8 @@ public final class ImpactIndexer implements Closeable {
 
   private final Settings settings;
   private final FieldType impacts = new FieldType();
+  private final long waitingBytes;
+  private final ImpactInverter inverter; // null where Lucene must see each term of a document
   private final IndexWriter writer;
   private final ExecutorService pool;
   private final ThreadLocal<Vocabulary> vocabularies = ThreadLocal.withInitial(Vocabulary::new);
@@ -77,12 +82,16 @@ public final class ImpactIndexer implements Closeable {
     impacts.setIndexOptions(IndexOptions.DOCS_AND_FREQS);
     impacts.setStoreTermVectors(this.settings.storeDocvectors);
     impacts.freeze();
+    waitingBytes = (long) (WAITING_SHARE * this.settings.memoryBufferMb * (1 << 20));
+    boolean onePass = this.settings.storeDocvectors || this.settings.pairTerms > 0; // pairs are hardly ever seen twice
+    inverter = onePass ? null : new ImpactInverter(this.settings.field);
     FSDirectory directory = FSDirectory.open(Path.of(folder));
     TieredMergePolicy merges = new TieredMergePolicy();
     merges.setForceMergeDeletesPctAllowed(0);
     boolean resumed = this.settings.resume && DirectoryReader.indexExists(directory);
     IndexWriterConfig config = new IndexWriterConfig(new WhitespaceAnalyzer());
     config.setSimilarity(new ImpactSimilarity());
+    if (inverter != null) config.setCodec(inverter.codec());
     config.setOpenMode(resumed ? IndexWriterConfig.OpenMode.APPEND : IndexWriterConfig.OpenMode.CREATE);
     config.setRAMBufferSizeMB(this.settings.memoryBufferMb);
     config.setUseCompoundFile(false);
@@ -140,7 +149,7 @@ public final class ImpactIndexer implements Closeable {
       if (reader.blank()) continue;
       try {
         reader.read();
-        writer.addDocument(document(reader, raw));
+        add(document(reader, raw), reader.vector());
       } catch (DocumentReader.BadDocument bad) {
         problems.add(file + number + ": " + bad.getMessage());
         continue;
@@ -148,7 +157,25 @@ public final class ImpactIndexer implements Closeable {
       count++;
       if (reader.vector().size() == 0) withoutTerm++;
     }
+    if (inverter != null && inverter.bytes() > waitingBytes) writer.flushNextBuffer();
     return new BlockResult(count, withoutTerm, problems);
+  }
+
+  private void add(Document document, ImpactVector vector) throws IOException {
+    if (inverter == null || vector.size() == 0) {
+      document.add(new Field(settings.field, new ImpactTokenStream(vector), impacts));
+      writer.addDocument(document);
+      return;
+    }
+    ImpactInverter.Placeholder placeholder = inverter.add(vector);
+    document.add(new Field(settings.field, placeholder, impacts));
+    boolean added = false;
+    try {
+      writer.addDocument(document);
+      added = true;
+    } finally {
+      if (!added) inverter.remove(placeholder);
+    }
   }
 
   private Document document(DocumentReader reader, LineScanner raw) throws IOException, DocumentReader.BadDocument {
@@ -161,7 +188,6 @@ public final class ImpactIndexer implements Closeable {
     } catch (IllegalArgumentException e) {
       throw new DocumentReader.BadDocument(e.getMessage());
     }
-    document.add(new Field(settings.field, new ImpactTokenStream(reader.vector()), impacts));
     return document;
   }
 

@@ -15,7 +15,7 @@ final class ImpactVector {
   private static final BytesRef PAIR_BYTES = new BytesRef(String.valueOf(PAIR));
   private static final BytesRef COMPLEMENT_BYTES = new BytesRef(String.valueOf(COMPLEMENT));
 
-  private BytesRef[] terms = new BytesRef[256];
+  private Vocabulary.Entry[] terms = new Vocabulary.Entry[256];
   private int[] impacts = new int[256];
   private int size;
 
@@ -24,18 +24,35 @@ final class ImpactVector {
   }
 
   BytesRef term(int i) {
-    return terms[i];
+    return terms[i].term;
   }
 
   int impact(int i) {
     return impacts[i];
   }
 
+  /** A copy of the terms. */
+  Vocabulary.Entry[] terms() {
+    return Arrays.copyOf(terms, size);
+  }
+
+  /** A copy of the impacts. */
+  int[] impacts() {
+    return Arrays.copyOf(impacts, size);
+  }
+
+  /** The sum of the impacts. */
+  long total() {
+    long total = 0;
+    for (int i = 0; i < size; i++) total += impacts[i];
+    return total;
+  }
+
   void clear() {
     size = 0;
   }
 
-  void add(BytesRef term, int impact) {
+  void add(Vocabulary.Entry term, int impact) {
     if (size == terms.length) {
       terms = Arrays.copyOf(terms, 2 * size);
       impacts = Arrays.copyOf(impacts, 2 * size);
@@ -53,18 +70,18 @@ final class ImpactVector {
     Integer[] heaviest = new Integer[size];
     int count = 0;
     for (int i = 0; i < size; i++) {
-      if (!isComplement(terms[i])) heaviest[count++] = i;
+      if (!isComplement(terms[i].term)) heaviest[count++] = i;
     }
     Comparator<Integer> byImpact = Comparator.comparingInt(i -> impacts[i]);
-    Arrays.sort(heaviest, 0, count, byImpact.reversed().thenComparing(i -> terms[i]));
+    Arrays.sort(heaviest, 0, count, byImpact.reversed().thenComparing(i -> terms[i].term));
     count = Math.min(count, top);
     for (int i = 0; i < count; i++) {
       for (int j = i + 1; j < count; j++) {
-        BytesRef a = terms[heaviest[i]];
-        BytesRef b = terms[heaviest[j]];
+        BytesRef a = terms[heaviest[i]].term;
+        BytesRef b = terms[heaviest[j]].term;
         double product = (double) impacts[heaviest[i]] * impacts[heaviest[j]];
         BytesRef pair = a.compareTo(b) < 0 ? joined(a, PAIR_BYTES, b) : joined(b, PAIR_BYTES, a);
-        add(pair, (int) Math.rint(Math.sqrt(product)));
+        add(new Vocabulary.Entry(pair), (int) Math.rint(Math.sqrt(product)));
       }
     }
   }

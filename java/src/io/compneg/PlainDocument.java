@@ -85,8 +85,8 @@ final class PlainDocument {
       double impact = Math.rint(number * scale);
       if (number < 0 && !negativeWeights || !(Math.abs(impact) <= DocumentReader.LARGEST_IMPACT)) return false;
       if (scale == 1 && impact != number) return false;
-      if (impact > 0) vector.add(entry.term, (int) impact);
-      if (impact < 0) vector.add(ImpactVector.complement(entry.term), (int) -impact);
+      if (impact > 0) vector.add(entry, (int) impact);
+      if (impact < 0) vector.add(entry.complement(), (int) -impact);
     } while (skip(','));
     return skip('}');
   }

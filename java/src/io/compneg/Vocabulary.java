@@ -8,19 +8,32 @@ final class Vocabulary {
   /** A term. */
   static final class Entry {
     final BytesRef term;
+    int inversion; // the last one that met this term, and its number there, see ImpactInverter
+    int number;
+    private Entry complement; // null until it is asked for
     private int lastDocument;
-    private final int hash;
 
-    private Entry(BytesRef term, int hash) {
+    Entry(BytesRef term) {
       this.term = term;
-      this.hash = hash;
+    }
+
+    /** The term that stands for a negative weight of this one. */
+    Entry complement() {
+      if (complement == null) complement = new Entry(ImpactVector.complement(term));
+      return complement;
     }
   }
 
   private static final int LEAST_SLOTS = 1 << 12;
   private static final int MOST_TERMS = 1 << 18;
 
-  private Entry[] slots = new Entry[LEAST_SLOTS]; // open addressing; at most half of them are taken
+  /** The key of a term of up to so many bytes holds them all, with their number, so that no other term has it. */
+  private static final int SHORT = 7;
+
+  // Open addressing; at most half of the slots are taken. Keys stand beside each other: to follow an entry to its
+  // term's bytes takes longer than all else.
+  private long[] keys = new long[LEAST_SLOTS]; // 0 for a free slot
+  private Entry[] entries = new Entry[LEAST_SLOTS];
   private int size;
   private int document;
 
@@ -28,7 +41,8 @@ final class Vocabulary {
   void beginDocument() {
     document++;
     if (size <= MOST_TERMS) return;
-    slots = new Entry[LEAST_SLOTS];
+    keys = new long[LEAST_SLOTS];
+    entries = new Entry[LEAST_SLOTS];
     size = 0;
   }
 
@@ -39,42 +53,57 @@ final class Vocabulary {
     return isNew;
   }
 
-  /** Finds the entry of a term; null for a term that is not here. */
+  /** Finds the entry of a term, which is not empty; null for a term that is not here. */
   Entry find(byte[] bytes, int start, int end) {
-    int hash = hash(bytes, start, end);
-    for (int slot = hash & slots.length - 1; slots[slot] != null; slot = slot + 1 & slots.length - 1) {
-      Entry entry = slots[slot];
-      BytesRef term = entry.term;
-      if (entry.hash == hash && Arrays.equals(term.bytes, 0, term.length, bytes, start, end)) return entry;
+    long key = key(bytes, start, end);
+    for (int slot = slot(key); keys[slot] != 0; slot = slot + 1 & keys.length - 1) {
+      if (keys[slot] != key) continue;
+      Entry entry = entries[slot];
+      if (end - start <= SHORT || isOf(entry, bytes, start, end)) return entry;
     }
     return null;
   }
 
+  private static boolean isOf(Entry entry, byte[] bytes, int start, int end) {
+    return Arrays.equals(entry.term.bytes, 0, entry.term.length, bytes, start, end);
+  }
+
   /** Adds a term that is not here; its bytes are copied. */
   Entry add(byte[] bytes, int start, int end) {
-    if (2 * size == slots.length) {
-      Entry[] before = slots;
-      slots = new Entry[2 * before.length];
-      for (Entry entry : before) {
-        if (entry != null) place(entry);
+    if (2 * size == keys.length) {
+      long[] before = keys;
+      Entry[] moved = entries;
+      keys = new long[2 * before.length];
+      entries = new Entry[2 * before.length];
+      for (int slot = 0; slot < before.length; slot++) {
+        if (before[slot] != 0) place(before[slot], moved[slot]);
       }
     }
-    Entry entry = new Entry(new BytesRef(Arrays.copyOfRange(bytes, start, end)), hash(bytes, start, end));
-    place(entry);
+    Entry entry = new Entry(new BytesRef(Arrays.copyOfRange(bytes, start, end)));
+    place(key(bytes, start, end), entry);
     size++;
     return entry;
   }
 
-  private void place(Entry entry) {
-    int slot = entry.hash & slots.length - 1;
-    while (slots[slot] != null) slot = slot + 1 & slots.length - 1;
-    slots[slot] = entry;
+  private void place(long key, Entry entry) {
+    int slot = slot(key);
+    while (keys[slot] != 0) slot = slot + 1 & keys.length - 1;
+    keys[slot] = key;
+    entries[slot] = entry;
   }
 
-  private static int hash(byte[] bytes, int start, int end) {
-    int hash = 1;
-    for (int i = start; i < end; i++) hash = 31 * hash + bytes[i];
-    hash *= 0x9e3779b9; // spreads terms that differ in their last bytes only
-    return hash ^ hash >>> 16;
+  private int slot(long key) {
+    return (int) (key * 0x9e3779b97f4a7c15L >>> 40) & keys.length - 1;
+  }
+
+  /** The bytes of a short term above their number; of a longer one a hash, above the largest such number. */
+  private static long key(byte[] bytes, int start, int end) {
+    long key = 0;
+    if (end - start <= SHORT) {
+      for (int i = start; i < end; i++) key = key << 8 | bytes[i] & 0xff;
+      return key << 8 | end - start;
+    }
+    for (int i = start; i < end; i++) key = 31 * key + bytes[i];
+    return key << 8 | 0xff;
   }
 }
