@@ -1,7 +1,7 @@
 """Our search beside other engines for learned sparse vectors, on the same real-shaped documents and queries.
 
     python benchmarks/engines.py --collection mixed/mixed.jsonl.gz --encoder MODEL --impact-scale 51.2 --topics TOPICS
-                                 [--sizes 100000 300000 1000000] [--queries 15] [--rounds 3]
+                                 [--sizes 100000 300000 1000000] [--queries 15] [--rounds 3] [--alone]
 
 The collection is what ``mixed.py`` writes; each size is that of its first documents. Other engines take one vector of
 positive weights a query, so "positive" is what all of them run. The queries are those of ``search.py --topics``.
@@ -152,7 +152,10 @@ OTHERS = {"BMP": ("bmp", with_bmp), "Seismic": ("seismic", with_seismic), "full 
 
 def compare(options: argparse.Namespace, documents: int) -> list[list[str]]:
     """Times all engines on the first documents; returns the rows of the table."""
-    plain, reordered = our_index(options, documents, False), our_index(options, documents, True)
+    reordered = our_index(options, documents, True)
+    if options.alone:
+        return compare_with_itself(reordered, options, documents)
+    plain = our_index(options, documents, False)
     kinds = real_queries(plain, options.topics, options.queries)
     stock = StockSearcher(plain)
     sizes = {"ours": folder_bytes(plain) / documents, "ours, reordered": folder_bytes(reordered) / documents}
@@ -183,6 +186,18 @@ def compare(options: argparse.Namespace, documents: int) -> list[list[str]]:
     return rows
 
 
+def compare_with_itself(reordered: Path, options: argparse.Namespace, documents: int) -> list[list[str]]:
+    """Times our search alone, in the reordered index; returns the same rows."""
+    name, size, rows = "ours, reordered", f"{folder_bytes(reordered) / documents:,.0f}", []
+    with ImpactReader(reordered) as reader:
+        for (kind, asked), k in itertools.product(real_queries(reordered, options.topics, options.queries).items(), HITS):
+            searches = [partial(reader.search, [json.dumps(to_json(query.node))], k) for query in asked]
+            median, p99 = np.quantile(timed({name: searches}, options.rounds)[name].wall, (0.5, 0.99))
+            rows.append([kind, str(k), f"{documents:,}", name, f"{median:.2f}", f"{p99:.2f}", "", size])
+            print(*rows[-1], file=sys.stderr, flush=True)
+    return rows
+
+
 def _weights(query: Query) -> dict[str, float]:
     assert isinstance(query.node, Linear)
     return dict(query.node.weights)
@@ -204,6 +219,7 @@ def main() -> int:
     parser.add_argument("--impact-scale", type=float, required=True, metavar="X", help="as for the command index")
     parser.add_argument("--topics", type=Path, required=True, metavar="FILE", help="queries")
     parser.add_argument("--sizes", type=int, nargs="+", default=[100_000, 300_000, 1_000_000], metavar="N")
+    parser.add_argument("--alone", action="store_true", help="our reordered index alone, to see how latency grows")
     parser.add_argument("--queries", type=int, default=15, help="the most of a kind (default 15)")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()

@@ -24,7 +24,7 @@ With ``--filters`` our search is compared with itself: a filter that allows 1, 1
 of the synthetic index, beside none. With ``--reordered`` it is compared with itself in an index that was built with
 ``index --reorder``, and with ``--threads`` with itself on several threads for each query; both may be given. A line has
 the median times, of the processor or with ``--threads`` by the clock, their ratios to the first, and the postings that
-are read.
+are read. With ``--threads`` a second table has the queries a second if all of a kind are asked at once.
 """
 
 from __future__ import annotations
@@ -172,6 +172,20 @@ def compare_ours(variants: Mapping[str, Variant], kinds: Mapping[str, Sequence[Q
     return table(["kind", "k", *header], rows)
 
 
+def throughput(reader: ImpactReader, kinds: Mapping[str, Sequence[Query]], most: int, rounds: int) -> str:
+    """The queries a second of each kind on 1, 2, 4, ... threads; returns the table."""
+    counts = [2**power for power in range(most.bit_length())]
+    rows = []
+    for kind, asked in kinds.items():
+        lines = [json.dumps(to_json(query.node)) for query in asked]
+        for k in HITS:
+            taken = timed({str(count): [partial(reader.search, lines, k, count)] for count in counts}, rounds)
+            rates = [1000 * len(lines) / float(np.median(taken[str(count)].wall)) for count in counts]
+            rows.append([kind, str(k), *(f"{rate:,.0f}" for rate in rates)])
+            print(*rows[-1], file=sys.stderr, flush=True)
+    return table(["kind", "k", *(f"{count} threads" for count in counts)], rows)
+
+
 def cold_start() -> None:
     """Times a whole process from nothing to the first hit on the sample, beside the import of Pyserini's search."""
     index = Path("indexes/sample")
@@ -238,6 +252,8 @@ def main() -> int:
                     if variant.asked is None
                 }
             print(f"{said}\n{compare_ours(variants, kinds, args.rounds)}")
+            if args.threads > 1:
+                print(f"\nqueries a second\n\n{throughput(other, kinds, args.threads, args.rounds)}")
         return 0
     kinds |= {f"{kind}/generator": kinds[kind] for kind in ("signed", "cpt+maxpool")}
     kinds["positive/anserini"] = kinds["positive"]
