@@ -189,8 +189,9 @@ def compare(options: argparse.Namespace, documents: int) -> list[list[str]]:
 def compare_with_itself(reordered: Path, options: argparse.Namespace, documents: int) -> list[list[str]]:
     """Times our search alone, in the reordered index; returns the same rows."""
     name, size, rows = "ours, reordered", f"{folder_bytes(reordered) / documents:,.0f}", []
+    kinds = real_queries(reordered, options.topics, options.queries)
     with ImpactReader(reordered) as reader:
-        for (kind, asked), k in itertools.product(real_queries(reordered, options.topics, options.queries).items(), HITS):
+        for (kind, asked), k in itertools.product(kinds.items(), HITS):
             searches = [partial(reader.search, [json.dumps(to_json(query.node))], k) for query in asked]
             median, p99 = np.quantile(timed({name: searches}, options.rounds)[name].wall, (0.5, 0.99))
             rows.append([kind, str(k), f"{documents:,}", name, f"{median:.2f}", f"{p99:.2f}", "", size])

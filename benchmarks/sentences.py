@@ -2,9 +2,8 @@
 
     python benchmarks/sentences.py --collection data/filmsets/documents.jsonl.gz --output sentences.jsonl.gz
 
-A sentence ends at ``.``, ``!`` or ``?`` before white space. Its id is that of its document, with its number. Those below
-20 characters are left out: most are initials. Documents come in the order of the collection, so neighbours are similar,
-as in many real ones.
+A sentence ends at ``.``, ``!`` or ``?`` before white space. Its id is that of its document, with its number. Those
+below 20 characters are left out: most are initials. They keep the order of the collection, so neighbours are similar.
 """
 
 from __future__ import annotations
