@@ -53,8 +53,11 @@ import org.apache.lucene.util.BytesRef;
 public final class ImpactIndexer implements Closeable {
   private static final String STATE = "state";
 
-  /** Vectors wait in so much more memory than Lucene may use beside them: it then writes as few segments. */
-  private static final int WAITING_SHARE = 2;
+  /** Vectors wait in so many times the memory that Lucene may use beside them, so that segments are not small. */
+  private static final int WAITING = 2;
+
+  /** But in no more than this share of the heap: inverting them takes as much again, on each thread. */
+  private static final int HEAP_SHARE = 8;
 
   /** How an index is written; a JSON object in the constructor. */
   record Settings(String field, double impactScale, boolean signed, int pairTerms, boolean storeRaw,
@@ -65,7 +68,7 @@ public final class ImpactIndexer implements Closeable {
 
   private final Settings settings;
   private final FieldType impacts = new FieldType();
-  private final long waitingBytes;
+  private final long waitingBytes; // of vectors, before the largest segment is written
   private final ImpactInverter inverter; // null where Lucene must see each term of a document
   private final IndexWriter writer;
   private final ExecutorService pool;
@@ -82,7 +85,8 @@ public final class ImpactIndexer implements Closeable {
     impacts.setIndexOptions(IndexOptions.DOCS_AND_FREQS);
     impacts.setStoreTermVectors(this.settings.storeDocvectors);
     impacts.freeze();
-    waitingBytes = (long) (WAITING_SHARE * this.settings.memoryBufferMb * (1 << 20));
+    double waiting = WAITING * this.settings.memoryBufferMb * (1 << 20);
+    waitingBytes = (long) Math.min(waiting, Runtime.getRuntime().maxMemory() / HEAP_SHARE);
     boolean onePass = this.settings.storeDocvectors || this.settings.pairTerms > 0; // pairs are hardly ever seen twice
     inverter = onePass ? null : new ImpactInverter(this.settings.field);
     FSDirectory directory = FSDirectory.open(Path.of(folder));
