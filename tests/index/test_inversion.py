@@ -73,7 +73,21 @@ def test_vectors_wait_in_bounded_memory_for_several_threads(tmp_path, monkeypatc
     assert found(tmp_path / "many") == found(tmp_path / "one")
 
 
-def test_a_document_that_lucene_refuses_leaves_nothing_behind(tmp_path):
+def test_the_memory_of_terms_counts(tmp_path, monkeypatch):
+    monkeypatch.setattr(writer, "_MEMORY_BUFFER_MB", 0.2)
+    segments = {}
+    for name, terms in (("rare", 9000), ("few", 30)):  # with as many postings
+        with ImpactWriter(tmp_path / name, threads=1) as writing:
+            for number in range(300):
+                vector = {f"t{(30 * number + place) % terms}": 1 for place in range(30)}
+                assert writing.add_lines(json_lines([{"id": f"d{number}", "vector": vector}]), "vectors") == []
+            assert writing.drain() == []
+            writing.commit()
+        segments[name] = len(list((tmp_path / name).glob("*.si")))
+    assert segments["few"] < segments["rare"]
+
+
+def test_a_refused_document_leaves_nothing_behind(tmp_path):
     good = {"id": "good", "vector": {"a": 3, "b": 1}, "year": "1999"}
     bad = {"id": "bad", "vector": {"a": 5, "c": 2}, "year": "x" * 40_000}
     with ImpactWriter(tmp_path / "index", filter_fields=["year"]) as writing:

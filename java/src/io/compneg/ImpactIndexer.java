@@ -54,9 +54,9 @@ public final class ImpactIndexer implements Closeable {
   private static final String STATE = "state";
 
   /** Vectors wait in so many times the memory that Lucene may use beside them, so that segments are not small. */
-  private static final int WAITING = 2;
+  private static final int WAITING = 3;
 
-  /** But in no more than this share of the heap: inverting them takes as much again, on each thread. */
+  /** But in no more than this share of the heap: while a segment is written, others wait already. */
   private static final int HEAP_SHARE = 8;
 
   /** How an index is written; a JSON object in the constructor. */
@@ -171,15 +171,8 @@ public final class ImpactIndexer implements Closeable {
       writer.addDocument(document);
       return;
     }
-    ImpactInverter.Placeholder placeholder = inverter.add(vector);
-    document.add(new Field(settings.field, placeholder, impacts));
-    boolean added = false;
-    try {
-      writer.addDocument(document);
-      added = true;
-    } finally {
-      if (!added) inverter.remove(placeholder);
-    }
+    document.add(new Field(settings.field, inverter.add(vector), impacts));
+    writer.addDocument(document);
   }
 
   private Document document(DocumentReader reader, LineScanner raw) throws IOException, DocumentReader.BadDocument {

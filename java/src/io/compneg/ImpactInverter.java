@@ -37,23 +37,27 @@ import org.apache.lucene.util.NumericUtils;
  * <p>Lucene inverts document by document: each term is hashed and appended to a list of its own, far from those of the
  * terms before. Here a document has a single token, the number under which its vector waits; its frequency is the sum
  * of the impacts, so the norm is that of the vector. When the segment is written, the vectors of its documents are
- * sorted by term with two passes over flat arrays, and take the place of these tokens. What is on the disk is what
- * Lucene would have written.
+ * sorted by term with two passes over flat arrays, and take the place of these tokens. For the same documents in a
+ * segment the files are those of Lucene's own inverter.
  */
 final class ImpactInverter {
-  private record Waiting(Vocabulary.Entry[] terms, int[] impacts) {}
+  /** The vector of a document, and what it was counted with. */
+  private record Waiting(Vocabulary.Entry[] terms, int[] impacts, long bytes) {}
 
   /** What a vector takes beside its terms: three objects, and its place in the map. */
   private static final long VECTOR_BYTES = 120;
 
-  /** A reference, an impact, and when it is inverted a number and a posting; only a part of all is at once. */
-  private static final long TERM_BYTES = 14;
+  /** A reference and an impact, and while they are inverted a number and a posting. */
+  private static final long POSTING_BYTES = 20;
+
+  /** A term beside its text, which stays in memory as long as a vector with it, and while it is sorted. */
+  private static final long TERM_BYTES = 150;
 
   private final String field;
   private final Map<Long, Waiting> vectors = new ConcurrentHashMap<>();
-  private final AtomicLong given = new AtomicLong(); // numbers of vectors
+  private final AtomicLong numbered = new AtomicLong(); // vectors
   private final AtomicLong bytes = new AtomicLong();
-  private int inversions;
+  private volatile int inversions;
 
   /** Inverts the vectors of a field. */
   ImpactInverter(String field) {
@@ -67,26 +71,24 @@ final class ImpactInverter {
 
   /** What a document is indexed with in place of its vector, which must have a term. */
   Placeholder add(ImpactVector vector) {
-    Waiting waiting = new Waiting(vector.terms(), vector.impacts());
-    Placeholder placeholder = new Placeholder(given.getAndIncrement(), Math.toIntExact(vector.total()));
-    vectors.put(placeholder.number, waiting);
-    bytes.addAndGet(size(waiting));
+    Vocabulary.Entry[] terms = vector.terms();
+    long size = VECTOR_BYTES + POSTING_BYTES * terms.length;
+    int next = inversions + 1;
+    for (Vocabulary.Entry entry : terms) {
+      if (entry.counted == next) continue; // with another vector that waits
+      entry.counted = next;
+      size += TERM_BYTES + 2L * entry.term.length;
+    }
+    Placeholder placeholder = new Placeholder(numbered.getAndIncrement(), Math.toIntExact(vector.total()));
+    vectors.put(placeholder.number, new Waiting(terms, vector.impacts(), size));
+    bytes.addAndGet(size);
     return placeholder;
-  }
-
-  /** Forgets the vector of a document that was not indexed. */
-  void remove(Placeholder placeholder) {
-    take(placeholder.number);
   }
 
   private Waiting take(long number) {
     Waiting waiting = vectors.remove(number);
-    if (waiting != null) bytes.addAndGet(-size(waiting));
+    bytes.addAndGet(-waiting.bytes);
     return waiting;
-  }
-
-  private static long size(Waiting waiting) {
-    return VECTOR_BYTES + TERM_BYTES * waiting.terms.length;
   }
 
   /** One token, which stands for the vector with a number. */
@@ -188,7 +190,6 @@ final class ImpactInverter {
       for (BytesRef number = found.next(); number != null; number = found.next()) {
         docs = found.postings(docs, PostingsEnum.NONE);
         Waiting waiting = take(NumericUtils.sortableBytesToLong(number.bytes, number.offset));
-        if (waiting == null) continue; // the document was not indexed
         byDocument[docs.nextDoc()] = waiting;
         total += waiting.terms.length;
       }

@@ -8,7 +8,8 @@ final class Vocabulary {
   /** A term. */
   static final class Entry {
     final BytesRef term;
-    int inversion; // the last one that met this term, and its number there, see ImpactInverter
+    int counted; // before which inversion it was, see ImpactInverter
+    int inversion; // the last one that met this term, and its number there
     int number;
     private Entry complement; // null until it is asked for
     private int lastDocument;
@@ -27,7 +28,7 @@ final class Vocabulary {
   private static final int LEAST_SLOTS = 1 << 12;
   private static final int MOST_TERMS = 1 << 18;
 
-  /** The key of a term of up to so many bytes holds them all, with their number, so that no other term has it. */
+  /** The key of a term of up to so many bytes holds them all, and how many they are, so that no other term has it. */
   private static final int SHORT = 7;
 
   // Open addressing; at most half of the slots are taken. Keys stand beside each other: to follow an entry to its
@@ -96,7 +97,7 @@ final class Vocabulary {
     return (int) (key * 0x9e3779b97f4a7c15L >>> 40) & keys.length - 1;
   }
 
-  /** The bytes of a short term above their number; of a longer one a hash, above the largest such number. */
+  /** In the lowest byte the length of a short term, or 255; above it the bytes of the short term, or a hash. */
   private static long key(byte[] bytes, int start, int end) {
     long key = 0;
     if (end - start <= SHORT) {
