@@ -9,7 +9,8 @@ from pyserini_compneg.compose import Linear, to_json
 from pyserini_compneg.index import ImpactIndexer
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, writer
 
-TERMS = [f"t{number}" for number in range(400)] + ["é", "😀", "￮", "z∩", "t"]
+COLLIDING = ["AaAaAaAa", "BBBBBBBB", "AaAaBBBB"]  # of one hash, and longer than a key
+TERMS = [f"t{number}" for number in range(400)] + ["é", "😀", "￮", "z∩", "t", "1234567", "12345678", *COLLIDING]
 POSTINGS = {".doc", ".tim", ".tip", ".tmd", ".psm", ".nvd", ".nvm"}
 
 
@@ -71,6 +72,7 @@ def test_vectors_wait_in_bounded_memory_for_several_threads(tmp_path, monkeypatc
     assert len(list((tmp_path / "one").glob("*.si"))) == 1
     assert len(list((tmp_path / "many").glob("*.si"))) > 1
     assert found(tmp_path / "many") == found(tmp_path / "one")
+    assert found(tmp_path / "one")[1] == [sum(term in vector for vector in vectors.values()) for term in TERMS]
 
 
 def test_the_memory_of_terms_counts(tmp_path, monkeypatch):
