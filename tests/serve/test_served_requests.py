@@ -93,21 +93,25 @@ def test_a_client_that_leaves_while_it_sends_is_no_failure(client):
 
 
 def test_too_many_and_too_slow(new_client, monkeypatch):
-    def slow(*_):
-        while True:
+    answer_at_once, go_on = answers.document_answer, threading.Event()
+
+    def slow(*asked):
+        while not go_on.is_set():
             check_cancelled()
+        return answer_at_once(*asked)
 
     monkeypatch.setattr(answers, "document_answer", slow)
     with new_client(seconds=0.05) as client:
         answer = client.get("/v1/films/doc/d4")
         assert answer.status_code == 504
         assert answer.json()["error"].startswith("the search took longer than the limit of 0.05 seconds")
-    with new_client(threads=1, queue=0, seconds=0.5) as client:
+    with new_client(threads=1, queue=0, seconds=60) as client:
         first = threading.Thread(target=client.get, args=("/v1/films/doc/d4",))
         first.start()
         while client.get("/metrics").text.count("compneg_searches_running 1.0") == 0:
             asyncio.run(asyncio.sleep(0.01))
         refused = client.get("/v1/films/doc/d4")
+        go_on.set()
         first.join()
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
     assert refused.json() == {"error": "Too many searches are waiting; try again in a second"}
