@@ -32,7 +32,6 @@ import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.IndexOptions;
 import org.apache.lucene.index.IndexWriter;
 import org.apache.lucene.index.IndexWriterConfig;
-import org.apache.lucene.index.Sorter;
 import org.apache.lucene.index.SortingCodecReader;
 import org.apache.lucene.index.Term;
 import org.apache.lucene.index.TieredMergePolicy;
@@ -53,12 +52,6 @@ import org.apache.lucene.util.BytesRef;
 public final class ImpactIndexer implements Closeable {
   private static final String STATE = "state";
 
-  /** Vectors wait in so many times the memory that Lucene may use beside them, so that segments are not small. */
-  private static final int WAITING = 3;
-
-  /** But in no more than this share of the heap: while a segment is written, others wait already. */
-  private static final int HEAP_SHARE = 8;
-
   /** How an index is written; a JSON object in the constructor. */
   record Settings(String field, double impactScale, boolean signed, int pairTerms, boolean storeRaw,
       boolean storeDocvectors, List<String> filterFields, boolean shard, int threads, double memoryBufferMb,
@@ -68,7 +61,6 @@ public final class ImpactIndexer implements Closeable {
 
   private final Settings settings;
   private final FieldType impacts = new FieldType();
-  private final long waitingBytes; // of vectors, before the largest segment is written
   private final ImpactInverter inverter; // null where Lucene must see each term of a document
   private final IndexWriter writer;
   private final ExecutorService pool;
@@ -85,10 +77,8 @@ public final class ImpactIndexer implements Closeable {
     impacts.setIndexOptions(IndexOptions.DOCS_AND_FREQS);
     impacts.setStoreTermVectors(this.settings.storeDocvectors);
     impacts.freeze();
-    double waiting = WAITING * this.settings.memoryBufferMb * (1 << 20);
-    waitingBytes = (long) Math.min(waiting, Runtime.getRuntime().maxMemory() / HEAP_SHARE);
-    boolean onePass = this.settings.storeDocvectors || this.settings.pairTerms > 0; // pairs are hardly ever seen twice
-    inverter = onePass ? null : new ImpactInverter(this.settings.field);
+    boolean byDocument = this.settings.storeDocvectors || this.settings.pairTerms > 0; // pairs hardly ever come twice
+    inverter = byDocument ? null : new ImpactInverter(this.settings.field, this.settings.memoryBufferMb);
     FSDirectory directory = FSDirectory.open(Path.of(folder));
     TieredMergePolicy merges = new TieredMergePolicy();
     merges.setForceMergeDeletesPctAllowed(0);
@@ -153,7 +143,7 @@ public final class ImpactIndexer implements Closeable {
       if (reader.blank()) continue;
       try {
         reader.read();
-        add(document(reader, raw), reader.vector());
+        writer.addDocument(document(reader, raw));
       } catch (DocumentReader.BadDocument bad) {
         problems.add(file + number + ": " + bad.getMessage());
         continue;
@@ -161,18 +151,8 @@ public final class ImpactIndexer implements Closeable {
       count++;
       if (reader.vector().size() == 0) withoutTerm++;
     }
-    if (inverter != null && inverter.bytes() > waitingBytes) writer.flushNextBuffer();
+    if (inverter != null && inverter.isFull()) writer.flushNextBuffer();
     return new BlockResult(count, withoutTerm, problems);
-  }
-
-  private void add(Document document, ImpactVector vector) throws IOException {
-    if (inverter == null || vector.size() == 0) {
-      document.add(new Field(settings.field, new ImpactTokenStream(vector), impacts));
-      writer.addDocument(document);
-      return;
-    }
-    document.add(new Field(settings.field, inverter.add(vector), impacts));
-    writer.addDocument(document);
   }
 
   private Document document(DocumentReader reader, LineScanner raw) throws IOException, DocumentReader.BadDocument {
@@ -185,6 +165,9 @@ public final class ImpactIndexer implements Closeable {
     } catch (IllegalArgumentException e) {
       throw new DocumentReader.BadDocument(e.getMessage());
     }
+    ImpactVector vector = reader.vector();
+    boolean waits = inverter != null && vector.size() > 0;
+    document.add(new Field(settings.field, waits ? inverter.add(vector) : new ImpactTokenStream(vector), impacts));
     return document;
   }
 
@@ -283,32 +266,6 @@ public final class ImpactIndexer implements Closeable {
     }
     try (DirectoryReader reader = DirectoryReader.open(writer)) {
       BlockMaxima.write(reader.leaves().get(0).reader(), settings.field, writer.getDirectory());
-    }
-  }
-
-  private static final class NewOrder extends Sorter.DocMap {
-    private final int[] oldNumbers;
-    private final int[] newNumbers;
-
-    NewOrder(int[] order) {
-      oldNumbers = order;
-      newNumbers = new int[order.length];
-      for (int i = 0; i < order.length; i++) newNumbers[order[i]] = i;
-    }
-
-    @Override
-    public int oldToNew(int number) {
-      return newNumbers[number];
-    }
-
-    @Override
-    public int newToOld(int number) {
-      return oldNumbers[number];
-    }
-
-    @Override
-    public int size() {
-      return oldNumbers.length;
     }
   }
 

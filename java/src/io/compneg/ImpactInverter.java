@@ -53,20 +53,32 @@ final class ImpactInverter {
   /** A term beside its text, which stays in memory as long as a vector with it, and while it is sorted. */
   private static final long TERM_BYTES = 150;
 
+  /** Vectors wait in so many times the memory that Lucene may use beside them, so that segments are not small. */
+  private static final int MEMORY = 3;
+
+  /** But in no more than this share of the heap: while a segment is written, others wait already. */
+  private static final int HEAP_SHARE = 8;
+
   private final String field;
+  private final long mostBytes;
   private final Map<Long, Waiting> vectors = new ConcurrentHashMap<>();
   private final AtomicLong numbered = new AtomicLong(); // vectors
   private final AtomicLong bytes = new AtomicLong();
   private volatile int inversions;
 
-  /** Inverts the vectors of a field. */
-  ImpactInverter(String field) {
+  /**
+   * Inverts the vectors of a field.
+   *
+   * @param bufferMb what Lucene may use for all else before it writes a segment
+   */
+  ImpactInverter(String field, double bufferMb) {
     this.field = field;
+    this.mostBytes = (long) Math.min(MEMORY * bufferMb * (1 << 20), Runtime.getRuntime().maxMemory() / HEAP_SHARE);
   }
 
-  /** The memory that the waiting vectors take. */
-  long bytes() {
-    return bytes.get();
+  /** Whether so many vectors wait that a segment should be written. */
+  boolean isFull() {
+    return bytes.get() > mostBytes;
   }
 
   /** What a document is indexed with in place of its vector, which must have a term. */
