@@ -7,8 +7,11 @@ is a flag of a command is named as its keyword, ``overwrite=True``; the command 
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import metadata
 
 
 class CompNegError(Exception):
@@ -135,3 +138,36 @@ def in_one_line(
     except Exception as cause:
         lines = str(cause).strip().splitlines() or [type(cause).__name__]
         raise error(f"{before}: {lines[0][:200]}{after}") from None
+
+
+def install_hint(extra: str) -> str:
+    """The command that installs what this environment lacks of an extra; all of the extra if it lacks nothing.
+
+    It names the packages themselves, because ``pyserini_compneg[EXTRA]`` works only where an index offers this package.
+    """
+    try:
+        needed = list(_requirements(extra))
+    except metadata.PackageNotFoundError:  # a checkout in PYTHONPATH
+        return f"pip install -e '.[{extra}]' in the checkout"
+    return shlex.join(["pip", "install", *(list(filter(_is_missing, needed)) or needed)])
+
+
+def _requirements(extra: str) -> Iterator[str]:
+    """The requirements of an extra, and of those of our extras that it names."""
+    for line in metadata.requires("pyserini_compneg") or ():
+        requirement, *own = re.split(r"[][;]", line)
+        if not line.endswith(f'; extra == "{extra.replace("_", "-")}"'):
+            continue
+        if requirement == "pyserini_compneg":
+            for name in own[0].split(","):
+                yield from _requirements(name)
+        else:
+            yield requirement
+
+
+def _is_missing(requirement: str) -> bool:
+    try:
+        metadata.version(re.split(r"[<>=!~ ]", requirement)[0])
+    except metadata.PackageNotFoundError:
+        return True
+    return False

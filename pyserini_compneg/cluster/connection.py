@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Self
 
 from pyserini_compneg.cluster.worker import Setup, versions
-from pyserini_compneg.errors import ArgumentError, ClusterError
+from pyserini_compneg.errors import ArgumentError, ClusterError, install_hint
 from pyserini_compneg.lucene import machine_runs
 from pyserini_compneg.terminal import captured_stderr, shown
 
@@ -158,7 +158,7 @@ def _ray() -> Any:
     try:
         import ray
     except ImportError:
-        raise ClusterError("Ray is not installed: pip install 'pyserini_compneg[ray]'") from None
+        raise ClusterError(f"Ray is not installed: {install_hint('ray')}") from None
     return ray
 
 

@@ -38,13 +38,13 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     flags.check_replicas(parser, args)
     if not args.index and args.config is None:
         parser.error("name an index with --index, or a file of indexes with --config")
-    from pyserini_compneg.errors import ServerError
+    from pyserini_compneg.errors import ServerError, install_hint
 
     try:
         from pyserini_compneg.serve.server import serve
         from pyserini_compneg.serve.settings import named_indexes, read_server_settings
     except ModuleNotFoundError as error:
-        raise ServerError(f"{error.name} is not installed: pip install 'pyserini_compneg[serve]'") from None
+        raise ServerError(f"{error.name} is not installed: {install_hint('serve')}") from None
     settings = read_server_settings(args.config) if args.config else None
     indexes = {**(settings.indexes if settings else {}), **named_indexes(args.index)}
     if not indexes:

@@ -15,7 +15,7 @@ from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.encode.models.cache import content_hash
 from pyserini_compneg.encode.models.configuration import optional_json
 from pyserini_compneg.encode.models.loading import quiet_transformers
-from pyserini_compneg.errors import EncodingError, in_one_line
+from pyserini_compneg.errors import EncodingError, in_one_line, install_hint
 
 _MODEL_FILES = ("*.json", "*.txt", "*.model", "*.safetensors", "*.bin")
 _FORMAT = 2
@@ -115,7 +115,7 @@ def check_dense_model(name: str) -> None:
         DownloadError: A model that cannot be had from the hub.
     """
     if not find_spec("sentence_transformers"):
-        raise EncodingError("dense models need sentence-transformers; pip install 'pyserini_compneg[dense]'")
+        raise EncodingError(f"dense models need sentence-transformers; {install_hint('dense')}")
     sentence_model_folder(name)
 
 

@@ -11,7 +11,7 @@ from pyserini_compneg.encode.models import ModelOptions, NeuralSide, Side, Stati
 from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
 from pyserini_compneg.encode.models.onnx_model import OnnxModel
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer, TokenIds, index_term
-from pyserini_compneg.errors import EncodingError, in_one_line
+from pyserini_compneg.errors import EncodingError, in_one_line, install_hint
 
 
 class SideEncoder:
@@ -126,7 +126,7 @@ def _tensor_weights(file: Path, terms: Sequence[str]) -> dict[str, float]:
     try:
         from safetensors.numpy import load_file
     except ImportError:
-        raise EncodingError(f"{file}: needs the package safetensors; pip install 'pyserini_compneg[onnx]'") from None
+        raise EncodingError(f"{file}: needs the package safetensors; {install_hint('onnx')}") from None
     with in_one_line(EncodingError, f"{file}: cannot be read"):
         weights = load_file(file)["weight"].astype("float64").tolist()
     if not isinstance(weights, list) or len(weights) < len(terms) or isinstance(weights[0], list):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from pyserini_compneg.errors import OutputError
+from pyserini_compneg.errors import OutputError, install_hint
 from pyserini_compneg.eval.significance import LEVEL
 from pyserini_compneg.eval.table import row_letters, superscript
 from pyserini_compneg.experiments.datasets.opening import TITLES
@@ -47,9 +47,7 @@ def check_packages() -> None:
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as cause:
-        raise OutputError(
-            f"a report needs the package matplotlib ({cause}); pip install 'pyserini_compneg[report]'"
-        ) from None
+        raise OutputError(f"a report needs the package matplotlib ({cause}); {install_hint('report')}") from None
 
 
 def write_report(results: Results, folder: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from importlib import metadata
 
+from pyserini_compneg.errors import install_hint
+
 
 def require(host: str, floor: str, extra: str | None = None) -> None:
     """Makes sure that a host is recent enough, before its names are imported.
@@ -17,7 +19,7 @@ def require(host: str, floor: str, extra: str | None = None) -> None:
     Raises:
         ImportError: It is missing, or older.
     """
-    remedy = f"pip install 'pyserini_compneg[{extra or host}]'"
+    remedy = install_hint(extra or host)
     try:
         found = metadata.version(host)
     except metadata.PackageNotFoundError:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.errors import CompNegError, DecompositionError
+from pyserini_compneg.errors import CompNegError, DecompositionError, install_hint
 from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, format_expression, parse
 from pyserini_compneg.expression.decomposition import Decomposition, Part, Span, undivided
 from pyserini_compneg.files import atomic_writer
@@ -68,7 +68,7 @@ class LlmReader:
         try:
             from openai import DefaultHttpxClient, OpenAI
         except ImportError:
-            raise DecompositionError("openai is not installed: pip install 'pyserini_compneg[llm]'") from None
+            raise DecompositionError(f"openai is not installed: {install_hint('llm')}") from None
         key = environment.get(KEY) or "none"
         if not (key.isascii() and key.isprintable()):
             raise DecompositionError(f"{KEY} must be printable ASCII")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_compneg.errors import DecompositionError, in_one_line
+from pyserini_compneg.errors import DecompositionError, in_one_line, install_hint
 from pyserini_compneg.expression.decomposition import Span
 from pyserini_compneg.files import reason_of
 from pyserini_compneg.json_objects import parse_json_object
@@ -176,7 +176,7 @@ def _loaded(folder: Path) -> tuple[Any, Any]:
         import_onnxruntime()
         import tokenizers
     except ImportError as error:
-        raise DecompositionError(f"{error.name} is not installed: pip install 'pyserini_compneg[onnx]'") from None
+        raise DecompositionError(f"{error.name} is not installed: {install_hint('onnx')}") from None
     with in_one_line(DecompositionError, f"{folder}: cannot be loaded"):
         tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER_FILE))
         tokenizer.no_padding()

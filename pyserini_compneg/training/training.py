@@ -15,7 +15,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from pyserini_compneg.encode.models import model_folder
-from pyserini_compneg.errors import CompNegError, OutputError, TrainingError
+from pyserini_compneg.errors import CompNegError, OutputError, TrainingError, install_hint
 from pyserini_compneg.files import reason_of
 from pyserini_compneg.training.config import LOG_FILE, AnyConfig, ReaderTrainConfig
 from pyserini_compneg.training.examples import read_examples
@@ -47,7 +47,7 @@ def train(config: AnyConfig, output: str | Path, resume: bool = False, overwrite
     unfinished = output.with_name(f"{output.name}.training")
     packages = _READER_PACKAGES if isinstance(config, ReaderTrainConfig) else _PACKAGES
     if missing := [name for name in packages if find_spec(name) is None]:
-        raise TrainingError(f"training needs {', '.join(missing)}; pip install 'pyserini_compneg[train]'")
+        raise TrainingError(f"training needs {', '.join(missing)}; {install_hint('train')}")
     _check_output(output, overwrite)
     _check_models(config)
     examples = _examples(config)

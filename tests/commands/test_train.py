@@ -9,6 +9,7 @@ from pyserini_compneg.commands.eval import main as evaluate
 from pyserini_compneg.commands.index import main as index
 from pyserini_compneg.commands.search import main as search
 from pyserini_compneg.commands.train import main
+from pyserini_compneg.errors import install_hint
 from pyserini_compneg.lucene import Manifest
 from pyserini_compneg.training import training
 
@@ -85,7 +86,7 @@ def test_packages_that_are_missing(home, monkeypatch, capsys):
     monkeypatch.setattr(training, "find_spec", lambda name: None if name in ("accelerate", "datasets") else name)
     (home / "c.yaml").write_text(CONFIG.format(base="m", queries="shared", head=SIGNED))
     assert main([str(home / "c.yaml"), "--output", str(home / "model")]) == 2
-    message = "error: training needs accelerate, datasets; pip install 'pyserini_compneg[train]'\n"
+    message = f"error: training needs accelerate, datasets; {install_hint('train')}\n"
     assert capsys.readouterr().err == message
 
 

@@ -18,7 +18,7 @@ from refusals import refusal
 from pyserini_compneg.encode import dense as dense_encoder
 from pyserini_compneg.encode.collection import SourceDocument
 from pyserini_compneg.encode.dense import DenseEncoder
-from pyserini_compneg.errors import DownloadError, EncodingError, ProtocolError
+from pyserini_compneg.errors import DownloadError, EncodingError, ProtocolError, install_hint
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.experiments import dense
 from pyserini_compneg.experiments.datasets import open_dataset
@@ -280,7 +280,7 @@ def test_what_is_no_usable_model_is_said_in_one_line(library, folder, tmp_path, 
     assert message == f"{folder}: gives vectors that are 0 or no finite numbers; its weights are damaged"
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     message = refusal(DenseEncoder, str(folder), error=EncodingError)
-    assert message == "dense models need sentence-transformers; pip install 'pyserini_compneg[dense]'"
+    assert message == f"dense models need sentence-transformers; {install_hint('dense')}"
 
 
 def test_every_operator_has_a_row_on_the_page():

@@ -6,7 +6,7 @@ import sys
 import pytest
 from chat_server import chat_server, content, expression
 
-from pyserini_compneg.errors import DecompositionError
+from pyserini_compneg.errors import DecompositionError, install_hint
 from pyserini_compneg.expression import parse
 from pyserini_compneg.reading import LlmReader, decompose, undivided
 
@@ -168,7 +168,7 @@ def test_without_openai(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(DecompositionError) as error:
         LlmReader({"OPENAI_BASE_URL": "http://localhost/v1", "COMPNEG_LLM_MODEL": "m"}, tmp_path)
-    assert str(error.value) == "openai is not installed: pip install 'pyserini_compneg[llm]'"
+    assert str(error.value) == f"openai is not installed: {install_hint('llm')}"
 
 
 def test_a_redirect_is_not_followed(reader, caplog):

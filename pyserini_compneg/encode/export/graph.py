@@ -15,7 +15,7 @@ import torch
 from pyserini_compneg.encode.export.int8 import quantised
 from pyserini_compneg.encode.models.onnx_model import INPUTS, OUTPUTS
 from pyserini_compneg.encode.models.torch_model import SparseEncoderModule
-from pyserini_compneg.errors import EncodingError, in_one_line
+from pyserini_compneg.errors import EncodingError, in_one_line, install_hint
 
 _DENSE = "pooled"
 _OPSET = 20
@@ -83,7 +83,7 @@ def _onnx() -> Any:
         import onnx
         import onnxscript  # noqa: F401  # torch's exporter needs it, and says so at length
     except ImportError as cause:
-        raise EncodingError(f"export needs the package {cause.name}; pip install 'pyserini_compneg[export]'") from None
+        raise EncodingError(f"export needs the package {cause.name}; {install_hint('export')}") from None
     return onnx
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pyserini_compneg.encode.models.cache import cache_home
 from pyserini_compneg.encode.models.configuration import refuse_foreign_code
-from pyserini_compneg.errors import DownloadError, EncodingError
+from pyserini_compneg.errors import DownloadError, EncodingError, install_hint
 
 MINI = "mini"
 """The model that comes with the package."""
@@ -57,7 +57,7 @@ def _hub_folder(name: str, unknown: EncodingError) -> Path:
         from huggingface_hub import constants, errors
     except ImportError:
         raise DownloadError(
-            f"{name}: models come from the hub by huggingface_hub; pip install it, or name a folder"
+            f"{name}: models come from the hub by huggingface_hub; {install_hint('onnx')}, or name a folder"
         ) from None
     try:
         cached = _cached(name)

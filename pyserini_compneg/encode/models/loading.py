@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.errors import CompNegError, EncodingError, in_one_line
+from pyserini_compneg.errors import CompNegError, EncodingError, in_one_line, install_hint
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def load_masked_lm(
     try:
         from transformers import AutoConfig, AutoModelForMaskedLM
     except ImportError:
-        raise EncodingError("checkpoints need transformers; pip install 'pyserini_compneg[torch]'") from None
+        raise EncodingError(f"checkpoints need transformers; {install_hint('torch')}") from None
     with quiet_transformers(), in_one_line(error, failed):
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         for key, value in config.to_dict().items():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_compneg.encode.models.batching import Entries
 from pyserini_compneg.encode.models.checkpoint import MODEL_FILE
-from pyserini_compneg.errors import EncodingError, in_one_line
+from pyserini_compneg.errors import EncodingError, in_one_line, install_hint
 from pyserini_compneg.onnx_sessions import import_onnxruntime, open_session, processors
 
 if TYPE_CHECKING:
@@ -41,9 +41,7 @@ class OnnxModel:
         try:
             runtime = import_onnxruntime()
         except ImportError:
-            raise EncodingError(
-                "models need onnxruntime; pip install 'pyserini_compneg[onnx]', or choose --backend torch"
-            ) from None
+            raise EncodingError(f"models need onnxruntime; {install_hint('onnx')}, or choose --backend torch") from None
         providers, self.device = _providers(runtime, device)
         with in_one_line(EncodingError, f"{path}: cannot be run", "; delete it, and it is made again"):
             self._session = open_session(path, processors(), providers)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from pyserini_compneg.encode.models.loading import load_tokenizer
-from pyserini_compneg.errors import EncodingError, in_one_line
+from pyserini_compneg.errors import EncodingError, in_one_line, install_hint
 from pyserini_compneg.vectors import is_pseudo_term
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _load(folder: Path) -> Tokenizer:
     try:
         from tokenizers import Tokenizer
     except ImportError:
-        raise EncodingError("models need the package tokenizers; pip install 'pyserini_compneg[onnx]'") from None
+        raise EncodingError(f"models need the package tokenizers; {install_hint('onnx')}") from None
     file = folder / TOKENIZER_FILE
     if not file.is_file():
         return _converted(folder)

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.errors import CollectionError, install_hint
 from pyserini_compneg.experiments.datasets.dataset import Dataset
 from pyserini_compneg.experiments.datasets.opening import open_dataset
 from pyserini_compneg.expression import format_expression
@@ -18,7 +18,7 @@ try:
     from ir_datasets.formats import BaseDocs, BaseQrels, BaseQueries, GenericDoc, GenericQrel
     from ir_datasets.indices import Docstore
 except ImportError:
-    raise ImportError("ir_datasets is not installed: pip install 'pyserini_compneg[ir_datasets]'") from None
+    raise ImportError(f"ir_datasets is not installed: {install_hint('ir_datasets')}") from None
 
 VARIABLE = "COMPNEG_DATASETS"
 

@@ -35,7 +35,7 @@ from pyserini_compneg.encode.models.onnx_model import OnnxModel  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
 from pyserini_compneg.encode.models.torch_model import TorchModel  # noqa: E402
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder  # noqa: E402
-from pyserini_compneg.errors import EncodingError, OutputError  # noqa: E402
+from pyserini_compneg.errors import EncodingError, OutputError, install_hint  # noqa: E402, install_hint
 
 SIGNED = ("snrelu", "absmax", 0.5)
 
@@ -204,7 +204,7 @@ def test_a_cache_that_cannot_be_written(checkpoints, cache, quick, tmp_path, mon
 def test_packages_that_are_missing(checkpoints, cache, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     message = refusal(export_model, side(checkpoints.bert), error=EncodingError)
-    assert message == f"export needs the package {package}; pip install 'pyserini_compneg[export]'"
+    assert message == f"export needs the package {package}; {install_hint('export')}"
     assert names(cache) == []
 
 

@@ -11,7 +11,7 @@ from hub_server import COMMIT, hub_server
 from refusals import refusal
 
 from pyserini_compneg.encode.models import model_folder, read_checkpoint
-from pyserini_compneg.errors import DownloadError, EncodingError
+from pyserini_compneg.errors import DownloadError, EncodingError, install_hint
 
 pytest.importorskip("huggingface_hub", reason="models come from the hub by huggingface_hub")
 pytestmark = [pytest.mark.slow, pytest.mark.once]
@@ -106,7 +106,7 @@ def test_offline_an_unknown_model_is_one_line():
 def test_without_the_hubs_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     message = refusal(model_folder, "owner/m", error=DownloadError)
-    assert message == "owner/m: models come from the hub by huggingface_hub; pip install it, or name a folder"
+    assert message == f"owner/m: models come from the hub by huggingface_hub; {install_hint('onnx')}, or name a folder"
 
 
 def test_a_download_takes_what_is_needed_and_is_not_repeated(ask, hub, tmp_path):

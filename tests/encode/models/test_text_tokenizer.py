@@ -11,7 +11,10 @@ from checkpoints import MAX_LENGTH, ODD_TOKENS, write_tokenizer  # noqa: E402
 from refusals import refusal  # noqa: E402
 
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
-from pyserini_compneg.errors import EncodingError  # noqa: E402
+from pyserini_compneg.errors import (
+    EncodingError,  # noqa: E402, install_hint
+    install_hint,
+)
 from pyserini_compneg.vectors import is_pseudo_term  # noqa: E402
 
 
@@ -130,7 +133,7 @@ def test_packages_that_are_missing(folder, tmp_path, monkeypatch):
     TextTokenizer(folder, 8)
     assert refused(tmp_path) == f"{tmp_path}: without tokenizer.json, its tokenizer needs transformers"
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    assert refused(folder) == "models need the package tokenizers; pip install 'pyserini_compneg[onnx]'"
+    assert refused(folder) == f"models need the package tokenizers; {install_hint('onnx')}"
 
 
 def test_the_tokenizer_is_what_transformers_makes_of_it(folder, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 from refusals import refusal
 
 from pyserini_compneg.commands.demo import SAMPLE
+from pyserini_compneg.errors import install_hint
 
 PAIR = "id,WorkerId,q1,q2,doc1,doc2\n1-1,w,Who AND what?,Who?,An emu.,A bat.\n"
 
@@ -84,6 +85,5 @@ def test_without_ir_datasets(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ir_datasets", None)
     monkeypatch.delitem(sys.modules, "pyserini_compneg.experiments.datasets.irds", raising=False)
     assert (
-        refusal(register, tmp_path, error=ImportError)
-        == "ir_datasets is not installed: pip install 'pyserini_compneg[ir_datasets]'"
+        refusal(register, tmp_path, error=ImportError) == f"ir_datasets is not installed: {install_hint('ir_datasets')}"
     )
