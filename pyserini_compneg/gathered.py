@@ -14,8 +14,12 @@ _gathered: ContextVar[_Kinds | None] = ContextVar("gathered", default=None)
 
 
 @contextmanager
-def gathered_warnings() -> Iterator[None]:
-    """Until its end, all calls of :func:`warn_of` with the same words become one warning. It may be nested."""
+def gathered_warnings(where: str = "") -> Iterator[None]:
+    """Collects what :func:`warn_of` warns of. Equal warnings are logged once, at the end of the outermost block.
+
+    Args:
+        where: What all warnings begin with; only that of the outermost block counts.
+    """
     if _gathered.get() is not None:
         yield
         return
@@ -27,8 +31,8 @@ def gathered_warnings() -> Iterator[None]:
         _gathered.reset(token)
         for (one, many, said), (found, among) in kinds.items():
             if found:
-                number = f"{len(found)} of {len(among)} {many}, such as" if len(among) > 1 else one
-                _logger.warning("%s %s: %s", number, next(iter(found.values())), said)
+                number = f"{len(found)} of {len(among)} {many}, such as" if len(found) > 1 else one
+                _logger.warning("%s%s %s: %s", where and f"{where}: ", number, next(iter(found.values())), said)
 
 
 def warn_of(one: str, many: str, said: str, found: Mapping[str, str], among: Collection[str]) -> None:

@@ -259,7 +259,9 @@ def _settings(
             settings["model weight, where a row does not say"] = workplace.model_weight
         settings["query weights"] = f"round(weight * {WEIGHT_SCALE:g})"
         settings["operators, where a row does not say"] = ", ".join(
-            f"{field.name} {getattr(DEFAULT_OPERATORS, field.name)}" for field in fields(DEFAULT_OPERATORS)
+            f"{field.name} {value}"
+            for field in fields(DEFAULT_OPERATORS)
+            if (value := getattr(DEFAULT_OPERATORS, field.name)) is not None
         )
     if left_out:
         settings["left out"] = left_out

@@ -27,6 +27,7 @@ from pyserini_compneg.experiments.workplace import Engine, Workplace
 from pyserini_compneg.expression import Atom, Filter
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.expression.topics import Topic, decompose_topics
+from pyserini_compneg.gathered import gathered_warnings
 from pyserini_compneg.progress import progress
 from pyserini_compneg.reading import reader
 from pyserini_compneg.search import Hit, SignedImpactSearcher
@@ -139,7 +140,8 @@ class Jobs:
         read, started = self._readings(workplace, job.plan.reads), time.monotonic()
         asked = [read[topic.qid] for topic in topics]
         name = f"{section.title}-{job.name}" if workplace is not self.tuning else f"tuning-{section.title}-{job.name}"
-        path, there = kept_run(workplace.folder, name, job.depends_on, asked, job.search, self.protocol.hits)
+        with gathered_warnings(f"row {job.name!r} of {section.title!r}"):
+            path, there = kept_run(workplace.folder, name, job.depends_on, asked, job.search, self.protocol.hits)
         if not there:
             self.seconds += time.monotonic() - started
             self.made += workplace is not self.tuning

@@ -286,15 +286,17 @@ def _heaviest(amounts: Mapping[str, float], most: int) -> list[str]:
 
 
 def _heading(document: ExplainedDocument, is_hybrid: bool) -> str:
-    if document.explanation.filtered_out:
-        rank = f"filtered out: {document.explanation.filtered_out}"
-    elif not document.explanation.matched:
+    explanation = document.explanation
+    if explanation.filtered_out:
+        score = f"{explanation.score:.{decimals([explanation.score])}f}"
+        rank = f"filtered out: {explanation.filtered_out}; otherwise its score would be {score}"
+    elif not explanation.matched:
         rank = "not retrieved, because the query does not match it"
     else:
         rank = f"beyond rank {RANKED}" if document.rank is None else f"rank {document.rank}"
-    parts = sides(document.explanation) if is_hybrid else {}
+    parts = sides(explanation) if is_hybrid else {}
     said = ", ".join(f"{name} {amount:.{decimals([amount])}f}" for name, amount in parts.items())
-    return f"{titled(document.title, document.explanation.docid)}: {rank}" + (f" ({said})" if said else "")
+    return f"{titled(document.title, explanation.docid)}: {rank}" + (f" ({said})" if said else "")
 
 
 def _shortened(term: str) -> str:

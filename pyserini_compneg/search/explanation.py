@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from pyserini_compneg.expression import Filter
 from pyserini_compneg.vectors import pair_term, positive_part
 
 _MOST_TUPLES = 4096
+_SINGLE = struct.Struct("f")
 
 
 class Contribution(NamedTuple):
@@ -29,7 +31,7 @@ class Explanation:
 
     Attributes:
         docid: The document.
-        score: Its score, a 32-bit float as in the ranking.
+        score: Its score, a 32-bit float as in the ranking; of a document that is filtered out, its score without that.
         matched: Whether the query retrieves the document at all.
         filtered_out: What leaves the document out, though the query matches it: the filter, or what NOT! excludes; None
             if nothing does.
@@ -91,7 +93,8 @@ def explain_score(
     if reasons or parts["matched"]:  # else it is no hit without the filter either
         reasons += [f"not {condition}" for condition in failed]
     filtered_out = ", ".join(reasons) or None
-    return Explanation(docid, parts["score"], parts["matched"] and not failed, tuple(ranked), filtered_out)
+    score = _SINGLE.unpack(_SINGLE.pack(root.value))[0] if root.filtered_out and reasons else parts["score"]
+    return Explanation(docid, score, parts["matched"] and not failed, tuple(ranked), filtered_out)
 
 
 def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:
@@ -108,22 +111,28 @@ def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:
     if isinstance(node, Excluding):
         return _explain_excluding(node, _explain(node.child, accumulators), accumulators)
     children = [_explain(child, accumulators) for child in node.children]
-    filtered_out = next((child.filtered_out for child in children if child.filtered_out), None)
     matched = [child for child in children if child.matched]
+    filtered = [] if matched else [child for child in children if child.filtered_out]
     if isinstance(node, Max):
-        return max(matched, key=lambda child: child.value) if matched else _Node(False, [], filtered_out)
-    return _Node(bool(matched), [part for child in children for part in child.parts], filtered_out)
+        return max(matched or filtered, key=lambda child: child.value, default=_Node(False, []))
+    parts = [part for child in children if filtered or not child.filtered_out for part in child.parts]
+    return _Node(bool(matched), parts, filtered[0].filtered_out if filtered else None)
 
 
 def _explain_excluding(node: Excluding, child: _Node, accumulators: Iterator[Sequence[Any]]) -> _Node:
-    """The child, or nothing for a document that an excluded part has."""
+    """The child, which an excluded part may leave out."""
     found = []
     for part, limit in zip(node.excluded, node.above, strict=True):
         if isinstance(part, Filter):
             found += [str(part)] if next(accumulators) else []
         elif (explained := _explain(part, accumulators)).value > limit:
             found.append(max(explained.parts, key=lambda one: one.amount).term)
-    return _Node(False, [], f"NOT! {', '.join(found)}" if child.matched else None) if found else child
+    if not found:
+        return child
+    if not (child.matched or child.filtered_out):
+        return _Node(False, [])
+    reasons = filter(None, [child.filtered_out, f"NOT! {', '.join(found)}"])
+    return child._replace(matched=False, filtered_out=", ".join(reasons))
 
 
 def _explain_damped(node: Damped, child: _Node, excluded: Sequence[_Node]) -> _Node:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from numbers import Integral
@@ -21,7 +20,8 @@ from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.terminal import shown
 
-_logger = logging.getLogger(__name__)
+_UNKNOWN = "no positive term is left that the encoder knows"
+_UNMATCHED = "no document matches"
 
 
 class Batch(NamedTuple):
@@ -179,14 +179,17 @@ def warn_of_no_result(
     warn_of("query", "queries", said, {name: f"{name} (term {shown(terms[0])})" for name in names if foreign}, names)
     if foreign:
         return
+    reasons: dict[str, dict[str, str]] = {_UNKNOWN: {}, _UNMATCHED: {}}
     for name, ranked, node, asked in zip_longest(names, rankings, nodes, filters):
         if not ranked:
-            known = "no positive term is left that the encoder knows" if is_empty(node) else "no document matches"
+            known = _UNKNOWN if is_empty(node) else _UNMATCHED
             if asked is not None and not is_empty(node):
                 allowed = reader.filtered(asked).allowed
                 known = f"{known} among {allowed:,} that its filter allows" if allowed else "its filter allows none"
                 known += f" ({asked})" if allowed else f" ({asked}); values are exact, and a range is 1990..1999"
-            _logger.warning("no result for query %s: %s", name, known)
+            reasons.setdefault(known, {})[name] = name
+    for known, found in reasons.items():
+        warn_of("no result for query", "queries have no result", known, found, names)
 
 
 def query_name(query: Query) -> str:

@@ -126,17 +126,23 @@ def test_what_is_shown(run):
     assert "left out with  comedi\n" in shown and "left out       genre=War\n" in shown
     query = "explain --index films --query 'spy NOT! comedy' --docid d1 d2 d3 --filter-field year=1900..1980"
     shown = run(query)[1]
-    assert "d1: filtered out: NOT! comedi\n" in shown and "d3: filtered out: not year=1900..1980\n" in shown
+    assert all(
+        f"{docid}: filtered out: {reason}; otherwise its score would be " in shown
+        for docid, reason in (("d1", "NOT! comedi"), ("d3", "not year=1900..1980"))
+    )
     assert "d2: rank 1\n" in shown
     assert shown.startswith("spy NOT! comedy  [year=1900..1980]\n")
     explained = json.loads(run(f"{query} --output-format json")[1])
     filtered = [document["filtered_out"] for document in explained["documents"]]
     assert filtered == ["NOT! comedi", None, "not year=1900..1980"]
+    plain = json.loads(run("explain --index films --query spy --docid d1 d2 d3 --output-format json")[1])
+    assert [one["score"] for one in explained["documents"]] == [one["score"] for one in plain["documents"]]
+    assert [one["contributions"] for one in explained["documents"]] == [o["contributions"] for o in plain["documents"]]
     assert explained["filter"] == {"year": ["1900..1980"]}
     flags = "--filter-field year=1970..1990 --filter-field genre=War"
     shown = run(f"explain --index films --query 'spy NOT! comedy' --docid d1 d3 {flags}")[1]
-    assert "d1: filtered out: NOT! comedi, not genre=War, not year=1970..1990\n" in shown
-    assert "d3: filtered out: not genre=War\n" in shown
+    assert "d1: filtered out: NOT! comedi, not genre=War, not year=1970..1990; otherwise" in shown
+    assert "d3: filtered out: not genre=War; otherwise" in shown
     said = run("explain --index films --query 'spy NOT! comedy' --docid d2 --filter-field genre=Western")[2]
     assert "no result for query spy NOT! comedy: no document matches among 1 that its filter allows" in said
 

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from refusals import refusal
 
@@ -41,6 +43,13 @@ def test_protocols_of_the_package(name):
         for row in section.rows:
             assert row.method or row.published, row.name
             assert all(value is None or -0.1 < value <= 1 for value in row.published)
+
+
+@pytest.mark.parametrize("name", protocol_names())
+def test_notes_name_the_operands_of_the_formula(name):
+    for row in (row for section in read_protocol(name).sections for row in section.rows if row.formula and row.note):
+        named, formula = (set(re.findall(r"\b[ABC]\b", text)) for text in (row.note, row.formula))
+        assert named <= formula, row.name
 
 
 def test_figures_of_the_paper():

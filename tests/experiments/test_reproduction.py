@@ -110,6 +110,23 @@ def test_examples_show_what_made_the_difference(run):
     assert run(("examples: 1", "examples: 0")).examples == ()
 
 
+def test_queries_without_a_result_are_one_warning_for_each_row(run, tmp_path, caplog):
+    folder = write_film_set(tmp_path / "unknown")
+    queries = (folder / "dev.jsonl").read_text()
+    (folder / "dev.jsonl").write_text(queries.replace("<mark>spy films</mark>", "<mark>zebras</mark>"))
+    results = run(dataset=open_dataset(folder))  # the wording still has the other words
+    rows = [(row.name, section.title) for section in results.sections for row in section.rows if row.run]
+    said = [message for message in caplog.messages if "no result" in message]
+    assert [message.split(":")[0] for message in said] == [f"row {name!r} of {title!r}" for name, title in rows[1:]]
+    assert said[0].endswith(
+        "3 of 6 queries have no result, such as q18: no positive term is left that the encoder knows"
+    )
+
+
+def test_what_a_row_does_not_say_is_in_the_settings_or_nowhere(run):
+    assert "None" not in run().settings["operators, where a row does not say"]
+
+
 def test_runs_are_made_once(run, tmp_path, monkeypatch):
     runs = tmp_path / "report" / "runs"
     first = run()

@@ -65,7 +65,7 @@ def test_unknown_documents(tmp_path, docid, caplog):
     index = write_index(tmp_path / "index", {"d": {"a": 1}, "gone": {"a": 1}}, deleted=["gone"])
     with SignedImpactSearcher(index, LookupEncoder({})) as searcher:
         assert searcher.score(Linear({"a": 1.0}), ["d", docid, "d"]) == [1.0, None, 1.0]
-        said = f"1 of 2 documents, such as {docid!r}: not in the index, so there is no score"
+        said = f"document {docid!r}: not in the index, so there is no score"
         assert [record.getMessage() for record in caplog.records] == [said]
         assert refusal(searcher.explain, Linear({"a": 1.0}), docid) == f"{index} has no document {docid!r}"
         assert searcher.reader.raw(docid) is None
