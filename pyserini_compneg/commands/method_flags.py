@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import re
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.commands import flags, query_flags
-from pyserini_compneg.compose import CPT_FORMS
+from pyserini_compneg.compose import CPT_FORMS, WEIGHT_SCALE
+from pyserini_compneg.compose.operators import DEFAULT_OPERATORS
+from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.errors import ArgumentError
 from pyserini_compneg.search.methods import DEPTH, METHODS, make_method
 from pyserini_compneg.search.reranking import READS, RERANKED, Reranked
-from pyserini_compneg.search.searcher import Method
+from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 
 OPERATORS = "operators"
+
+_RANKING = (
+    *("union", "intersection", "difference", "difference_weight", "cpt_terms", "cpt_weight", "exclusion", "cpt"),
+    *("read", "model_weight", "weight_scale", "ablation", "precision", "max_length", "top_terms", "threshold"),
+    *("depth", "rerank", "rerank_by", "rerank_hits"),
+)
+_DEFAULTS = asdict(DEFAULT_OPERATORS) | {"cpt": CPT_FORMS[0], "weight_scale": WEIGHT_SCALE, "read": "expression"}
+"""The flags that change a ranking, and the values that need no mention in its tag."""
 
 
 def add_method_options(parser: argparse.ArgumentParser) -> None:
@@ -60,11 +73,21 @@ def chosen_method(args: argparse.Namespace) -> Method | None:
     return Reranked(pair_scorer(args.rerank), first=method, **given)
 
 
-def run_tag(args: argparse.Namespace) -> str:
-    """The name of the run: the one that was chosen, or what made it."""
-    parts = ["compneg"] + [args.method] * (args.method != OPERATORS)
-    parts += [f"rerank-{args.rerank_by or READS[0]}"] if args.rerank else []
-    return args.tag or "-".join(parts)
+def run_tag(args: argparse.Namespace, searcher: SignedImpactSearcher) -> str:
+    """The name of the run: the one that was chosen, or the encoder and the flags that set this ranking apart."""
+    if args.tag:
+        return str(args.tag)
+    manifest = searcher.reader.manifest
+    is_hybrid, model = split_name(manifest.encoder if manifest else args.encoder or "")
+    parts = ["compneg", f"bm25+{Path(model).name}" if is_hybrid else Path(model).name]
+    parts += [args.method] * (args.method != OPERATORS)
+    for name in _RANKING:
+        value, default = getattr(args, name), _DEFAULTS.get(name)
+        is_default = value == default and (name != "difference" or args.read in (None, "expression"))
+        if value is not None and not is_default:
+            shown = Path(value).name if name in ("read", "rerank") else value
+            parts.append(f"{name.replace('_', '-')}={shown}")
+    return re.sub(r"[^\w.,+=-]+", "_", "-".join(parts))
 
 
 def _settings(args: argparse.Namespace) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
                 threads=args.threads,
                 batch_size=args.batch_size,
                 output_format=args.output_format or "trec",
-                tag=method_flags.run_tag(args),
+                tag=method_flags.run_tag(args, searcher),
                 skip=args.on_error == "skip",
                 method=method,
             )
@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     text = "format of the run (default trec; --query prints a readable list without it)"
     group.add_argument("--output-format", choices=OUTPUT_FORMATS, help=text)
-    text = "name of the run, its last column (default compneg, with the method and --rerank)"
+    text = "name of the run, its last column (default: compneg, the encoder, and the flags that change the ranking)"
     group.add_argument("--tag", help=text)
     group.add_argument(
         "--explain",

@@ -22,7 +22,6 @@ ranks otherwise on the same index: runs of earlier versions are then made again.
 
 KEY_DIGITS = 12
 
-_TAG = "compneg"
 _logger = logging.getLogger(__name__)
 
 
@@ -66,7 +65,7 @@ def kept_run(
         file.parent.mkdir(exist_ok=True)
     with atomic_writer(path, REMEDY) as handle:
         for qid, ranking in results.items():
-            write_run(handle, qid, ranking, tag=_TAG)
+            write_run(handle, qid, ranking, tag=f"compneg-{slug(name)}")
     with atomic_writer(proof, REMEDY) as handle:
         handle.write(_checksum(path))
     return path, False

@@ -78,10 +78,13 @@ def test_operators_are_a_method(index, topics, capfd):
 @pytest.mark.parametrize(
     ("flags", "tag"),
     [
-        ([], "compneg"),
-        (["--method", "score-fusion"], "compneg-score-fusion"),
-        (["--method", "filtering", "--rerank", "m"], "compneg-filtering-rerank-both"),
-        (["--rerank", "m", "--rerank-by", "atoms"], "compneg-rerank-atoms"),
+        ([], "compneg-bm25"),
+        (["--difference", "disentangled", "--read", "expression"], "compneg-bm25"),
+        (["--difference", "nrf", "--difference-weight", "0.5"], "compneg-bm25-difference=nrf-difference-weight=0.5"),
+        (["--read", "model", "--difference", "disentangled"], "compneg-bm25-difference=disentangled-read=model"),
+        (["--method", "score-fusion", "--depth", "9"], "compneg-bm25-score-fusion-depth=9"),
+        (["--method", "filtering", "--rerank", "folder/m"], "compneg-bm25-filtering-rerank=m"),
+        (["--rerank", "a model", "--rerank-by", "atoms"], "compneg-bm25-rerank=a_model-rerank-by=atoms"),
         (["--method", "two-step", "--tag", "mine"], "mine"),
     ],
 )
