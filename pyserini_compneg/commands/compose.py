@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         help="jsonl for search (default), or tsv of repeated tokens for stock Anserini",
     )
     group.add_argument(
-        "--explain", action="store_true", help="add to each line how --read model, FOLDER or llm takes each text apart"
+        "--explain", action="store_true", help="add to each line how --read model, FOLDER or llm parses each text"
     )
     query_flags.add_advanced_query_options(group)
     return parser

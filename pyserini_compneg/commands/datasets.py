@@ -11,7 +11,7 @@ from pyserini_compneg.commands.running import command
 from pyserini_compneg.experiments.datasets.conversion import DOCUMENTS, EXPRESSIONS, PLAIN, QRELS, TEXTS, convert
 from pyserini_compneg.experiments.datasets.opening import KINDS, open_dataset
 
-_EPILOG = f"""The folder appears complete or not at all. It holds:
+_EPILOG = f"""The folder is written atomically. It holds:
   {DOCUMENTS:28}documents for Anserini: -collection JsonCollection -input OUT/collection
   {f"{EXPRESSIONS} or {TEXTS}":28}expressions if the dataset has them, else texts, for --topics
   {PLAIN:28}texts for Anserini: -topicReader TsvString

@@ -69,7 +69,9 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
         with SignedImpactSearcher(args.index, operators=operators, model_weight=weight) as searcher:
             search_topics(searcher, read_topics(QUERIES), output, threads=2, tag=f"compneg-{output.stem}")
     print("The default operators; BM25 alone; and vanilla, which encodes the wording of a query as one text.")
-    print("The first and the last use mini, which was trained on these films with other queries: on other texts, expect")
+    print(
+        "The first and the last use mini, which was trained on these films with other queries: on other texts, expect"
+    )
     print("smaller differences.\n")
     if evaluate(["--qrels", str(QUERIES), "--run", *map(str, runs), "--by", "template"]):
         raise SystemExit(1)
@@ -112,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
         _EPILOG,
     )
     parser.add_argument("--index", type=Path, default=Path("indexes/sample"), metavar="DIR", help="folder of the index")
-    text = "the run of the default operators; bm25.txt and vanilla.txt come beside it"
+    text = "the run of the default operators; bm25.txt and vanilla.txt are written to the same folder"
     parser.add_argument("--output", type=Path, default=Path("runs/sample/default.txt"), metavar="RUN", help=text)
     return parser
 

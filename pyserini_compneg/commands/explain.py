@@ -11,8 +11,8 @@ from pyserini_compneg.files import atomic_writer, keep_inputs
 
 _EPILOG = f"""\
 Without --docid the query is shown: its tree with the heaviest terms of each atom, and the composed terms. With --docid
-each document is shown after the tree: what each term adds to its score or takes from it. The term a∩b means that both
-terms are there. Two documents are shown side by side. The terms that decide between them come first. Weights and scores
+each document is shown after the tree: what each term adds to its score or takes from it. The term a∩b counts where
+both terms occur. Two documents are shown side by side, with the terms of the largest difference first. Weights and scores
 are in the unit of the encoder; json has scores as runs have them.
 
 {query_flags.SYNTAX}
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = flags.command_parser(
         "explain",
         "--index DIR (--query EXPRESSION | --topics FILE --qid ID)",
-        "Shows what a query became, and why documents stand where they stand in its ranking.",
+        "Shows the composed form of a query, and why documents have their ranks.",
         _EPILOG,
     )
     flags.add_index(parser)

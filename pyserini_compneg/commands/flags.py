@@ -199,7 +199,7 @@ def _reading(name: str) -> str:
 
 def add_log_format(flags: Flags) -> None:
     """Adds ``--log-format``."""
-    text = "what goes to standard error: text (default), or json, an object a line"
+    text = "format of standard error: text (default), or json, one object a line"
     flags.add_argument("--log-format", choices=("text", "json"), default="text", help=text)
 
 
@@ -238,17 +238,17 @@ def add_model_options(flags: Flags, texts: str) -> None:
     add(
         "--precision",
         choices=PRECISIONS,
-        help="fp32 (default, but for queries that of an int8 index), int8 for processors, fp16 for GPUs",
+        help="fp32 (default; queries on an int8 index use int8), int8 for processors, or fp16 for GPUs",
     )
     add("--device", choices=DEVICES, help="cpu (default) or cuda")
-    text = "tokens read of a text (default: as many as the model takes, at most 512)"
+    text = "longest text in tokens; the rest is not read (default: the limit of the model, at most 512)"
     add("--max-length", type=count, metavar="N", help=text)
     add("--top-terms", type=count, metavar="N", help=f"keep the N heaviest terms of the vectors of {texts}")
     add(
         "--threshold",
         type=positive,
         metavar="X",
-        help=f"keep the weights that are X or more, in the vectors of {texts}",
+        help=f"drop weights below X from the vectors of {texts}",
     )
     add_head(flags)
 

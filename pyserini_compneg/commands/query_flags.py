@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 
 SYNTAX = """\
 Expressions have AND, OR, NOT in capitals, parentheses, and "quotes" around phrases that contain these words. AND and
-NOT bind alike, from left to right, and tighter than OR. NOT lowers the scores of documents; it removes no document.
-NOT! removes what matches: `spy films NOT! comedies`, or by a filter field `spy films NOT! genre=Comedy`.
+NOT have the same precedence, from left to right, and bind tighter than OR. NOT lowers the scores of documents and removes
+none. NOT! removes what matches: `spy films NOT! comedies`, or by a filter field `spy films NOT! genre=Comedy`.
 Topics are TSV (id, tab, text) or JSON Lines with an `expression`, QUEST's `original_query`, a plain `query` or `text`,
-or a composed `vector` or `score`, and a `filter` {field: values} beside it. With --read, all texts are read in the same
-way.
+or a composed `vector` or `score`, with an optional `filter` {field: values}. --read parses all texts in the same way.
 """
 
 _STRENGTHS = ("difference_weight", "cpt_terms", "cpt_weight", "exclusion")
@@ -59,14 +58,13 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="FIELD=VALUE",
         help="find only documents with this value of a field of index --filter-fields, or with a number in the range "
-        "1990..1999; of a field that is repeated any value will do, and all fields must fit",
+        "1990..1999; repeat a field to accept any of its values; different fields must all match",
     )
     flags.add_read(
         parser,
-        "how texts are read: as expressions (default of TSV and --query); plain, so each is one atom (default of "
-        "`query` and `text` in JSON Lines); or taken apart by the small English model of the package (model) or one "
-        "of your own (its folder), or by a language model (llm; the environment names it: OPENAI_BASE_URL, "
-        "COMPNEG_LLM_MODEL, OPENAI_API_KEY)",
+        "how texts are parsed: as an expression (default of TSV and --query); plain, as one atom (default of `query` and "
+        "`text` in JSON Lines); or as plain English by the small model of the package (model), by a reader of your own "
+        "(its folder), or by a language model (llm; set OPENAI_BASE_URL, COMPNEG_LLM_MODEL and OPENAI_API_KEY)",
     )
 
 
@@ -80,13 +78,13 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
         help="form of conjunctions: factored suits any index (default), materialised needs index --pair-terms",
     )
     weights = ", ".join(f"{name} {weight:g}" for name, weight in DIFFERENCE_WEIGHTS.items())
-    text = f"strength of NOT: what is taken away is multiplied by X (defaults: {weights})"
+    text = f"strength of NOT: the excluded part is multiplied by X (defaults: {weights})"
     add("--difference-weight", type=flags.positive, metavar="X", help=text)
     text = f"terms of each operand that cpt, cpt-l2 and cpt+maxpool combine, pairs of cpt-pairs (default {CPT_TERMS})"
     add("--cpt-terms", type=flags.count, metavar="N", help=text)
     text = "weight of cpt beside maxpool in --intersection cpt+maxpool (default 1, with bm25+MODEL 0.25)"
     add("--cpt-weight", type=flags.positive, metavar="X", help=text)
-    text = f"NOT! leaves out what scores above this share of the best score (default {EXCLUSION_SHARE}), or what has "
+    text = f"NOT! removes documents that score above this share of the best score (default {EXCLUSION_SHARE}), or that have "
     text += f"{' or '.join(EXCLUSIONS)} of the heaviest terms (--cpt-terms)"
     add("--exclusion", type=_exclusion, metavar="SHARE", help=text)
     add(
@@ -111,8 +109,8 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
     add(
         "--ablation",
         choices=ABLATIONS,
-        help="what is left out of query vectors: terms that are no tokens of the query (no-expansion), weights "
-        "(no-weighting), or both, so that no network runs (doc-only)",
+        help="leave out of query vectors: terms that are not tokens of the query (no-expansion), weights (no-weighting), or "
+        "both, so that no network runs (doc-only)",
     )
 
 

@@ -23,8 +23,7 @@ protocols:
 The folder of the report has report.md with its plots, results.json with all
 figures, the runs, and the judgements.
 
-A run that is there already is not made again. So the same command continues
-after an interruption.
+Existing runs are reused, so the same command continues after an interruption.
 
 examples:
   python -m pyserini_compneg.reproduce table1 --report reports/sample \\
@@ -130,20 +129,20 @@ def _parser() -> argparse.ArgumentParser:
         _EPILOG.format(protocols=_listed()),
     )
     add = parser.add_argument
-    text = "one of the protocols below, or the path of a YAML file like them; 'all' for all that the dataset is for"
+    text = "one of the protocols below, or the path of a YAML file like them; 'all' for all protocols that suit the dataset"
     add("protocol", metavar="PROTOCOL", help=text)
     add("--dataset", metavar="DIR", help="folder with the dataset's official files")
-    text = "instead of --dataset: small datasets made of the packaged sample, to try protocols; figures mean nothing"
+    text = "instead of --dataset: small datasets made of the packaged sample, to try protocols; the figures are meaningless"
     add("--quick", action="store_true", help=text)
-    text = "bm25 (default), models, folders or names on the Hugging Face hub, or bm25+MODEL; each row is run with each"
+    text = "bm25 (default), models (folders or names on the Hugging Face hub), or bm25+MODEL; each row runs with each of them"
     add("--encoder", nargs="+", default=["bm25"], metavar="NAME", help=text)
-    add("--report", required=True, type=Path, metavar="DIR", help="folder for everything that is made")
+    add("--report", required=True, type=Path, metavar="DIR", help="folder for the report, the runs and the indexes")
     text = (
-        "run these rows only, in the sections that have them; * stands for any letters, so '*disentangled' is also "
+        "run these rows only, in the sections that have them; * matches any text, so '*disentangled' also matches "
         "'cpt, disentangled' (default: all rows)"
     )
     add("--rows", nargs="+", metavar="ROW", help=text)
-    text = "train the models that rows name and that are not there, from the dataset's split for training"
+    text = "train missing models that rows name, on the dataset's split for training"
     add("--train", action="store_true", help=text)
     flags.add_threads(parser, os.cpu_count() or 1)
     group = flags.advanced(parser)
@@ -155,24 +154,24 @@ def _parser() -> argparse.ArgumentParser:
         "--dense-encoder",
         metavar="NAME",
         help="the encoder of dense rows, and of the similarities of figure3: a folder or a name on the hub (default "
-        f"{ALL_MINILM}; where it cannot be had, there are no dense rows); with --train, dense models start from it",
+        f"{ALL_MINILM}; without it, dense rows are left out); with --train, dense models start from it",
     )
     group.add_argument(
         "--rerank",
         metavar="MODEL",
         help="the model of rows that are reranked, as in search (default "
-        f"{MS_MARCO_MINILM}; where it cannot be had, there are no such rows)",
+        f"{MS_MARCO_MINILM}; without it, these rows are left out)",
     )
     text = "folder of trained models, by the names of their recipes (default: models in the report's folder)"
     group.add_argument("--models", type=Path, metavar="DIR", help=text)
     text = "with --train: sparse models start from this checkpoint instead of the one in the recipe"
     group.add_argument("--base", metavar="MODEL", help=text)
-    text = "folder of WordNet's files (default: that of Debian's wordnet-base; where it is not there, no synonyms)"
+    text = "folder of WordNet's files (default: that of Debian's wordnet-base; without it, the synonyms are left out)"
     group.add_argument("--wordnet", type=Path, metavar="DIR", help=text)
     flags.add_model_weight(group)
     flags.add_read(
         group,
-        "how texts are read in rows of the dataset's expressions, as in search (default expression)",
+        "how texts are parsed in rows that take the dataset's expressions, as in search (default expression)",
     )
     flags.add_model_options(group, "queries and documents")
     return parser

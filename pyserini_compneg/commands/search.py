@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument(
         "--allow-partial",
         action="store_true",
-        help="go on without shards that are gone; their rankings have -partial after their tag (json: a field partial)",
+        help="search without shards that are lost; the tags of such rankings end with -partial (json: a field partial)",
     )
     text = "format of the run (default trec; --query prints a readable list without it)"
     group.add_argument("--output-format", choices=OUTPUT_FORMATS, help=text)
@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument(
         "--explain",
         action="store_true",
-        help="show how --read model, FOLDER or llm takes each text apart; for --topics it needs --output-format json",
+        help="show how --read model, FOLDER or llm parses each text; with --topics it needs --output-format json",
     )
     method_flags.add_advanced_method_options(group)
     query_flags.add_advanced_query_options(group)

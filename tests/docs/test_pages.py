@@ -11,9 +11,9 @@ if its output is shown, or if a comment ``<!-- run -->`` stands above it. In sho
 import doctest
 import os
 import re
+import runpy
 import shlex
 import subprocess
-import sys
 import tomllib
 from importlib import import_module
 from itertools import takewhile
@@ -147,14 +147,10 @@ def execute(step, names):
         exec(compile(step.text, "page", "exec"), names)
     elif ours := OURS.fullmatch(step.text):
         assert main([ours[1], *shlex.split(ours[2], comments=True)]) == 0
+    elif script := re.fullmatch(r"python (\S+\.py)", step.text):
+        runpy.run_path(script[1], run_name="__main__")  # a process of its own would start another Java
     else:
-        program, *arguments = shlex.split(step.text)
-        program = sys.executable if program == "python" else program
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        done = subprocess.run(
-            [program, *arguments], env=environment, check=True, stdout=subprocess.PIPE, text=True
-        )
-        print(done.stdout)
+        subprocess.run(shlex.split(step.text), check=True)
 
 
 def write(page, changed):
