@@ -12,8 +12,8 @@ from pyserini_compneg.files import atomic_writer, keep_inputs
 _EPILOG = f"""\
 Without --docid the query is shown: its tree with the heaviest terms of each atom, and the composed terms. With --docid
 each document is shown after the tree: what each term adds to its score or takes from it. The term a∩b counts where
-both terms occur. Two documents are shown side by side, with the terms of the largest difference first. Weights and scores
-are in the unit of the encoder; json has scores as runs have them.
+both terms occur. Two documents are shown side by side, with the terms of the largest difference first. Weights and
+scores are in the unit of the encoder; json has scores as runs have them.
 
 {query_flags.SYNTAX}
 examples:

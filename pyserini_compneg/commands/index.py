@@ -120,12 +120,10 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="also index the pairs of each document's N heaviest terms, for search --cpt materialised",
     )
-    group.add_argument(
-        "--signed", action="store_true", help="accept negative weights, which are stored under complement terms"
-    )
+    group.add_argument("--signed", action="store_true", help="accept negative weights, as complement terms")
     group.add_argument("--store-docvectors", action="store_true", help="keep each document's terms and impacts")
     group.add_argument("--optimize", action="store_true", help="merge the index into one segment")
-    text = "merge it, and reorder documents so that those with common terms are neighbours: the first hits are found faster"
+    text = "merge it, and put documents with common terms beside each other: finds the first hits faster"
     group.add_argument("--reorder", action="store_true", help=text)
     group.add_argument(
         "--on-error",

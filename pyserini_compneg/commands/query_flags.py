@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 SYNTAX = """\
 Expressions have AND, OR, NOT in capitals, parentheses, and "quotes" around phrases that contain these words. AND and
-NOT have the same precedence, from left to right, and bind tighter than OR. NOT lowers the scores of documents and removes
-none. NOT! removes what matches: `spy films NOT! comedies`, or by a filter field `spy films NOT! genre=Comedy`.
+NOT have the same precedence, from left to right, and bind tighter than OR. NOT lowers the scores of documents and
+removes none. NOT! removes what matches: `spy films NOT! comedies`, or by a filter field `spy films NOT! genre=Comedy`.
 Topics are TSV (id, tab, text) or JSON Lines with an `expression`, QUEST's `original_query`, a plain `query` or `text`,
 or a composed `vector` or `score`, with an optional `filter` {field: values}. --read parses all texts in the same way.
 """
@@ -62,9 +62,9 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
     )
     flags.add_read(
         parser,
-        "how texts are parsed: as an expression (default of TSV and --query); plain, as one atom (default of `query` and "
-        "`text` in JSON Lines); or as plain English by the small model of the package (model), by a reader of your own "
-        "(its folder), or by a language model (llm; set OPENAI_BASE_URL, COMPNEG_LLM_MODEL and OPENAI_API_KEY)",
+        "how texts are parsed: as an expression (default of TSV and --query); plain, as one atom (default of `query` "
+        "and `text` in JSON Lines); or as plain English by the small model of the package (model), by a reader of your "
+        "own (its folder), or by a language model (llm; set OPENAI_BASE_URL, COMPNEG_LLM_MODEL and OPENAI_API_KEY)",
     )
 
 
@@ -84,7 +84,7 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
     add("--cpt-terms", type=flags.count, metavar="N", help=text)
     text = "weight of cpt beside maxpool in --intersection cpt+maxpool (default 1, with bm25+MODEL 0.25)"
     add("--cpt-weight", type=flags.positive, metavar="X", help=text)
-    text = f"NOT! removes documents that score above this share of the best score (default {EXCLUSION_SHARE}), or that have "
+    text = f"NOT! removes documents above this share of the best score (default {EXCLUSION_SHARE}), or that have "
     text += f"{' or '.join(EXCLUSIONS)} of the heaviest terms (--cpt-terms)"
     add("--exclusion", type=_exclusion, metavar="SHARE", help=text)
     add(
@@ -109,8 +109,8 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
     add(
         "--ablation",
         choices=ABLATIONS,
-        help="leave out of query vectors: terms that are not tokens of the query (no-expansion), weights (no-weighting), or "
-        "both, so that no network runs (doc-only)",
+        help="leave out of query vectors: terms that are not tokens of the query (no-expansion), weights "
+        "(no-weighting), or both, so that no network runs (doc-only)",
     )
 
 

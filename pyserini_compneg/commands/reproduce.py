@@ -129,12 +129,12 @@ def _parser() -> argparse.ArgumentParser:
         _EPILOG.format(protocols=_listed()),
     )
     add = parser.add_argument
-    text = "one of the protocols below, or the path of a YAML file like them; 'all' for all protocols that suit the dataset"
+    text = "one of the protocols below, or the path of a YAML file like them; 'all' for all that suit the dataset"
     add("protocol", metavar="PROTOCOL", help=text)
     add("--dataset", metavar="DIR", help="folder with the dataset's official files")
-    text = "instead of --dataset: small datasets made of the packaged sample, to try protocols; the figures are meaningless"
+    text = "instead of --dataset: small datasets made of the packaged sample, to try protocols; figures are meaningless"
     add("--quick", action="store_true", help=text)
-    text = "bm25 (default), models (folders or names on the Hugging Face hub), or bm25+MODEL; each row runs with each of them"
+    text = "bm25 (default), models (folders or names on the Hugging Face hub), or bm25+MODEL; each row runs with each"
     add("--encoder", nargs="+", default=["bm25"], metavar="NAME", help=text)
     add("--report", required=True, type=Path, metavar="DIR", help="folder for the report, the runs and the indexes")
     text = (
