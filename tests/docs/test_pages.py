@@ -161,6 +161,22 @@ def write(page, changed):
     (ROOT / page).write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
+@pytest.mark.slow
+@pytest.mark.once
+def test_the_example_of_a_report_is_what_its_command_makes(tmp_path, monkeypatch):
+    """But for versions, times, and the hashes in the names of runs. Its plot is not compared."""
+    report, varies = ROOT / "docs/reports/example/report.md", r"(?m)^\| [\w\\-]+ \| \d+\.\d.*\|$|-[0-9a-f]{12}\b|\d+\.\d s\."
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    (tmp_path / "pyserini_compneg").symlink_to(ROOT / "pyserini_compneg")
+    (command,) = re.findall(r"^python -m pyserini_compneg\.(reproduce .*)$", report.read_text("utf-8"), re.M)
+    assert main(shlex.split(command)) == 0
+    made = (tmp_path / "reports/example/report.md").read_text("utf-8")
+    if UPDATE:
+        report.write_text(made, encoding="utf-8")
+    assert re.sub(varies, "", made) == re.sub(varies, "", report.read_text("utf-8"))
+
+
 @pytest.mark.once
 @pytest.mark.parametrize("page", PAGES)
 def test_what_is_not_run_can_be_read(page, tmp_path, monkeypatch):
