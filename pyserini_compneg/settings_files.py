@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -150,10 +150,12 @@ def _model_at(model: type[BaseModel], keys: Sequence[str | int]) -> type[BaseMod
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
-    """Refuses a key that a mapping has twice, and reads ``2e-5`` as a number, as YAML 1.2 does.
+    """Reads plain values as YAML 1.2 does, so that ``no`` and ``1_000`` are texts; names are texts, each given once.
 
     Content counts as often as aliases repeat it. A few lines of aliases of aliases would else fill the memory.
     """
+
+    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -162,6 +164,9 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event, before = self.peek_event(), self._size
+        if getattr(event, "tag", None) is not None:
+            said = f"the tag {event.tag.replace(_TAG, '!!'):.60}; write values plainly, and texts in quotes"
+            raise yaml.composer.ComposerError(None, None, said, event.start_mark)
         node = super().compose_node(parent, index)
         if isinstance(event, yaml.AliasEvent):
             self._size += self._anchored.get(event.anchor, 0)
@@ -173,18 +178,26 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
             raise yaml.composer.ComposerError(None, None, said, event.start_mark)
         return node
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value]
-        for key, _ in reversed(node.value):
-            if isinstance(key.value, str) and keys.count(key.value) > 1:
-                raise yaml.constructor.ConstructorError(None, None, f"{key.value} is given twice", key.start_mark)
-        return dict(super().construct_mapping(node, deep))
+    def compose_mapping_node(self, anchor: Any) -> Any:
+        node, names = super().compose_mapping_node(anchor), set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in names:
+                    raise yaml.composer.ComposerError(None, None, f"{key.value} is given twice", key.start_mark)
+                names.add(key.value)
+                key.tag = key.tag if key.tag == _MERGE else self.DEFAULT_SCALAR_TAG
+        return node
 
 
-_Loader.yaml_implicit_resolvers = {  # without dates, which are texts here
-    first: [(tag, form) for tag, form in resolvers if not tag.endswith(":timestamp")]
-    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+$"), list("-+0123456789")
-)
+_TAG = "tag:yaml.org,2002:"
+_MERGE = f"{_TAG}merge"
+for _kind, _form, _first in (
+    ("null", r"(?:~|null|Null|NULL|)", ["~", "n", "N", ""]),
+    ("bool", r"(?:true|True|TRUE|false|False|FALSE)", list("tTfF")),
+    ("int", r"[-+]?[0-9]+", list("-+0123456789")),
+    ("float", r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?", list("-+.0123456789")),
+    ("float", r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", list("-+.")),
+    ("merge", r"<<", ["<"]),
+):
+    _Loader.add_implicit_resolver(f"{_TAG}{_kind}", re.compile(rf"(?:{_form})\Z"), _first)
+_Loader.add_constructor(f"{_TAG}int", lambda _, node: int(node.value))

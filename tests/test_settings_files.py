@@ -29,9 +29,9 @@ class Whole(Settings):
 
 def test_what_is_read(tmp_path):
     path = tmp_path / "whole.yaml"
-    path.write_text("rate: 2e-5\nparts: [{name: α}, {name: β, kind: b}]\n", encoding="utf-8")
+    path.write_text("rate: 2e-5\nparts: [{name: α}, {name: no, kind: b}]\n", encoding="utf-8")
     whole = read_settings(path, Whole, TrainingError)
-    assert whole == Whole(rate=2e-5, steps=1, parts=(Part(name="α"), Part(name="β", kind="b")))
+    assert whole == Whole(rate=2e-5, steps=1, parts=(Part(name="α"), Part(name="no", kind="b")))
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,19 @@ def test_what_is_read(tmp_path):
         ("rate: 1\nrate: 2", ":2: not valid YAML: rate is given twice"),
         ("rate: [", ":1: not valid YAML: expected the node content, but found '<stream end>'"),
         ("rate: 2020-12-31", ": rate: expected a number, got '2020-12-31'"),
+        ("rate: 1_000", ": rate: expected a number, got '1_000'"),
+        ("rate: 1:30", ": rate: expected a number, got '1:30'"),
+        ("rate: ١", ": rate: expected a number, got '١'"),
+        ("rate: 1\nsteps: 0x1f", ": steps: expected a whole number, got '0x1f'"),
+        ("yes: 1", ": unknown key 'yes'; known are rate, steps, parts, last"),
+        ("1.50: 1", ": unknown key '1.50'; known are rate, steps, parts, last"),
+        ("{1: a, '1': b}", ":1: not valid YAML: 1 is given twice"),
+        ("rate: !!int ''", ":1: not valid YAML: the tag !!int; write values plainly, and texts in quotes"),
+        (
+            "rate: !!timestamp nope",
+            ":1: not valid YAML: the tag !!timestamp; write values plainly, and texts in quotes",
+        ),
+        ("rate: !x {}", ":1: not valid YAML: the tag !x; write values plainly, and texts in quotes"),
         ("rate: {a: b}", ": rate: expected a number, got {'a': 'b'}"),
         ("rate: 1\nparts: x", ": parts: expected a list, such as [a, b], got 'x'"),
         ("rate: 1\nparts: [{name: [a]}]", ": parts[0].name: expected a text, got ['a']"),
