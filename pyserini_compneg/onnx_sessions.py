@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pyserini_compneg.numerals import whole_number
+
 _EXACT_INT8 = "session.x64quantprecision", "1"
 """Without this option, sums of int8 products overflow on processors that have AVX2, but not VNNI."""
 
@@ -49,6 +51,6 @@ def processors() -> int:
 
     Ray sets that variable for each of its tasks.
     """
-    if (told := os.environ.get("OMP_NUM_THREADS", "")).isdecimal() and int(told):
-        return int(told)
+    if (told := whole_number(os.environ.get("OMP_NUM_THREADS", ""))) and told > 0:
+        return told
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -17,6 +17,7 @@ from typing import Any, Self
 from pyserini_compneg.cluster.worker import Setup, versions
 from pyserini_compneg.errors import ArgumentError, ClusterError, install_hint
 from pyserini_compneg.lucene import machine_runs
+from pyserini_compneg.numerals import whole_number
 from pyserini_compneg.terminal import captured_stderr, shown
 
 LOCAL = "local"
@@ -165,11 +166,11 @@ def _ray() -> Any:
 def _check_address(address: str) -> None:
     """Tries the address: Ray itself would try for a minute, and say much."""
     host, colon, port = address.rpartition(":")
-    if not colon or not host or "/" in host or not port.isdecimal():
+    if not colon or not host or "/" in host or (number := whole_number(port)) is None:
         expected = "expected local, auto, or HOST:PORT such as head:6379"
         raise ArgumentError(f"{shown(address)}: no address of a Ray cluster; {expected}")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+        socket.create_connection((host.strip("[]"), number), _CONNECT_SECONDS).close()
     except (OSError, OverflowError) as cause:
         reason = str(getattr(cause, "strerror", None) or cause).lower()
         raise ClusterError(f"{address}: there is no Ray cluster: {reason}; start one with ray start --head") from None

@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     flags.add_collection(parser)
     parser.add_argument("--output", required=True, metavar="DIR", help="folder for the file of vectors")
     parser.add_argument("--encoder", required=True, metavar="MODEL", help=f"{flags.MODEL}, or bm25+MODEL")
-    parser.add_argument("--shard-id", type=int, default=0, metavar="I", help="which shard, from 0 (default 0)")
+    parser.add_argument("--shard-id", type=flags.whole, default=0, metavar="I", help="which shard, from 0 (default 0)")
     parser.add_argument("--shard-num", type=flags.count, default=1, metavar="N", help="number of shards (default 1)")
     parser.add_argument("--shards", type=flags.count, metavar="N", help="encode all of N shards")
     flags.add_ray(parser, "encode the shards")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import re
 import sys
@@ -15,11 +14,12 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from pyserini_compneg.commands.versions import ShowVersions
-from pyserini_compneg.encode.hybrid import MODEL_WEIGHT, checked_weight
+from pyserini_compneg.encode.hybrid import MODEL_WEIGHT
 from pyserini_compneg.encode.models import BACKENDS, DEVICES, PRECISIONS, Head, ModelOptions
 from pyserini_compneg.errors import ArgumentError, OutputError
 from pyserini_compneg.expression.decomposition import READINGS
 from pyserini_compneg.files import of_standard_output
+from pyserini_compneg.numerals import finite_number, whole_number
 from pyserini_compneg.parallel import Runner, in_turn
 from pyserini_compneg.terminal import shown, suggestion
 
@@ -103,20 +103,30 @@ def advanced(parser: argparse.ArgumentParser) -> Flags:
     return parser.add_argument_group("advanced options")
 
 
+def whole(text: str) -> int:
+    """A whole number, as the ``type`` of an argument."""
+    if (value := whole_number(text)) is None:
+        raise argparse.ArgumentTypeError(f"must be a whole number, got {text}")
+    return value
+
+
 def count(text: str) -> int:
     """A whole number from 1, as the ``type`` of an argument."""
-    if not text.isdecimal() or int(text) < 1:
+    if (value := whole_number(text)) is None or value < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number from 1, got {text}")
-    return int(text)
+    return value
+
+
+def number(text: str) -> float:
+    """A finite number, as the ``type`` of an argument."""
+    if (value := finite_number(text)) is None:
+        raise argparse.ArgumentTypeError(f"must be a finite number, got {text}")
+    return value
 
 
 def positive(text: str) -> float:
     """A finite number above 0, as the ``type`` of an argument."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
+    if (value := finite_number(text)) is None or value <= 0:
         raise argparse.ArgumentTypeError(f"must be a finite number above 0, got {text}")
     return value
 
@@ -210,10 +220,9 @@ def add_model_weight(flags: Flags) -> None:
 
 
 def _weight(text: str) -> float:
-    try:
-        return checked_weight(float(text))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a finite number, 0 or more, got {text}") from None
+    if (value := finite_number(text)) is None or value < 0:
+        raise argparse.ArgumentTypeError(f"must be a finite number, 0 or more, got {text}")
+    return value
 
 
 def add_head(flags: Flags) -> None:

@@ -111,11 +111,13 @@ def _parser() -> argparse.ArgumentParser:
         help="impact = round(weight * X); default 256 for bm25 and bm25+MODEL, 51.2 for models, 1 for vectors of whole "
         "numbers",
     )
-    group.add_argument("--k1", type=float, metavar="X", help="BM25's saturation of the term frequency (default 0.9)")
-    group.add_argument("--b", type=float, metavar="X", help="BM25's length normalisation, 0 to 1 (default 0.4)")
+    group.add_argument(
+        "--k1", type=flags.number, metavar="X", help="BM25's saturation of the term frequency (default 0.9)"
+    )
+    group.add_argument("--b", type=flags.number, metavar="X", help="BM25's length normalisation, 0 to 1 (default 0.4)")
     group.add_argument(
         "--pair-terms",
-        type=int,
+        type=flags.whole,
         default=0,
         metavar="N",
         help="also index the pairs of each document's N heaviest terms, for search --cpt materialised",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
+from pyserini_compneg.numerals import whole_number
 
 if TYPE_CHECKING:
     from pyserini_compneg.search import SignedImpactSearcher
@@ -118,9 +119,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65535:
+    if (value := whole_number(text)) is None or not 0 <= value <= 65535:
         raise argparse.ArgumentTypeError(f"must be a whole number from 0 to 65535, got {text}")
-    return int(text)
+    return value
 
 
 main = command(_parser, _run)

@@ -23,7 +23,7 @@ from pyserini_compneg.parallel import lock_seconds
 VECTORS_FILE = "vectors.about"
 """The file beside the vectors that says which encoder made them, with its settings and the impact scale."""
 
-SHARD_NAME = re.compile(r"vectors-(\d{5})-of-(\d{5})\.jsonl\.gz")
+SHARD_NAME = re.compile(r"vectors-([0-9]{5})-of-([0-9]{5})\.jsonl\.gz")
 
 MOST_SHARDS = 10_000
 

@@ -19,7 +19,7 @@ CONTRASTS = ("paired_accuracy", "right_rank", "delta_recall@1", "delta_mrr@10")
 """Examples of the names. ``delta_recall`` and ``delta_mrr`` need a cutoff, ``right_rank`` may have one."""
 
 _NAMES = re.compile(
-    r"paired_(?:accuracy|first|second|reversed)|right_rank|(?:right_rank|delta_recall|delta_mrr)@(-?\d{1,9})",
+    r"paired_(?:accuracy|first|second|reversed)|right_rank|(?:right_rank|delta_recall|delta_mrr)@(-?[0-9]{1,9})",
     re.ASCII,
 )
 _OUTCOMES = {

@@ -9,6 +9,7 @@ from typing import Any
 from pyserini_compneg.errors import RunFormatError
 from pyserini_compneg.files import iter_lines, source_name
 from pyserini_compneg.json_objects import parse_json_object
+from pyserini_compneg.numerals import whole_number
 from pyserini_compneg.records import checked_id, docid_from_title, query_id
 
 Qrels = dict[str, dict[str, int]]
@@ -99,7 +100,7 @@ def _beir_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
         checked_id(column, f"{what} id", source, RunFormatError)
         for column, what in zip(columns, ("query", "document"), strict=False)
     )
-    yield qid, docid, _relevance(columns[2], source)
+    yield qid, docid, _relevance(columns[2].strip(" "), source)
 
 
 def _quest_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
@@ -115,10 +116,9 @@ def _quest_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
 
 
 def _relevance(text: str, source: str) -> int:
-    try:
-        relevance = int(text)
-    except ValueError:
-        raise RunFormatError(f"{source}: the relevance must be a whole number, got {text!r:.60}") from None
+    relevance = whole_number(text)
+    if relevance is None:
+        raise RunFormatError(f"{source}: the relevance must be a whole number, got {text!r:.60}")
     if abs(relevance) > _LARGEST_RELEVANCE:
         raise RunFormatError(f"{source}: the relevance must be at most {_LARGEST_RELEVANCE}, got {text:.60}")
     return relevance

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 from array import array
 from collections.abc import Collection, Iterator
 from itertools import pairwise
@@ -14,6 +15,9 @@ from pyserini_compneg.errors import RunFormatError
 from pyserini_compneg.eval.qrels import QRELS_AS_RUN
 from pyserini_compneg.files import iter_lines, source_name
 from pyserini_compneg.json_objects import parse_json_object
+from pyserini_compneg.numerals import finite_number, whole_number
+from pyserini_compneg.terminal import shown
+from pyserini_compneg.vectors import is_number
 
 Run = dict[str, dict[str, float]]
 
@@ -86,21 +90,19 @@ def _trec_line(line: str, source: str) -> Iterator[_Scored]:
     columns = line.split()
     if len(columns) != 6:
         raise RunFormatError(f"{source}: expected the 6 columns `qid Q0 docid rank score tag`, found {len(columns)}")
-    try:
-        rank = float(columns[3])
-    except ValueError:
-        rank = math.nan
-    yield columns[0], columns[2], _score(columns[4], source), rank
+    rank = finite_number(columns[3])
+    score = _score(finite_number(columns[4]), columns[4], source)
+    yield columns[0], columns[2], score, math.nan if rank is None else rank
 
 
 def _msmarco_line(line: str, source: str) -> Iterator[_Scored]:
     columns = line.split()
     if len(columns) != 3:
         raise RunFormatError(f"{source}: expected the 3 columns `qid docid rank`, found {len(columns)}")
-    if not columns[2].isdecimal() or int(columns[2]) < 1:
-        raise RunFormatError(f"{source}: the rank must be a whole number from 1, got {columns[2]!r}")
-    rank = float(columns[2])
-    yield columns[0], columns[1], -rank, rank
+    rank = whole_number(columns[2])
+    if rank is None or not 1 <= rank <= sys.maxsize:
+        raise RunFormatError(f"{source}: the rank must be a whole number from 1, got {shown(columns[2])}")
+    yield columns[0], columns[1], -float(rank), float(rank)
 
 
 def _json_line(line: str, source: str) -> Iterator[_Scored]:
@@ -113,14 +115,10 @@ def _json_line(line: str, source: str) -> Iterator[_Scored]:
     for hit in hits:
         if not isinstance(hit, dict) or not isinstance(hit.get("docid"), str):
             raise RunFormatError(f'{source}: a hit must be {{"docid": text, "score": number}}, got {hit!r:.60}')
-        yield qid, hit["docid"], _score(hit.get("score"), source), None
+        yield qid, hit["docid"], _score(hit.get("score"), hit.get("score"), source), None
 
 
-def _score(value: Any, source: str) -> float:
-    try:
-        score = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        score = math.nan
-    if not math.isfinite(score):
-        raise RunFormatError(f"{source}: the score must be a finite number, got {value!r}")
-    return score
+def _score(value: object, given: object, source: str) -> float:
+    if not is_number(value) or not abs(value) <= sys.float_info.max:
+        raise RunFormatError(f"{source}: the score must be a finite number, got {shown(given)}")
+    return float(value)

@@ -79,7 +79,7 @@ def _say_what_was_not_taken(taken: JavaRuntime) -> None:
 def inspect_java(home: Path) -> JavaRuntime | None:
     """The Java in a folder; None if there is none."""
     library = next((home / name for name in _LIBRARIES if os.path.exists(home / name)), None)
-    version = re.match(r"(?:1\.)?(\d+)", _release(home).get("JAVA_VERSION", ""))
+    version = re.match(r"(?:1\.)?([0-9]+)", _release(home).get("JAVA_VERSION", ""))
     if library is None or version is None:
         return None
     return JavaRuntime(home.resolve(), int(version[1]), library.resolve())

@@ -160,8 +160,23 @@ LINES = {
         '{"text": "b", "vector": {"b": 1}}',
         '{"text": "a", "vector": {"a": 1e30}}',
     ],
-    "eval --run run.txt --qrels {}": ["1 0 d1 99999999999999999999", "1 0 d1 1 2", "2 0 d1 1\x1b[31m"],
-    "eval --qrels qrels.txt --run {}": ["1 Q0 d1 1 nan tag", "1\td1\tfirst", '{"id": "1", "hits": 7}'],
+    "eval --run run.txt --qrels {}": [
+        "1 0 d1 99999999999999999999",
+        "1 0 d1 1 2",
+        "2 0 d1 1\x1b[31m",
+        "1 0 d1 ١",
+        "1 0 d1 1_0",
+    ],
+    "eval --qrels qrels.txt --run {}": [
+        "1 Q0 d1 1 nan tag",
+        "1 Q0 d1 1 ١ tag",
+        "1 Q0 d1 1 1_0 tag",
+        "1\td1\t١",
+        '{"id": "1", "hits": [{"docid": "d1", "score": "1"}]}',
+        '{"id": "1", "hits": [{"docid": "d1", "score": null}]}',
+        "1\td1\tfirst",
+        '{"id": "1", "hits": 7}',
+    ],
     "train {} --output new": ["model: 7", "data: []", "a: &a [*a]", "!!python/object:os.system {}"],
     "reproduce {} --dataset dataset --report new": ["title: 7", "sections: x", "a: *b", "title: a\ntitle: b"],
 }
@@ -223,7 +238,17 @@ search --index films --query '"spy'
 search --index films --query 'spy \x1b[31m AND'
 search --index films --query spy --hits 0  # argument --hits: must be a whole number from 1, got 0
 search --index films --query spy --hits 1.5
-search --index films --query spy --hits 1_000
+search --index films --query spy --hits 1_000  # argument --hits: must be a whole number from 1, got 1_000
+search --index films --query spy --hits ١  # argument --hits: must be a whole number from 1, got ١
+search --index films --query spy --cpt-weight 1_000  # argument --cpt-weight: must be a finite number above 0, got 1_000
+search --index films --query spy --cpt-weight 1e400  # argument --cpt-weight: must be a finite number above 0, got 1e400
+search --index films --query spy --exclusion ٠.٥  # argument --exclusion: must be a number above 0…, got ٠.٥
+search --index films --query spy --model-weight 1_0  # argument --model-weight: must be a finite…or more, got 1_0
+index --collection documents.jsonl --index new --pair-terms ٤  # argument --pair-terms: must be a whole number, got ٤
+index --collection documents.jsonl --index new --k1 1_0  # argument --k1: must be a finite number, got 1_0
+index --collection documents.jsonl --index new --head snrelu:max:1_0  # head 'snrelu:max:1_0': epsilon must be…got '1_0'
+encode --collection documents.jsonl --output new --encoder broken --shard-id ١  # argument --shard-id:…number, got ١
+serve --index films --port ٨٠  # argument --port: must be a whole number from 0 to 65535, got ٨٠
 search --index films --query spy --threads 0  # argument --threads: must be a whole number from 1, got 0
 search --index films --query spy --union x  # argument --union: invalid choice: 'x'
 search --index films --query spy --intersection x

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.numerals import finite_number
 
 _POOLINGS_OF = {"relu": ("max", "sum"), "log1p_relu": ("max", "sum"), "snrelu": ("absmax", "sum")}
 ACTIVATIONS = tuple(_POOLINGS_OF)
@@ -62,10 +63,11 @@ class Head:
         """
         activation, pooling, epsilon = (*text.split(":", 2), "", "")[:3]
         try:
-            return cls(activation, pooling or "max", float(epsilon or 0))
-        except ValueError as cause:
-            said = str(cause) if isinstance(cause, EncodingError) else f"epsilon must be a number, got {epsilon!r}"
-            raise EncodingError(f"head {text!r}: {said}") from None
+            if (value := finite_number(epsilon or "0")) is None:
+                raise EncodingError(f"epsilon must be a number, got {epsilon!r}")
+            return cls(activation, pooling or "max", value)
+        except EncodingError as cause:
+            raise EncodingError(f"head {text!r}: {cause}") from None
 
     def __str__(self) -> str:
         """What :meth:`parse` takes."""

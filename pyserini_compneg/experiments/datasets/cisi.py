@@ -24,7 +24,8 @@ from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.files import iter_lines
 
 _DOCUMENTS, _QUERIES, _JUDGEMENTS, _BOOLEAN = "CISI.ALL", "CISI.QRY", "CISI.REL", "CISI.BLN"
-_RECORD = re.compile(r"\.I\s+(\d+)\s*")
+_ID = re.compile("[0-9]+")
+_RECORD = re.compile(r"\.I\s+([0-9]+)\s*")
 _SECTION = re.compile(r"\.([TAWXBKC])\s*")
 _PROVENANCE = "CISI, a public test collection of the University of Glasgow (no licence stated)"
 
@@ -88,7 +89,7 @@ def _qrels(queries: Path, judgements: Path) -> Qrels:
     qrels: Qrels = {}
     for number, line in iter_lines(judgements):
         columns = line.split()
-        if len(columns) != 4 or not columns[0].isdecimal() or not columns[1].isdecimal():
+        if len(columns) != 4 or not all(map(_ID.fullmatch, columns[:2])):
             raise CollectionError(f"{judgements}:{number}: expected `query document 0 0.0`, got {line.strip()!r:.60}")
         qrels.setdefault(columns[0], {})[columns[1]] = 1
     if not qrels:
