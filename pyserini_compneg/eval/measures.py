@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -195,8 +196,9 @@ def _definitions(name: str) -> list[Any]:
     logging.getLogger("ir_measures").setLevel(logging.ERROR)  # it warns of each part of "official" that it leaves out
     for parse in (lambda text: [ir_measures.parse_measure(text)], ir_measures.parse_trec_measure):
         try:
-            definitions: list[Any] = parse(name)
-        except (NameError, ValueError, TypeError, KeyError, AssertionError):
+            with redirect_stdout(None):  # where ir_measures prints what it leaves out of "official"
+                definitions: list[Any] = parse(name)
+        except Exception:  # the parsers of Python and of ir_measures, on what may be any text
             continue
         if definitions and all(isinstance(definition, ir_measures.Measure) for definition in definitions):
             return definitions
@@ -211,12 +213,17 @@ def _measure(name: str, definition: Any) -> Measure:
     if definition.NAME == RR.NAME and cutoff is not None:
         uncut = RR(**{key: value for key, value in definition.params.items() if key != "cutoff"})
         return Measure(name, uncut, cutoff)
-    if definition.NAME in {NumQ.NAME, NumRel.NAME, NumRet.NAME} or not pytrec_eval.supports(definition):
-        raise MeasureError(f"measure {name!r} is no mean that trec_eval computes; expected one like {_EXAMPLES}")
+    try:
+        supported = pytrec_eval.supports(definition)
+    except (AssertionError, TypeError, ValueError):
+        said = "lacks a parameter that it needs, or has one that it does not take"
+        raise MeasureError(f"measure {shown(name)} {said}; expected one like {_EXAMPLES}") from None
+    if definition.NAME in {NumQ.NAME, NumRel.NAME, NumRet.NAME} or not supported:
+        raise MeasureError(f"measure {shown(name)} is no mean that trec_eval computes; expected one like {_EXAMPLES}")
     return Measure(name, definition)
 
 
 def _check_cutoff(name: str, cutoff: Any) -> None:
     """Refuses cutoffs for which trec_eval's code would abort the process."""
     if cutoff is not None and (not isinstance(cutoff, int) or not 1 <= cutoff <= _LARGEST_CUTOFF):
-        raise MeasureError(f"the cutoff of measure {name!r} must be a whole number from 1 to {_LARGEST_CUTOFF}")
+        raise MeasureError(f"the cutoff of measure {shown(name)} must be a whole number from 1 to {_LARGEST_CUTOFF}")
