@@ -134,6 +134,8 @@ def _read_product(value: Mapping[str, Any], path: str) -> ScoringNode:
     settings = {key: setting for key, setting in value.items() if key != "product"}
     if unknown := [key for key in settings if key not in _DEFAULT_SETTINGS]:
         raise CompositionError(f"{path}: a product has no {unknown[0]!r}, only product, power, root, weight")
+    if "power" in settings and settings["power"] is None:  # which stands for 1/n in Python alone
+        raise CompositionError(f"{path}.power: expected a number, got nothing; without the key it is 1/n")
     operands = []
     for i, member in enumerate(_members(value["product"], f"{path}.product", "two or more vectors")):
         _, body = _only_item(member, ("vector",), f"{path}.product[{i}]", "an operand of a product", "vector")

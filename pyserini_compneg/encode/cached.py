@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pyserini_compneg.errors import CollectionError, EncodingError
 from pyserini_compneg.files import iter_jsonl, source_name
+from pyserini_compneg.json_objects import json_kind
 from pyserini_compneg.vectors import checked
 
 _TEXT_FIELDS = ("text", "contents", "query")
@@ -39,7 +40,8 @@ class CachedQueryEncoder:
             vector = checked(record["vector"], source)
             if self._vectors.setdefault(text.strip(), vector) != vector:
                 raise EncodingError(f"{source}: {text!r} has another vector on an earlier line")
-            self._set_name(record.get("encoder"), source)
+            if "encoder" in record:
+                self._set_name(record["encoder"], source)
         if not self._vectors:
             raise CollectionError(f"{self._path}: no atoms; expected lines of {_LINE}")
 
@@ -60,8 +62,8 @@ class CachedQueryEncoder:
         return [dict(self._vectors[text.strip()]) for text in texts]
 
     def _set_name(self, name: object, source: str) -> None:
-        if name is None:
-            return
+        if not isinstance(name, str):
+            raise EncodingError(f"{source}: the `encoder` must be a text, got {json_kind(name)}")
         if self.name not in (None, name):
             raise EncodingError(f"{source}: the vector is of {name!r}, those before it are of {self.name!r}")
-        self.name = str(name)
+        self.name = name

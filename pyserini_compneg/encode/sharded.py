@@ -112,7 +112,7 @@ def _check_folder(folder: Path, paths: Sequence[Path], overwrite: bool, resume: 
 def _continued(folder: Path, plan: Mapping[str, Any], paths: Sequence[Path], overwrite: bool) -> Counted | None:
     """What an earlier run of the same plan has counted; None if there was no run, or if it is to be overwritten."""
     record: Any = None
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, RecursionError):
         record = json.loads((folder / PLAN_FILE).read_text(encoding="utf-8"))
     if not _is_plan(record):
         if overwrite or not any(path.exists() for path in paths):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
 from pyserini_compneg.encode.models.onnx_model import OnnxModel
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer, TokenIds, index_term
 from pyserini_compneg.errors import EncodingError, in_one_line, install_hint
+from pyserini_compneg.terminal import shown
+from pyserini_compneg.vectors import is_number
 
 
 class SideEncoder:
@@ -111,15 +114,16 @@ def _weights(file: Path | None, tokenizer: TextTokenizer) -> dict[str, float]:
         return {term: 1.0 for number, term in enumerate(tokenizer.terms) if number not in tokenizer.special}
     weights = _json_weights(file) if file.suffix == ".json" else _tensor_weights(file, tokenizer.terms)
     for term, weight in weights.items():
-        if not 0 <= weight < float("inf"):
-            raise EncodingError(f"{file}: the weight of {term!r} must be a finite number, 0 or more, got {weight}")
-    return weights
+        if not is_number(weight) or not 0 <= weight <= sys.float_info.max:
+            said = f"the weight of {shown(term)} must be a finite number, 0 or more, got {shown(weight)}"
+            raise EncodingError(f"{file}: {said}")
+    return {term: float(weight) for term, weight in weights.items()}
 
 
 def _json_weights(file: Path) -> dict[str, float]:
     with in_one_line(EncodingError, f"{file}: expected JSON of tokens and their weights"):
         values = json.loads(file.read_text(encoding="utf-8"))
-        return {index_term(token): float(weight) for token, weight in values.items()}
+        return {index_term(token): weight for token, weight in values.items()}
 
 
 def _tensor_weights(file: Path, terms: Sequence[str]) -> dict[str, float]:

@@ -18,6 +18,8 @@ from filelock import FileLock, Timeout
 
 from pyserini_compneg.errors import ArgumentError, CollectionError, OutputError
 from pyserini_compneg.files import atomic_writer, reason_of
+from pyserini_compneg.json_objects import parse_json_object
+from pyserini_compneg.lucene.manifest import bad_value
 from pyserini_compneg.parallel import lock_seconds
 
 VECTORS_FILE = "vectors.about"
@@ -248,11 +250,11 @@ def read_about(path: Path) -> dict[str, Any]:
         CollectionError: A damaged file.
     """
     try:
-        about = json.loads(path.read_text(encoding="utf-8"))
+        about = parse_json_object(path.read_text(encoding="utf-8"), str(path))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError):
-        about = None
-    if not isinstance(about, dict) or set(about) != _ABOUT_KEYS or not isinstance(about["settings"], dict):
+        about = {}
+    if set(about) != _ABOUT_KEYS or bad_value(about):
         raise CollectionError(f"{path}: damaged; delete it, and name --encoder and --impact-scale")
     return about

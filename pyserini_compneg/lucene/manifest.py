@@ -85,10 +85,12 @@ class Manifest:
         if missing := sorted(set(known) - values.keys() - {"filter_fields"}):
             raise IndexReadError(f"{path}: the key {missing[0]!r} is missing; rebuild the index")
         values.setdefault("filter_fields", [])
-        for name, is_valid in _VALID.items():
-            if not is_valid(values[name]) or (name == "empty_documents" and values[name] > values["documents"]):
-                value = reprlib.repr(values[name])
-                raise IndexReadError(f"{path}: bad value for {name!r}: {value}; rebuild the index")
+        name = bad_value(values)
+        if name is None and values["empty_documents"] > values["documents"]:
+            name = "empty_documents"
+        if name is not None:
+            value = reprlib.repr(values[name])
+            raise IndexReadError(f"{path}: bad value for {name!r}: {value}; rebuild the index")
         return cls(**{**values, "filter_fields": tuple(values["filter_fields"])})
 
 
@@ -98,7 +100,9 @@ def _is_count(value: Any) -> bool:
 
 _VALID: Mapping[str, Callable[[Any], bool]] = {
     "encoder": lambda value: isinstance(value, str) and bool(value.strip()) and value.isprintable(),
-    "settings": lambda value: isinstance(value, dict),
+    "settings": lambda value: (
+        isinstance(value, dict) and all(type(setting) in (str, int, float) for setting in value.values())
+    ),
     "impact_scale": lambda value: type(value) in (int, float) and 0 < value <= LARGEST_IMPACT,
     "signed": lambda value: isinstance(value, bool),
     "pair_terms": _is_count,
@@ -107,6 +111,11 @@ _VALID: Mapping[str, Callable[[Any], bool]] = {
     "filter_fields": lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
 }
 """For each key, whether a value is one that a build writes."""
+
+
+def bad_value(values: Mapping[str, Any]) -> str | None:
+    """The first key of a manifest, or of a part of one, whose value no build writes; None if there is none."""
+    return next((name for name, is_valid in _VALID.items() if name in values and not is_valid(values[name])), None)
 
 
 def is_index(folder: Path) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -93,7 +94,7 @@ def read_shards(index: Path) -> list[ShardEntry]:
     entries = [_entry(path, number, values) for number, values in enumerate(shards)]
     for what in ("path", "checksum"):
         named = [getattr(entry, what) for entry in entries]
-        if twice := next((one for place, one in enumerate(named) if one in named[:place]), None):
+        if twice := next((one for one, times in Counter(named).items() if times > 1), None):
             raise IndexReadError(f"{path}: names the shard of {what} {twice!r} twice; keep one of them")
     if (listed := sum(entry.documents for entry in entries)) != values["documents"]:
         said = f"its shards have {listed} documents, and the index {shown(values['documents'])}; a shard is missing"

@@ -81,6 +81,7 @@ POWER = "$.power: the power of 2 operands must be above 0 and at most 1"
         ),
         ({"product": [A, A], "p": 1}, "$: a product has no 'p', only product, power, root, weight"),
         ({"product": [A, A], "max": [A]}, "$: a product has no 'max', only product, power, root, weight"),
+        ({"product": [A, A], "power": None}, "$.power: expected a number, got nothing; without the key it is 1/n"),
         ({"product": [A, A], "power": 2}, f"{POWER}, got 2"),
         (
             {"sum": [{"product": [A, A], "root": 0.5}]},

@@ -1,5 +1,7 @@
 """Files of vectors: what is in them, what they refuse, and what an index makes of them."""
 
+import json
+
 import pytest
 from json_lines import write_jsonl
 from refusals import refusal
@@ -169,7 +171,11 @@ def test_an_index_knows_what_made_its_vectors(tmp_path, collection):
     assert manifest.impact_scale == 51.2
     message = refusal(build_index, tmp_path / "out", tmp_path / "index", "other", overwrite=True)
     assert message == f"{tmp_path / 'out'}: the vectors are of 'm', not of 'other'"
-    (tmp_path / "out" / "vectors.about").write_text("{}")
-    assert refusal(build_index, tmp_path / "out", tmp_path / "index", "m", overwrite=True) == (
-        f"{tmp_path / 'out' / 'vectors.about'}: damaged; delete it, and name --encoder and --impact-scale"
-    )
+    file = tmp_path / "out" / "vectors.about"
+    about = json.loads(file.read_text())
+    wrong = [json.dumps(about | {"impact_scale": value}) for value in (None, "2", [], 0)]
+    wrong += [json.dumps(about | {key: None}) for key in ("encoder", "settings", "signed")]
+    for content in ("{}", "[" * 10**5, *wrong):
+        file.write_text(content)
+        message = refusal(build_index, tmp_path / "out", tmp_path / "index", "m", overwrite=True)
+        assert message == f"{file}: damaged; delete it, and name --encoder and --impact-scale"

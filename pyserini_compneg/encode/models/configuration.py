@@ -9,6 +9,8 @@ from typing import Any
 
 from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.json_objects import json_kind
+from pyserini_compneg.terminal import shown
+from pyserini_compneg.vectors import is_number
 
 _LONGEST_INPUT = 512
 """Tokens of a text, where a checkpoint has no smaller limit; the rest of the text is cut off."""
@@ -23,6 +25,12 @@ _PADDED_POSITIONS = (
     "roberta-prelayernorm",
 )
 """Models whose positions begin after that of padding, so that the first positions hold no token."""
+
+_SIZES = (
+    *("num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size", "vocab_size"),
+    *("n_layers", "n_heads", "dim", "hidden_dim"),  # the same in distilbert
+)
+"""Numbers of layers and the like. Of a wrong number transformers may make another network, without a word."""
 
 _FILES_WITH_CLASSES = (
     "config.json",
@@ -61,21 +69,31 @@ def read_lengths(folder: Path, name: str) -> tuple[int, int]:
         EncodingError: A configuration that cannot be read.
     """
     config = optional_json(folder / "config.json", name)
-    positions = _length(config, "max_position_embeddings")
+    for key in _SIZES:
+        size = _number(folder / "config.json", key, name)
+        if size is not None and (not isinstance(size, int) or not 1 <= size < _NO_LIMIT):
+            raise EncodingError(f"{name}: config.json: `{key}` must be a whole number from 1, got {shown(size)}")
+    positions = _length(folder / "config.json", "max_position_embeddings", name)
     if positions is not None and config.get("model_type") in _PADDED_POSITIONS:
-        positions -= int(config.get("pad_token_id") or 0) + 1
-    allowed = _length(optional_json(folder / "tokenizer_config.json", name), "model_max_length")
-    told = _length(optional_json(folder / "sentence_bert_config.json", name), "max_seq_length")
+        positions -= int(_number(folder / "config.json", "pad_token_id", name) or 0) + 1
+    allowed = _length(folder / "tokenizer_config.json", "model_max_length", name)
+    told = _length(folder / "sentence_bert_config.json", "max_seq_length", name)
     longest = min((length for length in (positions, allowed) if length is not None), default=_LONGEST_INPUT)
     return min(told or _LONGEST_INPUT, longest), longest
 
 
-def _length(config: Mapping[str, Any], key: str) -> int | None:
+def _length(file: Path, key: str, name: str) -> int | None:
     """A number of tokens, if there is one."""
-    value = config.get(key)
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 2 < value < _NO_LIMIT:
-        return None
-    return int(value)
+    value = _number(file, key, name)
+    return int(value) if value is not None and 2 < value < _NO_LIMIT else None
+
+
+def _number(file: Path, key: str, name: str) -> float | None:
+    """A number of a file, if there is one."""
+    value = optional_json(file, name).get(key)
+    if value is not None and not is_number(value):
+        raise EncodingError(f"{name}: {file.name}: `{key}` must be a number, got {shown(value)}")
+    return value
 
 
 def part_folder(folder: Path, path: str, name: str) -> Path:

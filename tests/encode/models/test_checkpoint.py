@@ -91,7 +91,7 @@ def test_older_formats(tmp_path):
         ({"max_position_embeddings": 512}, {"model_max_length": 1e30}, {}, 512, 512),
         ({"max_position_embeddings": 512}, {"model_max_length": 256}, {"max_seq_length": 64}, 64, 256),
         ({"max_position_embeddings": 512}, {"model_max_length": None}, {"max_seq_length": None}, 512, 512),
-        ({"max_position_embeddings": 512}, {"model_max_length": -1}, {"max_seq_length": "64"}, 512, 512),
+        ({"max_position_embeddings": 512}, {"model_max_length": -1}, {"max_seq_length": 0}, 512, 512),
         ({"max_position_embeddings": 8192}, {}, {}, 512, 8192),
         ({"max_position_embeddings": 8192}, {}, {"max_seq_length": 2048}, 2048, 8192),
         ({"max_position_embeddings": 66, "model_type": "roberta", "pad_token_id": 1}, {}, {}, 64, 64),
@@ -186,6 +186,18 @@ SPLADE = (("x.Transformer", ""), ("x.SpladePooling", "1_SpladePooling"))
         (
             lambda folder: masked_lm(folder, {"architectures": 5}),
             "config.json: `architectures` must be a list, got 5",
+        ),
+        (
+            lambda folder: masked_lm(folder, MLM | {"num_hidden_layers": -1}),
+            "config.json: `num_hidden_layers` must be a whole number from 1, got -1",
+        ),
+        (
+            lambda folder: masked_lm(folder, MLM | {"n_heads": "2"}),
+            "config.json: `n_heads` must be a number, got '2'",
+        ),
+        (
+            lambda folder: masked_lm(folder, sentence_bert_config={"max_seq_length": "64"}),
+            "sentence_bert_config.json: `max_seq_length` must be a number, got '64'",
         ),
         (
             lambda folder: masked_lm(folder, MLM | {"auto_map": {"AutoModel": "x.py"}}),

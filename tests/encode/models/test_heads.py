@@ -44,7 +44,7 @@ def test_the_flag(text, head):
     [
         ("", "activation must be one of relu, log1p_relu, snrelu, got ''"),
         ("relu:mean", "relu is pooled by max or sum, got 'mean'"),
-        ("snrelu:sum:nan", "epsilon must be 0 or more, and is for snrelu only, got nan"),
+        ("snrelu:sum:nan", "epsilon must be a number, got 'nan'"),
         ("snrelu:sum:1:2", "epsilon must be a number, got '1:2'"),
     ],
 )
