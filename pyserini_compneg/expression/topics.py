@@ -164,7 +164,7 @@ def _from_record(record: Mapping[str, Any], line: int, source: str, read: str | 
     details: dict[str, Any] = {"group": metadata.pop("template", None), "source": source, "metadata": metadata}
     if "filters" in record:
         raise CollectionError(f"{source}: `filters` is no field; the documents that may be found are its `filter`")
-    if record.get("filter") is not None:
+    if "filter" in record:
         try:
             details["filter"] = Filter(record["filter"])
         except ArgumentError as error:
