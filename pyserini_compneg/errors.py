@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
+from typing import Self
 
 
 class CompNegError(Exception):
@@ -20,9 +21,30 @@ class CompNegError(Exception):
     Attributes:
         exit_code: 2 where a flag, a name or an input is wrong, so that the same command fails again; 1 where the disk,
             the network or Java fails.
+        below: Further lines, under that one: a text with a caret under its fault, or where there is help. They are a
+            part of ``str(error)``, and not of ``message``.
     """
 
     exit_code = 2
+    below = ""
+
+    def __str__(self) -> str:
+        """The message, and what is below it."""
+        return f"{self.message}\n{self.below}" if self.below else self.message
+
+    @property
+    def message(self) -> str:
+        """What is wrong, in one line as long as no value in it has line ends."""
+        return super().__str__()
+
+    def with_lines(self, below: str) -> Self:
+        """The error itself, with further lines."""
+        self.below = below
+        return self
+
+    def prefixed(self, place: str) -> Self:
+        """The same error, whose message begins with a place."""
+        return type(self)(f"{place}{self.message}").with_lines(self.below)
 
 
 class ArgumentError(CompNegError, TypeError, ValueError):

@@ -18,10 +18,11 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TextIO
+from typing import IO, Any, BinaryIO, TextIO, cast
 
 from pyserini_compneg.errors import CollectionError, CompNegError, OutputError
 from pyserini_compneg.json_objects import parse_json_object
+from pyserini_compneg.terminal import EscapedOutput
 
 try:
     import fcntl
@@ -134,7 +135,7 @@ def atomic_writer(path: str | Path | None, remedy: str = _REMEDY) -> Iterator[Te
     directly.
 
     Args:
-        path: The file; ``None`` or ``-`` is standard output.
+        path: The file; ``None`` or ``-`` is standard output. A terminal gets escapes for what would steer it.
         remedy: What the message advises if the file cannot be written.
 
     Raises:
@@ -142,7 +143,7 @@ def atomic_writer(path: str | Path | None, remedy: str = _REMEDY) -> Iterator[Te
     """
     if path is None or str(path) == "-":
         with _standard_output():
-            yield sys.stdout
+            yield cast("TextIO", EscapedOutput(sys.stdout)) if sys.stdout.isatty() else sys.stdout
         return
     direct = os.path.exists(path) and not os.path.isdir(path) and not stat.S_ISREG(os.stat(path).st_mode)
     target = Path(path) if direct else Path(os.path.realpath(path))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from typing import TextIO
 
 _MOST = 60
 _LINE = 500
 _STDERR = 2
+_STEERING = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
@@ -23,16 +27,40 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(one if one.isprintable() else " " for one in text)
 
 
-def printable_lines(text: str) -> str:
-    r"""The text line by line, each :func:`printable` and at most 500 characters long; the middle is left out.
+def escaped(text: str) -> str:
+    r"""The text with escapes for what steers a terminal: control characters but tabs and line ends, and bidi controls.
 
-    >>> printable_lines("one\x1b[1m\ntwo")
-    'one [1m\ntwo'
+    >>> print(escaped("a\x1b[31m\u202e"))
+    a\x1b[31m\u202e
     """
-    lines = map(printable, text.split("\n"))
-    return "\n".join(
-        line if len(line) <= _LINE else f"{line[: _LINE // 2]} ... {line[-_LINE // 2 :]}" for line in lines
-    )
+    return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+class EscapedOutput(io.TextIOBase):
+    """Writes texts to a terminal, :func:`escaped`."""
+
+    def __init__(self, terminal: TextIO) -> None:
+        self._terminal = terminal
+
+    def write(self, text: str) -> int:
+        """Writes a text; its length is as if nothing were escaped."""
+        self._terminal.write(escaped(text))
+        return len(text)
+
+
+def printable_line(text: str) -> str:
+    r"""The text as one line of at most 500 characters; the middle of a longer one is left out.
+
+    >>> printable_line("one\x1b[1m\ntwo")
+    'one [1m two'
+    """
+    line = printable(text)
+    return line if len(line) <= _LINE else f"{line[: _LINE // 2]} ... {line[-_LINE // 2 :]}"
+
+
+def printable_lines(text: str) -> str:
+    """The text line by line, each a :func:`printable_line`."""
+    return "\n".join(map(printable_line, text.split("\n")))
 
 
 def shown(value: object) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from pyserini_compneg.commands import flags
-from pyserini_compneg.commands.running import command
+from pyserini_compneg.commands.running import command, say
 from pyserini_compneg.experiments.datasets.conversion import DOCUMENTS, EXPRESSIONS, PLAIN, QRELS, TEXTS, convert
 from pyserini_compneg.experiments.datasets.opening import KINDS, open_dataset
 
@@ -27,11 +26,8 @@ examples:
 
 def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     converted = convert(open_dataset(args.dataset, args.kind), args.split, args.output)
-    print(
-        f"{args.output}: {converted.documents} documents, {converted.queries} queries, "
-        f"{converted.judgements} judgements",
-        file=sys.stderr,
-    )
+    counts = f"{converted.documents} documents, {converted.queries} queries, {converted.judgements} judgements"
+    say(f"{args.output}: {counts}")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from pyserini_compneg.commands import flags
-from pyserini_compneg.commands.running import command
+from pyserini_compneg.commands.running import command, say
 from pyserini_compneg.encode.models import PRECISIONS, Head
 from pyserini_compneg.errors import EncodingError
 
@@ -37,10 +36,9 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
         for precision in args.precision:
             folder = export_model(side, precision, fresh=args.overwrite)
             report = read_report(folder)
-            print(
+            say(
                 f"{precision}: largest difference {report['largest_difference']:.1e}, "
-                f"mean cosine {report['mean_cosine']:.4f}, {report['bytes'] / 1e6:.0f} MB",
-                file=sys.stderr,
+                f"mean cosine {report['mean_cosine']:.4f}, {report['bytes'] / 1e6:.0f} MB"
             )
             print(folder)
     if args.output:

@@ -95,7 +95,7 @@ class _Parser(argparse.ArgumentParser):
             raise OutputError(of_standard_output(error)) from None
 
     def error(self, message: str) -> NoReturn:
-        raise ArgumentError(f"{message}\nsee {self.prog} -h")
+        raise ArgumentError(message).with_lines(f"see {self.prog} -h")
 
 
 def advanced(parser: argparse.ArgumentParser) -> Flags:

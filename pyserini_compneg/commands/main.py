@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from pyserini_compneg.terminal import printable_lines, shown, suggestion
+from pyserini_compneg.terminal import shown, suggestion
 
 COMMANDS = {
     "search": "search queries with AND, OR and NOT, and write a TREC run",
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return code
         from pyserini_compneg.commands.running import run_main
 
-        return run_main(_without_command, [verb])
+        return run_main(_without_command, [verb, *arguments])
     except KeyboardInterrupt:  # before the command could catch it
         print("interrupted", file=sys.stderr)
         return 130
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _without_command(argv: Sequence[str] | None) -> int:
     """Prints what ``-h`` and ``--version`` ask for; anything else is no command."""
-    (verb,) = argv or ("-h",)
+    verb = argv[0] if argv else "-h"
     program = "compneg" if Path(sys.argv[0]).stem == "compneg" else "python -m pyserini_compneg"
     if verb == "--version":
         from pyserini_compneg.commands.versions import versions
@@ -55,7 +55,8 @@ def _without_command(argv: Sequence[str] | None) -> int:
         listed = "".join(f"  {name:<11}{what}\n" for name, what in COMMANDS.items())
         print(_USAGE.format(program=program) + listed, end="")
     else:
-        said = f"error: there is no command {shown(verb)}{suggestion(verb, COMMANDS)}\nsee {program} -h"
-        print(printable_lines(said), file=sys.stderr)
-        return 2
+        from pyserini_compneg.errors import ArgumentError
+
+        said = f"there is no command {shown(verb)}{suggestion(verb, COMMANDS)}"
+        raise ArgumentError(said).with_lines(f"see {program} -h")
     return 0

@@ -25,7 +25,7 @@ from functools import partial
 from pyserini_compneg import end_quietly
 from pyserini_compneg.errors import ArgumentError, CompNegError
 from pyserini_compneg.files import of_standard_output, reason_of
-from pyserini_compneg.terminal import printable_lines
+from pyserini_compneg.terminal import printable_line, printable_lines
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 _TERMINATED = {143: "terminated", 129: "terminated: the terminal was closed"}
@@ -100,7 +100,7 @@ def _ended(main: Callable[[Sequence[str] | None], int | None], argv: Sequence[st
         _discard_output()
         return DONE
     except CompNegError as error:
-        return _say(str(error), error.exit_code, "error")
+        return _say(error.message, error.exit_code, "error", error.below)
     except OSError as error:
         path = f"{error.filename}: " if error.filename else ""
         return _say(f"{path}{reason_of(error)}", FAILED, "error")
@@ -125,8 +125,8 @@ def _take_signals() -> None:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _say(message: str, code: int, level: str = "") -> int:
-    record = logging.makeLogRecord({"levelname": level, "msg": message})
+def _say(message: str, code: int, level: str = "", below: str = "") -> int:
+    record = logging.makeLogRecord({"levelname": level, "msg": message, "below": below})
     with suppress(OSError):  # the terminal may be closed
         print(_lines.format(record), file=sys.stderr)
     return code
@@ -154,14 +154,15 @@ def _discard_output() -> None:
 
 
 class _Lines(logging.Formatter):
-    """``level: message``, or one JSON object, with the figures of the progress if the record has any."""
+    """``level: message`` in one line, or one JSON object, with the figures of the progress if the record has any."""
 
     json = False
 
     def format(self, record: logging.LogRecord) -> str:
-        level, message = record.levelname.lower(), printable_lines(_KEYWORD.sub(r"--\1", record.getMessage()))
-        if record.exc_info:
-            message = f"{message}\n{printable_lines(self.formatException(record.exc_info))}"
+        level, message = record.levelname.lower(), printable_line(_KEYWORD.sub(r"--\1", record.getMessage()))
+        below = self.formatException(record.exc_info) if record.exc_info else getattr(record, "below", "")
+        if below:
+            message = f"{message}\n{printable_lines(below)}"
         if not self.json:
             return f"{level}: {message}" if level else message
         now = datetime.now(UTC).isoformat(timespec="seconds")

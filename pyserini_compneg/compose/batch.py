@@ -105,7 +105,7 @@ def answers(
             return {qid: found for topic in batch for qid, found in answers([topic], answer, skipped).items()}
         (topic,) = batch
         text = query_text(topic.expression) if topic.expression else topic.text
-        reason = str(error).removeprefix(f"{topic.source}: ").removeprefix(f"query {text!r}: ")
+        reason = error.message.removeprefix(f"{topic.source}: ").removeprefix(f"query {text!r}: ")
         if skipped is None:
             raise type(error)(f"{f'{topic.source}: ' if topic.source else ''}query {topic.qid}: {reason}") from None
         skipped[topic.qid] = reason
@@ -113,17 +113,18 @@ def answers(
 
 
 def report_skipped(skipped: Mapping[str, str], count: int) -> None:
-    """Lists the queries that were left out of ``count``, in a warning.
+    """Warns of each query that was left out of ``count``, and of their number.
 
     Raises:
         EncodingError: All of them were.
     """
     if not skipped:
         return
-    listed = "".join(f"\n  {qid}: {reason}" for qid, reason in skipped.items())
+    for qid, reason in skipped.items():
+        _logger.warning("query %s: %s; left out", qid, reason)
     if len(skipped) == count:
-        raise EncodingError(f"none of the {count} queries can be composed:{listed}")
-    _logger.warning("%d of %d queries are left out:%s", len(skipped), count, listed)
+        raise EncodingError(f"none of the {count} queries can be composed")
+    _logger.warning("%d of %d queries are left out", len(skipped), count)
 
 
 def topic_query(topic: Topic) -> Expression | Decomposition | ScoringNode:

@@ -45,7 +45,7 @@ def located(fault: Fault, text: str) -> QuerySyntaxError:
     after = "..." if end < len(text) else ""
     shown = "".join(char if char.isprintable() else " " for char in text[start:end])
     caret = " " * (len(before) + fault.position - start) + "^"
-    return QuerySyntaxError(f"{fault.message}\n  {before}{shown}{after}\n  {caret}")
+    return QuerySyntaxError(fault.message).with_lines(f"  {before}{shown}{after}\n  {caret}")
 
 
 def unclosed_quote(position: int) -> Fault:

@@ -143,10 +143,10 @@ def _iter_topics(path: str | Path, read: str | None, skip: bool) -> Iterator[tup
             else:
                 yield line, _from_tsv(content, source, read or "expression")
         except (CollectionError, QuerySyntaxError) as error:
-            said = str(error) if isinstance(error, CollectionError) else f"{source}: {error}"
+            placed = error if isinstance(error, CollectionError) else error.prefixed(f"{source}: ")
             if not skip:
-                raise type(error)(said) from None
-            _logger.warning("%s; left out", said.partition("\n")[0])
+                raise placed from None
+            _logger.warning("%s; left out", placed.message)
 
 
 def _from_tsv(content: str, source: str, read: str) -> Topic:

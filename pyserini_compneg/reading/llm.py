@@ -96,7 +96,7 @@ class LlmReader:
         try:
             reading = _reading(text, self._answer(text))
         except CompNegError as error:
-            _logger.warning("query %.60r: %s; read by the model in the package", text, str(error).partition("\n")[0])
+            _logger.warning("query %.60r: %s; read by the model in the package", text, error.message)
             return decompose(text)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,6 @@
 import argparse
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -100,7 +101,12 @@ def test_warnings_of_the_package_and_utf8_in_any_locale():
 
 
 def test_no_message_steers_the_terminal_and_none_is_endless(capsys):
-    assert run_main(failing(IndexFormatError(f"doc\x1b[31m\r'\u202e\n  {'x' * 100_000}^")), []) == 2
-    first, second = capsys.readouterr().err.splitlines()
-    assert first == "error: doc [31m ' "
-    assert len(second) < 600 and second.endswith("x^")
+    steering = "\x1b[31m\r\x85\u2028\u202e\u2066"
+    error = IndexFormatError(f"doc{steering}'\n{'x' * 100_000}.").with_lines(f"  {'y' * 1000}{steering}\n  ^")
+    assert run_main(failing(error), []) == 2
+    text = capsys.readouterr().err
+    first, *below = text.split("\n")
+    assert first.startswith("error: doc [31m     ' xxx") and first.endswith("xx.") and len(first) < 600
+    assert [line[:3] for line in below] == ["  y", "  ^", ""] and all(map(str.isprintable, below))
+    assert run_main(failing(error), ["--log-format", "json"]) == 2
+    assert json.loads(capsys.readouterr().err)["message"] == text.removeprefix("error: ").removesuffix("\n")

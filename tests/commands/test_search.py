@@ -1,9 +1,11 @@
 import json
 import signal
+import sys
 
 import pytest
 from film_index import build, start
 from json_lines import write_jsonl
+from pair_index import write, write_atoms
 
 from pyserini_compneg.commands.compose import main as compose
 from pyserini_compneg.commands.search import main
@@ -151,14 +153,14 @@ def test_a_query_that_cannot_be_searched_is_named_or_skipped(index, with_gaps, c
     assert run(index, *with_gaps, *options, "--on-error", "skip") == 0
     assert {line.split()[0] for line in capfd.readouterr().out.splitlines()} == {"a", "c"}
     assert caplog.messages == [
-        "3 of 5 queries are left out:"
-        f"\n  b: {atoms} has no vector for 'zebra'; encode it and add a line"
-        f"\n  d: {atoms} has no vector for 'western'; encode it and add a line"
-        "\n  e: $.vector: the weight of 'spy' must be a finite number, got '2'"
+        f"query b: {atoms} has no vector for 'zebra'; encode it and add a line; left out",
+        f"query d: {atoms} has no vector for 'western'; encode it and add a line; left out",
+        "query e: $.vector: the weight of 'spy' must be a finite number, got '2'; left out",
+        "3 of 5 queries are left out",
     ]
     assert compose([*map(str, with_gaps), *options, "--on-error", "skip"]) == 0
     assert [json.loads(line)["id"] for line in capfd.readouterr().out.splitlines()] == ["a", "c"]
-    assert caplog.messages[0] == caplog.messages[1]
+    assert caplog.messages[:4] == caplog.messages[4:]
 
 
 def test_lines_that_are_no_topics_are_skipped_too(index, tmp_path, capfd, caplog):
@@ -178,10 +180,20 @@ def test_lines_that_are_no_topics_are_skipped_too(index, tmp_path, capfd, caplog
     assert not (tmp_path / "run.txt").exists()
 
 
+def test_a_terminal_gets_escapes_and_a_pipe_the_bytes(tmp_path, capfd, monkeypatch):
+    docid = "d\x1b[31m\u202e"
+    index = write(tmp_path / "index", {docid: {"a": 1}})
+    flags = ["--query", "a", "--encoder", write_atoms(tmp_path / "atoms.jsonl", {"a": {"a": 1.0}})]
+    for is_terminal, shown in ((True, "d\\x1b[31m\\u202e"), (False, docid)):
+        monkeypatch.setattr(sys.stdout, "isatty", lambda answer=is_terminal: answer)
+        assert run(index, *flags, "--output-format", "trec") == 0
+        assert capfd.readouterr().out.split(" ")[2] == shown
+
+
 def test_a_run_of_skipped_queries_alone_is_none(index, with_gaps, tmp_path, capfd):
     with_gaps[1].write_text('{"id": "x", "expression": "zebra"}\n')
     assert run(index, *with_gaps, "--on-error", "skip", "--output", tmp_path / "run.txt") == 2
-    assert capfd.readouterr().err.startswith("error: none of the 1 queries can be composed:\n  x: ")
+    assert capfd.readouterr().err.endswith("error: none of the 1 queries can be composed\n")
     assert not (tmp_path / "run.txt").exists()
 
 
