@@ -1,0 +1,329 @@
+"""Generated malformed inputs: a random change of a good file of each kind, or a bad value of any flag.
+
+``COMPNEG_MALFORMED_CASES`` says how many (1,000 by hand), ``COMPNEG_MALFORMED_SEED`` which. What they find is pinned
+in ``test_malformed_input``.
+"""
+
+import argparse
+import json
+import logging
+import os
+import shlex
+import shutil
+import signal
+from importlib import import_module
+from pathlib import Path
+from random import Random
+
+import pytest
+from film_index import FILMS, build
+from json_lines import write_jsonl
+from mutations import NUMBERS, TEXTS, mutated
+from pair_index import write, write_atoms
+from test_malformed_input import ANYTHING, tree
+
+import pyserini_compneg
+from pyserini_compneg.commands.main import main
+from pyserini_compneg.index import build_sharded_index
+
+pytestmark = pytest.mark.slow  # hundreds of commands
+
+CASES = int(os.environ.get("COMPNEG_MALFORMED_CASES", "100"))
+SEED = int(os.environ.get("COMPNEG_MALFORMED_SEED", "0"))
+SECONDS = 120
+"""Far more than any of the commands needs."""
+
+ATOM = {"vector": {"a": 2.0, "b": 0.5}}
+SCORE = {
+    "excluding": {
+        "damped": {"max": [ATOM, {"product": [ATOM, ATOM], "power": 0.7, "root": 2, "weight": 0.5}]},
+        "excluded": [ATOM],
+        "best": [3.0],
+        "weight": 0.9,
+        "floor": 0.1,
+    },
+    "excluded": [ATOM, {"filter": {"year": "1990.."}}],
+    "above": [1.5, 0],
+}
+TREE = {
+    "exclusion": [{"difference": [{"union": ["a", {"intersection": ["a", "b"]}]}, "b"]}, {"filter": {"year": 1990}}]
+}
+TOPICS = [
+    {"id": "1", "query": "spy", "filter": {"year": ["1990", 1991]}, "metadata": {"template": "_"}},
+    {"qid": "2", "expression": "(spy OR western) NOT comedy"},
+    {"_id": "3", "expression": TREE},
+    {
+        "id": 4,
+        "original_query": "<mark>a</mark> that are not <mark>b</mark>",
+        "metadata": {"template": "_ that are not _"},
+    },
+    {"id": "5", **ATOM},
+    {"id": "6", "contents": "a", "score": SCORE},
+]
+DOCUMENTS = [
+    {"id": "d1", "contents": "spies", "year": 1990},
+    {"_id": "d2", "title": "Spy", "text": "western", "year": [1991, "x"]},
+    {"docid": "d3", "contents": "a", "tags": ["x", True, 2.5]},
+]
+VECTORS = [{"id": "d1", "vector": {"a": 3, "b": 1.5}}, {"id": "d2", "contents": "b", "vector": {"b": 2}}]
+JUDGED = [{"id": "1", "docs": ["d1", "A b"], "original_query": "<mark>a</mark>", "metadata": {"template": "_"}}]
+EXCLUIR = [{"ExcluQ": "Which birds?", "index": [0, 1]}]
+NEVIR = 'id,WorkerId,q1,q2,doc1,doc2\n8-2,W1,Who (not) flies?,Who flies?,"An ""emu"",",A bat.\n'
+PROTOCOL = {
+    **{"title": "Least", "about": "Nothing", "datasets": ["filmsets"], "splits": ["dev"], "measures": ["nDCG@10"]},
+    "sections": [
+        {
+            "title": "One",
+            "rows": [
+                {"name": "a", "method": "operators", "settings": {"cpt_terms": 5}},
+                {
+                    "name": "b",
+                    "method": "operators",
+                    "sweep": {"setting": "cpt_terms", "symbol": "m", "values": [1, 2]},
+                },
+            ],
+        }
+    ],
+}
+RECIPE = {
+    "about": "x",
+    "model": {"base": "missing", "head": "snrelu:sum:0.1", "max_length": 128, "dropout": 0.1},
+    "data": [{"dataset": "missing", "split": "train", "negatives": "judged", "positives": 1}],
+    "dev": {"dataset": "missing", "split": "validation", "measures": ["paired_accuracy"]},
+    "training": {"steps": 2, "batch_size": 2, "learning_rate": 2.0e-5, "evaluate_every": 1, "patience": 4},
+}
+READER = {"reader": {"base": "missing", "requests": ["missing.txt"], "judged": ["missing.jsonl"], "max_tokens": 64}}
+SERVER = {"indexes": {"films": "missing", "more": {"path": "missing", "encoder": "bm25"}}, "api_keys": ["a-long-key"]}
+
+FILES = {
+    "topics.tsv": "1\tspy AND comedy\n2\t(spy OR western) NOT comedy\n",
+    "topics.jsonl": TOPICS,
+    "ids.txt": "d1\nd2\n",
+    "documents.jsonl": DOCUMENTS,
+    "vectors.jsonl": VECTORS,
+    "qrels.txt": "1 0 d1 1\n1 0 d2 0\n2 0 d2 2\n",
+    "qrels.tsv": "query-id\tcorpus-id\tscore\n1\td1\t1\n2\td2\t0\n",
+    "qrels.jsonl": JUDGED,
+    "run.txt": "1 Q0 d1 1 2.5 x\n1 Q0 d2 2 1e-1 x\n",
+    "msmarco.tsv": "1\td1\t1\n1\td2\t2\n",
+    "run.jsonl": [{"id": "1", "hits": [{"docid": "d1", "score": 2.5}, {"docid": "d2", "score": 1}]}],
+    "protocol.yaml": PROTOCOL,
+    "recipe.yaml": RECIPE,
+    "reading.yaml": READER,
+    "server.yaml": SERVER,
+    "beir/corpus.jsonl": [{"_id": "d1", "title": "Emu", "text": "A bird."}],
+    "beir/queries.jsonl": [{"_id": "1", "text": "emus", "metadata": {}}],
+    "beir/qrels/test.tsv": "query-id\tcorpus-id\tscore\n1\td1\t1\n",
+    "quest/documents.jsonl": [{"title": "Emu", "text": "About emus."}, {"title": "A b", "text": "c"}],
+    "quest/test.jsonl": [{"query": "q?", "scores": None, **JUDGED[0]}],
+    "nevir/test.csv": NEVIR,
+    "excluir/corpus.json": ["An emu.", "A bat."],
+    "excluir/test_manual_final.json": EXCLUIR,
+    "cisi/CISI.ALL": ".I 1\n.T\nEmus\n.A\nBird, B.\n.W\nAn emu\n.X\n1\t5\t1\n.I 2\n.W\nA bat.\n",
+    "cisi/CISI.QRY": ".I 1\n.W\nWhat are emus?\n.I 2\n.T\nBats\n.W\nOn bats.\n",
+    "cisi/CISI.REL": "     1      1\t0\t0.000000\n     2      2\t0\t0.000000\n",
+    "cisi/CISI.BLN": "#q2= 'bats';\n#q1= #and ('emus', #not ('bats'));\n",
+    "encoded/vectors-00000-of-00001.jsonl": VECTORS,
+    "encoded/vectors.about": {"encoder": "letters", "settings": {}, "signed": False, "impact_scale": 2.0},
+    "broken/config.json": {},
+}
+CONVERT = "datasets convert --dataset ../{} --split {} --output new"
+CONVERTED = {
+    name: [CONVERT.format(folder, "boolean" if name.endswith("BLN") else "all" if folder == "cisi" else "test")]
+    for name in FILES
+    if (folder := name.split("/")[0]) in ("beir", "quest", "nevir", "excluir", "cisi")
+}
+ENCODE = "encode --collection ../documents.jsonl --output new --encoder ../model"
+QUERIES = "compose --encoder ../model --query spy"
+
+# Each kind of file, and commands that read it; "../NAME" is replaced by the file or folder with the change.
+READERS = {
+    "topics.tsv": ["search --index ../films --topics ../topics.tsv", "compose --index ../films --topics ../topics.tsv"],
+    "topics.jsonl": [
+        "search --index ../vectors --encoder ../atoms.jsonl --topics ../topics.jsonl --output new",
+        "search --index ../films --topics ../topics.jsonl --output new --on-error skip",
+        "compose --encoder ../atoms.jsonl --topics ../topics.jsonl --output new",
+        "explain --index ../vectors --encoder ../atoms.jsonl --topics ../topics.jsonl --qid 6 --output-format json",
+    ],
+    "ids.txt": ["search --index ../films --query spy --filter ../ids.txt"],
+    "atoms.jsonl": ["search --index ../vectors --query 'a NOT b' --encoder ../atoms.jsonl"],
+    "documents.jsonl": [
+        "index --collection ../documents.jsonl --index new --filter-fields year,tags --store-raw",
+        "index --collection ../documents.jsonl --index new --on-error skip",
+    ],
+    "vectors.jsonl": [
+        "index --collection ../vectors.jsonl --index new --encoder letters --pair-terms 4 --impact-scale 2",
+        "index --collection ../vectors.jsonl --index new --encoder letters --signed --store-docvectors --shards 2",
+    ],
+    "encoded/vectors.about": ["index --collection ../encoded --index new --encoder letters"],
+    "films/compneg.json": ["search --index ../films --query spy", "index --verify ../films"],
+    "sharded/compneg-shards.json": ["search --index ../sharded --query spy"],
+    **{f"qrels.{kind}": [f"eval --run ../run.txt --qrels ../qrels.{kind}"] for kind in ("txt", "tsv", "jsonl")},
+    "qrels.jsonl ": ["eval --run ../run.txt --qrels ../qrels.txt --by template --groups ../qrels.jsonl"],
+    "run.txt": ["eval --qrels ../qrels.txt --run ../run.txt -m RR@5 map"],
+    "run.jsonl": ["eval --qrels ../qrels.txt --run ../run.jsonl"],
+    "msmarco.tsv": ["eval --qrels ../qrels.txt --run ../msmarco.tsv"],
+    "protocol.yaml": ["reproduce ../protocol.yaml --dataset missing --report new"],
+    "recipe.yaml": ["train ../recipe.yaml --show", "train ../recipe.yaml --output new"],
+    "reading.yaml": ["train ../reading.yaml --show", "train ../reading.yaml --output new"],
+    "server.yaml": ["serve --config ../server.yaml"],
+    **CONVERTED,
+    "model/modules.json": [QUERIES],
+    "model/router_config.json": [QUERIES, ENCODE],
+    "model/config_sentence_transformers.json": [QUERIES],
+    "model/query_0_SparseStaticEmbedding/config.json": [QUERIES],
+    "model/query_0_SparseStaticEmbedding/tokenizer.json": [QUERIES],
+    "model/query_0_SparseStaticEmbedding/tokenizer_config.json": [QUERIES],
+    "model/query_0_SparseStaticEmbedding/model.safetensors": [QUERIES],
+    **{f"model/document_0_Transformer/{name}": [ENCODE]
+       for name in ("config.json", "export.json", "sentence_bert_config.json", "tokenizer.json", "model.onnx")},
+    "model/document_1_SpladePooling/config.json": [ENCODE],
+    "reader/reader.json": ["search --index ../films --query 'spy films without comedy' --read ../reader"],
+    "reader/tokenizer.json": ["search --index ../films --query 'spy films without comedy' --read ../reader"],
+}  # fmt: skip
+BINARY = (".onnx", ".safetensors")
+
+# A command that is right, for each whose flags get wrong values. Of demo, any place for its sample is right.
+ARGUMENTS = {
+    "search": "--index ../films --query spy",
+    "explain": "--index ../films --query spy",
+    "compose": "--index ../films --query spy",
+    "index": "--collection ../documents.jsonl --index new",
+    "encode": "--collection ../documents.jsonl --output new --encoder ../broken",
+    "eval": "--qrels ../qrels.txt --run ../run.txt",
+    "datasets": "convert --dataset ../beir --split test --output new",
+    "reproduce": "../protocol.yaml --dataset missing --report new",
+    "train": "../recipe.yaml --output new",
+    "export": "--encoder ../broken",
+    "lucene": "java",
+    "serve": "--index ../films --port 0",
+}
+VALUES = [
+    *(value for value in NUMBERS + TEXTS if "\0" not in value),
+    "2",
+    "0.5",
+    "../films",
+    "../topics.tsv",
+    "missing",
+]
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory):
+    """A folder with a good file of each kind."""
+    room = tmp_path_factory.mktemp("room")
+    build(room).rename(room / "films")
+    films = ({"id": docid, "contents": text} for docid, (_, text) in FILMS.items())
+    build_sharded_index(write_jsonl(room / "films.jsonl", *films), room / "sharded", 2)
+    write(room / "vectors", {"d1": {"a": 3, "b": 1}, "d2": {"b": 2}})
+    write_atoms(room / "atoms.jsonl", {"a": {"a": 1.0}, "b": {"b": 1.0}, "a that are not b": {"a": 1.0}})
+    for name, content in FILES.items():
+        (room / name).parent.mkdir(parents=True, exist_ok=True)
+        (room / name).write_bytes(packed(content, name))
+    resources = Path(pyserini_compneg.__file__).parent / "resources"
+    shutil.copytree(resources / "mini", room / "model")  # under its own name it would be the model of the package
+    shutil.copytree(resources / "reader", room / "reader")
+    return room
+
+
+def packed(content, name):
+    if isinstance(content, str):
+        return content.encode()
+    if name.endswith(".jsonl"):
+        return "".join(f"{json.dumps(record)}\n" for record in content).encode()
+    return json.dumps(content).encode()
+
+
+def kind_of(name):
+    suffix = Path(name).suffix
+    if suffix == ".jsonl" or suffix == ".yaml":
+        return suffix[1:]
+    return "json" if suffix in (".json", ".about") else "columns"
+
+
+def changed_file(random, room, case):
+    """Makes a changed file, beside the rest of its folder; returns the command that reads it."""
+    name = random.choice(list(READERS))
+    command, name = random.choice(READERS[name]), name.strip()
+    top, *below = Path(name).parts
+    if below:
+        shutil.copytree(room / top, case / top, copy_function=os.link)
+        (case / name).unlink()
+    content = (room / name).read_bytes()
+    if random.random() < 0.1:
+        content = random.choice(list(ANYTHING.values()))
+    else:
+        content = mutated(random, content, "bytes" if name.endswith(BINARY) else kind_of(name))
+    (case / name).write_bytes(content)
+    return [argument if argument != f"../{top}" else top for argument in shlex.split(command)]
+
+
+def changed_flag(random):
+    """A command with a wrong value of a flag, or of an argument."""
+    command = random.choice(list(ARGUMENTS))
+    given = shlex.split(ARGUMENTS[command])
+    parser = import_module(f"pyserini_compneg.commands.{command}")._parser()
+    action = random.choice([one for one in parser._actions if not isinstance(one, argparse._HelpAction)])
+    value = random.choice(VALUES)
+    if not action.option_strings:
+        return [command, value, *given[1:]]
+    flag = random.choice(action.option_strings)
+    wrong = [f"{flag}={value}"] if action.nargs == 0 or random.random() < 0.5 else [flag, value]
+    return [command, *given, *wrong]
+
+
+@pytest.mark.parametrize("number", range(CASES))
+def test_a_malformed_input(room, monkeypatch, capfd, number):
+    """One line on standard error, an exit code of the documented ones, inputs as they were, and nothing left behind."""
+    random = Random(f"{SEED} {number}")
+    case = room / f"case-{number}"
+    case.mkdir()
+    monkeypatch.chdir(case)
+    monkeypatch.setattr(logging.root, "handlers", [])
+    monkeypatch.setattr("pyserini_compneg.serve.server.serve", lambda *_, **__: None)
+    is_flag = random.random() < 0.3
+    arguments = changed_flag(random) if is_flag else changed_file(random, room, case)
+    as_json = arguments[0] in ("index", "encode", "search", "compose", "explain", "serve") and random.random() < 0.1
+    arguments += ["--log-format", "json"] * as_json
+    before = tree(room)
+    signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(SECONDS)
+    try:
+        code = main(arguments)
+    finally:
+        signal.alarm(0)
+    out, err = capfd.readouterr()
+    told = f"seed {SEED}, case {number}: {shlex.join(arguments)[:500]}\n{err[:2000]}"
+    assert code in (
+        0,
+        1 if is_flag or case.joinpath("films").exists() or case.joinpath("sharded").exists() else 2,
+        2,
+    ), told
+    assert before.items() <= tree(room).items(), told
+    if as_json and code:
+        messages = [json.loads(line) for line in err.splitlines()]
+        assert [one["level"] for one in messages].count("error") == 1, told
+        assert all(message_is_right(one["message"].split("\n")) for one in messages), told
+    elif code:
+        lines = err.removesuffix("\n").split("\n")
+        errors = [place for place, line in enumerate(lines) if line.startswith("error: ")]
+        assert len(errors) == 1 and message_is_right(lines[errors[0] :]), told
+        assert all(line.isprintable() for line in lines), told
+    else:
+        assert "error: " not in err or as_json, told
+    if code:
+        assert tree(room) == before, told
+    shutil.rmtree(case)
+
+
+def message_is_right(lines):
+    """A line, and below it only where the help is, or a text and a caret."""
+    first, *below = lines
+    fits = (
+        not below or (len(below) == 1 and below[0].startswith("see ")) or (len(below) == 2 and below[1].strip() == "^")
+    )
+    return fits and all(line.isprintable() and len(line) < 700 for line in lines)
+
+
+def too_long(*_):
+    raise SystemExit(f"longer than {SECONDS} s")
