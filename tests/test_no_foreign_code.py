@@ -91,17 +91,50 @@ def test_no_command_takes_such_a_model(foreign, request, tmp_path, capsys, comma
             "the class 'own.Own'",
         ),
         ("router_config.json", {"types": {"query_0": "own.Own"}}, "the class 'own.Own'"),
+        (
+            "config.json",
+            {"sentence_transformers": {"activation_fn": "torch.hub.load"}},
+            "`activation_fn` 'torch.hub.load'",
+        ),
+        ("config.json", {"sentence_transformers": {"activation_fn": "torch.nn.modules.linear.Identity"}}, None),
+        (
+            "config.json",
+            {"sbert_ce_default_activation_function": "torch.utils.collect_env.main"},
+            "`sbert_ce_default_activation_function` 'torch.utils.collect_env.main'",
+        ),
+        (
+            "config.json",
+            {"sbert_ce_default_activation_function": "torch.nn.Sigmoid", "activation_function": "gelu"},
+            None,
+        ),
+        ("config_sentence_transformers.json", {"activation_fn": "own.Own"}, "`activation_fn` 'own.Own'"),
+        ("2_Dense/config.json", {"activation_function": "torch.nn.modules.activation.Tanh"}, None),
+        ("2_Dense/config.json", {"activation_function": "torch.nn.Own"}, "`activation_function` 'torch.nn.Own'"),
+        ("0/wordembedding_config.json", {"tokenizer_class": "own.Own"}, "`tokenizer_class` 'own.Own'"),
+        ("0/sentence_bert_config.json", {"model_args": {"weights_only": False}}, "`weights_only`"),
+        ("0/sentence_bert_config.json", {"model_args": {"weights_only": True, "attn_implementation": "sdpa"}}, None),
+        ("0/sentence_roberta_config.json", {"model_args": {"allow_all_kernels": True}}, "`allow_all_kernels`"),
+        ("config.json", {"attn_implementation": "own/kernel"}, "`attn_implementation` 'own/kernel'"),
+        (
+            "modules.json",
+            [{"type": "sentence_transformers.base.model.pickle"}],
+            "the class 'sentence_transformers.base.model.pickle'",
+        ),
         ("modules.json", "no list", None),
         ("config.json", "{", None),
     ],
 )
-def test_every_file_that_can_name_a_class_is_read(tmp_path, file, content, said):
-    path = tmp_path / file
-    path.parent.mkdir(exist_ok=True)
+def test_every_file_that_can_name_code_is_read(tmp_path, file, content, said):
+    path, linked = tmp_path / "model" / file, tmp_path / "linked"
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content if content == "{" else json.dumps(content))
-    if said is None:
-        assert model_folder(str(tmp_path)) == tmp_path  # what needs the file reports that it is damaged
-        return
-    with pytest.raises(EncodingError) as caught:
-        model_folder(str(tmp_path))
-    assert str(caught.value) == f"{tmp_path}: needs code of its own ({path.name} has {said}), which is never run here"
+    linked.mkdir()
+    (linked / "part").symlink_to(tmp_path / "model")
+    (tmp_path / "model" / "round").symlink_to(tmp_path / "model")
+    for folder in (tmp_path / "model", linked):
+        if said is None:
+            assert model_folder(str(folder)) == folder  # what needs the file reports that it is damaged
+            continue
+        with pytest.raises(EncodingError) as caught:
+            model_folder(str(folder))
+        assert str(caught.value) == f"{folder}: needs code of its own ({path.name} has {said}), which is never run here"

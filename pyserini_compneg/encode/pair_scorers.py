@@ -120,11 +120,14 @@ class CrossEncoderScorer:
 
     def __init__(self, name: str) -> None:
         from sentence_transformers import CrossEncoder
+        from torch.nn import Identity
 
         self.name, self.model_hash = name, dense_model_hash(name)
         folder = sentence_model_folder(name)
         with quiet_transformers(), in_one_line(EncodingError, f"{name}: the model cannot be loaded"):
-            self._model = CrossEncoder(str(folder), local_files_only=True, trust_remote_code=False).eval()
+            self._model = CrossEncoder(
+                str(folder), activation_fn=Identity(), local_files_only=True, trust_remote_code=False
+            ).eval()
             check_network(self._model, folder, name)
         self._label = _label(self._model, name)
 
@@ -134,9 +137,7 @@ class CrossEncoderScorer:
         if self._label is not None:
             readable = [pair[::-1] for pair in readable]  # models of inference read first the text that entails
         with in_one_line(EncodingError, f"{self.name}: the model fails on these texts"):
-            found = self._model.predict(
-                readable, batch_size=_BATCH_SIZE, show_progress_bar=False, activation_fn=lambda logits: logits
-            )
+            found = self._model.predict(readable, batch_size=_BATCH_SIZE, show_progress_bar=False)
         logits = np.asarray(found, np.float64).reshape(len(pairs), -1)
         logits[~np.isfinite(logits)] = np.nan
         with np.errstate(invalid="ignore"):  # the caller refuses NaN

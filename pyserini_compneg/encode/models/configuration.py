@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +34,31 @@ _SIZES = (
 )
 """Numbers of layers and the like. Of a wrong number transformers may make another network, without a word."""
 
-_FILES_WITH_CLASSES = (
-    "config.json",
-    "tokenizer_config.json",
-    "processor_config.json",
-    "preprocessor_config.json",
-    "modules.json",
-    "router_config.json",
+_FILES_WITH_CLASSES = re.compile(r"modules\.json|.*config.*\.json")
+"""Each kind of module of sentence-transformers has a name of its own for its configuration."""
+
+_OWN_MODULE = re.compile(r"sentence_transformers\.(\w+\.)*[A-Z]\w*")
+_ACTIVATION = re.compile(
+    r"torch\.nn\.(modules\.(activation|linear)\.)?"
+    r"(ELU|GELU|Hardtanh|Identity|LeakyReLU|LogSigmoid|LogSoftmax|Mish|ReLU6?|SELU|SiLU|Sigmoid|Softmax|Softplus|Tanh)"
 )
+
+_NAMES_OF_CODE = {
+    "activation_fn": _ACTIVATION,
+    "activation_function": _ACTIVATION,
+    "sbert_ce_default_activation_function": _ACTIVATION,
+    "tokenizer_class": _OWN_MODULE,
+    "attn_implementation": re.compile("(?!)"),
+    "_attn_implementation": re.compile("(?!)"),
+}
+"""Values that a library imports and calls if they have a dot, or downloads if they have a slash; and which it may."""
+
+_SWITCHES_OF_CODE: Mapping[str, tuple[Any, ...]] = {
+    "auto_map": (),
+    "weights_only": (True,),
+    **dict.fromkeys(("trust_remote_code", "allow_all_kernels", "use_kernels", "kernel_config"), (False, None)),
+}
+"""Arguments of loaders, which a configuration may have, and their values that run no code beside the weights."""
 
 _NO_LIMIT = 1_000_000
 """More tokens than any model reads. Tokenizers without a limit say 10^30."""
@@ -109,30 +128,52 @@ def part_folder(folder: Path, path: str, name: str) -> Path:
 
 
 def refuse_foreign_code(folder: Path, name: str) -> None:
-    """Refuses a checkpoint whose configuration, tokenizer or modules are classes of its own.
+    """Refuses a checkpoint that names code to run: classes of its own, or any callable of an installed library.
 
-    Libraries would run their code, ask on standard input whether they may, or load a class of another kind instead.
+    Libraries would run that code, ask on standard input whether they may, or load a class of another kind instead.
 
     Raises:
         EncodingError: It is one; the message names the file.
     """
-    for file in sorted(folder.rglob("*.json")):
-        if file.name in _FILES_WITH_CLASSES and (said := _own_class(file, name)):
+    for file in sorted(_configurations(folder)):
+        try:
+            values = required_json(file, object, name)
+        except EncodingError:  # what needs the file reports it
+            continue
+        if said := next(_code(values), None) or _own_class(values):
             raise EncodingError(f"{name}: needs code of its own ({file.name} has {said}), which is never run here")
 
 
-def _own_class(file: Path, name: str) -> str | None:
-    """What makes a library look for code that is not its own."""
-    try:
-        values = required_json(file, object, name)
-    except EncodingError:  # what needs the file reports it
-        return None
-    if isinstance(values, dict) and "auto_map" in values:
-        return "`auto_map`"
+def _configurations(folder: Path) -> Iterator[Path]:
+    """The files of a checkpoint that can name code, also those in folders that are links."""
+    seen = set()
+    for path, folders, names in os.walk(folder, followlinks=True):
+        seen.add(os.path.realpath(path))
+        folders[:] = [one for one in folders if os.path.realpath(Path(path, one)) not in seen]
+        yield from (Path(path, one) for one in names if _FILES_WITH_CLASSES.fullmatch(one))
+
+
+def _code(values: Any) -> Iterator[str]:
+    """The settings that make a library run code which is not its own, at any depth."""
+    if isinstance(values, list):
+        for value in values:
+            yield from _code(value)
+    elif isinstance(values, dict):
+        for key, value in values.items():
+            if key in _SWITCHES_OF_CODE and value not in _SWITCHES_OF_CODE[key]:
+                yield f"`{key}`"
+            known = _NAMES_OF_CODE.get(key)
+            if known and isinstance(value, str) and re.search(r"[./]", value) and not known.fullmatch(value):
+                yield f"`{key}` {value!r}"
+            yield from _code(value)
+
+
+def _own_class(values: Any) -> str | None:
+    """The first module, of a list or a router, that is no class of sentence-transformers."""
     types = values.get("types") if isinstance(values, dict) else values
     modules = types.values() if isinstance(types, dict) else types if isinstance(types, list) else ()
     kinds = (module.get("type") if isinstance(module, dict) else module for module in modules)
-    return next((f"the class {kind!r}" for kind in kinds if not str(kind).startswith("sentence_transformers.")), None)
+    return next((f"the class {kind!r}" for kind in kinds if not _OWN_MODULE.fullmatch(str(kind))), None)
 
 
 def optional_json(file: Path, name: str) -> Mapping[str, Any]:
