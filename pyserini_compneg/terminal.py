@@ -14,7 +14,7 @@ from typing import TextIO
 
 _MOST = 60
 _LINE = 500
-_STDERR = 2
+_OUTPUTS = (1, 2)
 _STEERING = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -84,13 +84,14 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
 
 @contextmanager
-def captured_stderr() -> Iterator[Callable[[], str]]:
-    """Hides what libraries print on standard error, such as a Java machine that starts; gives it in one line."""
-    if sys.stderr is not None:
-        sys.stderr.flush()
+def captured_output() -> Iterator[Callable[[], str]]:
+    """Hides what libraries print on both outputs, such as a Java machine that starts; gives it in one line."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.flush()
     with tempfile.TemporaryFile() as capture:
-        saved = os.dup(_STDERR)
-        os.dup2(capture.fileno(), _STDERR)
+        saved = {number: os.dup(number) for number in _OUTPUTS if _is_open(number)}
+        for number in saved:
+            os.dup2(capture.fileno(), number)
 
         def printed() -> str:
             capture.seek(0)
@@ -99,5 +100,14 @@ def captured_stderr() -> Iterator[Callable[[], str]]:
         try:
             yield printed
         finally:
-            os.dup2(saved, _STDERR)
-            os.close(saved)
+            for number, output in saved.items():
+                os.dup2(output, number)
+                os.close(output)
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True

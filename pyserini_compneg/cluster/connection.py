@@ -18,7 +18,7 @@ from pyserini_compneg.cluster.worker import Setup, versions
 from pyserini_compneg.errors import ArgumentError, ClusterError, install_hint
 from pyserini_compneg.lucene import machine_runs
 from pyserini_compneg.numerals import whole_number
-from pyserini_compneg.terminal import captured_stderr, shown
+from pyserini_compneg.terminal import captured_output, shown
 
 LOCAL = "local"
 """The address of a cluster that is started on this machine, and ends with the command."""
@@ -85,7 +85,7 @@ class RayCluster:
         options: dict[str, Any] = {"include_dashboard": False} if self.address == LOCAL else {}
         try:
             self.ray._private.worker._worker_logs_enabled = False  # it would print to standard output, among results
-            with captured_stderr() as printed:
+            with captured_output() as printed:
                 try:
                     self.ray.init(self.address, logging_level=logging.ERROR, log_to_driver=False, **options)
                 except Exception as cause:  # of many classes, and Ray documents none

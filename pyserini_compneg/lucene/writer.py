@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_compneg.errors import OutputError
-from pyserini_compneg.lucene.gate import java_class, java_errors
+from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
 from pyserini_compneg.lucene.reader import CONTENTS
 
 LONGEST_TERM_BYTES = 32766
@@ -18,7 +18,7 @@ LONGEST_TERM_BYTES = 32766
 
 _MEMORY_BUFFER_MB = 64.0
 _MILLISECONDS = 100
-"""So often Python can hear Ctrl-C while Java merges."""
+"""So often Python can hear Ctrl-C while it waits for Java."""
 
 
 class Counts(NamedTuple):
@@ -89,6 +89,7 @@ class ImpactWriter:
     def __exit__(self, *_: object) -> None:
         """Closes the index without a commit."""
         self._call(lambda java: java.close())
+        self._until(lambda java: java.closed(_MILLISECONDS))
 
     @property
     def state(self) -> str | None:
@@ -110,11 +111,13 @@ class ImpactWriter:
             first_line: The number of the first line in the file.
             sources: What to store for each document, a line for each of ``lines``; by default the lines themselves.
         """
-        return _texts(self._call(lambda java: java.add(lines, sources, file, first_line)))
+        check_heap(len(lines) + len(sources or b""))
+        self._call(lambda java: java.add(lines, sources, file, first_line))
+        return self._collected(False)
 
     def drain(self) -> list[str]:
         """Waits until every document is in the index."""
-        return _texts(self._call(lambda java: java.drain()))
+        return self._collected(True)
 
     def commit(self, state: str | None = None) -> None:
         """Makes durable what is in the index.
@@ -136,8 +139,7 @@ class ImpactWriter:
             reorder: Put documents that share terms beside each other, and write the block maxima of that order.
         """
         self._call(lambda java: java.optimize(reorder))
-        while not self._call(lambda java: java.optimized(_MILLISECONDS)):
-            pass
+        self._until(lambda java: java.optimized(_MILLISECONDS))
 
     def duplicate_ids(self, most: int = 2**31 - 1) -> list[str]:
         """The first ids that several documents have, read from the index, so that memory holds no list of all ids."""
@@ -162,6 +164,16 @@ class ImpactWriter:
         """
         joined = "\n".join(ids).encode()
         self._call(lambda java: java.delete(joined, merge))
+
+    def _collected(self, every: bool) -> list[str]:
+        """The problems of the documents that are done, when all are, or when there is room for more."""
+        return _texts(self._until(lambda java: java.collect(every, _MILLISECONDS)))
+
+    def _until(self, done: Callable[[Any], Any]) -> Any:
+        """Calls a method that waits for a moment, until it has an answer, so that Python hears Ctrl-C between calls."""
+        while (answer := self._call(done)) is None or answer is False:
+            pass
+        return answer
 
     def _java_errors(self) -> AbstractContextManager[None]:
         return java_errors(OutputError, f"{self._name}: the index cannot be written")

@@ -21,6 +21,7 @@ def bare(monkeypatch):
 def make_java(home, version, modules="java.base jdk.incubator.vector"):
     (home / "lib" / "server").mkdir(parents=True)
     (home / "lib" / "server" / "libjvm.so").write_text("")
+    (home / "lib" / "modules").write_text("")
     (home / "release").write_text(f'JAVA_VERSION="{version}"\nMODULES="{modules}"\nSOURCE=""\n')
     return home
 

@@ -191,6 +191,9 @@ public final class GraphBisection {
     try {
       pool.submit(new Range(0, documents.length)).get();
     } catch (ExecutionException e) {
+      for (Throwable cause = e; cause != null; cause = cause.getCause()) {
+        if (cause instanceof OutOfMemoryError full) throw full; // a pool of this kind wraps it
+      }
       throw new IllegalStateException(e.getCause());
     } finally {
       stopped = true;

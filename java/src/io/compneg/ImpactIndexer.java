@@ -28,6 +28,7 @@ import org.apache.lucene.document.FieldType;
 import org.apache.lucene.document.StoredField;
 import org.apache.lucene.document.StringField;
 import org.apache.lucene.index.CodecReader;
+import org.apache.lucene.index.ConcurrentMergeScheduler;
 import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.IndexOptions;
 import org.apache.lucene.index.IndexWriter;
@@ -52,6 +53,19 @@ import org.apache.lucene.util.BytesRef;
 public final class ImpactIndexer implements Closeable {
   private static final String STATE = "state";
 
+  /** What Lucene may hold beside the vectors that wait, as a share of the heap, and what blocks that wait may hold. */
+  private static final double BUFFER_SHARE = 16;
+
+  private static final double QUEUE_SHARE = 8;
+
+  /** A block as Python reads them, with the lines to store. */
+  private static final double BLOCK_BYTES = 1 << 22;
+
+  /** So long closing waits for what runs. A thread that ran out of memory may leave others waiting for ever. */
+  private static final int CLOSE_SECONDS = 60;
+
+  private static final int CLOSE_SECONDS_IF_BROKEN = 2;
+
   /** How an index is written; a JSON object in the constructor. */
   record Settings(String field, double impactScale, boolean signed, int pairTerms, boolean storeRaw,
       boolean storeDocvectors, List<String> filterFields, boolean shard, int threads, double memoryBufferMb,
@@ -68,17 +82,24 @@ public final class ImpactIndexer implements Closeable {
   private final Queue<Future<BlockResult>> pending = new ArrayDeque<>();
   private long documents;
   private long empty;
+  private final int mostQueued;
   private Future<Void> optimizing;
+  private final List<String> problems = new ArrayList<>(); // that nobody has been told
+  private boolean broken;
+  private Thread closing;
+  private long closingEnds;
 
   /** Starts an index in a folder, whose old index is replaced, or goes on from its last checkpoint. */
   public ImpactIndexer(String folder, String settings) throws IOException {
     this.settings = parse(settings);
+    if (Thread.getDefaultUncaughtExceptionHandler() == null) Thread.setDefaultUncaughtExceptionHandler(Heap::report);
     impacts.setTokenized(true);
     impacts.setIndexOptions(IndexOptions.DOCS_AND_FREQS);
     impacts.setStoreTermVectors(this.settings.storeDocvectors);
     impacts.freeze();
     boolean byDocument = this.settings.storeDocvectors || this.settings.pairTerms > 0; // pairs hardly ever come twice
-    inverter = byDocument ? null : new ImpactInverter(this.settings.field, this.settings.memoryBufferMb);
+    double bufferMb = Math.min(this.settings.memoryBufferMb, heap() / BUFFER_SHARE / (1 << 20));
+    inverter = byDocument ? null : new ImpactInverter(this.settings.field, bufferMb);
     FSDirectory directory = FSDirectory.open(Path.of(folder));
     TieredMergePolicy merges = new TieredMergePolicy();
     merges.setForceMergeDeletesPctAllowed(0);
@@ -87,14 +108,16 @@ public final class ImpactIndexer implements Closeable {
     config.setSimilarity(new ImpactSimilarity());
     if (inverter != null) config.setCodec(inverter.codec());
     config.setOpenMode(resumed ? IndexWriterConfig.OpenMode.APPEND : IndexWriterConfig.OpenMode.CREATE);
-    config.setRAMBufferSizeMB(this.settings.memoryBufferMb);
+    config.setRAMBufferSizeMB(bufferMb);
+    config.setMergeScheduler(new QuietMerges());
     config.setUseCompoundFile(false);
     config.setCommitOnClose(false);
     config.setMergePolicy(merges);
     writer = new IndexWriter(directory, config); // if another one has the index, its files stay
     for (String file : List.of(BlockMaxima.FILE, BlockMaxima.UNFINISHED)) Files.deleteIfExists(Path.of(folder, file));
     if (resumed) recount();
-    pool = Executors.newFixedThreadPool(this.settings.threads);
+    pool = Executors.newFixedThreadPool(this.settings.threads, ImpactIndexer::daemon);
+    mostQueued = (int) Math.max(1, Math.min(2 * this.settings.threads, heap() / QUEUE_SHARE / BLOCK_BYTES));
   }
 
   private static Settings parse(String settings) {
@@ -115,17 +138,15 @@ public final class ImpactIndexer implements Closeable {
   }
 
   /**
-   * Queues documents, one JSON line each. Waits only while too many blocks are queued.
+   * Queues documents, one JSON line each. Call {@link #collect} before more are queued.
    *
    * @param lines the block, UTF-8; see {@link DocumentReader}
    * @param sources what to store for each line, as many lines, or null to store the lines themselves
    * @param file the name of the file, for messages
    * @param firstLine the number of the block's first line
-   * @return the problems of the blocks that are finished by now, UTF-8, separated by line feeds
    */
-  public byte[] add(byte[] lines, byte[] sources, String file, long firstLine) throws IOException {
+  public void add(byte[] lines, byte[] sources, String file, long firstLine) {
     pending.add(pool.submit(() -> index(reader(lines), lines, sources, file + ":", firstLine)));
-    return collect(2 * settings.threads);
   }
 
   private DocumentReader reader(byte[] lines) {
@@ -171,21 +192,36 @@ public final class ImpactIndexer implements Closeable {
     return document;
   }
 
-  /** Waits until at most so many blocks are queued; returns the problems of those that were finished. */
-  private byte[] collect(int queued) throws IOException {
-    List<String> problems = new ArrayList<>();
-    while (pending.size() > queued) {
-      BlockResult result = result(pending.remove());
+  /**
+   * Waits for so long at most for documents.
+   *
+   * @param all whether to wait for every queued document; otherwise there is to be room for another block
+   * @return the problems of the blocks that are finished by now, UTF-8, separated by line feeds; null when it has to be
+   *     called again
+   */
+  public byte[] collect(boolean all, long milliseconds) throws IOException {
+    while (pending.size() > (all ? 0 : mostQueued)) {
+      BlockResult result = result(pending.element(), milliseconds);
+      if (result == null) return null;
+      pending.remove();
       documents += result.documents;
       empty += result.empty;
       problems.addAll(result.problems);
     }
-    return String.join("\n", problems).getBytes(StandardCharsets.UTF_8);
+    byte[] text = String.join("\n", problems).getBytes(StandardCharsets.UTF_8);
+    problems.clear();
+    return text;
   }
 
-  private BlockResult result(Future<BlockResult> block) throws IOException {
+  /** The result of a block, or null for none yet. A block may wait for ever for another one that failed. */
+  private BlockResult result(Future<BlockResult> block, long milliseconds) throws IOException {
     try {
-      return block.get();
+      return block.get(milliseconds, TimeUnit.MILLISECONDS);
+    } catch (TimeoutException e) {
+      for (Future<BlockResult> other : pending) {
+        if (other.state() == Future.State.FAILED) throw failure(other.exceptionNow());
+      }
+      return null;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IOException("interrupted", e);
@@ -196,15 +232,12 @@ public final class ImpactIndexer implements Closeable {
 
   /** The first cause of a failure. Once a disk is full, Lucene only says that its writer is closed. */
   private IOException failure(Throwable cause) {
-    Throwable first = cause instanceof AlreadyClosedException ? writer.getTragicException() : cause;
-    for (Throwable t = first == null ? cause : first;; t = t.getCause()) {
-      if (t.getCause() == null) return new IOException(t.getMessage() == null ? t.toString() : t.getMessage(), cause);
-    }
-  }
-
-  /** Waits until every queued document is in; returns the problems as {@link #add} does. */
-  public byte[] drain() throws IOException {
-    return collect(0);
+    broken = true;
+    Throwable tragedy = writer.getTragicException();
+    Throwable first = cause instanceof AlreadyClosedException && tragedy != null ? tragedy : cause;
+    while (first.getCause() != null && !(first instanceof Error)) first = first.getCause();
+    if (first instanceof Error error) throw error;
+    return new IOException(first.getMessage() == null ? first.toString() : first.getMessage(), cause);
   }
 
   /** Documents in the index so far, and how many of them have no term. */
@@ -214,7 +247,7 @@ public final class ImpactIndexer implements Closeable {
 
   /**
    * Makes a checkpoint: what was added until now is durable, and a later indexer can resume from here. Call {@link
-   * #drain} first.
+   * #collect} first.
    *
    * @param state a text that {@link #state} gives back to the later indexer, or null
    */
@@ -344,15 +377,44 @@ public final class ImpactIndexer implements Closeable {
     }
   }
 
-  /** Closes the index. What came after the last commit is lost. */
+  /** Begins to close the index; call {@link #closed} until it is. What came after the last commit is lost. */
   @Override
-  public void close() throws IOException {
+  public void close() {
+    long seconds = broken || writer.getTragicException() != null ? CLOSE_SECONDS_IF_BROKEN : CLOSE_SECONDS;
     pool.shutdownNow();
-    try {
-      pool.awaitTermination(1, TimeUnit.MINUTES);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
+    closing = daemon(() -> {
+      try {
+        pool.awaitTermination(seconds, TimeUnit.SECONDS);
+        writer.rollback();
+      } catch (IOException | InterruptedException | RuntimeException | Error e) {
+        // nothing of it is committed
+      }
+    });
+    closing.start();
+    closingEnds = System.nanoTime() + TimeUnit.SECONDS.toNanos(2 * seconds);
+  }
+
+  /** Waits for so long at most; returns whether the index is closed, or closing it is given up. */
+  public boolean closed(long milliseconds) throws InterruptedException {
+    closing.join(Math.max(1, milliseconds)); // 0 is without a limit
+    return !closing.isAlive() || System.nanoTime() - closingEnds >= 0;
+  }
+
+  private static double heap() {
+    return Runtime.getRuntime().maxMemory();
+  }
+
+  private static Thread daemon(Runnable work) {
+    Thread thread = new Thread(work);
+    thread.setDaemon(true);
+    return thread;
+  }
+
+  /** Merges in threads. Lucene's writer knows why one failed, and tells who waits for it, so none prints it. */
+  private static final class QuietMerges extends ConcurrentMergeScheduler {
+    @Override
+    protected void handleMergeException(Throwable failure) {
+      // see above
     }
-    writer.rollback();
   }
 }

@@ -44,6 +44,7 @@ final class Parallel {
       throw new IOException("interrupted", e);
     } catch (ExecutionException e) {
       if (e.getCause() instanceof RuntimeException cause) throw cause;
+      if (e.getCause() instanceof Error cause) throw cause;
       throw new IOException(e.getCause().getMessage(), e.getCause());
     } finally {
       pool.shutdownNow();
