@@ -92,27 +92,39 @@ def iter_blocks(path: str | Path, error: type[CompNegError] = CollectionError) -
     """
     name = source_name(path)
     number, unfinished = 1, bytearray()
-    with _open_bytes(path, error) as data:
-        try:
-            while chunk := data.read(_BLOCK_BYTES):
-                if number == 1 and not unfinished:
-                    _refuse_compressed(chunk, name, error)
-                    chunk = chunk.removeprefix(codecs.BOM_UTF8)
-                before, feed, after = chunk.rpartition(b"\n")
-                if feed:
-                    block = bytes(unfinished) + before + feed
-                    yield number, block
-                    number += block.count(b"\n")
-                    unfinished.clear()
-                unfinished += after
-        except (EOFError, zlib.error, gzip.BadGzipFile) as cause:
-            raise error(f"{name}:{number + unfinished.count(10)}: broken gzip data: {cause}") from None
-        except OSError as cause:
-            raise error(f"{name}: cannot be read: {reason_of(cause)}") from None
+    for chunk in iter_chunks(path, error):
+        before, feed, after = chunk.rpartition(b"\n")
+        if feed:
+            block = bytes(unfinished) + before + feed
+            yield number, block
+            number += block.count(b"\n")
+            unfinished.clear()
+        unfinished += after
     if number == 1 and b"\r" in unfinished.strip():
         raise error(f"{name}:1: lines end in carriage returns alone; convert them to line feeds")
     if unfinished:
         yield number, bytes(unfinished)
+
+
+def iter_chunks(path: str | Path, error: type[CompNegError] = CollectionError) -> Iterator[bytes]:
+    """The bytes of a file in pieces of a megabyte, decompressed, without a byte order mark at the start.
+
+    Raises:
+        CompNegError: Of the class ``error``; the message starts with ``path``.
+    """
+    name, feeds, first = source_name(path), 0, True
+    with _open_bytes(path, error) as data:
+        try:
+            while chunk := data.read(_BLOCK_BYTES):
+                if first:
+                    _refuse_compressed(chunk, name, error)
+                    chunk, first = chunk.removeprefix(codecs.BOM_UTF8), False
+                yield chunk
+                feeds += chunk.count(b"\n")
+        except (EOFError, zlib.error, gzip.BadGzipFile) as cause:
+            raise error(f"{name}:{feeds + 1}: broken gzip data: {cause}") from None
+        except OSError as cause:
+            raise error(f"{name}: cannot be read: {reason_of(cause)}") from None
 
 
 def iter_jsonl(path: str | Path, error: type[CompNegError] = CollectionError) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -37,6 +37,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     options: dict[str, Any] = {
         "model_options": flags.chosen_model_options(args, batch_size=args.batch_size),
         "fields": args.fields,
+        "collection_format": args.collection_format,
         "overwrite": args.overwrite,
         "resume": args.resume,
     }

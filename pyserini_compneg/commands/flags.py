@@ -139,8 +139,10 @@ def add_index(flags: Flags, required: bool = True) -> None:
 
 def add_collection(flags: Flags, required: bool = True) -> None:
     """Adds ``--collection``."""
-    text = "JSON Lines file, or folder of such files"
+    text = "file of JSON Lines, of a JSON list, or of CSV or TSV with a header; or folder of such files"
     flags.add_argument("--collection", required=required, metavar="PATH", help=text)
+    text = "how to read it: jsonl, json, csv or tsv (default: by its name, and by how it begins)"
+    flags.add_argument("--format", choices=("jsonl", "json", "csv", "tsv"), dest="collection_format", help=text)
 
 
 def add_threads(flags: Flags, default: int, what: str = "queries searched at once") -> None:

@@ -10,8 +10,9 @@ from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command, say
 
 _EPILOG = """\
-A collection is JSON Lines, plain or gzip, or a folder of such files. A line has an id in `id`, `_id` or `docid`. It has
-its text in `contents`, or in `title` and `text`; or it has a `vector` {term: weight}, which a model made of its text.
+A collection is JSON Lines, a JSON list, or CSV or TSV with a header line, plain or gzip, or a folder of such files. A
+document has an id in `id`, `_id` or `docid`. It has its text in `contents`, or in `title` and `text`; or it has a
+`vector` {term: weight}, which a model made of its text.
 
 examples:
   python -m pyserini_compneg.index --collection pyserini_compneg/resources/sample/documents.jsonl.gz \\
@@ -26,7 +27,7 @@ examples:
 
 _OPTIONS = (
     *("signed", "pair_terms", "store_raw", "store_docvectors", "filter_fields", "optimize", "reorder"),
-    *("overwrite", "resume", "replace", "on_error"),
+    *("overwrite", "resume", "replace", "on_error", "collection_format"),
 )
 """The flags that are keyword arguments of the same name."""
 

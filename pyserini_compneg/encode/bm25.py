@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from pyserini_compneg.encode.collection import Part, iter_collection_blocks, text_documents
+from pyserini_compneg.encode.formats import CollectionFile
 from pyserini_compneg.encode.models.options import checked_ablation
 from pyserini_compneg.errors import CollectionError, EncodingError
 from pyserini_compneg.lucene import IndexReader, analyze
@@ -107,7 +107,7 @@ def lucene_idf(document_frequency: int, documents: int) -> float:
     return math.log(1 + (documents - document_frequency + 0.5) / (document_frequency + 0.5))
 
 
-def average_length(files: Sequence[Path], fields: Sequence[str] | None = None, skip: bool = False) -> float:
+def average_length(files: Sequence[CollectionFile], fields: Sequence[str] | None = None, skip: bool = False) -> float:
     """The mean number of terms of the documents that have any; 1 where none has. Arguments: :func:`count_terms`."""
     return mean_length([count_terms(Part(files), fields, skip)])
 

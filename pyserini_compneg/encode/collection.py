@@ -1,4 +1,4 @@
-"""Reads collections: JSON Lines, plain or gzip, one file or a folder of them."""
+"""Reads collections: one file or a folder of them, plain or gzip, in one of the formats of ``formats``."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import socket
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
+from pyserini_compneg.encode.formats import SUFFIXES, CollectionFile, Format, guessed_format
 from pyserini_compneg.encode.unread_fields import unread_fields
 from pyserini_compneg.encode.vector_files import SHARD_NAME, VECTORS_FILE, Shard
-from pyserini_compneg.errors import ClusterError, CollectionError
-from pyserini_compneg.files import decoded_line, iter_blocks, reason_of
+from pyserini_compneg.errors import ArgumentError, ClusterError, CollectionError
+from pyserini_compneg.files import decoded_line, reason_of
 from pyserini_compneg.json_objects import json_kind, parse_json_object
 from pyserini_compneg.lucene import LONGEST_TERM_BYTES, is_index
 from pyserini_compneg.progress import DOCUMENTS, progress
@@ -22,7 +24,8 @@ from pyserini_compneg.records import DOCUMENT_ID_FIELDS, checked_id, docid_from_
 
 _logger = logging.getLogger(__name__)
 _EXPECTED = "`contents`, `title` and `text`, or `vector`"
-_SUFFIXES = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
+_WITHOUT_FORMAT: tuple[tuple[Format, ...], ...] = (("jsonl",), ("csv", "tsv"))
+"""What a folder is read as, if nobody says so: tables only where there is no JSON, since they may be judgements."""
 
 
 Fingerprint: TypeAlias = Sequence[Sequence[str | int]]
@@ -30,19 +33,21 @@ Fingerprint: TypeAlias = Sequence[Sequence[str | int]]
 
 
 class Block(NamedTuple):
-    """Some whole lines of a file.
+    """Some documents of a file, each as a line of JSON.
 
     Attributes:
         file: The file.
         number: The file's position in the collection, from 0.
-        first_line: The number of the first line in the file, from 1.
+        first_line: The number of the first line, from 1; that in the file, but in a JSON list each document is a line.
         lines: The lines, UTF-8.
+        faults: What is wrong with documents that have no JSON, by the number of their line, which is blank.
     """
 
-    file: Path
+    file: CollectionFile
     number: int
     first_line: int
     lines: bytes
+    faults: Mapping[int, str] = MappingProxyType({})
 
     @property
     def end(self) -> tuple[int, int]:
@@ -51,8 +56,8 @@ class Block(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The file's name for messages, with replacements for bytes that are no text."""
-        text = os.fsencode(self.file).decode(errors="replace")
+        """What stands before a line's number in messages, with replacements for bytes that are no text."""
+        text = os.fsencode(self.file.document).decode(errors="replace")
         return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
     def numbered(self) -> Iterator[tuple[str, bytes]]:
@@ -69,7 +74,7 @@ class Part(NamedTuple):
         lines: Which lines of each.
     """
 
-    files: Sequence[Path]
+    files: Sequence[CollectionFile]
     lines: Shard = Shard()
 
 
@@ -92,7 +97,7 @@ class SourceDocument(NamedTuple):
 
 
 def iter_collection_blocks(
-    files: Sequence[Path],
+    files: Sequence[CollectionFile],
     start: tuple[int, int] = (0, 1),
     most_lines: int | None = None,
     shard: Shard = Shard(),  # noqa: B008  # it is immutable
@@ -110,23 +115,22 @@ def iter_collection_blocks(
     """
     first_file, first_line = start
     for number, file in enumerate(files[first_file:], first_file):
-        for line, lines in iter_blocks(file):
+        for line, lines, faults in file.iter_lines():
             before = max(0, first_line - line) if number == first_file else 0
             unread = lines.split(b"\n", before)[before:] if before else [lines]
             if unread and unread[0]:
                 most = most_lines and most_lines * shard.count
-                for block in _parts(Block(file, number, line + before, unread[0]), most):
+                for block in _parts(Block(file, number, line + before, unread[0], faults), most):
                     yield _only(block, shard)
 
 
 def _parts(block: Block, most_lines: int | None) -> Iterator[Block]:
-    if most_lines is None:
-        yield block
-        return
     lines = re.findall(rb"[^\n]*\n|[^\n]+$", block.lines)
+    most_lines = most_lines or len(lines)
     for start in range(0, len(lines), most_lines):
-        part = b"".join(lines[start : start + most_lines])
-        yield block._replace(first_line=block.first_line + start, lines=part)
+        part, first = b"".join(lines[start : start + most_lines]), block.first_line + start
+        faults = {line: fault for line, fault in block.faults.items() if 0 <= line - first < most_lines}
+        yield block._replace(first_line=first, lines=part, faults=faults)
 
 
 def _only(block: Block, shard: Shard) -> Block:
@@ -137,15 +141,39 @@ def _only(block: Block, shard: Shard) -> Block:
     first = (shard.number - block.first_line + 1) % shard.count
     wanted = [b""] * len(lines)
     wanted[first :: shard.count] = lines[first :: shard.count]
-    return block._replace(lines=b"\n".join(wanted))
+    faults = {line: fault for line, fault in block.faults.items() if (line - 1 - shard.number) % shard.count == 0}
+    return block._replace(lines=b"\n".join(wanted), faults=faults)
 
 
-def collection_files(path: str | Path) -> list[Path]:
+def collection_files(
+    path: str | Path, collection_format: Format | None = None, numbers: Sequence[str] = ()
+) -> list[CollectionFile]:
     """The files of a collection.
 
+    Args:
+        path: A file, or a folder.
+        collection_format: Their format; None to tell by their names, and by how they begin.
+        numbers: Columns of tables whose cells may be numbers.
+
     Raises:
+        ArgumentError: An unknown format.
         CollectionError: There is none.
     """
+    if collection_format not in (None, *SUFFIXES):
+        raise ArgumentError(f"the format must be one of {', '.join(SUFFIXES)}, got {collection_format!r}")
+    paths = _paths(path, collection_format)
+    return [CollectionFile(file, collection_format or guessed_format(file), tuple(numbers)) for file in paths]
+
+
+def say_formats(files: Sequence[CollectionFile]) -> None:
+    """Logs how a collection is read, if not as JSON Lines: the fields of the first file of each format."""
+    first = {file.format: file for file in reversed(files)}
+    for file in first.values():
+        if file.format != "jsonl":
+            _logger.info("%s: %s with the fields %s", file.path, file.format, ", ".join(file.fields()))
+
+
+def _paths(path: str | Path, collection_format: Format | None) -> list[Path]:
     root = Path(path)
     if str(path) == "-" or (root.exists() and not root.is_file() and not root.is_dir()):
         raise CollectionError(f"{path}: a collection is read more than once, so it must be a file or a folder, no pipe")
@@ -154,9 +182,15 @@ def collection_files(path: str | Path) -> list[Path]:
     if not root.is_dir():
         return [root]
     names = [name for name in _below(root) if not name.name.startswith(".")]
-    files = sorted(name for name in names if name.name.lower().endswith(_SUFFIXES) and name.is_file())
-    if not files:
-        raise CollectionError(f"{path}: the folder holds no {', '.join(_SUFFIXES)} file")
+    for formats in _WITHOUT_FORMAT if collection_format is None else ((collection_format,),):
+        suffixes = tuple(one for format in formats for one in SUFFIXES[format])
+        endings = (*suffixes, *(f"{one}.gz" for one in suffixes))
+        if files := sorted(name for name in names if name.name.lower().endswith(endings) and name.is_file()):
+            break
+    else:
+        kinds = SUFFIXES.values() if collection_format is None else [SUFFIXES[collection_format]]
+        expected = ", ".join(dict.fromkeys(one for kind in kinds for one in kind))
+        raise CollectionError(f"{path}: the folder holds no {expected} file, plain or .gz")
     _check_shards(path, files)
     names = [name for name in names if name.name != VECTORS_FILE]
     if len(files) < len(names):
@@ -164,7 +198,7 @@ def collection_files(path: str | Path) -> list[Path]:
     return files
 
 
-def parts(files: Sequence[Path], count: int) -> list[Part]:
+def parts(files: Sequence[CollectionFile], count: int) -> list[Part]:
     """Divides a collection into parts of about the same size.
 
     Each part has files of its own where there are as many files, so that each file is read once. Of fewer files each
@@ -176,8 +210,8 @@ def parts(files: Sequence[Path], count: int) -> list[Part]:
     """
     if len(files) < count:
         return [Part(files, Shard(number, count)) for number in range(count)]
-    sizes = {file: file.stat().st_size for file in files}
-    groups: list[list[Path]] = [[] for _ in range(count)]
+    sizes = {file: file.path.stat().st_size for file in files}
+    groups: list[list[CollectionFile]] = [[] for _ in range(count)]
     for file in sorted(files, key=lambda one: -sizes[one]):
         min(groups, key=lambda group: sum(sizes[one] for one in group)).append(file)
     return [Part([file for file in files if file in group]) for group in map(set, groups)]
@@ -222,6 +256,8 @@ def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[d
     problems: list[str] = []
     for number, (source, line) in enumerate(block.numbered()):
         try:
+            if fault := block.faults.get(block.first_line + number):
+                raise CollectionError(fault)
             text = decoded_line(line, source)
             if text and not text.isspace():
                 documents[number] = _text_document(text, source, fields)
@@ -230,7 +266,7 @@ def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[d
     return documents, problems
 
 
-def has_vectors(files: Sequence[Path]) -> bool | None:
+def has_vectors(files: Sequence[CollectionFile]) -> bool | None:
     """Whether documents bring vectors. The first document that can be read and has a vector or a text decides.
 
     None if there is no such document. What is wrong with them is then said where they are read.
@@ -261,12 +297,16 @@ def fields_found(part: Part, fields: Collection[str]) -> set[str]:
     return set(fields) - missing
 
 
-def fingerprint(files: Sequence[Path]) -> list[list[str | int]]:
-    """What tells whether a collection has changed: the names, sizes and times of change of its files."""
-    return [[str(file.resolve()), status.st_size, status.st_mtime_ns] for file in files for status in [file.stat()]]
+def fingerprint(files: Sequence[CollectionFile]) -> list[list[str | int]]:
+    """What tells whether a collection has changed: the names, sizes, times of change and formats of its files."""
+    return [
+        [str(path.resolve()), status.st_size, status.st_mtime_ns, *([format] if format != "jsonl" else [])]
+        for path, format, _ in files
+        for status in [path.stat()]
+    ]
 
 
-def check_same(files: Sequence[Path], sources: Fingerprint) -> None:
+def check_same(files: Sequence[CollectionFile], sources: Fingerprint) -> None:
     """Makes sure that files are those whose fingerprint another process has taken, on whichever machine.
 
     Raises:
@@ -281,8 +321,8 @@ def check_same(files: Sequence[Path], sources: Fingerprint) -> None:
         pairs = zip(files, ours, theirs, strict=False)  # there may be more of them on one machine
         changed = next((file for file, mine, other in pairs if mine != other), files[-1])
         raise ClusterError(
-            f"{changed}: is on {socket.gethostname()} not the file that the command has read, by its size or time of "
-            "change; let all parts read the same files, and change none meanwhile"
+            f"{changed.path}: is on {socket.gethostname()} not the file that the command has read, by its size or time "
+            "of change; let all parts read the same files, and change none meanwhile"
         )
 
 

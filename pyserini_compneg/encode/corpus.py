@@ -19,9 +19,11 @@ from pyserini_compneg.encode.collection import (
     collection_files,
     fingerprint,
     iter_collection_blocks,
+    say_formats,
     text_documents,
 )
 from pyserini_compneg.encode.encoder import DocumentEncoder
+from pyserini_compneg.encode.formats import CollectionFile, Format
 from pyserini_compneg.encode.hybrid import HybridDocumentEncoder, split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.unread_fields import UnreadFields
@@ -61,6 +63,7 @@ def encode_collection(
     model_options: ModelOptions | None = None,
     shard: Shard = Shard(),  # noqa: B008  # it is immutable
     fields: Sequence[str] | None = None,
+    collection_format: Format | None = None,
     overwrite: bool = False,
     resume: bool = False,
     counted: Counted | None = None,
@@ -71,13 +74,15 @@ def encode_collection(
     every few hundred documents, so that a killed run can be resumed.
 
     Args:
-        collection: A JSON Lines file, plain or gzip, or a folder of them.
+        collection: A file of JSON Lines, of a JSON list, of CSV or of TSV, plain or gzip, or a folder of such files.
         output: The folder for the file; made if there is none.
         encoder: A model, as a folder or as a name of the Hugging Face hub, or ``bm25+MODEL``.
         model: The model if it is loaded already; ``encoder`` is only its name then.
         model_options: How it is run; None for the defaults.
         shard: Which part of the collection is encoded.
         fields: The fields that make a document's text; by default ``contents``, or ``title`` and ``text``.
+        collection_format: Which of these it is, ``jsonl``, ``json``, ``csv`` or ``tsv``; None to tell by its name and
+            by how it begins.
         overwrite: Replace an existing file, and discard unfinished work.
         resume: Continue unfinished work, if there is any.
         counted: What is known of the whole collection already; None to count and check it first.
@@ -95,12 +100,14 @@ def encode_collection(
     path = Path(output) / shard.file_name
     check_output(path, overwrite)  # these errors come before a model is loaded
     check_same_division(path)
-    files = collection_files(collection)
+    files = collection_files(collection, collection_format)
     if counted is not None:
         check_same(files, counted.sources)
+    else:
+        say_formats(files)
     hybrid, name = split_name(encoder)
     keep_inputs(output, collection, *filter(os.path.isdir, [name]))
-    keep_inputs(path, *files)
+    keep_inputs(path, *(file.path for file in files))
     if model is None:
         from pyserini_compneg.encode.neural import ModelDocumentEncoder, load_checkpoint
 
@@ -165,7 +172,7 @@ def _check_other_shards(path: Path, about: Mapping[str, Any], overwrite: bool) -
 
 def _encoded(
     target: ShardFile,
-    files: Sequence[Path],
+    files: Sequence[CollectionFile],
     model: DocumentEncoder,
     name: str,
     shard: Shard,

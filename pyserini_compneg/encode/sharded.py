@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.encode.bm25 import count_terms, mean_length
-from pyserini_compneg.encode.collection import collection_files, fingerprint, parts
+from pyserini_compneg.encode.collection import collection_files, fingerprint, parts, say_formats
 from pyserini_compneg.encode.corpus import Counted, count_documents, encode_collection
+from pyserini_compneg.encode.formats import Format
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.vector_files import (
@@ -42,6 +43,7 @@ def encode_in_shards(
     run: Runner = in_turn,
     model_options: ModelOptions | None = None,
     fields: Sequence[str] | None = None,
+    collection_format: Format | None = None,
     overwrite: bool = False,
     resume: bool = False,
 ) -> list[Path]:
@@ -57,6 +59,7 @@ def encode_in_shards(
         run: Who encodes the shards. All of them must reach the collection, the folder and the model by their paths.
         model_options: As for :func:`encode_collection`.
         fields: The same.
+        collection_format: The same.
         overwrite: Delete the shards that are there, when all that can be checked is good.
         resume: Keep the shards that are there if they are made of the same, and continue unfinished ones.
 
@@ -75,7 +78,8 @@ def encode_in_shards(
     folder, chosen = Path(output), [Shard(number, shards) for number in range(shards)]
     paths = [folder / shard.file_name for shard in chosen]
     _check_folder(folder, paths, overwrite, resume)
-    files = collection_files(collection)
+    files = collection_files(collection, collection_format)
+    say_formats(files)
     hybrid, model = split_name(encoder)
     keep_inputs(output, collection, *filter(os.path.isdir, [model]))
     settings = run(model_settings, [(model, model_options)], "reading the model")[0]
@@ -94,6 +98,7 @@ def encode_in_shards(
         counted = Counted(plan["sources"], documents, length)
         _begin(folder, plan, paths if overwrite else (), counted)
     options = {"model_options": model_options, "fields": fields, "counted": counted}
+    options |= {"collection_format": collection_format}
     tasks = [(str(collection), str(output), encoder, shard, options) for shard in chosen]
     for path, host in zip(paths, run(_encode_shard, tasks, "encoding"), strict=True):
         if not path.is_file():

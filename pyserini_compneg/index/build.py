@@ -19,7 +19,9 @@ from pyserini_compneg.encode.collection import (
     fingerprint,
     has_vectors,
     iter_collection_blocks,
+    say_formats,
 )
+from pyserini_compneg.encode.formats import CollectionFile, Format
 from pyserini_compneg.encode.hybrid import HYBRID, HybridDocumentEncoder, split_name
 from pyserini_compneg.encode.models import MINI, ModelOptions, StaticSide
 from pyserini_compneg.encode.vector_files import VECTORS_FILE, read_about
@@ -62,6 +64,7 @@ def build_index(
     bm25: Mapping[str, float] | None = None,
     resume: bool = False,
     on_error: OnError = "stop",
+    collection_format: Format | None = None,
     part: Part | None = None,
     length: float | None = None,
     **options: Unpack[WriteOptions],
@@ -69,7 +72,8 @@ def build_index(
     """Builds an impact index of a collection. It appears under its name when it is complete, or not at all.
 
     Args:
-        collection: A JSON Lines file, plain or gzip, or a folder of them, read in the order of their names.
+        collection: A file of JSON Lines, of a JSON list, of CSV or of TSV, plain or gzip, or a folder of such files,
+            read in the order of their names.
         index: The folder to make.
         encoder: What encodes the documents' texts: ``bm25``, a model (a folder, or a name of the Hugging Face hub), or
             both, ``bm25+MODEL``. If documents bring vectors, it is the name of what made them, and only
@@ -80,6 +84,8 @@ def build_index(
         bm25: BM25's ``k1`` and ``b``, where they are not 0.9 and 0.4.
         resume: Continue a build of the same collection that was killed, if there is one.
         on_error: ``stop`` at a bad document, or ``skip`` it. Of documents with the same id, all but the first are bad.
+        collection_format: Which of these it is, ``jsonl``, ``json``, ``csv`` or ``tsv``; None to tell by its name and
+            by how it begins.
         part: The part of the collection to index, as a shard of an index of it all; None for the whole collection.
         length: BM25's average length of a document, in terms; None for that of the documents.
         **options: See :class:`ImpactIndexer`.
@@ -96,10 +102,13 @@ def build_index(
     """
     for name in sorted({"k1", "b"} & options.keys()):
         raise ArgumentError(f'{name} is no argument of its own; give both as bm25={{"k1": 0.9, "b": 0.4}}')
-    files, lines = chosen = part or Part(collection_files(collection))
+    fields = checked_fields(options.get("filter_fields", ()))
+    files, lines = chosen = part or Part(collection_files(collection, collection_format, fields))
+    if part is None:
+        say_formats(files)
     sources = fingerprint(files) if part is None else [*fingerprint(files), [lines.number, lines.count]]
     target = Path(os.path.realpath(index))
-    if inside := next((file for file in files if file.resolve().is_relative_to(target)), None):
+    if inside := next((path for path, *_ in files if path.resolve().is_relative_to(target)), None):
         raise CollectionError(f"{inside}: is in the folder of the index, {index}; give another folder")
     clear_stale(target)
     replace = options.get("replace", False)
@@ -116,7 +125,6 @@ def build_index(
         known = unfinished_length(index, encoder, sources) if resume or replace else None
         return length or known or mean_length([count_terms(chosen, skip=on_error == "skip")])
 
-    fields = checked_fields(options.get("filter_fields", ()))
     source = _source(files, encoder, model_options, partial(_bm25_encoder, bm25 or {}, average), fields)
     if bm25 and isinstance(source, VectorSource):
         raise EncodingError(f"{encoder}: the documents bring their vectors, so k1 and b have no use")
@@ -144,7 +152,7 @@ def build_index(
 
 
 def _source(
-    files: Sequence[Path],
+    files: Sequence[CollectionFile],
     encoder: str,
     model_options: ModelOptions | None,
     make_bm25: Callable[[], Bm25DocumentEncoder],
@@ -158,9 +166,9 @@ def _source(
     if model_options is not None and (brings_vectors or encoder == BM25):
         raise EncodingError(f"{encoder}: no model is run, so options of one, such as --precision, have no use")
     if encoder == BM25:
-        if about := read_about(files[0].parent / VECTORS_FILE):
+        if about := read_about(files[0].path.parent / VECTORS_FILE):
             said = "%s: has vectors of %s, and bm25 reads the texts beside them; give --encoder %s to index the vectors"
-            _logger.warning(said, files[0].parent, about["encoder"], about["encoder"])
+            _logger.warning(said, files[0].path.parent, about["encoder"], about["encoder"])
         return TextSource(make_bm25(), read)
     return VectorSource(files, encoder)
 
@@ -180,8 +188,8 @@ class _CollectionIndexer(ImpactIndexer):
         bar.initial = bar.n = self.manifest.documents
         start = tuple(self.position or (0, 1))
         blocks = iter_collection_blocks(self._files, start, self._source.most_lines, self._lines)
-        for block in self._add(blocks):
-            bar.update(self.manifest.documents - bar.n)
+        for block, documents in self._add(blocks):
+            bar.update(documents)
             if time.monotonic() - saved > CHECKPOINT_SECONDS:
                 self.checkpoint(block.end)
                 saved = time.monotonic()
@@ -190,12 +198,12 @@ class _CollectionIndexer(ImpactIndexer):
         if self.position:
             self.checkpoint((len(self._files), 1))  # the search for duplicates can take long
 
-    def _add(self, blocks: Iterable[Block]) -> Iterator[Block]:
-        """Encodes and adds blocks; yields each when the indexer has it."""
+    def _add(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, int]]:
+        """Encodes and adds blocks; yields each when the indexer has it, with its documents."""
         for block, lines, problems in self._source.encoded(blocks):
             self._report(problems)
             self.add_lines(lines, block.name, block.first_line, block.lines)
-            yield block
+            yield block, sum(map(bool, map(bytes.strip, lines.split(b"\n"))))
 
     def _check_duplicates(self) -> None:
         """Refuses an id given twice, or keeps its first document; reads the collection again to find the lines."""
@@ -217,7 +225,7 @@ class _CollectionIndexer(ImpactIndexer):
                     first[docid] = position
                     kept[number] = lines[number]
             if self._skip and any(kept):
-                again.append(block._replace(lines=b"\n".join(kept)))
+                again.append(block._replace(lines=b"\n".join(kept), faults={}))
         for _ in self._add(again):
             pass
         self.drain()

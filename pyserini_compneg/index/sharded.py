@@ -23,8 +23,10 @@ from pyserini_compneg.encode.collection import (
     has_vectors,
     iter_collection_blocks,
     parts,
+    say_formats,
     source_document,
 )
+from pyserini_compneg.encode.formats import CollectionFile, Format
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.sharded import model_settings
@@ -62,6 +64,7 @@ def build_sharded_index(
     overwrite: bool = False,
     resume: bool = False,
     replace: bool = False,
+    collection_format: Format | None = None,
     **options: Any,
 ) -> Manifest:
     """Builds an index in shards. It finds what one index of the collection finds, with the same scores to the last bit.
@@ -78,6 +81,7 @@ def build_sharded_index(
         overwrite: As for :class:`ImpactIndexer`.
         resume: The same.
         replace: The same.
+        collection_format: As for :func:`build_index`.
         **options: As for :func:`build_index`.
 
     Returns:
@@ -92,9 +96,11 @@ def build_sharded_index(
         OutputError: As for :func:`build_index`.
     """
     check_number_of_shards(shards)
-    files, target = collection_files(collection), Path(os.path.realpath(index))
-    if inside := next((file for file in files if file.resolve().is_relative_to(target)), None):
+    files = collection_files(collection, collection_format, options.get("filter_fields", ()))
+    target = Path(os.path.realpath(index))
+    if inside := next((path for path, *_ in files if path.resolve().is_relative_to(target)), None):
         raise CollectionError(f"{inside}: is in the folder of the index, {index}; give another folder")
+    say_formats(files)
     clear_stale(target)
     check_target(target, replace or overwrite)
     if len(files) < shards:  # each shard gets some of the lines
@@ -117,20 +123,20 @@ def build_sharded_index(
         keep_unfinished(folder, plan)
         try:
             seen = [(part, [prints[file] for file in part.files]) for part in chosen]
-            return _fill(folder, collection, seen, run, {"encoder": encoder, "length": length, **options})
+            return _fill(folder, (collection, files), seen, run, {"encoder": encoder, "length": length, **options})
         except CollectionError:  # another collection is another build
             drop_unfinished(folder)
             raise
 
 
-def _check_lines(collection: str | Path, files: Sequence[Path], shards: int) -> None:
+def _check_lines(collection: str | Path, files: Sequence[CollectionFile], shards: int) -> None:
     lines = (line for block in iter_collection_blocks(files) for _, line in block.numbered() if line.strip())
     if (found := sum(1 for _ in itertools.islice(lines, shards))) < shards:
         raise CollectionError(f"{collection}: {shards} shards need as many documents, got {found}; build fewer shards")
 
 
 def _model_settings(
-    files: Sequence[Path], encoder: str, options: ModelOptions | None, run: Runner
+    files: Sequence[CollectionFile], encoder: str, options: ModelOptions | None, run: Runner
 ) -> Mapping[str, float | int | str]:
     """What decides the vectors, where a model makes them; empty where none does."""
     if encoder == BM25 or has_vectors(files) is not False:
@@ -139,14 +145,18 @@ def _model_settings(
 
 
 def _fill(
-    folder: Path, collection: str, chosen: Sequence[tuple[Part, Fingerprint]], run: Runner, options: Mapping[str, Any]
+    folder: Path,
+    source: tuple[str, Sequence[CollectionFile]],
+    chosen: Sequence[tuple[Part, Fingerprint]],
+    run: Runner,
+    options: Mapping[str, Any],
 ) -> Manifest:
     """Builds the shards in a folder, checks them together and lists them."""
     names = [shard_name(number, len(chosen)) for number in range(len(chosen))]
-    tasks = [(collection, str(folder / name), *seen, options) for name, seen in zip(names, chosen, strict=True)]
+    tasks = [(source[0], str(folder / name), *seen, options) for name, seen in zip(names, chosen, strict=True)]
     built = run(_build_shard, tasks, "indexing")
     manifests = {entry.path: _shared(folder, entry, host) for entry, host in built}
-    checked = (collection, [str(folder / name) for name in names], options.get("filter_fields", ()))
+    checked = (*source, [str(folder / name) for name in names], options.get("filter_fields", ()))
     run(_check_together, [checked], "checking")
     for left in folder.glob(".*"):  # by a part that was killed when its shard was whole
         shutil.rmtree(left) if left.is_dir() else left.unlink(missing_ok=True)
@@ -181,14 +191,16 @@ def _build_shard(
     return ShardEntry(target.name, manifest.documents if manifest else 0, shard_checksum(target)), socket.gethostname()
 
 
-def _check_together(collection: str, folders: Sequence[str], fields: Sequence[str]) -> None:
+def _check_together(
+    collection: str, files: Sequence[CollectionFile], folders: Sequence[str], fields: Sequence[str]
+) -> None:
     """Refuses an id that two shards have, and a filter field that no document has."""
     with ShardUnion(folders) as union:
         twice = union.duplicate_id()
         found = {field for field in fields if union.documents_with(field)}
     _check_fields(collection, fields, found)
     if twice is not None:
-        places = list(itertools.islice(_places(collection, twice), 2))
+        places = list(itertools.islice(_places(files, twice), 2))
         first, second = places if len(places) == 2 else ("a line", collection)
         raise CollectionError(f"{second}: document id {twice!r} was given at {first} already")
 
@@ -198,8 +210,8 @@ def _check_fields(collection: str, fields: Sequence[str], found: Collection[str]
         raise CollectionError(f"{collection}: no document has the filter field {missing[0]!r}; leave it out")
 
 
-def _places(collection: str, docid: str) -> Iterator[str]:
-    for block in iter_collection_blocks(collection_files(collection)):
+def _places(files: Sequence[CollectionFile], docid: str) -> Iterator[str]:
+    for block in iter_collection_blocks(files):
         for place, line in block.numbered():
             with suppress(CollectionError):
                 text = decoded_line(line, place)

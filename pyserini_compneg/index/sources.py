@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from pyserini_compneg.encode import DocumentEncoder
 from pyserini_compneg.encode.collection import Block, SourceDocument, text_documents
+from pyserini_compneg.encode.formats import CollectionFile
 from pyserini_compneg.encode.registry import made_by
 from pyserini_compneg.encode.unread_fields import UnreadFields
 from pyserini_compneg.encode.vector_files import VECTORS_FILE, read_about
@@ -34,10 +34,11 @@ class VectorSource:
 
     most_lines: int | None = None
 
-    def __init__(self, files: Sequence[Path], encoder: str) -> None:
-        about = read_about(files[0].parent / VECTORS_FILE)
+    def __init__(self, files: Sequence[CollectionFile], encoder: str) -> None:
+        folder = files[0].path.parent
+        about = read_about(folder / VECTORS_FILE)
         if about and not made_by(str(about["encoder"]), about["settings"], encoder):
-            raise CollectionError(f"{files[0].parent}: the vectors are of {about['encoder']!r}, not of {encoder!r}")
+            raise CollectionError(f"{folder}: the vectors are of {about['encoder']!r}, not of {encoder!r}")
         self.impact_scale: float = about.get("impact_scale", 1.0)
         self.settings: Mapping[str, float | int | str] = about.get("settings", {})
         self.signed: bool = about.get("signed", False)
@@ -45,7 +46,7 @@ class VectorSource:
     def encoded(self, blocks: Iterable[Block]) -> Iterator[tuple[Block, bytes, list[str]]]:
         """Each block, its lines with an id and a vector each, and the problems of the lines that are left blank."""
         for block in blocks:
-            yield block, block.lines, []
+            yield block, block.lines, list(block.faults.values())
 
     def identified(self, block: Block) -> bytes:
         """The lines of one block with their ids, as ``encoded`` has them; the vectors may be empty."""

@@ -145,7 +145,7 @@ def test_two_ids_that_are_one(tmp_path, one, other, docid):
 def read(collection):
     return [
         source_document(line, f"{file}:{number}")
-        for file in collection_files(collection)
+        for file, *_ in collection_files(collection)
         for number, line in iter_lines(file)
     ]
 

@@ -7,7 +7,7 @@ from refusals import refusal
 from stand_in_encoder import StandInEncoder, vector
 
 from pyserini_compneg import files
-from pyserini_compneg.encode.collection import has_vectors
+from pyserini_compneg.encode.collection import collection_files, has_vectors
 from pyserini_compneg.errors import DownloadError, OutputError
 from pyserini_compneg.index import build, build_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
@@ -121,7 +121,7 @@ def test_vectors_need_no_model(tmp_path, model):
     ],
 )
 def test_the_first_document_that_can_be_read_decides(tmp_path, lines, expected):
-    assert has_vectors([write_jsonl(tmp_path / "c.jsonl", *lines)]) is expected
+    assert has_vectors(collection_files(write_jsonl(tmp_path / "c.jsonl", *lines))) is expected
 
 
 def test_a_model_that_is_not_there(tmp_path, collection):

@@ -11,7 +11,7 @@ from json_lines import write_jsonl
 from pyserini_compneg.commands.encode import main as encode
 from pyserini_compneg.commands.index import main
 from pyserini_compneg.commands.search import main as search
-from pyserini_compneg.encode.collection import Part, parts
+from pyserini_compneg.encode.collection import Part, collection_files, parts
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.vector_files import Shard
 from pyserini_compneg.errors import (
@@ -59,8 +59,8 @@ def test_a_file_is_divided_by_lines(tmp_path, collection):
 def test_many_files_are_divided_as_they_are(tmp_path):
     for number, lines in enumerate((5, 1, 2, 3, 4)):
         write_jsonl(tmp_path / "films" / f"{number}.jsonl", *({"id": f"{number}-{i}"} for i in range(lines)))
-    files = sorted((tmp_path / "films").iterdir())
-    names = [[file.stem for file in part.files] for part in parts(files, 3)]
+    files = collection_files(tmp_path / "films")
+    names = [[file.path.stem for file in part.files] for part in parts(files, 3)]
     assert names == [["0"], ["1", "4"], ["2", "3"]]
     assert parts(files[:1], 2) == [Part(files[:1], Shard(0, 2)), Part(files[:1], Shard(1, 2))]
 
