@@ -1,5 +1,6 @@
 """How the Java machine starts: each test in a process of its own."""
 
+import json
 import os
 import signal
 import subprocess
@@ -60,6 +61,60 @@ def test_names_of_files_are_utf8_in_the_locale_c(tmp_path, java):
 @pytest.mark.parametrize("name", ["JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"])
 def test_a_collector_that_the_user_chose_is_taken(tmp_path, name):
     assert outcome(SEARCH, tmp_path, **{name: "-XX:+UseSerialGC"})[:2] == (0, "6.0\n")  # Java prints it on stderr
+
+
+INDEX = "from pyserini_compneg.commands.main import main; sys.exit(main(['index', *sys.argv[1:]]))"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"JAVA_TOOL_OPTIONS": "-XX:Foo"},
+            "Java does not start: Unrecognized VM option 'Foo'; change JAVA_TOOL_OPTIONS",
+        ),
+        ({"_JAVA_OPTIONS": "-Xmx1x"}, "Java does not start: Invalid maximum heap size: -Xmx1x; change _JAVA_OPTIONS"),
+        (
+            {"JAVA_TOOL_OPTIONS": "-Xmx999999g", "JDK_JAVA_OPTIONS": "-XX:Foo"},
+            "Java does not start: Could not reserve enough space for 1048574951424KB object heap; change "
+            "JAVA_TOOL_OPTIONS",
+        ),
+        (
+            {"JAVA_TOOL_OPTIONS": "-Xmx6m"},
+            "Java's heap is full; give it more, for example 1 GB by JAVA_TOOL_OPTIONS=-Xmx1g",
+        ),
+    ],
+)
+def test_options_that_java_cannot_run_with(tmp_path, options, said):
+    (tmp_path / "c.jsonl").write_text(json.dumps({"id": "d", "contents": "birds " * 2_000_000}))
+    paths = ("--collection", tmp_path / "c.jsonl", "--index", tmp_path / "index")
+    assert outcome(INDEX, *paths, **options) == (1, "", f"error: {said}\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["c.jsonl"]
+
+
+def test_a_small_heap_is_divided_as_java_does():
+    script = """
+import jnius_config
+from pyserini_compneg.lucene import java_class
+java_class("io.compneg.Heap")
+print([option for option in jnius_config.options if "MaxNewSize" in option])
+"""
+    assert outcome(script, JAVA_TOOL_OPTIONS="-Xmx96m") == (0, f"['-XX:MaxNewSize={32 << 20}']\n", "")
+
+
+def test_an_error_of_a_worker_ends_a_build(tmp_path):
+    """The terms of one document fill the heap while other documents are indexed."""
+    weights = ", ".join(f'"term{number:x}": 1' for number in range(1_200_000))
+    lines = [f'{{"id": "d{number}", "vector": {{"a": 1}}}}' for number in range(2000)]
+    (tmp_path / "c.jsonl").write_text("\n".join([*lines, f'{{"id": "d", "vector": {{{weights}}}}}', *lines]))
+    paths = ("--collection", tmp_path / "c.jsonl", "--index", tmp_path / "index", "--encoder", "mine")
+    code, out, err = outcome(INDEX, *paths, JAVA_TOOL_OPTIONS="-Xmx64m")
+    assert (code, out, err) == (
+        1,
+        "",
+        "error: Java's heap is full; give it more, for example 1 GB by JAVA_TOOL_OPTIONS=-Xmx1g\n",
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["c.jsonl"]
 
 
 def full_jdk():
