@@ -29,6 +29,7 @@ from typing import Protocol, TypeAlias
 from pyserini_compneg.compose.difference import VECTOR_DIFFERENCES
 from pyserini_compneg.compose.intersection import VECTOR_INTERSECTIONS, cpt_operands, heaviest_tuples
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
+from pyserini_compneg.compose.quantisation import kept_terms
 from pyserini_compneg.compose.rewrite import (
     Conjunction,
     alternatives,
@@ -287,7 +288,7 @@ class _Composer:
         """
         vectors = [child.weights for child in children if isinstance(child, Linear)]
         if name in VECTOR_UNIONS and len(vectors) == len(children):
-            return Linear(VECTOR_UNIONS[name](vectors))
+            return Linear(VECTOR_UNIONS[name](vectors), kept_terms(*children))
         nonempty = tuple(child for child in children if any(leaf_vectors(child)))
         if len(nonempty) < 2:
             return nonempty[0] if nonempty else Linear({})
@@ -297,8 +298,8 @@ class _Composer:
         """Combined Pseudo-Terms in their factored form, Eq. 6 to 8, or one of the paper's ablations."""
         vectors = [_vector(child) for child in children]
         if name in VECTOR_INTERSECTIONS:
-            return Linear(VECTOR_INTERSECTIONS[name](vectors))
-        pooled = Linear(max_pool(vectors) if name == "cpt+maxpool" else {})
+            return Linear(VECTOR_INTERSECTIONS[name](vectors), kept_terms(*children))
+        pooled = Linear(max_pool(vectors) if name == "cpt+maxpool" else {}, kept_terms(*children))
         operands = [positive_part(vector) for vector in vectors]
         if not all(operands):
             return pooled
@@ -349,7 +350,7 @@ class _Composer:
         if not found:
             return left
         if self.wording:
-            left = _sum(left, Linear(scale(self.vectors[self.wording], _CONTEXT)))
+            left = _sum(left, Linear(scale(self.vectors[self.wording], _CONTEXT), kept=()))
         lowering, top = zip(*found, strict=True)
         is_specific = all(len(scores) < _TOP or scores[-1] < _BROAD * scores[0] for scores in top)
         wanted = self.top_scores(left, _TOP) if is_specific else ()
@@ -387,13 +388,13 @@ class _Composer:
         """
         subtract = VECTOR_DIFFERENCES[name]
         if isinstance(left, Linear):
-            return Linear(subtract(left.weights, negatives, weight))
+            return Linear(subtract(left.weights, negatives, weight), kept_terms(left))
         stand_in: SparseVector = {}
         if name == "disentangled":
             stand_in = dict.fromkeys(a, 1.0)
         elif name == "orthogonal":
             stand_in = positive_weights(left)
-        return _sum(left, Linear(add(subtract(stand_in, negatives, weight), stand_in, -1.0)))
+        return _sum(left, Linear(add(subtract(stand_in, negatives, weight), stand_in, -1.0), kept=()))
 
 
 def _vector(node: ScoringNode) -> SparseVector:

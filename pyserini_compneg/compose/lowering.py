@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pyserini_compneg.compose.intersection import cpt_pairs
+from pyserini_compneg.compose.quantisation import kept_terms
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum, summands
 from pyserini_compneg.compose.union import addition
 from pyserini_compneg.errors import CompositionError
@@ -73,7 +74,7 @@ def signed_query(weights: SparseVector) -> dict[str, float]:
 def _with_complements(node: ScoringNode) -> ScoringNode:
     match node:
         case Linear(weights):
-            return Linear(signed_query(weights))
+            return replace(node, weights=signed_query(weights))
         case Product():
             return node
         case Max(children) | Sum(children):
@@ -107,9 +108,10 @@ def _merged(parts: Sequence[ScoringNode]) -> ScoringNode:
     Leaves stay apart where a term is positive in one and negative in another. Their sum, rounded later, may be 0, and
     then the documents that only this term finds would be lost.
     """
-    vectors = [part.weights for part in parts if isinstance(part, Linear)]
+    leaves = [part for part in parts if isinstance(part, Linear)]
+    vectors = [leaf.weights for leaf in leaves]
     positive = {term for vector in vectors for term in positive_part(vector)}
     if any(weight < 0 and term in positive for vector in vectors for term, weight in vector.items()):
         return Sum(tuple(parts))
-    merged = (Linear(addition(vectors)), *(part for part in parts if not isinstance(part, Linear)))
+    merged = (Linear(addition(vectors), kept_terms(*leaves)), *(part for part in parts if not isinstance(part, Linear)))
     return merged[0] if len(merged) == 1 else Sum(merged)

@@ -14,11 +14,12 @@ template by 0.0006, 256 by 0.0001. ``benchmarks/weight_scale.py`` makes the tabl
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.vectors import SparseVector, complement_term, is_complement, is_number
+from pyserini_compneg.vectors import SparseVector, complement_term, is_complement, is_number, positive_part
 
 WEIGHT_SCALE = 100.0
 LARGEST_QUANTISED = 2**31 - 1
@@ -28,8 +29,15 @@ LARGEST_QUANTISED = 2**31 - 1
 def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringNode:
     """The tree with the weight round(w · weight_scale) for every w, half to even; zeros are dropped.
 
-    A leaf always keeps a positive term. If all its positive weights, those of complements aside, would become 0, the
-    heaviest of them become 1, and their complements −1.
+    Rounding loses no document that a wanted part finds, and finds none by what is only excluded. So a leaf always keeps
+    a term of what is wanted. If all positive weights of its ``kept`` terms, complements aside, would become 0, the
+    heaviest of them become 1, and their complements −1. Other positive weights, such as a difference may give to a term
+    of what it takes away, become 0 as any weight does:
+
+    - A vector has the terms of its positive part, and one that a difference adds to a tree has none.
+    - An operand of a product, and what damps a score or excludes documents, keeps a term: it has only positive weights,
+      and scores are compared with those of the same rounded part.
+    - A vector of pairs, and one that was not composed here, keeps any positive term.
 
     Args:
         node: The query.
@@ -42,11 +50,13 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
     Linear(weights={'birds': 150.0, 'parrots': -25.0})
     >>> quantised(Linear({"birds": 0.003, "fly": 0.001}))
     Linear(weights={'birds': 1.0})
+    >>> quantised(Linear({"birds": 0.001, "parrots": 0.003, "fly": -0.25}, kept={"birds"}))
+    Linear(weights={'birds': 1.0, 'fly': -25.0})
     """
     checked_scale(weight_scale)
     match node:
-        case Linear(weights):
-            return Linear(whole(weights, weight_scale))
+        case Linear(weights, kept):
+            return Linear(whole(weights, weight_scale, kept=kept))
         case Product(operands, power, root, weight):
             scaled = tuple(whole(operand, weight_scale) for operand in operands)
             proportion = 1.0 if math.isclose(node.degree, 1) else weight_scale ** (1 - node.degree)
@@ -66,6 +76,26 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
             return Excluding(quantised(child, weight_scale), left_out, limits)
 
 
+def kept_terms(*nodes: ScoringNode) -> frozenset[str]:
+    """The terms of positive weight by which the wanted parts of queries find documents.
+
+    >>> sorted(kept_terms(Sum((Product(({"a": 1.0}, {"b": 1.0})), Linear({"c": 1.0, "x": 0.1}, kept="c")))))
+    ['a', 'b', 'c']
+    """
+    terms: set[str] = set()
+    for node in nodes:
+        match node:
+            case Linear(weights, kept):
+                terms.update(term for term in positive_part(weights) if kept is None or term in kept)
+            case Product(operands) if node.weight > 0:
+                terms.update(*operands)
+            case Max(children) | Sum(children):
+                terms |= kept_terms(*children)
+            case Damped(child) | Excluding(child):
+                terms |= kept_terms(child)
+    return frozenset(terms)
+
+
 def checked_scale(weight_scale: float) -> float:
     """The scale, if it is a finite number above 0."""
     if not is_number(weight_scale) or not 0 < weight_scale < math.inf:
@@ -73,13 +103,19 @@ def checked_scale(weight_scale: float) -> float:
     return weight_scale
 
 
-def whole(weights: SparseVector, weight_scale: float, largest: float = LARGEST_QUANTISED) -> dict[str, int]:
+def whole(
+    weights: SparseVector,
+    weight_scale: float,
+    largest: float = LARGEST_QUANTISED,
+    kept: Container[str] | None = None,
+) -> dict[str, int]:
     """The weights of one leaf, as :func:`quantised` has them.
 
     Args:
         weights: Terms and weights.
         weight_scale: The factor of all weights.
         largest: The largest whole weight.
+        kept: The terms of which one is kept; None for all with a positive weight.
 
     Raises:
         CompositionError: A weight that becomes larger than that.
@@ -95,7 +131,11 @@ def whole(weights: SparseVector, weight_scale: float, largest: float = LARGEST_Q
                 f"the weight of {term!r} becomes {weight:g} at weight scale {weight_scale:g}, {remedy}"
             )
     rounded = {term: round(weight) for term, weight in scaled.items()}
-    wanted = {term: weight for term, weight in weights.items() if weight > 0 and not is_complement(term)}
+    wanted = {
+        term: weight
+        for term, weight in positive_part(weights).items()
+        if not is_complement(term) and (kept is None or term in kept)
+    }
     if wanted and not any(rounded[term] for term in wanted):
         heaviest = [term for term, weight in wanted.items() if weight == max(wanted.values())]
         rounded |= dict.fromkeys(heaviest, 1)

@@ -9,7 +9,7 @@ from pyserini_compneg.compose.composer import QueryEncoder, TopScores, scoring_t
 from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.lowering import FACTORED, lowered
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
-from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, quantised
+from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, kept_terms, quantised
 from pyserini_compneg.compose.rewrite import holds_difference
 from pyserini_compneg.compose.scoring import ScoringNode, positive_weights
 from pyserini_compneg.errors import CompositionError, EncodingError
@@ -110,7 +110,8 @@ def _runnable(
         node = quantised(lowered(tree, cpt, signed), weight_scale)
     except CompositionError as error:
         raise CompositionError(f"query {query_text(query)!r}: {error}") from None
-    heaviest = max(positive_weights(tree).values(), default=0.0)
+    wanted = kept_terms(tree)
+    heaviest = max((weight for term, weight in positive_weights(tree).items() if term in wanted), default=0.0)
     text = query_text(query)
     said = f"all weights round to 0 at weight scale {weight_scale:g}, so the heaviest count 1; raise --weight-scale"
     found = {text: shown(text)} if heaviest and not round(heaviest * weight_scale) else {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -33,11 +33,16 @@ _FLOOR_LOSS = 0.02
 class Linear:
     """Σ w·d over signed weights. A document matches when it has a term of positive weight.
 
+    Attributes:
+        weights: The vector.
+        kept: The terms of what is wanted, one of which rounding keeps; None for all with a positive weight.
+
     Raises:
         CompositionError: No vector, or a weight whose magnitude exact arithmetic does not cover.
     """
 
     weights: SparseVector
+    kept: Collection[str] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Checks the weights and drops zeros."""

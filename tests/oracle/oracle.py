@@ -31,9 +31,10 @@ class UndeterminedError(Exception):
 
 @dataclass
 class Leaf:
-    """Σ w·d."""
+    """Σ w·d; rounding keeps one of the wanted terms, all positive ones if none are named."""
 
     weights: dict
+    wanted: set | None = None
 
 
 @dataclass
@@ -143,7 +144,8 @@ class Oracle:
             )
             nodes.append(self.compose(way, narrowed if undoes and self.strength and narrowed else intersection))
         if operator != "dismax" and all(isinstance(node, Leaf) for node in nodes):
-            return Leaf((total if operator == "addition" else pooled)([node.weights for node in nodes]))
+            vectors = [node.weights for node in nodes]
+            return Leaf((total if operator == "addition" else pooled)(vectors), wanted_terms(nodes))
         nodes = [node for node in nodes if has_terms(node)]
         if len(nodes) < 2:
             return nodes[0] if nodes else Leaf({})
@@ -154,13 +156,13 @@ class Oracle:
         intersection = intersection or self.intersection
         vectors = [node.weights if isinstance(node, Leaf) else positive(node) for node in nodes]
         if intersection in ("addition", "maxpool"):
-            return Leaf((total if intersection == "addition" else pooled)(vectors))
+            return Leaf((total if intersection == "addition" else pooled)(vectors), wanted_terms(nodes))
         if self.intersection == "cpt-pairs":
             return self.few_tuples(vectors)
         joint = self.joint(vectors, self.cpt_weight if self.intersection == "cpt+maxpool" else 1.0)
         if intersection != "cpt+maxpool":
             return joint or Leaf({})
-        either = Leaf(pooled(vectors))
+        either = Leaf(pooled(vectors), wanted_terms(nodes))
         return Total([joint, either]) if joint else either
 
     def joint(self, vectors, weight=1.0):
@@ -211,12 +213,12 @@ class Oracle:
                 change = scaled(projection(wanted.weights, vectors), -factor)
         else:
             change = scaled(total(vectors), -factor)
-        if isinstance(wanted, Leaf) and not joints:
-            return Leaf(total([wanted.weights, change]))
         if isinstance(wanted, Leaf):
-            wanted, change = Leaf(total([wanted.weights, change])), {}
+            wanted, change = Leaf(total([wanted.weights, change]), wanted_terms([wanted])), {}
+            if not joints:
+                return wanted
         lowering = [self.joint(operands, -factor) for operands in joints]
-        return Total([wanted, Leaf(change), *lowering])
+        return Total([wanted, Leaf(change, set()), *lowering])
 
     def vector(self, expression):
         """The one vector of a part that is excluded."""
@@ -228,7 +230,7 @@ class Oracle:
     def whole(self, node):
         """The node with whole weights; the leaves of a sum may be rounded as one."""
         if isinstance(node, Leaf):
-            return Leaf(self.rounded(node.weights))
+            return Leaf(self.rounded(node.weights, node.wanted))
         if isinstance(node, Joint):
             return Joint([self.rounded(operand) for operand in node.operands], node.power, node.root, node.weight)
         if isinstance(node, Damped):
@@ -241,17 +243,18 @@ class Oracle:
             return Total([self.whole(child) for child in node.children])
         return Best([self.whole(child) for child in node.children])
 
-    def rounded(self, weights):
-        """Half to even; a vector keeps its heaviest positive terms, with 1."""
+    def rounded(self, weights, wanted=None):
+        """Half to even; a vector keeps the heaviest positive ones of its wanted terms, with 1."""
         for weight in weights.values():
             product = weight * self.scale
             if 0 < abs(product % 1 - 0.5) < 1e-6:
                 raise UndeterminedError
         result = {term: round(weight * self.scale) for term, weight in weights.items()}
-        most = max(weights.values(), default=0)
-        if most > 0 and not any(weight > 0 for weight in result.values()):
-            heaviest = {term: 1 for term, weight in weights.items() if weight == most}
-            if len(heaviest) < sum(weight > most * (1 - DUST) for weight in weights.values()) or most % 1:
+        own = {term: weight for term, weight in weights.items() if weight > 0 and (wanted is None or term in wanted)}
+        if own and not any(result[term] for term in own):
+            most = max(own.values())
+            heaviest = {term: 1 for term, weight in own.items() if weight == most}
+            if len(heaviest) < sum(weight > most * (1 - DUST) for weight in own.values()) or most % 1:
                 raise UndeterminedError
             result |= heaviest
         return {term: weight for term, weight in result.items() if weight}
@@ -428,6 +431,19 @@ def positive(node):
         return pooled(node.operands) if node.weight > 0 else {}
     children = [node.kept] if isinstance(node, Damped) else node.children
     return pooled([positive(child) for child in children])
+
+
+def wanted_terms(nodes):
+    """The terms by which the wanted parts find documents."""
+    terms = set()
+    for node in nodes:
+        if isinstance(node, Leaf):
+            terms |= {term for term in above_zero(node.weights) if node.wanted is None or term in node.wanted}
+        elif isinstance(node, Joint):
+            terms |= {term for operand in node.operands for term in operand} if node.weight > 0 else set()
+        else:
+            terms |= wanted_terms([node.kept] if isinstance(node, Damped) else node.children)
+    return terms
 
 
 def has_terms(node):
