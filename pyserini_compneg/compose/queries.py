@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
+from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.compose.composer import QueryEncoder, TopScores, scoring_trees
 from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.lowering import FACTORED, lowered
@@ -12,7 +13,7 @@ from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, kept_terms, quantised
 from pyserini_compneg.compose.rewrite import holds_difference
 from pyserini_compneg.compose.scoring import ScoringNode, positive_weights
-from pyserini_compneg.errors import CompositionError, EncodingError
+from pyserini_compneg.errors import ArgumentError, CompositionError, EncodingError
 from pyserini_compneg.expression import Expression, format_expression, parse
 from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.gathered import gathered_warnings, warn_of
@@ -47,6 +48,7 @@ def compose_query(
         The scoring tree. It ``is_empty`` if the encoder knows no term of the query's positive part.
 
     Raises:
+        ArgumentError: A query that is none.
         QuerySyntaxError: A text that is no expression.
         EncodingError: A text that cannot be encoded, or a vector with a wrong weight or a reserved term.
         CompositionError: A wrong setting, weights out of range, or a conjunction that cannot be materialised.
@@ -67,7 +69,7 @@ def compose_queries(
     top_scores: TopScores | None = None,
 ) -> list[ScoringNode]:
     """As ``compose_query``, for many queries; every distinct text is encoded once, all in one batch."""
-    parsed = [parse(query) if isinstance(query, str) else query for query in queries]
+    parsed = [parse(query) if isinstance(query, str) else query for query in checked_queries(queries)]
     asked = [query for query in parsed if not isinstance(query, ScoringNode)]
     if not asked:
         trees: Iterator[ScoringNode] = iter(())
@@ -86,6 +88,20 @@ def compose_queries(
             query if isinstance(query, ScoringNode) else _runnable(query, next(trees), cpt, signed, weight_scale)
             for query in parsed
         ]
+
+
+def checked_queries(queries: Sequence[Query]) -> list[Query]:
+    """Queries, if they are some.
+
+    Raises:
+        ArgumentError: No list, or one of them is none.
+    """
+    queries = checked_list("queries", queries)
+    for query in queries:
+        if not isinstance(query, (str, Expression, Decomposition, ScoringNode)):
+            what = "a text, an expression, a reading or a composed query"
+            raise ArgumentError(f"a query must be {what}, got {shown(query)}")
+    return queries
 
 
 def query_text(query: Query) -> str:

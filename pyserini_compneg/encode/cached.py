@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.errors import CollectionError, EncodingError
 from pyserini_compneg.files import iter_jsonl, source_name
 from pyserini_compneg.json_objects import json_kind
@@ -56,6 +57,7 @@ class CachedQueryEncoder:
         Raises:
             EncodingError: A text that the file does not have.
         """
+        texts = checked_list("texts", texts)
         missing = next((text for text in texts if text.strip() not in self._vectors), None)
         if missing is not None:
             raise EncodingError(f"{self._path} has no vector for {missing!r}; encode it and add a line")

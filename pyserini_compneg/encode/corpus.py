@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, average_length
 from pyserini_compneg.encode.collection import (
     Block,
@@ -91,6 +92,7 @@ def encode_collection(
         The file.
 
     Raises:
+        ArgumentError: A single field that is no list.
         CollectionError: A bad document, or none at all.
         EncodingError: A model that cannot be used.
         DownloadError: A model that cannot be downloaded from the hub.
@@ -98,6 +100,7 @@ def encode_collection(
             has other settings; or the folder cannot be written.
     """
     path = Path(output) / shard.file_name
+    fields = None if fields is None else checked_list("fields", fields)
     check_output(path, overwrite)  # these errors come before a model is loaded
     check_same_division(path)
     files = collection_files(collection, collection_format)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.encode.models.cache import content_hash
 from pyserini_compneg.encode.models.configuration import optional_json
@@ -65,6 +66,7 @@ class DenseEncoder:
         return self._encoded(self._model.encode_document, texts)
 
     def _encoded(self, encode: Callable[..., Any], texts: Sequence[str]) -> NDArray[np.float32]:
+        texts = checked_list("texts", texts)
         readable = [text.encode(errors="replace").decode() for text in texts]  # half a surrogate pair is no text
         with in_one_line(EncodingError, f"{self.name}: the model fails on these texts"):
             vectors = np.asarray(encode(readable, batch_size=_BATCH_SIZE, show_progress_bar=False), np.float64)

@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 
+from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.encode.export import model_hash
 from pyserini_compneg.encode.models import (
     Checkpoint,
@@ -91,6 +92,7 @@ class ModelQueryEncoder:
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """The vector of each text."""
+        texts = checked_list("texts", texts)
         distinct = list(dict.fromkeys(text.strip() for text in texts))
         vectors = dict(zip(distinct, self._ablated(distinct), strict=True))
         return [dict(vectors[text.strip()]) for text in texts]
@@ -197,6 +199,7 @@ class ModelDocumentEncoder:
 
     def _tokenize(self, texts: Sequence[str]) -> TokenIds:
         """The tokens of texts; none of one that is blank."""
+        texts = checked_list("texts", texts)
         tokens = self._encoder.tokenize(texts)
         ids = [ids if text and not text.isspace() else [] for text, ids in zip(texts, tokens.ids, strict=True)]
         return TokenIds(ids, tokens.cut)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from pyserini_compneg.arguments import checked_list
+
 _WORD = re.compile(r"\w+")
 
 
@@ -41,11 +43,11 @@ def term_frequencies(texts: Iterable[str], terms: Iterable[str]) -> TermFrequenc
     >>> term_frequencies(["A rock band.", "Rock, rock, roll"], ["rock"])
     TermFrequencies(texts=1.0, words=0.5)
     """
-    phrases = {tuple(words_of(term)): term for term in terms}
+    phrases = {tuple(words_of(term)): term for term in checked_list("terms", terms)}
     if not phrases or () in phrases:
         raise ValueError(f"terms must be words or phrases, at least one, got {phrases.get((), 'none')!r}")
     holding = occurrences = words_in_all = texts_in_all = 0
-    for text in texts:
+    for text in checked_list("texts", texts):
         words = words_of(text)
         count = sum(_occurrences(words, phrase) for phrase in phrases)
         holding += count > 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.compose import Operators, Query
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.expression import Atom
@@ -87,7 +88,8 @@ class CompNegSearch:
         """
         if self._searcher is None:
             raise RuntimeError("no documents to search; call index first")
-        qids, asked = list(queries["id"]), [self.read(text) for text in queries["text"]]
+        qids, texts = (checked_list(name, queries[name]) for name in ("id", "text"))
+        asked = list(map(self.read, texts))
         if top_ranked is None:
             found = self._searcher.batch_search(asked, qids, top_k)
             return {

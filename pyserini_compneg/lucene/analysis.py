@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.errors import JvmError
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
 
@@ -21,8 +22,10 @@ def analyze(texts: Sequence[str]) -> list[list[str]]:
         One list of terms for each text.
 
     Raises:
+        ArgumentError: A single text.
         JvmError: Java's heap is full.
     """
+    texts = checked_list("texts", texts)
     if not texts:
         return []
     joined = "\0".join(text.replace("\0", " ") for text in texts)

@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.cancellation import check_cancelled
 from pyserini_compneg.errors import ArgumentError, CollectionError, IndexFormatError, IndexReadError
 from pyserini_compneg.expression import Filter
@@ -193,6 +194,7 @@ class ImpactReader:
 
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
         """The number of documents that hold each term."""
+        terms = checked_list("terms", terms)
         if not terms:
             return []
         lines = "\n".join(terms).encode()
@@ -233,6 +235,7 @@ class ImpactReader:
             SearchCancelled: The :class:`~pyserini_compneg.cancellation.Cancellation` of this thread says so.
             IndexFormatError: As :meth:`filtered`.
         """
+        queries = checked_list("queries", queries)
         if not queries:
             return []
         hits = min(hits, self.document_count)
@@ -270,6 +273,7 @@ class ImpactReader:
             The scores of each query's documents, in their order; None for a document that the query does not match, and
             infinity for one that the index does not have.
         """
+        queries, docids = checked_list("queries", queries), [checked_list("docids", one) for one in docids]
         if not queries:
             return []
         counts = array("i", map(len, docids))
@@ -307,7 +311,7 @@ class ImpactReader:
 
     def raws(self, docids: Sequence[str]) -> list[str | None]:
         """The same of several documents, in their order."""
-        return [self.raw(docid) for docid in docids]
+        return [self.raw(docid) for docid in checked_list("docids", docids)]
 
     def _damaged(self, what: str) -> IndexReadError:
         return IndexReadError(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.errors import ShardError
 from pyserini_compneg.lucene.gate import java_class, java_errors
 
@@ -22,7 +23,8 @@ class ShardUnion:
     """
 
     def __init__(self, folders: Sequence[str | Path]) -> None:
-        java, paths = java_class("io.compneg.ShardUnion"), "\n".join(map(os.path.abspath, folders)).encode()
+        paths = "\n".join(map(os.path.abspath, checked_list("folders", folders))).encode()
+        java = java_class("io.compneg.ShardUnion")
         with java_errors(ShardError, "the shards cannot be opened together"):
             self._java = java(paths)
 

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.errors import OutputError
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
 from pyserini_compneg.lucene.reader import CONTENTS
@@ -151,7 +152,7 @@ class ImpactWriter:
         Returns:
             For each of them the number of its line, from 0, and its id.
         """
-        joined = "\n".join(ids).encode()
+        joined = "\n".join(checked_list("ids", ids)).encode()
         matches = _texts(self._call(lambda java: java.find(lines, joined)))
         return [(int(number), docid) for number, _, docid in (line.partition(" ") for line in matches)]
 
@@ -162,7 +163,7 @@ class ImpactWriter:
             ids: The ids.
             merge: Rewrite what holds them; otherwise :meth:`optimize` does, and until then they are counted.
         """
-        joined = "\n".join(ids).encode()
+        joined = "\n".join(checked_list("ids", ids)).encode()
         self._call(lambda java: java.delete(joined, merge))
 
     def _collected(self, every: bool) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.errors import ArgumentError
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union
 from pyserini_compneg.expression.decomposition import Decomposition, Part, Span, undivided
@@ -99,7 +100,7 @@ def tagged_reading(text: str, tags: Sequence[str]) -> Decomposition:
     >>> tagged_reading("spy films, no comedies", ["W", "W", "O", "O", "X"]).expression
     Difference(left=Atom(text='spy films'), right=Atom(text='comedies'))
     """
-    words = words_of(text)
+    words, tags = words_of(text), checked_list("tags", tags)
     if len(tags) != len(words):
         raise ArgumentError(f"tags: the text has {len(words)} words and signs, got {len(tags)} tags")
     return assembled(text, words, [TAGS.index(tag) for tag in tags], 1.0)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.errors import CompNegError, DecompositionError, install_hint
 from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, format_expression, parse
 from pyserini_compneg.expression.decomposition import Decomposition, Part, Span, undivided
@@ -108,7 +109,7 @@ class LlmReader:
 
     def read(self, texts: Sequence[str]) -> list[Decomposition]:
         """The readings of texts, one after the other."""
-        return [self(text) for text in texts]
+        return [self(text) for text in checked_list("texts", texts)]
 
     def _answer(self, text: str) -> str:
         """What the model says: a text that should be a JSON object."""

@@ -10,10 +10,11 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from pyserini_compneg.arguments import checked_count
 from pyserini_compneg.compose import Operators, Query, ScoringNode
 from pyserini_compneg.compose.rewrite import hardened
 from pyserini_compneg.errors import ArgumentError
-from pyserini_compneg.search.ranked_hits import Batch, as_expressions, checked_count, ranked, warn_of_no_result
+from pyserini_compneg.search.ranked_hits import Batch, as_expressions, ranked, warn_of_no_result
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.search.score_fusion import ScoreFusion
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher

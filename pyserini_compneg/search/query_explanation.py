@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_terms, query_text, to_json
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, READING_OPERATORS
 from pyserini_compneg.compose.rewrite import verbalised
@@ -100,7 +101,7 @@ def explain_query(
     text = text or query_text(query)
     if is_empty(node):
         raise CompositionError(f"query {text!r}: no positive term is left that the encoder knows, so it finds nothing")
-    docids = list(dict.fromkeys(docids))
+    docids = list(dict.fromkeys(checked_list("docids", docids)))
     explanations = [searcher.explain(node, docid, filter=filter) for docid in docids]  # unknown ones end it here
     name = query_name(query)
     hits = searcher.batch_search([node], [name], RANKED, filter=filter)[name] if explanations else []

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
-from numbers import Integral
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from pyserini_compneg.arguments import checked_count
 from pyserini_compneg.compose import Query, ScoringNode, is_empty, query_line, query_text
+from pyserini_compneg.compose.queries import checked_queries
 from pyserini_compneg.compose.scoring import Excluding, leaf_vectors
 from pyserini_compneg.compose.scoring import nodes as tree_nodes
-from pyserini_compneg.errors import ArgumentError, CompositionError, IndexFormatError
+from pyserini_compneg.errors import CompositionError, IndexFormatError
 from pyserini_compneg.expression import Expression, Filter, parse
 from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.expression.filters import ID
@@ -92,41 +93,6 @@ def _warn_of_unknown(
                 warn_of(
                     "query", "queries", f"no document has {shown(str(part))}, so NOT! excludes none by it", idle, names
                 )
-
-
-def checked_count(name: str, value: int) -> int:
-    """An argument that is a whole number from 1, as an ``int``.
-
-    Raises:
-        ArgumentError: It is something else; ``True``, 1.0 and "1" are.
-    """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ArgumentError(f"{name} must be a whole number from 1, got {shown(value)}")
-    return int(value)
-
-
-def checked_list(name: str, values: object) -> list[Any]:
-    """An argument that is a list, or another iterable of several things.
-
-    Raises:
-        ArgumentError: It is something else; a text, which would be taken letter by letter, is.
-    """
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise ArgumentError(f"{name} must be a list, got {shown(values)}")
-    return list(values)
-
-
-def checked_queries(queries: Sequence[Query]) -> list[Query]:
-    """Queries, if they are some.
-
-    Raises:
-        ArgumentError: One of them is none.
-    """
-    for query in queries:
-        if not isinstance(query, (str, Expression, Decomposition, ScoringNode)):
-            what = "a text, an expression, a reading or a composed query"
-            raise ArgumentError(f"a query must be {what}, got {shown(query)}")
-    return list(queries)
 
 
 def as_expressions(queries: Sequence[Query]) -> list[Expression]:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyserini_compneg.arguments import checked_count
 from pyserini_compneg.cancellation import check_cancelled
 from pyserini_compneg.compose.rewrite import alternatives, conjunction, without_exclusions
 from pyserini_compneg.encode.collection import text_of
@@ -27,7 +28,7 @@ from pyserini_compneg.expression import Atom, Expression, Union, atoms, verbalis
 from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.gathered import warn_of
 from pyserini_compneg.progress import progress
-from pyserini_compneg.search.ranked_hits import Batch, as_expressions, checked_count, ranked
+from pyserini_compneg.search.ranked_hits import Batch, as_expressions, ranked
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.terminal import shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pyserini_compneg.arguments import checked_count
 from pyserini_compneg.compose import Linear, ScoringNode, Sum, quantised
 from pyserini_compneg.compose.composer import atom_vectors
 from pyserini_compneg.compose.fusion import fused, fused_lists
@@ -14,7 +15,6 @@ from pyserini_compneg.gathered import gathered_warnings
 from pyserini_compneg.search.ranked_hits import (
     Batch,
     as_expressions,
-    checked_count,
     ranked,
     ranked_hits,
     warn_of_no_result,

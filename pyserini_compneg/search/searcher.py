@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from pyserini_compneg.arguments import checked_count, checked_list
 from pyserini_compneg.compose import (
     WEIGHT_SCALE,
     Operators,
@@ -26,6 +27,7 @@ from pyserini_compneg.compose.operators import (
     checked_operators,
 )
 from pyserini_compneg.compose.quantisation import checked_scale
+from pyserini_compneg.compose.queries import checked_queries
 from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.encode.hybrid import checked_weight, split_name
 from pyserini_compneg.encode.models import ModelOptions
@@ -38,9 +40,6 @@ from pyserini_compneg.lucene import IndexReader, open_reader
 from pyserini_compneg.search.explanation import Explanation, explain_score
 from pyserini_compneg.search.ranked_hits import (
     Batch,
-    checked_count,
-    checked_list,
-    checked_queries,
     query_name,
     ranked_hits,
     warn_of_no_result,
@@ -229,7 +228,7 @@ class SignedImpactSearcher:
         Raises:
             ArgumentError: Also ids that do not fit the queries, or threads that are no whole number from 1.
         """
-        queries, qids = checked_list("queries", queries), checked_list("qids", qids)
+        queries, qids = checked_queries(queries), checked_list("qids", qids)
         if len(qids) != len(queries) or len(set(qids)) != len(qids):
             raise ArgumentError(f"{len(queries)} queries need as many distinct qids, got {len(set(qids))}")
         if isinstance(filter, Sequence) and not isinstance(filter, str):
@@ -274,7 +273,7 @@ class SignedImpactSearcher:
         operators: Operators | None = None,
     ) -> list[list[float | None]]:
         """As :meth:`score` for many queries, each with documents of its own."""
-        queries = checked_list("queries", queries)
+        queries = checked_queries(queries)
         docids = [checked_list("docids", one) for one in checked_list("docids", docids)]
         if other := [docid for group in docids for docid in group if not isinstance(docid, str)]:
             raise ArgumentError(f"docids must be texts, got {shown(other[0])}")
@@ -296,7 +295,7 @@ class SignedImpactSearcher:
             operators: The operators for union, intersection and difference; None for the searcher's own.
 
         Raises:
-            ArgumentError: A query that is none.
+            ArgumentError: No list, or a query that is none.
         """
         queries = checked_queries(queries)
         chosen = checked_operators(operators) or self.operators
@@ -323,7 +322,7 @@ class SignedImpactSearcher:
 
     def best_scores(self, nodes: Sequence[ScoringNode], threads: int = 1) -> list[float]:
         """The best score that each composed query has in the index; 0 where nothing matches."""
-        rankings = self.reader.search([query_line(node) for node in nodes], 1, threads)
+        rankings = self.reader.search([query_line(node) for node in checked_list("nodes", nodes)], 1, threads)
         return [ranking.scores[0] if ranking.scores else 0.0 for ranking in rankings]
 
     def unit(self, query: Query) -> float:

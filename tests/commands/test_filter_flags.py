@@ -9,12 +9,16 @@ from json_lines import write_jsonl
 from lookup_encoder import LookupEncoder
 from refusals import refusal
 
-from pyserini_compneg import ImpactIndexer, SignedImpactSearcher, build_index
+from pyserini_compneg import ImpactIndexer, SignedImpactSearcher, build_index, encode_collection
 from pyserini_compneg.commands.main import main
-from pyserini_compneg.compose import Linear
+from pyserini_compneg.compose import Linear, compose_queries
+from pyserini_compneg.encode import CachedQueryEncoder, query_encoder
 from pyserini_compneg.errors import ArgumentError, CollectionError, OutputError
+from pyserini_compneg.eval import term_frequencies
 from pyserini_compneg.index.index_folder import check_target
-from pyserini_compneg.lucene import ImpactWriter, Manifest
+from pyserini_compneg.lucene import ImpactWriter, Manifest, ShardUnion, analyze
+from pyserini_compneg.reading import tagged_reading
+from pyserini_compneg.search import explain_query
 
 FILMS = [
     {"id": "d1", "contents": "a spy comedy", "year": 1966, "genre": ["Comedy", "Spy film"]},
@@ -253,9 +257,16 @@ def test_a_field_of_left_out_documents_alone(tmp_path, optimize):
     assert said.startswith(f"{films}: no document has the filter field 'year'; leave it out")
 
 
+QUERY = "a text, an expression, a reading or a composed query"
+ATOM = {"text": "spy", "vector": {"spy": 1}}
+
+
 def test_a_text_is_no_list(room, tmp_path):
     """It would be taken letter by letter."""
+    cached = CachedQueryEncoder(write_jsonl(tmp_path / "atoms.jsonl", ATOM))
+    encoders = [analyze, cached.encode_batch, query_encoder("mini", None).encode_batch]
     with SignedImpactSearcher(room / "films") as searcher:
+        encoders.append(searcher.encoder.encode_batch)
         for call, arguments, name, given in [
             (searcher.score, ("spy", "d1"), "docids must be a list", "'d1'"),
             (searcher.score, ("spy", None), "docids must be a list", "None"),
@@ -263,8 +274,24 @@ def test_a_text_is_no_list(room, tmp_path):
             (searcher.batch_score, (["spy", "war"], ["d1", "d2"]), "docids must be a list", "'d1'"),
             (searcher.batch_search, ("spy", ["1", "2", "3"]), "queries must be a list", "'spy'"),
             (searcher.batch_search, (["a", "b"], "12"), "qids must be a list", "'12'"),
+            (searcher.compose, ("spy NOT war",), "queries must be a list", "'spy NOT war'"),
+            (compose_queries, ("spy", searcher.encoder), "queries must be a list", "'spy'"),
+            (compose_queries, ([39], searcher.encoder), f"a query must be {QUERY}", "39"),
+            (searcher.best_scores, ("spy",), "nodes must be a list", "'spy'"),
+            (explain_query, (searcher, "spy", "d1"), "docids must be a list", "'d1'"),
+            (searcher.reader.search, ("{}", 1), "queries must be a list", "'{}'"),
+            (searcher.reader.score, (["{}"], ["d1"]), "docids must be a list", "'d1'"),
+            (searcher.reader.raws, ("d1",), "docids must be a list", "'d1'"),
+            (searcher.reader.document_frequencies, ("spy",), "terms must be a list", "'spy'"),
+            (ShardUnion, ("films",), "folders must be a list", "'films'"),
+            *((encode, ("spy",), "texts must be a list", "'spy'") for encode in encoders),
+            (term_frequencies, ("spy films", ["spy"]), "texts must be a list", "'spy films'"),
+            (term_frequencies, (["spy films"], "spy"), "terms must be a list", "'spy'"),
+            (tagged_reading, ("spy", "W"), "tags must be a list", "'W'"),
+            (encode_collection, (room, tmp_path, "mini"), "fields must be a list", "'title'"),
         ]:
-            assert refusal(call, *arguments, error=ArgumentError) == f"{name}, got {given}"
+            fields = {"fields": "title"} if call is encode_collection else {}
+            assert refusal(call, *arguments, **fields, error=ArgumentError) == f"{name}, got {given}"
         assert searcher.score("spy", (one for one in ("d1", "d4"))) == searcher.score("spy", ["d1", "d4"])
     options = {"filter_fields": "year"}
     said = refusal(build_index, room / "films.jsonl", tmp_path / "i", **options, error=ArgumentError)
