@@ -29,6 +29,8 @@ examples:
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if args.index is None and args.encoder is None:
         parser.error("name the --index, whose encoder is used, or an --encoder")
+    if args.min_idf is not None and args.index is None:
+        parser.error("--min-idf needs --index, which says how many documents have a term")
     if args.explain and args.output_format != "jsonl":
         parser.error("--explain needs --output-format jsonl")
     from pyserini_compneg.files import keep_inputs

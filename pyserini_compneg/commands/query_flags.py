@@ -16,6 +16,7 @@ from pyserini_compneg.compose.intersection import CPT_TERMS
 from pyserini_compneg.compose.operators import EXCLUSION_SHARE, EXCLUSIONS, READING_OPERATORS
 from pyserini_compneg.compose.rewrite import holds_difference
 from pyserini_compneg.encode.models import ABLATIONS
+from pyserini_compneg.encode.registry import checked_idf
 from pyserini_compneg.errors import ArgumentError, CollectionError
 from pyserini_compneg.terminal import shown
 
@@ -94,6 +95,9 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
         metavar="X",
         help=f"query weight = round(weight * X); composed queries keep their weights (default {WEIGHT_SCALE:g})",
     )
+    text = "leave out terms of a query whose idf, ln(documents / documents with the term), is X or lower; 0 leaves out "
+    text += "those of every document, as Pyserini does (default: none)"
+    add("--min-idf", type=_idf, metavar="X", help=text)
     if batches:
         add("--batch-size", type=flags.count, default=64, metavar="N", help="queries encoded together (default 64)")
         add(
@@ -112,6 +116,13 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
         help="leave out of query vectors: terms that are not tokens of the query (no-expansion), weights "
         "(no-weighting), or both, so that no network runs (doc-only)",
     )
+
+
+def _idf(text: str) -> float:
+    try:
+        return checked_idf(float(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a finite number, got {text}") from None
 
 
 def _exclusion(text: str) -> str | float:
@@ -184,7 +195,7 @@ def open_searcher(args: argparse.Namespace) -> SignedImpactSearcher:
     from pyserini_compneg.lucene import open_reader
     from pyserini_compneg.search.searcher import SignedImpactSearcher
 
-    chosen = chosen_settings(args) | chosen_model(args)
+    chosen = chosen_settings(args) | chosen_model(args) | {"min_idf": args.min_idf}
     partial = getattr(args, "allow_partial", False)
     if (address := getattr(args, "ray", None)) is not None:
         from pyserini_compneg.cluster import ShardedImpactSearcher

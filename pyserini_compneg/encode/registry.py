@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
 from pyserini_compneg.compose import QueryEncoder
+from pyserini_compneg.compose.composer import atom_vectors
 from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
 from pyserini_compneg.encode.hybrid import BM25, PREFIX, HybridQueryEncoder, checked_weight, split_name
 from pyserini_compneg.encode.models import Head, ModelOptions
 from pyserini_compneg.encode.vector_files import SHARD_NAME, VECTORS_FILE, read_about
-from pyserini_compneg.errors import EncodingError, IndexFormatError
+from pyserini_compneg.errors import ArgumentError, EncodingError, IndexFormatError
 from pyserini_compneg.lucene import IndexReader, Manifest
+from pyserini_compneg.terminal import shown
+from pyserini_compneg.vectors import is_number, without_terms
 
 _TELLING_DOCUMENTS = 100
 _FOREIGN = ("the", "of", "and", "##s", "##ing", "##er", "[CLS]")
@@ -77,6 +81,39 @@ def query_encoder(
     if ablation is not None:
         raise EncodingError(f"{name}: vectors that were encoded elsewhere are taken as they are; leave out --ablation")
     return _cached(name, reader)
+
+
+class RareTerms:
+    """An encoder of queries, without the terms that too many documents have.
+
+    Args:
+        encoder: The encoder.
+        reader: The index; its document frequencies are the statistics.
+        min_idf: Terms are left out whose ln(documents / documents that have the term) is this or lower, as in Pyserini.
+    """
+
+    def __init__(self, encoder: QueryEncoder, reader: IndexReader, min_idf: float) -> None:
+        self._encoder, self._reader, self._min_idf = encoder, reader, min_idf
+
+    def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
+        """The vectors that the encoder gives, without those terms."""
+        vectors = atom_vectors(texts, self._encoder)
+        terms = sorted(set().union(*vectors.values()))
+        frequencies = dict(zip(terms, self._reader.document_frequencies(terms), strict=True))
+        documents = self._reader.document_count
+        common = {term for term, n in frequencies.items() if n and math.log(documents / n) <= self._min_idf}
+        return [without_terms(vectors[text], common) for text in texts]
+
+
+def checked_idf(min_idf: float) -> float:
+    """The idf up to which terms are left out.
+
+    Raises:
+        ArgumentError: It is no finite number.
+    """
+    if not is_number(min_idf) or not math.isfinite(min_idf):
+        raise ArgumentError(f"min_idf must be a finite number, got {shown(min_idf)}")
+    return min_idf
 
 
 def _cached(name: str, reader: IndexReader | None) -> CachedQueryEncoder:

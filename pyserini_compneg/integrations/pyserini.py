@@ -11,11 +11,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.compose import WEIGHT_SCALE, Max, Operators, Product, Query, query_text
 from pyserini_compneg.compose import QueryEncoder as AtomEncoder
 from pyserini_compneg.compose.lowering import FACTORED
 from pyserini_compneg.compose.token_form import stock_obstacle, whole_weights
-from pyserini_compneg.errors import CompositionError, EncodingError, IndexFormatError
+from pyserini_compneg.errors import ArgumentError, CompositionError, EncodingError, IndexFormatError
 from pyserini_compneg.integrations.records import plain_vector
 from pyserini_compneg.lucene import java_class, resolve_index
 from pyserini_compneg.search import Hit, SignedImpactSearcher
@@ -48,6 +49,7 @@ class ComposedQueryEncoder(QueryEncoder):
         cpt: The form of conjunctions.
         weight_scale: Query weights are round(w · weight_scale). By default 1 for an encoder of Pyserini, whose weights
             are whole numbers.
+        min_idf: As for :class:`SignedImpactSearcher`.
 
     Raises:
         CompNegError: As :class:`SignedImpactSearcher`.
@@ -60,11 +62,13 @@ class ComposedQueryEncoder(QueryEncoder):
         operators: Operators | None = None,
         cpt: str = FACTORED,
         weight_scale: float | None = None,
+        min_idf: float | None = None,
     ) -> None:
         super().__init__()
         if isinstance(encoder, QueryEncoder):
             encoder, weight_scale = _Atoms(encoder), weight_scale or 1.0
-        self.searcher = SignedImpactSearcher(index_dir, encoder, operators, cpt, weight_scale or WEIGHT_SCALE)
+        scale = weight_scale or WEIGHT_SCALE
+        self.searcher = SignedImpactSearcher(index_dir, encoder, operators, cpt, scale, min_idf=min_idf)
 
     def encode(self, text: Query, **_: object) -> dict[str, int]:
         """The weights of the terms of a query.
@@ -88,14 +92,15 @@ class ComposedQueryEncoder(QueryEncoder):
 class SignedLuceneImpactSearcher(LuceneImpactSearcher):
     """``LuceneImpactSearcher``, for queries with every operator.
 
-    A query without operators has the hits and scores that it has there. Feedback and fields are not for composed
-    queries.
+    No term is left out of a query by default. ``LuceneImpactSearcher`` leaves out terms that every document has: with
+    ``min_idf=0`` a query without operators has the hits and scores that it has there. Feedback and fields are not for
+    composed queries.
 
     Args:
         index_dir: The index, or the name of a prebuilt one.
-        query_encoder: As there; it encodes the atoms of queries. A :class:`ComposedQueryEncoder` chooses the operators,
-            too, and needs no ``min_idf``.
-        min_idf: As there, for the terms of atoms.
+        query_encoder: As there; it encodes the atoms of queries. A :class:`ComposedQueryEncoder` chooses the operators
+            and a ``min_idf``, too.
+        min_idf: As there, for the terms of atoms: those of a lower or the same idf are left out. None leaves out none.
         encoder_type: As there.
         prebuilt_index_name: As there.
 
@@ -104,6 +109,7 @@ class SignedLuceneImpactSearcher(LuceneImpactSearcher):
 
     Raises:
         IndexFormatError: There is no index, or the encoder composes for another one.
+        ArgumentError: A ``min_idf`` beside a :class:`ComposedQueryEncoder`.
 
     Example:
         >>> encoder = SpladeQueryEncoder("naver/splade-v3")  # doctest: +SKIP
@@ -115,7 +121,7 @@ class SignedLuceneImpactSearcher(LuceneImpactSearcher):
         self,
         index_dir: str | Path,
         query_encoder: QueryEncoder | str | None,
-        min_idf: float = 0,
+        min_idf: float | None = None,
         encoder_type: str = "pytorch",
         prebuilt_index_name: str | None = None,
     ) -> None:
@@ -124,12 +130,30 @@ class SignedLuceneImpactSearcher(LuceneImpactSearcher):
         if composer and not composer.searcher.reader.folder.samefile(folder):
             made = composer.searcher.reader.folder
             raise IndexFormatError(f"{folder}: the encoder composes queries for {made}; make one for this index")
-        super().__init__(os.path.abspath(folder), query_encoder, min_idf, encoder_type, prebuilt_index_name)
+        if composer and min_idf is not None:
+            raise ArgumentError("ComposedQueryEncoder composes the queries, so give min_idf to it, not to the searcher")
+        super().__init__(os.path.abspath(folder), query_encoder, min_idf or 0, encoder_type, prebuilt_index_name)
+        self.min_idf = min_idf
         if self.query_encoder is None:
             named = f"Pyserini knows no encoder {query_encoder!r}"
             raise EncodingError(f"{named}; for one of this package give ComposedQueryEncoder(index, encoder)")
-        composer = composer or ComposedQueryEncoder(folder, _Atoms(self, self), weight_scale=1)
+        stock_idf = min_idf if encoder_type == "pytorch" else None  # it leaves out no term of its encoders in Java
+        composer = composer or ComposedQueryEncoder(folder, _Atoms(self), weight_scale=1, min_idf=stock_idf)
         self.signed = composer.searcher
+
+    @classmethod
+    def from_prebuilt_index(
+        cls,
+        prebuilt_index_name: str,
+        query_encoder: QueryEncoder | str | None,
+        min_idf: float | None = None,
+        encoder_type: str = "pytorch",
+    ) -> SignedLuceneImpactSearcher:
+        """A searcher of an index of Pyserini's own list, which is downloaded on first use."""
+        made: SignedLuceneImpactSearcher = super().from_prebuilt_index(
+            prebuilt_index_name, query_encoder, min_idf, encoder_type
+        )
+        return made
 
     def search(
         self, q: Query, k: int = 10, fields: Mapping[str, float] | None = None, *, filter: FilterLike = None
@@ -201,15 +225,11 @@ class SignedHit:
 
 
 class _Atoms:
-    """An encoder of Pyserini as one of ours. With a searcher, terms are left out that it leaves out."""
+    """An encoder of Pyserini, or its searcher with one, as one of ours."""
 
-    def __init__(self, encoder: Any, searcher: LuceneImpactSearcher | None = None) -> None:
-        self._encoder, self._searcher = encoder, searcher
+    def __init__(self, encoder: Any) -> None:
+        self._encoder = encoder
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        encoded = map(self._encoder.encode, texts)  # dictionaries, or maps of Java, which have no items
-        return [plain_vector({term: vector[term] for term in vector if self._keeps(term)}) for vector in encoded]
-
-    def _keeps(self, term: str) -> bool:
-        searcher = self._searcher
-        return searcher is None or term not in searcher.idf or searcher.idf[term] > searcher.min_idf
+        encoded = map(self._encoder.encode, checked_list("texts", texts))
+        return [plain_vector({term: vector[term] for term in vector}) for vector in encoded]  # maps of Java, too

@@ -31,6 +31,7 @@ from pyserini_compneg.compose.queries import checked_queries
 from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.encode.hybrid import checked_weight, split_name
 from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.encode.registry import RareTerms, checked_idf
 from pyserini_compneg.errors import ArgumentError, IndexFormatError
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.decomposition import Decomposition
@@ -84,6 +85,8 @@ class SignedImpactSearcher:
         ablation: What is left out of its vectors, one of ``encode.models.ABLATIONS``; None for nothing.
         model_weight: The share of the model in the scores of ``bm25+MODEL``: its query weights are multiplied by it.
             None for the default.
+        min_idf: Terms of atoms are left out whose idf, ln(documents / documents that have the term), is this or lower.
+            None leaves out none. 0 leaves out those of every document, as Pyserini does.
 
     Attributes:
         reader: The open index.
@@ -93,7 +96,7 @@ class SignedImpactSearcher:
     Raises:
         IndexFormatError: There is no index, it has another encoder, or it lacks the pairs of ``materialised``.
         DownloadError: A prebuilt index cannot be downloaded.
-        ArgumentError: Operators that are none.
+        ArgumentError: Operators that are none, or a ``min_idf`` that is no finite number.
         CompositionError: An unknown form, or a scale that is no finite number above 0.
 
     Example:
@@ -111,11 +114,14 @@ class SignedImpactSearcher:
         model_options: ModelOptions | None = None,
         ablation: str | None = None,
         model_weight: float | None = None,
+        min_idf: float | None = None,
     ) -> None:
         self.operators = checked_operators(operators)
         self._cpt = checked_cpt(cpt)
         self.weight_scale = checked_scale(weight_scale)
-        self._encoder = self._given_encoder = encoder
+        self._given_encoder = encoder
+        self._encoder: QueryEncoder | None = None
+        self._min_idf = None if min_idf is None else checked_idf(min_idf)
         self._model = (model_options, ablation, model_weight)
         checked_weight(model_weight)
         self.reader = open_reader(index_dir) if isinstance(index_dir, (str, Path)) else index_dir
@@ -152,7 +158,7 @@ class SignedImpactSearcher:
         """
         if not self.reader.reopen():
             return False
-        self._encoder = self._given_encoder  # a model is loaded again: the new index may have another one
+        self._encoder = None  # a model is loaded again: the new index may have another one
         self._check_pairs()
         return True
 
@@ -164,9 +170,11 @@ class SignedImpactSearcher:
     @property
     def encoder(self) -> QueryEncoder:
         """The encoder of the atoms. The one that the manifest names is loaded on first use."""
-        if self._encoder is None or isinstance(self._encoder, (str, Path)):
-            name = None if self._encoder is None else str(self._encoder)
-            self._encoder = query_encoder(name, self.reader, *self._model)
+        if self._encoder is None:
+            given = self._given_encoder
+            if given is None or isinstance(given, (str, Path)):
+                given = query_encoder(None if given is None else str(given), self.reader, *self._model)
+            self._encoder = given if self._min_idf is None else RareTerms(given, self.reader, self._min_idf)
         return self._encoder
 
     def search(

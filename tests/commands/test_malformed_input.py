@@ -257,6 +257,8 @@ search --index films --query spy --difference-weight -1
 search --index films --query spy --difference-weight nan
 search --index films --query spy --cpt-terms 0
 search --index films --query spy --cpt-weight -1
+search --index films --query spy --min-idf nan  # argument --min-idf: must be a finite number, got nan
+compose --encoder atoms.jsonl --query a --min-idf 0  # --min-idf needs --index, which says how many documents have a term
 search --index films --query spy --weight-scale 0  # argument --weight-scale: must be a finite number above 0, got 0
 search --index films --query spy --weight-scale nan  # argument --weight-scale: must be a finite number above 0, got nan
 search --index films --query spy --weight-scale 1e300

@@ -8,7 +8,8 @@ from json_lines import write_jsonl
 from refusals import refusal
 
 from pyserini_compneg import Operators, SignedImpactSearcher, build_index
-from pyserini_compneg.errors import CompositionError, EncodingError, IndexFormatError
+from pyserini_compneg.commands.main import main
+from pyserini_compneg.errors import ArgumentError, CompositionError, EncodingError, IndexFormatError
 from pyserini_compneg.lucene import java_class
 
 pytestmark = pytest.mark.slow
@@ -129,11 +130,33 @@ def test_one_import_changes_nothing_else(folder, stock_encoder, pyserini_host, m
     assert ours.num_docs == stock.num_docs == 5
 
 
+@pytest.mark.parametrize("min_idf", [None, 0, -1, 0.3])
+def test_the_command_the_class_and_our_searcher_leave_out_the_same_terms(
+    folder, encoder, stock_encoder, pyserini_host, min_idf, capsys
+):
+    """None by default; and with a number those that Pyserini's searcher leaves out."""
+    stock = pyserini_host.LuceneImpactSearcher(str(folder / "plain"), stock_encoder, -1 if min_idf is None else min_idf)
+    given = {} if min_idf is None else {"min_idf": min_idf}
+    flag = [] if min_idf is None else ["--min-idf", str(min_idf)]
+    ours = pyserini_host.SignedLuceneImpactSearcher(str(folder / "plain"), stock_encoder, **given)
+    composing = pyserini_host.SignedLuceneImpactSearcher(str(folder / "plain"), encoder(**given))
+    with SignedImpactSearcher(folder / "plain", folder / "atoms.jsonl", **given) as searcher:
+        for text in ATOMS:
+            expected = pairs(stock.search(text, k=10))
+            assert pairs(ours.search(text, 10)) == pairs(composing.search(text, 10)) == expected
+            assert searcher.search(text, 10) == expected
+            arguments = ["search", "--index", str(folder / "plain"), "--encoder", str(folder / "atoms.jsonl"), *flag]
+            assert main([*arguments, "--query", text, "--output-format", "trec"]) == 0
+            assert [line.split()[2] for line in capsys.readouterr().out.splitlines()] == [docid for docid, _ in expected]
+
+
 def test_prebuilt_indexes(folder, stock_encoder, pyserini_host, monkeypatch):
     place = "pyserini.search.lucene._impact_searcher.download_prebuilt_index"
     monkeypatch.setattr(place, {"letters": str(folder / "plain")}.get)
-    searcher = pyserini_host.SignedLuceneImpactSearcher.from_prebuilt_index("letters", stock_encoder)
+    open_one = pyserini_host.SignedLuceneImpactSearcher.from_prebuilt_index
+    searcher = open_one("letters", stock_encoder)
     assert pairs(searcher.search("A NOT B", 1)) == [("d2", 348.0)]
+    assert [len(open_one("letters", stock_encoder, *min_idf).search("every")) for min_idf in ([], [0])] == [5, 4]
 
 
 def test_operators_on_the_weights_of_its_encoder(folder, stock_encoder, pyserini_host):
@@ -157,6 +180,11 @@ def test_refusals(folder, encoder, pyserini_host, stock_encoder):
     open_one = pyserini_host.SignedLuceneImpactSearcher
     said = refusal(open_one, plain, encoder(index="pairs"), error=IndexFormatError)
     assert said == f"{plain}: the encoder composes queries for {folder / 'pairs'}; make one for this index"
+    assert refusal(open_one, plain, encoder(), 0, error=ArgumentError) == (
+        "ComposedQueryEncoder composes the queries, so give min_idf to it, not to the searcher"
+    )
+    said = refusal(SignedImpactSearcher, plain, min_idf="1", error=ArgumentError)
+    assert said == "min_idf must be a finite number, got '1'"
     searcher = open_one(plain, stock_encoder)
     assert refusal(searcher.search, "A", fields={"title": 2.0}, error=CompositionError) == (
         "composed queries take no fields; search without, or with LuceneImpactSearcher"
