@@ -16,7 +16,6 @@ from pyserini_compneg.compose.intersection import CPT_TERMS
 from pyserini_compneg.compose.operators import EXCLUSION_SHARE, EXCLUSIONS, READING_OPERATORS
 from pyserini_compneg.compose.rewrite import holds_difference
 from pyserini_compneg.encode.models import ABLATIONS
-from pyserini_compneg.encode.registry import checked_idf
 from pyserini_compneg.errors import ArgumentError, CollectionError
 from pyserini_compneg.terminal import shown
 
@@ -97,7 +96,7 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
     )
     text = "leave out terms of a query whose idf, ln(documents / documents with the term), is X or lower; 0 leaves out "
     text += "those of every document, as Pyserini does (default: none)"
-    add("--min-idf", type=_idf, metavar="X", help=text)
+    add("--min-idf", type=flags.number, metavar="X", help=text)
     if batches:
         add("--batch-size", type=flags.count, default=64, metavar="N", help="queries encoded together (default 64)")
         add(
@@ -116,13 +115,6 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
         help="leave out of query vectors: terms that are not tokens of the query (no-expansion), weights "
         "(no-weighting), or both, so that no network runs (doc-only)",
     )
-
-
-def _idf(text: str) -> float:
-    try:
-        return checked_idf(float(text))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a finite number, got {text}") from None
 
 
 def _exclusion(text: str) -> str | float:
