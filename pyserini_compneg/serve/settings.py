@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator
 
 from pyserini_compneg.errors import ServerError
+from pyserini_compneg.serve.limits import Limits
 from pyserini_compneg.settings_files import Settings, read_settings
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
@@ -62,10 +63,12 @@ class ServerSettings(Settings):
     Attributes:
         indexes: Indexes by the names that they have in URLs.
         api_keys: Who may search; everyone where none is given.
+        limits: What a request may cost.
     """
 
     indexes: dict[Annotated[str, AfterValidator(checked_name)], Annotated[IndexSettings, BeforeValidator(_as_mapping)]]
     api_keys: tuple[Annotated[str, AfterValidator(_checked_key)], ...] = ()
+    limits: Limits = Limits()
 
 
 def read_server_settings(path: str | Path) -> ServerSettings:
