@@ -1,0 +1,198 @@
+"""Connections: how many there may be, and how long each may wait. What uvicorn does with them else is its own.
+
+uvicorn waits for a request as long as the client likes, and accepts connections until the process has no file left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import resource
+import sys
+from collections import Counter
+from collections.abc import Callable
+from enum import Enum
+from functools import partial
+from http import HTTPStatus
+from typing import Any, cast
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+ACCEPTED_AT_ONCE = 64
+"""By the event loop, in each of its rounds. A connection too many is closed six rounds later."""
+
+_OTHER_FILES = 256 + 6 * ACCEPTED_AT_ONCE
+"""Those of indexes and all else that is no connection, and those of connections too many."""
+
+_REPORT_SECONDS = 1.0
+
+_logger = logging.getLogger(__name__)
+
+
+class _Phase(Enum):
+    """What a connection waits for, and why it is closed if that takes too long."""
+
+    REQUEST = "sent no whole request in time"
+    IDLE = "were idle"
+    ANSWER = ""
+    WRITING = "did not read their answers in time"
+    CLOSING = "were not closed in time"
+
+
+class Connections:
+    """The open connections of a server. Beyond the limit the one that waits longest is closed for a new one.
+
+    Args:
+        most: How many there may be; fewer where the system grants fewer files.
+        seconds: How long a request may take to arrive, and a client to read on.
+    """
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self.seconds = seconds
+        self._most = min(most, _files_for(most))
+        self._open = set[LimitedProtocol]()
+        self._waiting = dict[LimitedProtocol, None]()  # since they began to wait
+        self._closed = Counter[str]()
+        if self._most < most:
+            _logger.warning("%d connections at most, not %d: the system grants no more files", self._most, most)
+
+    def opened(self, connection: LimitedProtocol) -> None:
+        """Counts a connection, and makes room for it; where all others are being answered, it is closed itself."""
+        self._open.add(connection)
+        if len(self._open) > self._most:
+            self.close(next(iter(self._waiting), connection), "made room for others")
+
+    def waits(self, connection: LimitedProtocol, is_waiting: bool) -> None:
+        """Notes that a connection begins to wait for its client, or that it does not wait any more."""
+        self._waiting.pop(connection, None)
+        if is_waiting:
+            self._waiting[connection] = None
+
+    def close(self, connection: LimitedProtocol, reason: str) -> None:
+        """Closes a connection at once; one line tells of all in a second."""
+        if not self._closed:
+            connection.loop.call_later(_REPORT_SECONDS, self._report)
+        self._closed[reason] += 1
+        self.lost(connection)
+        connection.transport.abort()
+
+    def lost(self, connection: LimitedProtocol) -> None:
+        """Forgets a connection."""
+        self._open.discard(connection)
+        self._waiting.pop(connection, None)
+
+    def _report(self) -> None:
+        _logger.info("connections closed: %s", ", ".join(f"{count} {why}" for why, count in self._closed.items()))
+        self._closed.clear()
+
+
+class LimitedProtocol(H11Protocol):
+    """uvicorn's protocol, with limits of time, and errors in the form of all others."""
+
+    def __init__(self, connections: Connections, **given: Any) -> None:
+        super().__init__(**given)
+        self._connections = connections
+        self._phase = _Phase.ANSWER
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begins to wait for a request."""
+        super().connection_made(transport)
+        self._connections.opened(self)
+        self._enter(_Phase.REQUEST)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Ends all waiting."""
+        self._enter(_Phase.ANSWER)
+        self._connections.lost(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Looks whether the request is whole."""
+        super().data_received(data)
+        self._enter(self._phase_now())
+
+    def on_response_complete(self) -> None:
+        """Begins to wait for the next request."""
+        super().on_response_complete()
+        self._enter(self._phase_now())
+
+    def pause_writing(self) -> None:
+        """Begins to wait for the client to read."""
+        super().pause_writing()
+        self._enter(self._phase_now())
+
+    def resume_writing(self) -> None:
+        """The client reads again."""
+        super().resume_writing()
+        self._enter(self._phase_now())
+
+    def _phase_now(self) -> _Phase:
+        if self.transport.is_closing():
+            return _Phase.CLOSING
+        if self.flow.write_paused:
+            return _Phase.WRITING
+        if self.conn.their_state is h11.IDLE:
+            return _Phase.REQUEST if self.conn.trailing_data[0] else _Phase.IDLE
+        return _Phase.REQUEST if self.conn.their_state is h11.SEND_BODY else _Phase.ANSWER
+
+    def _enter(self, phase: _Phase) -> None:
+        """Begins to wait, unless the connection has waited for the same already: each byte would begin anew."""
+        if phase is self._phase:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._phase, self._timer = phase, None
+        self._connections.waits(self, phase is not _Phase.ANSWER)
+        if phase is not _Phase.ANSWER:
+            seconds = self.timeout_keep_alive if phase is _Phase.IDLE else self._connections.seconds
+            self._timer = self.loop.call_later(seconds, self._expired)
+
+    def _expired(self) -> None:
+        phase = self._phase
+        if phase is _Phase.REQUEST and (self.conn.their_state is h11.SEND_BODY or self.conn.trailing_data[0]):
+            self._answer(408, f"The request did not arrive as a whole in {self._connections.seconds:g} seconds")
+        self._connections.close(self, phase.value)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answers what is no HTTP; in the middle of an answer nothing can be said any more."""
+        fault = sys.exception()
+        is_long = isinstance(fault, h11.RemoteProtocolError) and fault.error_status_hint == 431
+        too_long = "The address and the headers are too long; a large query goes into the body of a POST"
+        self._answer(431 if is_long else 400, too_long if is_long else "The request is no HTTP/1.1")
+        self.transport.close()
+
+    def _answer(self, status: int, said: str) -> None:
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            return
+        if self.cycle is not None:
+            self.cycle.disconnected = True  # so the application says no more
+        body = json.dumps({"error": said}).encode()
+        headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
+        reason = HTTPStatus(status).phrase.encode()
+        for event in (
+            h11.Response(status_code=status, headers=headers, reason=reason),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Says nothing: the request is answered without the upgrade, as HTTP has it."""
+
+
+def protocol(connections: Connections) -> type[asyncio.Protocol]:
+    """What makes the connections of a uvicorn server."""
+    return cast("type[asyncio.Protocol]", partial(cast("Callable[..., Any]", LimitedProtocol), connections))
+
+
+def _files_for(most: int) -> int:
+    """How many connections the process can have; it asks the system for as many files as they take."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = most + _OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return most if soft == resource.RLIM_INFINITY else max(soft - _OTHER_FILES, soft // 4)
