@@ -28,6 +28,8 @@ The file of --config has the keys of Pyserini's server:
     papers: {path: indexes/papers, encoder: naver/splade-v3}
   api_keys: [a-secret-of-yours]
 
+and of ours limits, what a request may cost (docs/serving.md).
+
 examples:
   python -m pyserini_compneg.serve --index indexes/sample
   python -m pyserini_compneg.serve --index films=indexes/sample --mcp http
@@ -60,6 +62,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
             threads=args.threads,
             queue=args.queue,
             seconds=args.timeout,
+            limits=settings.limits if settings else None,
             open_index=open_index,
         )
 

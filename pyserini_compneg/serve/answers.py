@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
@@ -12,6 +13,7 @@ from starlette.exceptions import HTTPException
 
 from pyserini_compneg.cancellation import check_cancelled
 from pyserini_compneg.compose import Operators, Query, ScoringNode, query_text
+from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, READING_OPERATORS
 from pyserini_compneg.encode.hybrid import PREFIX
 from pyserini_compneg.expression import Atom, format_expression, parse, to_json
@@ -25,6 +27,7 @@ from pyserini_compneg.reading.words import words_of
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.search.query_explanation import explain_query, to_object
 from pyserini_compneg.search.ranked_hits import query_name
+from pyserini_compneg.serve.limits import Limits
 from pyserini_compneg.serve.parameters import (
     MOST_CONTRIBUTIONS,
     DocumentParameters,
@@ -48,16 +51,17 @@ _WORD = re.compile(r"\w+")
 _logger = logging.getLogger(__name__)
 
 
-def search_answer(index: ServedIndex, asked: SearchParameters | SearchBody, stages: Stages) -> Answer:
+def search_answer(index: ServedIndex, asked: SearchParameters | SearchBody, limits: Limits, stages: Stages) -> Answer:
     """The answer to a search, in the form of Pyserini's, with more about the query.
 
     Raises:
-        CompNegError: A query that cannot be read, composed or searched.
+        CompNegError: A query that costs too much, or that cannot be read, composed or searched.
     """
     with index.searcher() as searcher:
         with stages.measured("read"):
             query, allowed = asked.asked(), asked.allowed()
             operators = asked.operators(isinstance(query, Decomposition))
+            limits.check(query, operators)
             _note_unread_operators(query, asked)
         with stages.measured("compose"):
             (node,) = searcher.compose([query], operators)
@@ -99,20 +103,23 @@ def document_answer(index: ServedIndex, docid: str, asked: DocumentParameters, s
         return {"api": API, "index": index.name, "docid": docid, "doc": _document(searcher, docid, asked)}
 
 
-def explain_answer(index: ServedIndex, asked: ExplainParameters, stages: Stages, docid: str | None = None) -> Answer:
+def explain_answer(
+    index: ServedIndex, asked: ExplainParameters, limits: Limits, stages: Stages, docid: str | None = None
+) -> Answer:
     """What a query became, and what each term adds to the score of a document, if one is named.
 
     Raises:
         HTTPException: There is no such document.
-        CompNegError: A query that cannot be read or composed.
+        CompNegError: A query that costs too much, or that cannot be read or composed.
     """
     with index.searcher() as searcher:
         if docid is not None:
             _require(searcher, docid)
         with stages.measured("read"):
             query, allowed = asked.asked(), asked.allowed()
-        with stages.measured("explain"):
             operators = asked.operators(isinstance(query, Decomposition))
+            limits.check(query, operators)
+        with stages.measured("explain"):
             docids = [] if docid is None else [docid]
             explained = to_object(explain_query(searcher, query, docids, asked.query, allowed, operators))
         if allowed is not None:
@@ -149,43 +156,45 @@ def _about(query: Query, text: str | None, operators: Operators | None) -> Answe
         read = {}
     chosen = operators or (READING_OPERATORS if read else DEFAULT_OPERATORS)
     names = {kind: getattr(chosen, kind) for kind in ("union", "intersection", "difference")}
+    strength = {"difference_weight": chosen.strength} if chosen.difference in DIFFERENCE_WEIGHTS else {}
     return {
         "text": text or query_text(expression),
         "expression": format_expression(expression),
-        "operators": {**names, "difference_weight": chosen.strength, "exclusion": chosen.exclusion},
+        "operators": {**names, **strength, "exclusion": chosen.exclusion},
         **read,
     }
 
 
 def _require(searcher: SignedImpactSearcher, docid: str) -> None:
     if not searcher.reader.has(docid):
-        raise HTTPException(404, f"Document not found: {docid}")
+        raise HTTPException(404, f"Document not found: {docid:.200}")
 
 
 def _document(searcher: SignedImpactSearcher, docid: str, asked: DocumentParameters) -> Any:
-    """The stored source, as Pyserini gives it: without the id, values as texts, and a single field by itself.
+    """The stored source, as Pyserini gives it: without the id, and a single field by itself. Values keep their types.
 
     The vector of a document that an encoder made elsewhere is no part of its text, and is left out, too.
     """
     raw = searcher.reader.raw(docid)
     if raw is None or not asked.parse:
         return raw
-    try:
-        source = json.loads(raw, parse_constant=str)  # others than this package may have stored NaN
+    try:  # others than this package may have stored NaN
+        source = json.loads(raw, parse_constant=str, parse_float=_number)
     except (ValueError, RecursionError):
         return raw[: asked.max_doc_length]
     if not isinstance(source, dict):
         return source
-    fields = {
-        name: value if isinstance(value, (dict, list)) else _cut(name, str(value), asked.max_doc_length)
-        for name, value in source.items()
-        if name not in _NO_TEXTS
-    }
+    fields = {name: _cut(name, value, asked.max_doc_length) for name, value in source.items() if name not in _NO_TEXTS}
     return next(iter(fields.values())) if len(fields) == 1 else fields
 
 
-def _cut(name: str, value: str, length: int | None) -> str:
-    return value[:length] if name.lower() in _TEXTS else value
+def _number(text: str) -> float | str:
+    """A number of JSON; as a text where it is above the largest float, which JSON could not say."""
+    return number if math.isfinite(number := float(text)) else text
+
+
+def _cut(name: str, value: Any, length: int | None) -> Any:
+    return value[:length] if isinstance(value, str) and name.lower() in _TEXTS else value
 
 
 def _explained(searcher: SignedImpactSearcher, node: ScoringNode, docid: str, document: Any) -> Answer:

@@ -6,9 +6,9 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Container, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import yaml
 from fastapi import FastAPI, Request
@@ -16,21 +16,18 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.routing import BaseRoute
 from starlette.staticfiles import StaticFiles
 
 from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.serve.answers import API
-from pyserini_compneg.serve.backend import CLIENT_GONE, Backend, gather_notes, refusal, unexpected
+from pyserini_compneg.serve.backend import CLIENT_GONE, Backend, gather_notes, unexpected
 from pyserini_compneg.serve.gate import ApiKeys, Gate, error_answer
+from pyserini_compneg.serve.limits import Limits
 from pyserini_compneg.serve.metrics import Metrics
 from pyserini_compneg.serve.routes import router
 from pyserini_compneg.serve.search_pool import SearchPool
 from pyserini_compneg.serve.served_index import ServedIndex
 from pyserini_compneg.settings_files import first_fault
-
-if TYPE_CHECKING:
-    from mcp.server.mcpserver import MCPServer
 
 PAGE = Path(__file__).parents[1] / "resources" / "page"
 
@@ -49,6 +46,7 @@ def create_app(
     threads: int = 2,
     queue: int = 64,
     seconds: float = 10.0,
+    limits: Limits | None = None,
     with_tools: bool = False,
     hosts: Container[str] | None = None,
 ) -> Gate:
@@ -60,15 +58,23 @@ def create_app(
         threads: Searches at once.
         queue: Searches that may wait. More are refused with status 429.
         seconds: The limit for a search, waiting included.
-        hosts: The names by which the server may be called; None for any name.
+        limits: What a request may cost.
         with_tools: Add the tools for language models, at ``/mcp``.
+        hosts: The names by which the server may be called; None for any name.
     """
+    limits = limits or Limits()
     gather_notes()
     pool = SearchPool(threads, queue, seconds)
-    backend = Backend(indexes, pool)
     metrics = Metrics(pool)
+    backend = Backend(indexes, pool, limits, metrics.warned)
     metrics.opened(backend.documents())
-    mcp = _tools(backend) if with_tools else None
+    for name, index in indexes.items():
+        metrics.watch(name, partial(_is_degraded, index))
+    mcp = None
+    if with_tools:  # the library takes longer to import than all else
+        from pyserini_compneg.serve.mcp_tools import http_route, tools
+
+        mcp = tools(backend)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -94,23 +100,15 @@ def create_app(
     app.state.backend = backend
     app.include_router(router)
     _add_pages(app, backend, metrics)
-    _add_error_handlers(app)
+    _add_error_handlers(app, backend)
     if mcp:
-        app.router.routes.extend(_mcp_routes(mcp))
-    return Gate(app, ApiKeys(api_keys), metrics, pool, guarded=(f"/{API}/", "/mcp"), hosts=hosts)
+        app.router.routes.append(http_route(mcp))
+    guarded = (f"/{API}/", "/mcp")
+    return Gate(app, ApiKeys(api_keys), metrics, pool, guarded, most_bytes=limits.body_bytes, hosts=hosts)
 
 
-def _tools(backend: Backend) -> MCPServer[Any]:
-    from pyserini_compneg.serve.mcp_tools import tools  # its library takes longer to import than all else
-
-    return tools(backend)
-
-
-def _mcp_routes(mcp: MCPServer[Any]) -> Sequence[BaseRoute]:
-    from mcp.server.transport_security import TransportSecuritySettings
-
-    checked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the gate has looked at the host
-    return mcp.streamable_http_app(stateless_http=True, json_response=True, transport_security=checked).routes
+def _is_degraded(index: ServedIndex) -> bool:
+    return index.degraded is not None
 
 
 @asynccontextmanager
@@ -132,8 +130,7 @@ def _add_pages(app: FastAPI, backend: Backend, metrics: Metrics) -> None:
 
     @app.api_route("/health", methods=["GET", "HEAD"], include_in_schema=False)
     async def health() -> Response:
-        fields = {name: index.filter_fields for name, index in backend.indexes.items()}
-        return JSONResponse({"status": "ok", "indexes": backend.documents(), "filter_fields": fields})
+        return JSONResponse(backend.health())
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
@@ -155,7 +152,7 @@ def _add_pages(app: FastAPI, backend: Backend, metrics: Metrics) -> None:
     app.mount("/page", StaticFiles(directory=PAGE), name="page")
 
 
-def _add_error_handlers(app: FastAPI) -> None:
+def _add_error_handlers(app: FastAPI, backend: Backend) -> None:
     @app.exception_handler(RequestValidationError)
     async def bad_parameters(_: Request, error: RequestValidationError) -> Response:
         faults = [{**fault, "loc": fault["loc"][1:]} for fault in error.errors()]  # the first says: in the query
@@ -174,7 +171,7 @@ def _add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(CompNegError)
     async def failed(_: Request, error: CompNegError) -> Response:
-        return error_answer(refusal(error))
+        return error_answer(backend.refusal(error))
 
     @app.exception_handler(Exception)
     async def broken(_: Request, __: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""What every request passes: its key, the size of its body, the headers of its answer, its line in the log."""
+"""What every request passes: its key, its origin, its body's size, the headers of its answer, its line in the log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import hmac
 import logging
 import re
 import time
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
+from urllib.parse import unquote, unquote_plus, unquote_to_bytes, urlsplit
 
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
@@ -16,9 +17,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pyserini_compneg.serve.metrics import Metrics
 from pyserini_compneg.serve.search_pool import SearchPool, queue_full
 from pyserini_compneg.serve.stages import Stages
-
-MOST_BYTES = 1_000_000
-"""Of a body."""
 
 _LONGEST_QUERY_LOGGED = 500
 
@@ -45,7 +43,13 @@ class ApiKeys:
     """
 
     def __init__(self, keys: Sequence[str]) -> None:
+        self._keys = tuple(keys)
         self._digests = [_digest(key.encode()) for key in keys]
+
+    def are_in(self, *texts: str) -> bool:
+        """Whether a key stands in one of some texts, percent-encoded or not, so that they are not for the log."""
+        decoded = (form for text in texts for form in (text, unquote(text), unquote_plus(text)))
+        return any(key in form for form in decoded for key in self._keys)
 
     def admit(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
         """Whether ``X-API-Key``, or ``Authorization: Bearer``, is one of the keys."""
@@ -80,7 +84,8 @@ class Gate:
         keys: Who may search.
         metrics: Counts the requests.
         pool: What searches. While it is full, searches are refused here, before they are read.
-        guarded: The paths of searches, and those below them. They need a key.
+        guarded: The paths of searches, and those below them. They need a key, and no page of another origin may ask.
+        most_bytes: Of a body.
         hosts: The names by which the server may be called; None for any name. A page of the web that lets its own name
             point to this machine can so not read what the server answers.
     """
@@ -92,10 +97,12 @@ class Gate:
         metrics: Metrics,
         pool: SearchPool,
         guarded: Sequence[str],
+        *,
+        most_bytes: int,
         hosts: Container[str] | None = None,
     ) -> None:
         self._app, self._keys, self._metrics, self._pool = app, keys, metrics, pool
-        self._guarded, self._hosts = tuple(guarded), hosts
+        self._guarded, self._most_bytes, self._hosts = tuple(guarded), most_bytes, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request."""
@@ -110,15 +117,15 @@ class Gate:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 own = [*_HEADERS, (b"server-timing", stages.header().encode())]
-                message = {**message, "headers": [*message.get("headers", ()), *own]}
+                message = {**message, "headers": [*map(_without_host, message["headers"]), *own]}
             await send(message)
 
         async def receive_on() -> Message:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
-            if received > MOST_BYTES:
-                raise _too_large()
+            if received > self._most_bytes:
+                raise self._too_large()
             return message
 
         try:
@@ -130,25 +137,71 @@ class Gate:
             seconds = time.perf_counter() - begun
             route = getattr(scope.get("route"), "path", None) or "other"
             self._metrics.answered(route, status, seconds, stages)
-            _log(scope, status, seconds, stages)
+            _log(scope, status, seconds, stages, self._keys)
 
     def _refusal(self, scope: Scope) -> HTTPException | None:
         if self._hosts is not None and (host := _host(scope)) not in self._hosts:
             return HTTPException(421, f"This server is not called {host[:80]!r}: with API keys it may have any name")
-        length = dict(scope["headers"]).get(b"content-length", b"")
-        if length.isdigit() and int(length[:20]) > MOST_BYTES:
-            return _too_large()
+        headers = dict(scope["headers"])
+        length = headers.get(b"content-length", b"")
+        if length.isdigit() and int(length[:20]) > self._most_bytes:
+            return self._too_large()
+        if not _is_utf8(scope.get("raw_path", b""), scope["query_string"]):
+            return HTTPException(400, "The address is no UTF-8 text; percent-encode it as such")
         if scope["path"].endswith("\n"):  # which the router would not see
             return HTTPException(404, "The path ends with a line feed, and no route or document does")
         if not scope["path"].startswith(self._guarded):
             return None
         if not self._keys.admit(scope["headers"]):
             return HTTPException(401, _NO_KEY, {"WWW-Authenticate": "Bearer"})
+        if _is_foreign(scope["method"], headers):
+            return HTTPException(403, "A page of another origin may not ask this server; ask from a program")
+        if scope["method"] == "POST" and not _is_json(headers.get(b"content-type", b"")):
+            return HTTPException(415, "The body must be JSON; send it with Content-Type: application/json")
         return queue_full() if self._pool.is_full else None
 
+    def _too_large(self) -> HTTPException:
+        return HTTPException(413, f"The body has more than {self._most_bytes:,} bytes")
 
-def _too_large() -> HTTPException:
-    return HTTPException(413, f"The body has more than {MOST_BYTES:,} bytes")
+
+def _is_utf8(*encoded: bytes) -> bool:
+    try:
+        for one in encoded:
+            unquote_to_bytes(one).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_foreign(method: str, headers: Mapping[bytes, bytes]) -> bool:
+    """Whether a page of another origin asks. It cannot read the answer, but a search has its cost.
+
+    A key in a header says that no page asks unbidden: browsers send one to another origin only if that allows it.
+    """
+    if headers.keys() & {b"authorization", b"x-api-key"}:
+        return False
+    if site := headers.get(b"sec-fetch-site"):
+        is_link = method == "GET" and headers.get(b"sec-fetch-mode") == b"navigate"
+        return site not in (b"same-origin", b"none") and not is_link
+    if (origin := headers.get(b"origin")) is None:
+        return False
+    return origin.lower().partition(b"://")[2] != headers.get(b"host", b"").lower()
+
+
+def _is_json(content_type: bytes) -> bool:
+    """Whether a body may be JSON by its type; none, and that of ``curl -d``, say nothing."""
+    kind = content_type.partition(b";")[0].strip().lower()
+    return kind in (b"", b"application/json", b"application/x-www-form-urlencoded")
+
+
+def _without_host(header: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+    """The header; where a redirection leads is said without the host, which is what the client says it is."""
+    name, value = header
+    if name != b"location":
+        return header
+    there = urlsplit(value.decode("latin-1"))
+    path = f"/{there.path.lstrip('/')}"  # two slashes would begin the name of another host
+    return name, (f"{path}?{there.query}" if there.query else path).encode("latin-1")
 
 
 def _host(scope: Scope) -> str:
@@ -158,13 +211,21 @@ def _host(scope: Scope) -> str:
     return (name[1] if name else called).lower()
 
 
-def _log(scope: Scope, status: int, seconds: float, stages: Stages) -> None:
-    """One line; path and query are percent-encoded, so nothing in them can begin another one."""
-    path = scope.get("raw_path", scope["path"].encode()).decode("ascii", "replace")
-    query = scope["query_string"][:_LONGEST_QUERY_LOGGED].decode("ascii", "replace")
+def _log(scope: Scope, status: int, seconds: float, stages: Stages, keys: ApiKeys) -> None:
+    """One line; path and query are percent-encoded, so nothing in them can begin another one.
+
+    What may hold a key is left out: the query of a request without a right key, and all that holds a right one.
+    """
+    method, path = scope["method"], scope.get("raw_path", scope["path"].encode()).decode("ascii", "replace")
+    query = scope["query_string"].decode("ascii", "replace")
+    if status == 401 or keys.are_in(query):
+        query = "..." if query else ""
+    if keys.are_in(path, method):
+        method, path = "...", "..."
+    query = query[:_LONGEST_QUERY_LOGGED]
     values = {
         "client": (scope.get("client") or ("-",))[0],
-        "method": scope["method"],
+        "method": method,
         "path": path,
         "query": query,
         "status": status,
@@ -173,5 +234,5 @@ def _log(scope: Scope, status: int, seconds: float, stages: Stages) -> None:
     }
     times = " ".join(f"{name}={milliseconds:.1f}" for name, milliseconds in stages.milliseconds.items())
     target = f"{path}?{query}" if query else path
-    line = f"{values['client']} {values['method']} {target} {status} {1000 * seconds:.1f} ms {times}"
+    line = f"{values['client']} {method} {target} {status} {1000 * seconds:.1f} ms {times}"
     _logger.info("%s", line.rstrip(), extra={"progress": values})

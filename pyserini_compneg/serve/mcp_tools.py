@@ -1,27 +1,55 @@
-"""Tools for language models, by the Model Context Protocol: named as in Pyserini's server, and two more."""
+"""Tools for language models, by the Model Context Protocol: named as in Pyserini's server, and two more.
+
+The arguments of a tool are a model of ``parameters``, which describes and checks them.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
-from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import ValidationError
+import anyio
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    CallToolRequestParams,
+    CallToolResult,
+    ErrorData,
+    JSONRPCError,
+    ListToolsResult,
+    TextContent,
+    Tool,
+    jsonrpc_message_adapter,
+)
+from pydantic import BaseModel, Field, ValidationError, field_validator
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.serve import answers
 from pyserini_compneg.serve.answers import Answer
-from pyserini_compneg.serve.backend import Backend, gather_notes, refusal, with_notes
+from pyserini_compneg.serve.backend import Backend, gather_notes, unexpected
+from pyserini_compneg.serve.limits import Limits
 from pyserini_compneg.serve.parameters import (
-    DocumentParameters,
-    ExplainParameters,
+    DocumentOfIdParameters,
+    ExplainOfIdParameters,
+    NoParameters,
     ReadingParameters,
     SearchParameters,
 )
@@ -29,6 +57,7 @@ from pyserini_compneg.serve.search_pool import SearchPool
 from pyserini_compneg.serve.served_index import ServedIndex
 from pyserini_compneg.serve.stages import Stages
 from pyserini_compneg.settings_files import first_fault
+from pyserini_compneg.terminal import shown, suggestion
 
 _INSTRUCTIONS = (
     "Search document collections. A query is an expression: texts joined by AND, OR and NOT in capitals, with "
@@ -36,105 +65,103 @@ _INSTRUCTIONS = (
     "NOT lowers documents; NOT! removes those that match. Scores may be negative."
 )
 
-_Read = Literal["expression", "plain", "model"]
+_HALF = re.compile("[\ud800-\udfff]")
+
+_logger = logging.getLogger(__name__)
 
 
-def tools(backend: Backend) -> MCPServer[Any]:
+class _OfIndex(BaseModel):
+    index: str | None = Field(
+        default=None, description="name of the index; list_indexes has all. Leave it out where there is only one"
+    )
+
+
+class _Filtered(BaseModel):
+    @field_validator("filter", mode="before", check_fields=False)
+    @classmethod
+    def _read_json(cls, value: Any) -> Any:
+        """Some clients send a list or an object as a text; no condition begins as one."""
+        if isinstance(value, str) and value.startswith(("[", "{")):
+            with suppress(ValueError, RecursionError):
+                return json.loads(value)
+        return value
+
+
+class _Search(_OfIndex, _Filtered, SearchParameters):
+    """Find the best documents of an index for a query."""
+
+
+class _GetDocument(_OfIndex, DocumentOfIdParameters):
+    """Fetch a document by its id."""
+
+
+class _ListIndexes(NoParameters):
+    """List the names of all indexes."""
+
+
+class _Explain(_OfIndex, _Filtered, ExplainOfIdParameters):
+    """Say what each term of a query adds to the score of a document, or takes from it."""
+
+
+class _Decompose(ReadingParameters):
+    """Read plain English words as an expression: what is wanted, what is excluded, and how it is joined."""
+
+
+def _search(backend: Backend, asked: _Search, stages: Stages) -> Answer:
+    return answers.search_answer(_index(backend, asked.index), asked, backend.limits, stages)
+
+
+def _get_document(backend: Backend, asked: _GetDocument, stages: Stages) -> Answer:
+    return answers.document_answer(_index(backend, asked.index), asked.docid, asked, stages)
+
+
+def _list_indexes(backend: Backend, _: _ListIndexes, __: Stages) -> Answer:
+    return {"result": list(backend.indexes)}
+
+
+def _explain(backend: Backend, asked: _Explain, stages: Stages) -> Answer:
+    return answers.explain_answer(_index(backend, asked.index), asked, backend.limits, stages, docid=asked.docid)
+
+
+def _decompose(_: Backend, asked: _Decompose, __: Stages) -> Answer:
+    return answers.reading_answer(asked)
+
+
+_TOOLS: Mapping[str, tuple[type[BaseModel], Callable[[Backend, Any, Stages], Answer]]] = {
+    "search": (_Search, _search),
+    "get_document": (_GetDocument, _get_document),
+    "list_indexes": (_ListIndexes, _list_indexes),
+    "explain": (_Explain, _explain),
+    "decompose": (_Decompose, _decompose),
+}
+
+
+def tools(backend: Backend) -> Server[Any]:
     """A server with the tools ``search``, ``get_document``, ``list_indexes``, ``explain`` and ``decompose``.
 
     Args:
         backend: The indexes, and the threads that search them.
     """
-    server = MCPServer("pyserini_compneg", instructions=_INSTRUCTIONS, log_level="WARNING")
+    listed = ListToolsResult(
+        tools=[
+            Tool(name=name, description=model.__doc__, input_schema=model.model_json_schema())
+            for name, (model, _) in _TOOLS.items()
+        ]
+    )
 
-    @server.tool()
-    async def search(
-        query: str,
-        index: str | None = None,
-        hits: int = 10,
-        parse: bool = True,
-        read: _Read = "expression",
-        union: str | None = None,
-        intersection: str | None = None,
-        difference: str | None = None,
-        exclusion: float | str | None = None,
-        filter: list[str] | None = None,
-        offset: int = 0,
-        max_doc_length: int | None = None,
-    ) -> dict[str, Any]:
-        """Find the best documents of an index for a query.
+    async def list_tools(_: Any, __: Any) -> ListToolsResult:
+        return listed
 
-        Args:
-            query: An expression, such as: spy films AND comedies NOT animated films
-            index: Name of the index; list_indexes has all. It may be left out where there is only one.
-            hits: Number of documents
-            parse: Give the fields of documents, not their JSON as a text
-            read: expression; plain, one text without operators; or model, plain words that a small model takes apart
-            union: Operator for OR; leave it out for the best one
-            intersection: Operator for AND; leave it out for the best one
-            difference: Operator for NOT; leave it out for the best one
-            exclusion: What matches B in A NOT! B: any, all, or a share of the best score; leave it out for 0.5
-            filter: Find only documents with these values of fields, such as genre=comedy or year=1950..1959; an error
-                says which fields there are
-            offset: Hits to leave out before the first
-            max_doc_length: Characters of a document's text
-        """
-        given: dict[str, Any] = {
-            **{"query": query, "hits": hits, "parse": parse, "read": read, "offset": offset},
-            **{"union": union, "intersection": intersection, "difference": difference},
-            **{"exclusion": exclusion, "filter": filter, "max_doc_length": max_doc_length},
-        }
-        return await _run(
-            backend, lambda: partial(answers.search_answer, _index(backend, index), SearchParameters(**given))
+    async def call_tool(_: Any, call: CallToolRequestParams) -> CallToolResult:
+        try:
+            answer = _text_only(await _run(backend, call.name, call.arguments or {}))
+        except HTTPException as error:
+            return CallToolResult(content=[TextContent(text=error.detail)], is_error=True)
+        return CallToolResult(
+            content=[TextContent(text=json.dumps(answer, ensure_ascii=False))], structured_content=answer
         )
 
-    @server.tool()
-    async def get_document(docid: str, index: str | None = None, parse: bool = True) -> dict[str, Any]:
-        """Fetch a document by its id.
-
-        Args:
-            docid: Id of the document
-            index: Name of the index
-            parse: Give the fields of the document, not its JSON as a text
-        """
-        asked = DocumentParameters(parse=parse)
-        return await _run(backend, lambda: partial(answers.document_answer, _index(backend, index), docid, asked))
-
-    @server.tool()
-    async def list_indexes() -> list[str]:
-        """List the names of all indexes."""
-        return list(backend.indexes)
-
-    @server.tool()
-    async def explain(query: str, docid: str, index: str | None = None, read: _Read = "expression") -> dict[str, Any]:
-        """Say what each term of a query adds to the score of a document, or takes from it.
-
-        Args:
-            query: An expression, as for search
-            docid: Id of the document
-            index: Name of the index
-            read: As for search
-        """
-        given: dict[str, Any] = {"query": query, "read": read}
-        return await _run(
-            backend,
-            lambda: partial(answers.explain_answer, _index(backend, index), ExplainParameters(**given), docid=docid),
-        )
-
-    @server.tool()
-    async def decompose(query: str) -> dict[str, Any]:
-        """Read plain English words as an expression: what is wanted, what is excluded, and how it is joined.
-
-        Args:
-            query: Plain words, such as: spy films other than comedies
-        """
-        return await _run(backend, lambda: partial(_reading, ReadingParameters(query=query)))
-
-    return server
-
-
-def _reading(asked: ReadingParameters, _: Stages) -> Answer:
-    return answers.reading_answer(asked)
+    return Server("pyserini_compneg", instructions=_INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
 def _index(backend: Backend, name: str | None) -> ServedIndex:
@@ -143,20 +170,40 @@ def _index(backend: Backend, name: str | None) -> ServedIndex:
     return backend.index(next(iter(backend.indexes)) if name is None else name)
 
 
-async def _run(backend: Backend, prepare: Callable[[], Callable[[Stages], Answer]]) -> Answer:
-    """Has the work done in the pool. What is wrong is told to the model in one sentence."""
+async def _run(backend: Backend, name: str, arguments: Mapping[str, Any]) -> Answer:
+    """Has the work of a tool done in the pool. What is wrong is an HTTPException with one sentence."""
+    if name not in _TOOLS:
+        others = suggestion(name, _TOOLS) or f"; there are {', '.join(_TOOLS)}"
+        raise HTTPException(404, f"no tool {shown(name)}{others}")
+    model, work = _TOOLS[name]
     stages = Stages()
+
+    def answer() -> Answer:
+        return work(backend, model.model_validate(arguments, strict=True), stages)
+
     try:
-        return await backend.pool.run(lambda: with_notes(lambda: prepare()(stages)), stages, asyncio.Event().wait)
-    except HTTPException as error:
-        raise ToolError(error.detail) from None
+        return await backend.pool.run(partial(backend.with_notes, answer), stages, asyncio.Event().wait)
     except ValidationError as error:
-        raise ToolError(first_fault(error.errors(include_url=False))) from None
+        raise HTTPException(400, first_fault(error.errors(include_url=False))) from None
     except CompNegError as error:
-        raise ToolError(refusal(error).detail) from None
+        raise backend.refusal(error) from None
+    except HTTPException:
+        raise
+    except Exception:
+        _logger.exception("the tool %s failed", name)
+        raise unexpected() from None
 
 
-def run_on_standard_input(indexes: Mapping[str, ServedIndex], threads: int, queue: int, seconds: float) -> None:
+def _text_only(answer: Answer) -> Answer:
+    """The answer without halves of surrogate pairs, which a stored text may hold and no message can."""
+    text = json.dumps(answer, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    whole: Answer = json.loads(text)
+    return whole
+
+
+def run_on_standard_input(
+    indexes: Mapping[str, ServedIndex], threads: int, queue: int, seconds: float, limits: Limits | None = None
+) -> None:
     """Serves the tools on standard input and output, until the input ends.
 
     Args:
@@ -164,16 +211,17 @@ def run_on_standard_input(indexes: Mapping[str, ServedIndex], threads: int, queu
         threads: Searches at once.
         queue: Searches that may wait.
         seconds: The limit for a search, waiting included.
+        limits: What a search may cost.
     """
     gather_notes()
     pool = SearchPool(threads, queue, seconds)
-    backend = Backend(indexes, pool)
+    backend = Backend(indexes, pool, limits)
 
     async def run() -> None:
         _take_signals_between_tasks()
         reloading = asyncio.create_task(backend.reload_for_ever(lambda *_: None))
         try:
-            await tools(backend).run_stdio_async()
+            await _serve_standard_input(tools(backend))
         finally:
             reloading.cancel()
 
@@ -185,6 +233,69 @@ def run_on_standard_input(indexes: Mapping[str, ServedIndex], threads: int, queu
         raise
     finally:
         pool.close()
+
+
+async def _serve_standard_input(server: Server[Any]) -> None:
+    """Serves until the input ends. A line that is no message gets an answer, too: the library would drop it."""
+    async with stdio_server() as (lines, replies):
+        passed, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
+
+        async def pass_on() -> None:
+            async with passed:
+                async for message in lines:
+                    if isinstance(message, Exception):
+                        await replies.send(SessionMessage(_not_understood(message)))
+                    else:
+                        await passed.send(message)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(pass_on)
+            await server.run(messages, replies, server.create_initialization_options())
+
+
+class _Understood:
+    """Passes on what is a message; the library's own answer to all else is a report of pydantic."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = await Request(scope, receive).body()
+        try:
+            jsonrpc_message_adapter.validate_json(body, by_name=False)
+        except ValidationError as error:
+            said = _not_understood(error).model_dump(mode="json")
+            await JSONResponse(said, 400)(scope, receive, send)
+            return
+        messages: list[Message] = [{"type": "http.request", "body": body}]
+
+        async def again() -> Message:
+            return messages.pop() if messages else await receive()
+
+        await self._app(scope, again, send)
+
+
+def http_route(server: Server[Any]) -> Route:
+    """The tools at ``/mcp``, for POST alone: GET would open a stream without an end, on which nothing is sent."""
+    checked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the gate has looked at the host
+    app = server.streamable_http_app(stateless_http=True, json_response=True, transport_security=checked)
+    (route,) = (route for route in app.routes if isinstance(route, Route))
+    return Route(route.path, _Understood(route.app), methods=["POST"])
+
+
+def _not_understood(error: Exception) -> JSONRPCError:
+    """The answer to what is no message, with the id that it has nevertheless."""
+    code, said, found = PARSE_ERROR, "the message is not valid JSON", None
+    with suppress(ValueError, RecursionError):
+        given = error.errors()[0]["input"] if isinstance(error, ValidationError) else ""
+        content = json.loads(given) if isinstance(given, (str, bytes)) else given
+        if _HALF.search(json.dumps(content, ensure_ascii=False)):
+            said = "the message holds half of a surrogate pair, which is no text"
+        else:
+            code, said = INVALID_REQUEST, "the message is no request of JSON-RPC 2.0"
+        found = content.get("id") if isinstance(content, dict) else None
+    known = found if isinstance(found, (int, str)) and not isinstance(found, bool) else None
+    return JSONRPCError(jsonrpc="2.0", id=known, error=ErrorData(code=code, message=said))
 
 
 def _take_signals_between_tasks() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
@@ -33,6 +33,15 @@ class Metrics:
         self._reloads = Counter(
             "compneg_index_reloads", "Times an index was replaced", ["index"], registry=self._registry
         )
+        self._warnings = Counter(
+            "compneg_index_warnings",
+            "Searches that warned of an index or failed in it",
+            ["index"],
+            registry=self._registry,
+        )
+        self._degraded = Gauge(
+            "compneg_index_degraded", "1 where /health says what is wrong", ["index"], registry=self._registry
+        )
         for name, now in (("running", lambda: pool.running), ("waiting", lambda: pool.waiting)):
             Gauge(f"compneg_searches_{name}", f"Searches {name} now", registry=self._registry).set_function(now)
 
@@ -52,6 +61,15 @@ class Metrics:
         """Counts an index that took the place of another."""
         self._reloads.labels(name).inc()
         self.opened({name: documents})
+
+    def warned(self, name: str) -> None:
+        """Counts a warning of an index, or a failure."""
+        self._warnings.labels(name).inc()
+
+    def watch(self, name: str, is_degraded: Callable[[], bool]) -> None:
+        """Shows the health of an index."""
+        self._warnings.labels(name)
+        self._degraded.labels(name).set_function(is_degraded)
 
     def text(self) -> bytes:
         """All figures."""

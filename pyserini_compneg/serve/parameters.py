@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticKnownError
 
 from pyserini_compneg.compose import (
     DIFFERENCES,
@@ -22,10 +24,8 @@ from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.expression.filters import read_conditions
 from pyserini_compneg.reading import decompose, tagged_reading
 from pyserini_compneg.reading.tags import TAGS
-from pyserini_compneg.terminal import shown
-
-MOST_CHARACTERS = 8_000
-"""Of a query."""
+from pyserini_compneg.serve.limits import MOST_CHARACTERS
+from pyserini_compneg.terminal import shown, suggestion
 
 MOST_HITS = 1_000
 LAST_RANK = 10_000
@@ -64,6 +64,22 @@ Tags = Annotated[
 ]
 
 
+def _spelled(form: str, fault: Any) -> BeforeValidator:
+    """Refuses other texts than those of a form; pydantic takes ``1_0``, digits of all scripts, and ``on``."""
+
+    def checked(value: Any) -> Any:
+        if isinstance(value, str) and not re.fullmatch(form, value):
+            raise PydanticKnownError(fault)
+        return value
+
+    return BeforeValidator(checked)
+
+
+Whole = Annotated[int, _spelled("-?[0-9]{1,18}", "int_parsing")]
+Real = Annotated[float, _spelled(r"-?[0-9]+(\.[0-9]+)?", "float_parsing")]
+Truth = Annotated[bool, _spelled("true|false", "bool_parsing")]
+
+
 def _one_of(names: tuple[str, ...]) -> Any:
     return Field(default=None, json_schema_extra={"enum": list(names)})
 
@@ -73,6 +89,19 @@ class _Parameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _has_known_keys(cls, given: Any) -> Any:
+        for key in given:
+            if key not in (known := cls.model_fields):
+                others = suggestion(key, known) or (f"; known are {', '.join(known)}" if known else "; there are none")
+                raise ValueError(f"unknown key {shown(key)}{others}")
+        return given
+
+
+class NoParameters(_Parameters):
+    """None at all."""
+
 
 class OperatorParameters(_Parameters):
     """The operators of a query; those that are not given have their defaults."""
@@ -80,10 +109,10 @@ class OperatorParameters(_Parameters):
     union: str | None = _one_of(UNIONS)
     intersection: str | None = _one_of(INTERSECTIONS)
     difference: str | None = _one_of(DIFFERENCES)
-    difference_weight: float | None = Field(default=None, ge=0, description="strength of NOT")
-    cpt_terms: int | None = Field(default=None, ge=1, le=1000, description="terms of an operand that AND combines")
-    cpt_weight: float | None = Field(default=None, gt=0, description="weight of joint occurrence in cpt+maxpool")
-    exclusion: float | str | None = Field(
+    difference_weight: Real | None = Field(default=None, ge=0, description="strength of NOT")
+    cpt_terms: Whole | None = Field(default=None, ge=1, le=1000, description="terms of an operand that AND combines")
+    cpt_weight: Real | None = Field(default=None, gt=0, description="weight of joint occurrence in cpt+maxpool")
+    exclusion: Real | str | None = Field(
         default=None,
         union_mode="left_to_right",
         description="what matches B in A NOT! B: any, all, or a share of the best score for B",
@@ -189,11 +218,17 @@ class QueryParameters(OperatorParameters):
         return self.query
 
 
+class IdParameters(_Parameters):
+    """Which document is meant, where its id does not stand in the path: browsers take ``.`` and ``..`` away there."""
+
+    docid: str = Field(min_length=1, max_length=MOST_CHARACTERS, description="id of the document")
+
+
 class DocumentParameters(_Parameters):
     """How documents are given."""
 
-    parse: bool = Field(default=True, description="give the fields of the document, not its JSON as a text")
-    max_doc_length: int | None = Field(default=None, ge=1, description="characters of the document's text")
+    parse: Truth = Field(default=True, description="give the fields of the document, not its JSON as a text")
+    max_doc_length: Whole | None = Field(default=None, ge=1, description="characters of the document's text")
 
     @model_validator(mode="after")
     def _only_parsed_texts_are_cut(self) -> Self:
@@ -205,9 +240,9 @@ class DocumentParameters(_Parameters):
 class HitParameters(DocumentParameters, FilterParameters):
     """Which hits are wanted."""
 
-    hits: int = Field(default=10, ge=1, le=MOST_HITS)
-    offset: int = Field(default=0, ge=0, lt=LAST_RANK, description="hits that are left out before the first")
-    explain: bool = Field(default=False, description="say what each term adds to a score, and which words it is")
+    hits: Whole = Field(default=10, ge=1, le=MOST_HITS)
+    offset: Whole = Field(default=0, ge=0, lt=LAST_RANK, description="hits that are left out before the first")
+    explain: Truth = Field(default=False, description="say what each term adds to a score, and which words it is")
 
     @model_validator(mode="after")
     def _ends_at_the_last_rank(self) -> Self:
@@ -222,6 +257,14 @@ class SearchParameters(QueryParameters, HitParameters):
 
 class ExplainParameters(QueryParameters, FilterParameters):
     """``GET /v1/{index}/explain/{docid}`` and ``GET /v1/{index}/compose``."""
+
+
+class DocumentOfIdParameters(IdParameters, DocumentParameters):
+    """``GET /v1/{index}/doc``."""
+
+
+class ExplainOfIdParameters(IdParameters, ExplainParameters):
+    """``GET /v1/{index}/explain``."""
 
 
 class SearchBody(OperatorParameters, HitParameters):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ValidationError
 
@@ -15,9 +15,12 @@ from pyserini_compneg.errors import ArgumentError
 from pyserini_compneg.json_objects import parse_json_object
 from pyserini_compneg.serve import answers
 from pyserini_compneg.serve.answers import API, Answer
-from pyserini_compneg.serve.backend import Backend, with_notes
+from pyserini_compneg.serve.backend import Backend
+from pyserini_compneg.serve.limits import Limits
 from pyserini_compneg.serve.parameters import (
+    DocumentOfIdParameters,
     DocumentParameters,
+    ExplainOfIdParameters,
     ExplainParameters,
     ReadingParameters,
     SearchBody,
@@ -27,6 +30,7 @@ from pyserini_compneg.serve.replies import DocumentReply, ErrorReply, ExplainRep
 from pyserini_compneg.serve.served_index import ServedIndex
 from pyserini_compneg.serve.stages import Stages
 from pyserini_compneg.settings_files import first_fault
+from pyserini_compneg.terminal import shown
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -34,8 +38,11 @@ _DESCRIPTIONS: dict[int | str, str] = {
     "default": "Any other error",
     400: "Wrong parameters, a query that cannot be read, or no such index",
     401: "No API key, or a wrong one",
+    403: "A page of another origin asks",
     404: "No such document, or no such route",
     405: "No such method",
+    413: "A body that is too large",
+    415: "A body that is not called JSON",
     429: "Too many searches are waiting",
     500: "The server failed",
     504: "The search took too long",
@@ -54,6 +61,17 @@ def _index(request: Request, index: str) -> ServedIndex:
     return _backend(request).index(index)
 
 
+def _limits(request: Request) -> Limits:
+    return _backend(request).limits
+
+
+def _each_once(request: Request) -> None:
+    """Refuses a parameter that is given twice, of which one would else be dropped."""
+    names = [name for name, _ in request.query_params.multi_items() if name != "filter"]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise HTTPException(400, f"{shown(twice)} is given twice")
+
+
 def _read(body: bytes, model: type[Body]) -> Body:
     """The JSON body of a request, read as strictly as files are.
 
@@ -61,11 +79,11 @@ def _read(body: bytes, model: type[Body]) -> Body:
         ArgumentError: It is no JSON object in UTF-8, or another one than the model describes.
     """
     try:
-        return model.model_validate(parse_json_object(body.decode(), "body", ArgumentError))
+        return model.model_validate(parse_json_object(body.decode(), "body", ArgumentError), strict=True)
     except UnicodeDecodeError as error:
         raise ArgumentError(f"body: no UTF-8 text, at byte {error.start}") from None
     except ValidationError as error:
-        raise ArgumentError(f"body: {first_fault(error.errors(include_url=False), model)}") from None
+        raise ArgumentError(f"body: {first_fault(error.errors(include_url=False))}") from None
 
 
 def _described(model: type[BaseModel]) -> dict[str, Any]:
@@ -74,16 +92,18 @@ def _described(model: type[BaseModel]) -> dict[str, Any]:
 
 
 _Index = Annotated[ServedIndex, Depends(_index)]
+_Limits = Annotated[Limits, Depends(_limits)]
 
-router = APIRouter(prefix=f"/{API}", responses=_ERRORS)
+router = APIRouter(prefix=f"/{API}", responses=_ERRORS, dependencies=[Depends(_each_once)])
 
 
 async def _answer(request: Request, work: Callable[[Stages], Answer]) -> Response:
     """Has the work done in the pool; it is cancelled when the client goes."""
     stages: Stages = request.state.stages
+    backend = _backend(request)
 
     def body() -> bytes:
-        answer = with_notes(partial(work, stages))
+        answer = backend.with_notes(partial(work, stages))
         with stages.measured("json"):
             return json.dumps(answer).encode()  # all of it ASCII: a stored text may hold half a surrogate pair
 
@@ -91,14 +111,16 @@ async def _answer(request: Request, work: Callable[[Stages], Answer]) -> Respons
         while (await request.receive())["type"] != "http.disconnect":
             pass
 
-    content = await _backend(request).pool.run(body, stages, gone)
+    content = await backend.pool.run(body, stages, gone)
     return Response(content, media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
 @router.get("/{index}/search", response_model=SearchReply, summary="Search an index")
-async def search(request: Request, index: _Index, asked: Annotated[SearchParameters, Query()]) -> Response:
+async def search(
+    request: Request, index: _Index, limits: _Limits, asked: Annotated[SearchParameters, Query()]
+) -> Response:
     """The best documents for an expression, for a plain text, or for plain words that are taken apart."""
-    return await _answer(request, partial(answers.search_answer, index, asked))
+    return await _answer(request, partial(answers.search_answer, index, asked, limits))
 
 
 @router.post(
@@ -107,10 +129,10 @@ async def search(request: Request, index: _Index, asked: Annotated[SearchParamet
     summary="Search an index for a composed query",
     openapi_extra=_described(SearchBody),
 )
-async def search_composed(request: Request, index: _Index) -> Response:
+async def search_composed(request: Request, index: _Index, limits: _Limits) -> Response:
     """The best documents for a query that was composed elsewhere, for a tree, or for weights of tokens."""
     body = await request.body()
-    return await _answer(request, lambda stages: answers.search_answer(index, _read(body, SearchBody), stages))
+    return await _answer(request, lambda stages: answers.search_answer(index, _read(body, SearchBody), limits, stages))
 
 
 @router.get("/{index}/doc/{docid:path}", response_model=DocumentReply, summary="Fetch a document by its id")
@@ -121,18 +143,36 @@ async def document(
     return await _answer(request, partial(answers.document_answer, index, docid, asked))
 
 
+@router.get("/{index}/doc", response_model=DocumentReply, summary="Fetch a document by its id, as a parameter")
+async def document_of_id(
+    request: Request, index: _Index, asked: Annotated[DocumentOfIdParameters, Query()]
+) -> Response:
+    """The stored source of a document of any id: a path cannot hold ``.`` and ``..``."""
+    return await _answer(request, partial(answers.document_answer, index, asked.docid, asked))
+
+
 @router.get("/{index}/compose", response_model=ExplainReply, summary="Compose a query")
-async def compose(request: Request, index: _Index, asked: Annotated[ExplainParameters, Query()]) -> Response:
+async def compose(
+    request: Request, index: _Index, limits: _Limits, asked: Annotated[ExplainParameters, Query()]
+) -> Response:
     """What a query becomes: its weights, and the composed query that ``POST search`` takes."""
-    return await _answer(request, partial(answers.explain_answer, index, asked))
+    return await _answer(request, partial(answers.explain_answer, index, asked, limits))
 
 
 @router.get("/{index}/explain/{docid:path}", response_model=ExplainReply, summary="Explain a score")
 async def explain(
-    request: Request, index: _Index, docid: str, asked: Annotated[ExplainParameters, Query()]
+    request: Request, index: _Index, limits: _Limits, docid: str, asked: Annotated[ExplainParameters, Query()]
 ) -> Response:
     """What each term adds to the score of a document, or takes from it; the parts add up to the score."""
-    return await _answer(request, partial(answers.explain_answer, index, asked, docid=docid))
+    return await _answer(request, partial(answers.explain_answer, index, asked, limits, docid=docid))
+
+
+@router.get("/{index}/explain", response_model=ExplainReply, summary="Explain a score, with the id as a parameter")
+async def explain_of_id(
+    request: Request, index: _Index, limits: _Limits, asked: Annotated[ExplainOfIdParameters, Query()]
+) -> Response:
+    """What each term adds to the score of a document of any id."""
+    return await _answer(request, partial(answers.explain_answer, index, asked, limits, docid=asked.docid))
 
 
 @router.get("/decompose", response_model=ReadingReply, summary="Read plain words as an expression")

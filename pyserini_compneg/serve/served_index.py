@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from pyserini_compneg.errors import IndexFormatError, IndexReadError
+from pyserini_compneg.errors import IndexReadError
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.serve.settings import IndexSettings
 
@@ -42,11 +43,14 @@ class ServedIndex:
     def __init__(self, name: str, settings: IndexSettings, open_index: OpenIndex = SignedImpactSearcher) -> None:
         self.name = name
         self._settings, self._open_index = settings, open_index
+        path = settings.path
+        self._path = os.path.abspath(path) if os.path.isdir(path) else path  # whole, so public() can tell it from words
         self._lock = threading.Lock()
+        self._search_failed = self._reload_failed = False
         self._current = self._open()
 
     def _open(self) -> _Opened:
-        searcher = self._open_index(self._settings.path, self._settings.encoder)
+        searcher = self._open_index(self._path, self._settings.encoder)
         try:
             searcher.encoder  # noqa: B018  # loads it, so that no request waits for it
         except BaseException:
@@ -56,35 +60,54 @@ class ServedIndex:
 
     @contextmanager
     def searcher(self) -> Iterator[SignedImpactSearcher]:
-        """The searcher of the index that is there now; it stays open until the context ends.
+        """The searcher of the index that is there now; it stays open until the context ends."""
+        with self._used() as searcher:
+            try:
+                yield searcher
+            except IndexReadError:
+                self._search_failed = True
+                raise
+            self._search_failed = False
 
-        Raises:
-            IndexFormatError: A query that the index cannot answer; the message has the index's name, not its path.
-        """
+    @contextmanager
+    def _used(self) -> Iterator[SignedImpactSearcher]:
         with self._lock:
             opened = self._current
             opened.users += 1
         try:
             yield opened.searcher
-        except IndexFormatError as error:
-            if isinstance(error, IndexReadError):
-                raise
-            raise IndexFormatError(
-                str(error).replace(f"{opened.searcher.reader.folder}: ", f"{self.name}: ", 1)
-            ) from None
         finally:
             self._leave(opened, 1)
 
     @property
+    def folders(self) -> set[str]:
+        """The paths that no client is told."""
+        encoder = self._settings.encoder
+        with self._used() as searcher:
+            known = {self._path, str(searcher.reader.folder), encoder or ""}
+        return set(filter(os.path.isabs, known))
+
+    @property
+    def degraded(self) -> str | None:
+        """What is wrong with the index, for a client; None if nothing is known to be."""
+        with self._used() as searcher:
+            lost = getattr(searcher.reader, "lost", ())
+        if lost:
+            return f"{len(lost)} of its shards are left out, so results are partial"
+        if self._search_failed:
+            return "its last search failed; the log says why"
+        return "what replaced it cannot be opened, so the older index is searched" if self._reload_failed else None
+
+    @property
     def documents(self) -> int:
         """How many documents there are now."""
-        with self.searcher() as searcher:
+        with self._used() as searcher:
             return searcher.num_docs
 
     @property
     def filter_fields(self) -> tuple[str, ...]:
         """The fields that a search can filter by."""
-        with self.searcher() as searcher:
+        with self._used() as searcher:
             manifest = searcher.reader.manifest
             return manifest.filter_fields if manifest else ()
 
@@ -98,9 +121,11 @@ class ServedIndex:
             CompNegError: What is there now cannot be opened; the one that is open stays.
         """
         before = self._current
-        if not before.searcher.reader.is_replaced():
+        self._reload_failed = before.searcher.reader.is_replaced()  # until it is opened
+        if not self._reload_failed:
             return False
         fresh = self._open()
+        self._search_failed = self._reload_failed = False
         with self._lock:
             self._current = fresh
         self._leave(before, 0)

@@ -15,7 +15,8 @@ from pyserini_compneg.errors import ServerError
 from pyserini_compneg.files import reason_of
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.serve.app import create_app
-from pyserini_compneg.serve.parameters import MOST_CHARACTERS
+from pyserini_compneg.serve.connections import ACCEPTED_AT_ONCE, Connections, protocol
+from pyserini_compneg.serve.limits import MOST_CHARACTERS, Limits
 from pyserini_compneg.serve.served_index import OpenIndex, ServedIndex
 from pyserini_compneg.serve.settings import IndexSettings
 
@@ -24,6 +25,9 @@ _MOST_BYTES_OF_A_HEAD = 12 * MOST_CHARACTERS + 32_768
 
 _KEEP_ALIVE_SECONDS = 75
 """Longer than clients keep an idle connection, so that none sends a request while this side closes it."""
+
+_BACKLOG = 2048
+"""Connections that the system keeps until they are accepted."""
 
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
@@ -40,6 +44,7 @@ def serve(
     threads: int,
     queue: int,
     seconds: float,
+    limits: Limits | None = None,
     open_index: OpenIndex = SignedImpactSearcher,
 ) -> None:
     """Serves indexes until a signal stops it. What is asked before the signal is answered.
@@ -53,12 +58,14 @@ def serve(
         threads: Searches at once.
         queue: Searches that may wait.
         seconds: The limit for a search, waiting included.
+        limits: What a request may cost, and how many clients may be there.
         open_index: Opens an index.
 
     Raises:
         ServerError: The address cannot be had.
         CompNegError: An index cannot be opened.
     """
+    limits = limits or Limits()
     with ExitStack() as stack:
         listening = None if mcp == "stdio" else stack.enter_context(_listening(host, port))  # before the work begins
         opened = {name: ServedIndex(name, settings, open_index) for name, settings in indexes.items()}
@@ -68,7 +75,7 @@ def serve(
         if listening is None:
             from pyserini_compneg.serve.mcp_tools import run_on_standard_input
 
-            run_on_standard_input(opened, threads, queue, seconds)
+            run_on_standard_input(opened, threads, queue, seconds, limits)
             return
         address, bound = listening.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
@@ -80,12 +87,15 @@ def serve(
             threads=threads,
             queue=queue,
             seconds=seconds,
+            limits=limits,
             with_tools=mcp == "http",
             hosts=(*_LOCAL, shown, host) if is_local and not api_keys else None,
         )
         config = uvicorn.Config(
             app,
-            http="h11",
+            http=protocol(Connections(limits.connections, limits.receive_seconds)),
+            ws="none",
+            backlog=ACCEPTED_AT_ONCE,
             h11_max_incomplete_event_size=_MOST_BYTES_OF_A_HEAD,
             log_config=None,
             access_log=False,
@@ -95,13 +105,20 @@ def serve(
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=math.ceil(seconds) + 1,  # every search is over by then
         )
-        uvicorn.Server(config).run(sockets=[listening])
+        _Server(config).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        for one in sockets or ():
+            one.listen(_BACKLOG)  # the event loop has set as many as it accepts at once
 
 
 def _listening(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=2048)
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except (OSError, UnicodeError) as error:
         why = reason_of(error) if isinstance(error, OSError) else "no such address"
         raise ServerError(f"--host {host} --port {port}: cannot listen there: {why}") from None

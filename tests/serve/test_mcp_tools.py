@@ -15,6 +15,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from pyserini_compneg.errors import IndexReadError
+from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.serve import answers
 from pyserini_compneg.serve.backend import Backend
 from pyserini_compneg.serve.mcp_tools import tools
@@ -75,10 +76,58 @@ def test_indexes_explain_and_decompose(server):
         ("search", {"query": "spy", "exclusion": "some"}, "exclusion must be one of any, all, or a number above 0"),
         ("search", {"query": "spy", "index": "books"}, "Unable to open index: books; there are films"),
         ("get_document", {"docid": "d9"}, "Document not found: d9"),
+        ("search", {"query": "spy", "filters": {"id": "d1"}}, "unknown key 'filters'; did you mean filter?"),
+        ("search", {"query": "spy", "top_k": 3}, "unknown key 'top_k'; known are filter, parse, "),
+        ("search", {"query": "spy", "hits": "3"}, "hits: expected a whole number, got '3'"),
+        ("search", {"query": "spy", "hits": True}, "hits: expected a whole number, got True"),
+        ("search", {"query": "spy", "parse": "no"}, "parse: expected true or false, got 'no'"),
+        ("search", {"query": "spy", "filter": 3}, "filter: must be FIELD=VALUE, a list of these, or an object"),
+        ("search", {"hits": 3}, "the key 'query' is missing"),
+        ("search", {"query": "spy", "index": 1}, "index: expected a text, got 1"),
+        ("get_document", {"docid": "d1", "doc": "d1"}, "unknown key 'doc'; did you mean docid?"),
+        ("get_document", {"docid": 1}, "docid: expected a text, got 1"),
+        ("explain", {"query": "spy"}, "the key 'docid' is missing"),
+        ("explain", {"query": "spy", "docid": "d1", "doc_id": "d1"}, "unknown key 'doc_id'; did you mean docid?"),
+        ("decompose", {"query": "spy", "model": "x"}, "unknown key 'model'; known are query, tags"),
+        ("decompose", {"query": ""}, "query: expected a text, got ''"),
+        ("list_indexes", {"all": True}, "unknown key 'all'; there are none"),
+        ("serach", {}, "no tool 'serach'; did you mean search?"),
     ],
 )
 def test_errors_are_told_in_a_sentence(server, tool, arguments, error):
-    assert error in call(server, tool, **arguments)
+    said = call(server, tool, **arguments)
+    assert said.startswith(error) or error in said.partition(": ")[2]
+    assert "pydantic" not in said
+    assert "\n" not in said or said.endswith("^")  # where the fault of an expression is shown
+
+
+def test_every_argument_is_described(server):
+    async def listed():
+        async with Client(server) as client:
+            return {tool.name: tool for tool in (await client.list_tools()).tools}
+
+    found = anyio.run(listed)
+    assert list(found) == ["search", "get_document", "list_indexes", "explain", "decompose"]
+    for tool in found.values():
+        assert tool.description
+        assert tool.input_schema["additionalProperties"] is False
+    assert {"query", "index", "hits", "filter", "exclusion"} <= found["search"].input_schema["properties"].keys()
+    assert found["search"].input_schema["required"] == ["query"]
+
+
+@pytest.mark.parametrize(
+    "filter", [{"id": ["d1", "d2"]}, ["id=d1", "id=d2"], '{"id": ["d1", "d2"]}', '["id=d1", "id=d2"]', "id=d2"]
+)
+def test_a_filter_may_be_an_object(server, filter):
+    found = call(server, "search", query="spy NOT comedy", hits=1, filter=filter)
+    assert [candidate["docid"] for candidate in found["candidates"]] == ["d2"]
+
+
+def test_values_have_their_types_and_texts_are_whole(server, monkeypatch):
+    source = '{"id": "d1", "year": 1942, "seen": true, "title": "a \\ud800 b \\ud83d\\udc26"}'
+    monkeypatch.setattr(ImpactReader, "raw", lambda *_: source)
+    document = {"year": 1942, "seen": True, "title": "a \ufffd b \U0001f426"}
+    assert call(server, "get_document", docid="d1")["doc"] == document
 
 
 def test_what_is_wrong_with_an_index_is_not_told(server, monkeypatch):
@@ -139,6 +188,43 @@ def test_warnings_are_notes_on_standard_input(films):
     arguments = ["-m", "pyserini_compneg.serve", "--index", f"films={films}", "--mcp", "stdio"]
     process = stdio_client(StdioServerParameters(command=sys.executable, args=arguments, env=environment))
     assert "no result for query zebra" in call(process, "search", query="zebra")["notes"][0]
+    process = stdio_client(StdioServerParameters(command=sys.executable, args=arguments, env=environment))
+    assert call(process, "search", query="spy", filters="id=d1") == "unknown key 'filters'; did you mean filter?"
+
+
+NO_MESSAGES = [
+    ('{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {"a": "\\ud800"}}', 7, "half of a surrogate pair"),
+    ("{", None, "not valid JSON"),
+    ("[" * 10_000, None, "not valid JSON"),
+    ('{"id": "x"}', "x", "no request of JSON-RPC"),
+    ("[]", None, "no request of JSON-RPC"),
+]
+
+
+@pytest.mark.once
+def test_every_line_of_standard_input_is_answered(films):
+    process = film_index.start("--index", f"films={films}", "--mcp", "stdio", module="pyserini_compneg.serve")
+    try:
+        for line, number, said in NO_MESSAGES:
+            process.stdin.write(f"{line}\n")
+            process.stdin.flush()
+            answer = json.loads(process.stdout.readline())
+            assert answer["id"] == number
+            assert said in answer["error"]["message"]
+        process.stdin.close()
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+
+
+def test_every_message_of_http_is_answered_and_no_stream_is_opened(new_client):
+    with new_client(with_tools=True) as client:
+        for line, number, said in NO_MESSAGES:
+            answer = client.post("/mcp", content=line, headers={"Content-Type": "application/json"})
+            assert (answer.status_code, answer.json()["id"]) == (400, number)
+            assert said in answer.json()["error"]["message"]
+        for method in ("GET", "DELETE", "PUT"):
+            assert client.request(method, "/mcp", headers={"Accept": "text/event-stream"}).status_code == 405
 
 
 @pytest.mark.once
@@ -150,3 +236,6 @@ def test_http_with_a_key(films, tmp_path):
         client = httpx2.AsyncClient(headers={"Authorization": "Bearer a-long-key"}, timeout=60)
         transport = streamable_http_client(f"{server.url}/mcp", http_client=client)
         assert call(transport, "list_indexes")["result"] == ["films"]
+        client = httpx2.AsyncClient(headers={"Authorization": "Bearer a-long-key"}, timeout=60)
+        transport = streamable_http_client(f"{server.url}/mcp", http_client=client)
+        assert call(transport, "search", query="spy", top_k=1).startswith("unknown key 'top_k'; known are filter, ")

@@ -1,8 +1,18 @@
 """What requests may not ask for: each is refused with a sentence."""
 
+import re
+
 import pytest
+from served import make_client
+
+from pyserini_compneg.serve.limits import Limits
 
 DEEP = 100_000
+KNOWN = "filter, parse, max_doc_length, hits, offset, explain, union, intersection, difference, difference_weight, "
+KNOWN += "cpt_terms, cpt_weight, exclusion, query, read, tags"
+WHOLE = ("hits", "offset", "max_doc_length", "cpt_terms")
+REAL = ("difference_weight", "cpt_weight")
+TRUTH = ("parse", "explain")
 
 
 @pytest.mark.parametrize(
@@ -25,17 +35,93 @@ DEEP = 100_000
         ({"query": "a", "read": "llm"}, "read: expected 'expression', 'plain' or 'model', got 'llm'"),
         ({"query": "a", "read": "/etc"}, "read: expected 'expression', 'plain' or 'model', got '/etc'"),
         ({"query": "a", "union": "x"}, "union must be one of maxpool, addition, dismax, vanilla, got 'x'"),
-        ({"query": "a", "difference_weight": "nan"}, "difference_weight: expected a finite number, got 'nan'"),
-        ({"query": "a", "difference_weight": "-1"}, "difference_weight: expected a number from 0.0, got '-1'"),
+        ({"query": "a", "difference_weight": "nan"}, "difference_weight: expected a number, got 'nan'"),
+        ({"query": "a", "difference_weight": "-1"}, "difference_weight: expected a number from 0, got '-1'"),
         ({"query": "a", "cpt_terms": "0"}, "cpt_terms: expected a number from 1, got '0'"),
-        ({"query": "a", "encoder": "x/y"}, "unknown key 'encoder'"),
-        ({"query": "a", "k1": "0.9"}, "unknown key 'k1'"),
+        ({"query": "a", "encoder": "x/y"}, f"unknown key 'encoder'; known are {KNOWN}"),
+        ({"query": "a", "filters": "b=c"}, "unknown key 'filters'; did you mean filter?"),
+        ({"query": "a", "hits": ["1", "2"]}, "'hits' is given twice"),
         ({"query": "a", "tags": "W"}, "tags need read=model"),
     ],
 )
 def test_search(client, parameters, error):
     answer = client.get("/v1/films/search", params=parameters)
     assert (answer.status_code, answer.json()) == (400, {"error": error})
+
+
+def refused(answer, key):
+    return answer.status_code == 400 and re.match(f"(body: )?{key}: expected (a|true)", answer.json()["error"])
+
+
+@pytest.mark.parametrize("text", ["1_0", "١", "１", " 1", "1 ", "+1", "1e1", "0x1", "true", ""])
+def test_numbers_of_an_address_are_ascii_digits(client, text):
+    for key in (*WHOLE, *REAL):
+        assert refused(client.get("/v1/films/search", params={"query": "spy", key: text}), key), key
+    answer = client.get("/v1/films/search", params={"query": "spy NOT! western", "exclusion": f"{text}.5"})
+    assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("text", ["True", "TRUE", "1", "yes", "on", "t", " true", ""])
+def test_truths_of_an_address(client, text):
+    for key in TRUTH:
+        assert refused(client.get("/v1/films/search", params={"query": "spy", key: text}), key), key
+
+
+@pytest.mark.parametrize("value", [True, "1", "true", [1], {}, "one"])
+def test_bodies_are_of_json_types(client, value):
+    for key in (*WHOLE, *REAL, *(TRUTH if value is not True else ())):
+        assert refused(client.post("/v1/films/search", json={"query": "spy", key: value}), key), key
+    for key in ("query", "read", "tags", "union", "exclusion"):
+        if not isinstance(value, str):
+            assert client.post("/v1/films/search", json={"query": "spy", key: value}).status_code == 400, key
+    assert client.post("/v1/films/search", json={"query": "spy", "hits": 1.0}).status_code == 400
+    assert client.post("/v1/films/search", json={"query": "spy", "difference_weight": 1, "parse": True}).is_success
+
+
+@pytest.mark.parametrize("path", ["/v1/films/search?query=caf%E9", "/v1/films/doc/%FF", "/v1/decompose?query=%C3"])
+def test_an_address_is_utf8(client, path):
+    answer = client.get(path)
+    assert (answer.status_code, answer.json()["error"][:31]) == (400, "The address is no UTF-8 text; p")
+
+
+LIMITS = Limits(atoms=3, vectors=2, terms=4, body_bytes=500)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"query": "a OR b OR a OR b"}, "4 atoms, and this server takes at most 3"),
+        ({"expression": {"union": ["a", "b", {"difference": ["c", "d"]}]}}, "4 atoms, and this server takes at most 3"),
+        ({"vector": dict.fromkeys("abcde", 1)}, "5 terms, and this server takes at most 4"),
+        ({"query_tokens": dict.fromkeys("abcde", 1)}, "5 terms, and this server takes at most 4"),
+        ({"score": {"max": [{"vector": {"a": 1}}] * 3}}, "3 vectors and filters, and this server takes at most 2"),
+        (
+            {"score": {"excluding": {"vector": {"a": 1}}, "excluded": [{"filter": {"id": "a"}}] * 2, "above": [0, 0]}},
+            "3 vectors and filters, and this server takes at most 2",
+        ),
+        ({"query": "spy OR war OR western"}, None),
+        ({"score": {"max": [{"vector": {"a": 1, "b": 1}}, {"vector": {"c": 1, "d": 1}}]}}, None),
+        ({"query": "a" * 500}, "The body has more than 500 bytes"),
+    ],
+)
+def test_the_cost_of_a_query_is_bounded(films, body, said):
+    with make_client(films, limits=LIMITS) as client:
+        answer = client.post("/v1/films/search", json=body)
+        assert (said or "candidates") in answer.text
+        assert answer.is_success == (said is None)
+        if "query" in body and len(body["query"]) < 100:
+            assert client.get("/v1/films/compose", params=body).is_success == (said is None)
+
+
+def test_the_default_bounds(client):
+    many = {"union": ["spy"] * 20_000}
+    assert "20,000 atoms" in client.post("/v1/films/search", json={"expression": many}).json()["error"]
+    long = {"union": ["spy " * 2000, "western"]}
+    assert "characters in its atoms" in client.post("/v1/films/search", json={"expression": long}).json()["error"]
+    pairs = {"expression": {"intersection": ["spy"] * 256}, "intersection": "cpt-pairs", "cpt_terms": 1000}
+    assert "cpt_terms, multiplied" in client.post("/v1/films/search", json=pairs).json()["error"]
+    terms = {"vector": {f"term{number}": 1 for number in range(3000)}}
+    assert client.post("/v1/films/search", json=terms).is_success
 
 
 @pytest.mark.parametrize(
@@ -87,7 +173,7 @@ def test_bodies_that_are_no_json(client, body, status, error):
         ({"tags": "W"}, "tags: the text has 2 words and signs, got 1 tags"),
         ({"tags": "W,Z"}, "tags: expected a text of the form ^(O|W|S|X|OR|AND)(,(O|W|S|X|OR|AND))*$, got 'W,Z'"),
         ({"tags": ""}, "tags: expected a text of the form ^(O|W|S|X|OR|AND)(,(O|W|S|X|OR|AND))*$, got ''"),
-        ({"hits": "3"}, "unknown key 'hits'"),
+        ({"hits": "3"}, "unknown key 'hits'; known are query, tags"),
     ],
 )
 def test_reading(client, parameters, error):

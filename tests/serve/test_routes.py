@@ -4,9 +4,12 @@ import json
 import time
 
 import pytest
+from json_lines import write_jsonl
 from served import make_client
 
 from pyserini_compneg import Operators, SignedImpactSearcher, decompose
+from pyserini_compneg.compose import DIFFERENCES
+from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.expression import parse
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene import ImpactReader
@@ -111,10 +114,12 @@ def test_words_are_those_of_the_texts_alone(tmp_path):
 
 
 def test_whatever_is_stored_can_be_given(client, monkeypatch):
-    monkeypatch.setattr(ImpactReader, "raw", lambda *_: '{"title": "\\ud800", "values": [NaN, 1], "text": "spy"}')
+    monkeypatch.setattr(
+        ImpactReader, "raw", lambda *_: '{"title": "\\ud800", "values": [NaN, 1, 1e999], "text": "spy"}'
+    )
     answer = client.get("/v1/films/doc/d1")
     assert answer.status_code == 200
-    assert json.loads(answer.content, parse_constant=pytest.fail)["doc"]["values"] == ["NaN", 1]
+    assert json.loads(answer.content, parse_constant=pytest.fail)["doc"]["values"] == ["NaN", 1, "1e999"]
 
 
 def test_words_that_look_like_operators_are_noted(client):
@@ -146,6 +151,26 @@ def test_contributions_add_up_to_the_score(client):
     assert client.get("/v1/films/explain/d9?query=spy").status_code == 404
 
 
+def test_ids_that_a_path_cannot_hold(tmp_path):
+    lines = [{"id": docid, "contents": "a spy"} for docid in (".", "..", "a/b?c")]
+    build_index(write_jsonl(tmp_path / "dots.jsonl", *lines), tmp_path / "index", store_raw=True)
+    with make_client(tmp_path / "index") as client:
+        for line in lines:
+            asked = {"docid": line["id"]}
+            assert client.get("/v1/films/doc", params=asked).json()["doc"] == "a spy"
+            answer = client.get("/v1/films/explain", params={"query": "spy", **asked}).json()
+            assert [document["docid"] for document in answer["documents"]] == [line["id"]]
+        assert client.get("/v1/films/explain?query=spy").json() == {"error": "the key 'docid' is missing"}
+
+
+@pytest.mark.parametrize("difference", DIFFERENCES)
+def test_the_strength_of_not_is_the_one_in_force(client, difference):
+    answer = client.get("/v1/films/search", params={"query": "spy NOT comedy", "difference": difference}).json()
+    operators = answer["query"]["operators"]
+    assert operators.get("difference_weight") == DIFFERENCE_WEIGHTS.get(difference)
+    assert None not in operators.values()
+
+
 def test_reading_with_tags(client):
     answer = client.get("/v1/decompose", params={"query": "spy films other than comedies"}).json()
     assert (answer["expression"], answer["understood"]) == ("spy films NOT comedies", True)
@@ -174,7 +199,8 @@ def test_warnings_are_notes_of_the_answer(client, caplog):
 
 
 def test_health_and_metrics(client):
-    assert client.get("/health").json() == {"status": "ok", "indexes": {"films": 6}, "filter_fields": {"films": []}}
+    health = {"status": "ok", "indexes": {"films": 6}, "filter_fields": {"films": []}, "degraded": {}}
+    assert client.get("/health").json() == health
     text = client.get("/metrics").text
     assert 'compneg_index_documents{index="films"} 6.0' in text
     assert 'compneg_requests_total{route="/health",status="200"} 1.0' in text

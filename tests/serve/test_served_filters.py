@@ -164,3 +164,30 @@ def test_wrong_exclusions(client, exclusion):
 
 def test_which_fields_there_are(client):
     assert client.get("/health").json()["filter_fields"] == {"films": ["year", "genre"]}
+
+
+VALUES = (
+    *("comedy", "Sci-Fi & more", "é\u0301", "1942", "1942.0", "true", "null", "x=y", "a,b", '"q"', "-"),
+    *(0, -7, 1942, 2**53 + 1, 10**15, 0.5, -0.25, 0.1, 1.5e-7, 1e20, 12345.678, 1e-05, True, False),
+    *(["war", "spy"], [1942, 1943], ["1", 2, 0.5]),
+)
+
+
+@pytest.fixture(scope="module")
+def valued(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("valued")
+    lines = [{"id": f"d{number}", "contents": "a spy", "value": value} for number, value in enumerate(VALUES)]
+    path = write_jsonl(folder / "values.jsonl", *lines)
+    build_index(path, folder / "index", store_raw=True, filter_fields=["value"])
+    with make_client(folder / "index") as client:
+        yield client
+
+
+@pytest.mark.parametrize(("number", "value"), enumerate(VALUES))
+def test_a_value_of_an_answer_finds_its_document(valued, number, value):
+    """As a filter: the answers keep the types of JSON."""
+    given = valued.get(f"/v1/films/doc/d{number}").json()["doc"]["value"]
+    assert (given, type(given)) == (value, type(value))
+    for wanted in given if isinstance(given, list) else [given]:
+        body = {"query": "spy", "hits": 100, "filter": {"value": wanted}}
+        assert f"d{number}" in dict(ranking(valued.post("/v1/films/search", json=body).json()))

@@ -1,13 +1,19 @@
 """An index that is replaced while it is searched."""
 
+import logging
+import shutil
 import threading
 
 import film_index
 import pytest
 from json_lines import write_jsonl
+from served import make_client
 
-from pyserini_compneg.errors import ArgumentError, CompNegError, IndexFormatError
-from pyserini_compneg.index import build_index
+from pyserini_compneg import SignedImpactSearcher
+from pyserini_compneg.errors import ArgumentError, CompNegError, IndexReadError
+from pyserini_compneg.index import build_index, build_sharded_index
+from pyserini_compneg.lucene.shard_list import read_shards
+from pyserini_compneg.lucene.sharded_reader import open_reader
 from pyserini_compneg.serve.served_index import ServedIndex
 from pyserini_compneg.serve.settings import IndexSettings
 
@@ -54,12 +60,53 @@ def test_the_last_of_several_users_closes_it_once(folder, monkeypatch):
     index.close()
 
 
-def test_a_message_names_the_index_once(folder, monkeypatch):
-    index = ServedIndex("films", IndexSettings(path=str(folder)))
-    monkeypatch.setattr(index._current.searcher.reader, "folder", ".")
-    with pytest.raises(IndexFormatError) as refused, index.searcher():
-        raise IndexFormatError(".: no range 1990..1999")
-    assert str(refused.value) == "films: no range 1990..1999"
+def test_clients_are_told_names_and_no_paths(folder, monkeypatch, caplog):
+    """Whatever fails, and wherever the index lies; what warns of an index is in the log and the figures, too."""
+    monkeypatch.chdir(folder)
+    with make_client(".") as client:
+        reader = client.app._app.state.backend.indexes["films"]._current.searcher.reader
+
+        def told(path, **body):
+            answer = client.post(path, json=body) if body else client.get(path)
+            assert str(folder) not in answer.text
+            return answer.json()
+
+        assert told("/v1/films/search?query=spy&filter=year=1")["error"].startswith(
+            "query spy: films: cannot be filter"
+        )
+        for path in ("search?query=a&union=x", "doc/x", "explain/x?query=a", "search?query=(", "compose?query=NOT"):
+            assert "error" in told(f"/v1/films/{path}")
+        for body in ({"vector": {"a": "b"}}, {"score": {}}, {"expression": {}}, {"query": "a", "filter": {"b": "c"}}):
+            assert "error" in told("/v1/films/search", **body)
+        lost = "a process that searched this shard was lost"
+        logger = logging.getLogger("pyserini_compneg.cluster.shards")
+        monkeypatch.setattr(reader, "raw", lambda _: logger.warning("%s: %s", folder / "s1", lost))
+        assert told("/v1/films/doc/d1")["notes"] == [f"films/s1: {lost}"]
+        assert not any(getattr(record, "is_noted", False) for record in caplog.records if lost in record.getMessage())
+        assert 'compneg_index_warnings_total{index="films"} 1.0' in client.get("/metrics").text
+        assert told("/health")["status"] == "ok"
+        monkeypatch.setattr(reader, "has", lambda _: broken(folder))
+        assert told("/v1/films/doc/d1") == {"error": "Internal server error"}
+        degraded = {"films": "its last search failed; the log says why"}
+        assert (told("/health")["status"], told("/health")["degraded"]) == ("degraded", degraded)
+        assert 'compneg_index_degraded{index="films"} 1.0' in client.get("/metrics").text
+        told("/v1/films/search?query=spy")
+        assert told("/health")["degraded"] == {}
+
+
+def broken(folder):
+    raise IndexReadError(f"{folder}: the documents' ids are damaged")
+
+
+def test_shards_that_are_left_out_are_in_the_health(tmp_path):
+    lines = ({"id": f"d{number}", "contents": "a spy"} for number in range(4))
+    folder = tmp_path / "index"
+    build_sharded_index(write_jsonl(tmp_path / "films.jsonl", *lines), folder, 2)
+    shutil.rmtree(folder / read_shards(folder)[0].path)
+    index = ServedIndex(
+        "films", IndexSettings(path=str(folder)), lambda path, _: SignedImpactSearcher(open_reader(path, True))
+    )
+    assert index.degraded == "1 of its shards are left out, so results are partial"
     index.close()
 
 
@@ -70,10 +117,11 @@ def test_what_cannot_be_opened_changes_nothing(folder):
     (folder / "compneg.json").write_text("{")
     with pytest.raises(CompNegError):
         index.reload()
+    assert index.degraded == "what replaced it cannot be opened, so the older index is searched"
     assert index.documents == len(film_index.FILMS)
     (folder / "compneg.json").write_text(manifest)
     assert index.reload()
-    assert index.documents == 1
+    assert (index.documents, index.degraded) == (1, None)
     index.close()
 
 

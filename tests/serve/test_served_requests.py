@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+from urllib.parse import unquote
 
 import pytest
 
@@ -30,10 +31,64 @@ def test_stages_are_in_a_header_and_in_the_log(client, caplog):
     assert list(record.progress["stages"]) == stages
 
 
-def test_keys_are_not_in_the_log(new_client, caplog):
-    with caplog.at_level(logging.INFO, "pyserini_compneg"), new_client("a-long-key") as client:
-        client.get("/v1/films/doc/d4", headers={"X-API-Key": "a-long-key"})
-    assert "a-long-key" not in caplog.text
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/films/doc/d4",
+        "/v1/films/search?query=spy&api_key=a-long-key",
+        "/v1/films/search?query=spy&api_key=a-long%2Dk%65y",
+        "/v1/films/doc/a-long-key",
+        "/health?x=" + "y" * 495 + "a-long-key",
+        "/v1/films/search?query=a-long-key",
+    ],
+)
+@pytest.mark.parametrize("headers", [{}, {"X-API-Key": "a-long-key"}, {"X-API-Key": "another-key"}])
+def test_keys_are_not_in_the_log(new_client, caplog, path, headers):
+    with caplog.at_level(logging.INFO, "pyserini_compneg"), new_client("a-long-key", "a long key") as client:
+        client.get(path, headers=headers)
+        client.request("A-LONG-KEY".lower(), path)
+    logged = unquote(f"{caplog.text}{[getattr(record, 'progress', {}) for record in caplog.records]}")
+    assert "a-long-k" not in logged
+    assert "films" in logged or "..." in logged or "health" in logged
+
+
+@pytest.mark.parametrize(
+    ("headers", "post", "get"),
+    [
+        ({}, 200, 200),
+        ({"Origin": "http://testserver"}, 200, 200),
+        ({"Origin": "https://testserver"}, 200, 200),  # a proxy speaks TLS
+        ({"Origin": "http://testserver.evil.example"}, 403, 403),
+        ({"Origin": "http://testserver:3000"}, 403, 403),
+        ({"Origin": "null"}, 403, 403),
+        ({"Sec-Fetch-Site": "same-origin", "Origin": "http://behind.example"}, 200, 200),
+        ({"Sec-Fetch-Site": "none"}, 200, 200),
+        ({"Sec-Fetch-Site": "same-site", "Origin": "http://testserver"}, 403, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 403, 403),
+        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 403, 200),  # a link to a search
+        ({"Sec-Fetch-Site": "cross-site", "Authorization": "Bearer a-long-key"}, 200, 200),
+        ({"Content-Type": "text/plain"}, 415, 200),
+        ({"Content-Type": "TEXT/plain; charset=utf-8"}, 415, 200),
+        ({"Content-Type": "multipart/form-data; boundary=x"}, 415, 200),
+        ({"Content-Type": "application/json; charset=utf-8"}, 200, 200),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, 200, 200),  # that of curl -d
+    ],
+)
+def test_pages_of_other_origins_do_not_search(client, headers, post, get):
+    answer = client.post("/v1/films/search", content=b'{"query": "spy"}', headers=headers)
+    assert answer.status_code == post, answer.text
+    assert answer.json().keys() <= {"error"} or post == 200
+    assert client.get("/v1/films/search?query=spy", headers=headers).status_code == get
+    assert client.get("/", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "location"),
+    [("/v1/films/search/?query=spy", "/v1/films/search?query=spy"), ("/page", "/page/"), ("/health/", "/health")],
+)
+def test_redirections_do_not_follow_the_host(client, path, location):
+    answer = client.get(path, headers={"Host": "evil.example"}, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (307, location)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import signal
 import threading
 import time
+from contextlib import suppress
 
 import film_index
 import pytest
@@ -66,8 +67,8 @@ def test_no_request_ends_the_process_and_the_log_is_json(folder):
     with served.serving("--index", folder, "--log-format", "json") as server:
         assert server.get(f"/v1/index/search?query={'%F0%9F%90%A6' * 8000}")[0] == 200
         assert server.get(f"/v1/index/search?query={'a' * 8001}")[0] == 400
-        with pytest.raises((ValueError, OSError)):  # refused before it is an HTTP request, without JSON
-            server.get(f"/v1/index/search?query={'a' * 1_000_000}")
+        with suppress(OSError):  # refused before all of it is read
+            assert server.get(f"/v1/index/search?query={'a' * 1_000_000}")[0] == 431
         for depth in (110, 200, 400, 900):
             nested = "[" * depth + "]" * depth
             trees = ['{"sum":[' * depth + "0" + "]}" * depth, '{"union":["a",' * depth + '"b"' + "]}" * depth]
