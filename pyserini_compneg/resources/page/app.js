@@ -133,7 +133,7 @@ function showAnswers(answers, milliseconds) {
 }
 
 function settings({ query: { operators } }) {
-  return operators ? `${operators.union} · ${operators.intersection} · ${operators.difference} ${operators.difference_weight}` : "";
+  return operators ? `${operators.union} · ${operators.intersection} · ${operators.difference} ${operators.difference_weight ?? ""}` : "";
 }
 
 /** Chooses one of two hits to compare; a third takes the place of the second. */
@@ -166,8 +166,8 @@ async function difference(signal) {
     section.hidden = true;
     return;
   }
-  const paths = [state.first, state.second].map((docid) => `/v1/${encodeURIComponent(index())}/explain/${encodeURIComponent(docid)}`);
-  const explanations = await Promise.all(paths.map((path) => get(path, parametersOf(state, "a"), signal)));
+  const path = `/v1/${encodeURIComponent(index())}/explain`; // the id is no part of it, for it may be "."
+  const explanations = await Promise.all([state.first, state.second].map((docid) => get(path, { ...parametersOf(state, "a"), docid }, signal)));
   const close = element("button", { type: "button", onclick: () => change({ first: "", second: "" }, false) }, "Close");
   section.replaceChildren(...differenceTable(explanations), close);
   section.hidden = false;
