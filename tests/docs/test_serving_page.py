@@ -8,6 +8,7 @@ import pytest
 import served
 import yaml
 
+from pyserini_compneg.serve.limits import Limits
 from pyserini_compneg.serve.parameters import LAST_RANK, MOST_HITS
 from pyserini_compneg.serve.settings import read_server_settings
 
@@ -44,6 +45,7 @@ def test_the_file(tmp_path):
     settings = read_server_settings(tmp_path / "server.yaml")
     assert list(settings.indexes) == ["films", "papers"]
     assert settings.api_keys == ("a-secret-of-yours",)
+    assert settings.limits == Limits()
 
 
 def test_the_example(client):
