@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 SYNTAX = """\
 Expressions have AND, OR, NOT in capitals, parentheses, and "quotes" around phrases that contain these words. AND and
-NOT have the same precedence, from left to right, and bind tighter than OR. NOT lowers the scores of documents and
+NOT have the same precedence, from left to right, and bind tighter than OR. Words join each of the alternatives beside
+them: `(French OR Italian) comedies` is `French comedies OR Italian comedies`. NOT lowers the scores of documents and
 removes none. NOT! removes what matches: `spy films NOT! comedies`, or by a filter field `spy films NOT! genre=Comedy`.
 Topics are TSV (id, tab, text) or JSON Lines with an `expression`, QUEST's `original_query`, a plain `query` or `text`,
 or a composed `vector` or `score`, with an optional `filter` {field: values}. --read parses all texts in the same way.
@@ -233,7 +234,8 @@ def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topi
         _logger.info(said, READING_OPERATORS.difference, args.read, Operators().difference)
     if getattr(args, "explain", False) and not decompose:
         _logger.warning(
-            "--explain shows how --read model, FOLDER or llm takes texts apart; here nothing is taken apart"
+            "--explain shows how --read model, FOLDER or llm takes texts apart; here nothing is taken apart, and the "
+            "command explain shows what a query became"
         )
     return topics
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +13,15 @@ if TYPE_CHECKING:
     from lark import Token
 
 WINDOW = 72
+
+NOTHING_BEFORE = "NOT! has no positive part before it; put one there, as in: birds NOT! parrots"
+
+_MEANT = {
+    **dict.fromkeys(("and", "&", "&&", "+"), "AND"),
+    **dict.fromkeys(("or", "|", "||", "and/or", "or/and"), "OR"),
+    **dict.fromkeys(("not", "-", "!", "but", "without", "except", "minus", "andnot"), "NOT"),
+}
+"""What a word beside a group probably means."""
 
 
 @dataclass(eq=False)
@@ -67,11 +76,40 @@ def unexpected(token: Token, before: Sequence[Token], text: str) -> Fault:
         return Fault(_phrase_missing(token, before), position)
     if ends:
         return Fault('"(" is not closed; expected ")"', _open_parenthesis(before))
-    if token.type == "_RPAR":
-        return Fault('")" closes nothing; expected AND, OR, NOT or the end of the text', position)
-    this = '"("' if token.type == "_LPAR" else "this phrase"
-    remedy = "expected AND, OR or NOT, or quotes around a phrase that holds parentheses"
-    return Fault(f"an operator is missing before {this}; {remedy}", position)
+    return Fault('")" closes nothing; expected AND, OR, NOT or the end of the text', position)
+
+
+def is_glued(left: Token, right: Token) -> bool:
+    """Whether no blank stands between two tokens."""
+    return left.end_pos == right.start_pos
+
+
+def missing_operator(left: Token, right: Token, is_single: bool) -> Fault:
+    """Words and a group, or two groups, which nothing joins.
+
+    Args:
+        left: The last token before the place where an operator is missing.
+        right: The first one after it.
+        is_single: Whether one of the groups holds a phrase alone.
+    """
+    this = '"("' if right.type == "_LPAR" else "this phrase"
+    remedy = "expected AND, OR or NOT; words join only alternatives of plain words, as in: (French OR Italian) comedies"
+    if is_glued(left, right) and left.endswith(":"):
+        remedy = f"{left} searches no field; conditions are NOT! FIELD=VALUE, and --filter-field FIELD=VALUE"
+    elif is_glued(left, right) and left.endswith("="):
+        remedy = f"a condition has one value; write NOT! {left}VALUE for each"
+    elif is_single:
+        remedy = "expected AND, OR or NOT, or quotes around a phrase that holds parentheses"
+    elif is_glued(left, right):
+        remedy = "expected AND, OR or NOT, or a blank between words and the alternatives that they join"
+    return Fault(f"an operator is missing before {this}; {remedy}", position_of(right))
+
+
+def check_words(words: Iterable[Token]) -> None:
+    """Makes sure that words beside a group are not meant as operators."""
+    for word in words:
+        if meant := _MEANT.get(word.lower()):
+            raise Fault(f'"{word}" is no operator; write {meant}', position_of(word))
 
 
 def _phrase_missing(token: Token, before: Sequence[Token]) -> str:
@@ -79,6 +117,8 @@ def _phrase_missing(token: Token, before: Sequence[Token]) -> str:
         what = f"the expression ends after {_name(before[-1])}" if before else "the expression is empty"
     elif token.type == "_RPAR" and before and before[-1].type == "_LPAR":
         what = "the parentheses are empty"
+    elif token.type == "EXCEPT" and (not before or before[-1].type in ("_LPAR", "OR")):
+        return NOTHING_BEFORE
     else:
         where = f"after {_name(before[-1])}" if before else "at the start"
         what = f"unexpected {_name(token)} {where}"

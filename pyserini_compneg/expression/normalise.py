@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from pyserini_compneg.errors import ArgumentError
-from pyserini_compneg.expression.faults import Fault
+from pyserini_compneg.expression.faults import NOTHING_BEFORE, Fault
 from pyserini_compneg.expression.filters import Filter
 from pyserini_compneg.expression.tree import Difference, Exclusion, Expression, Intersection, Union, leaves
 
@@ -31,12 +31,14 @@ class Region:
         outside: The set whose complement is taken; None for a region that a tree can hold.
         origin: The position in the text where the complement was written, for messages.
         condition: The field and the value of ``field=value``, which is a condition after NOT! and text elsewhere.
+        phrases: The texts of alternatives that are plain words, which words beside them join; none for anything else.
     """
 
     inside: Expression | None
     outside: Expression | None = None
     origin: int = 0
     condition: tuple[str, str] | None = None
+    phrases: tuple[str, ...] = ()
 
     @property
     def expression(self) -> Expression | None:
@@ -60,7 +62,7 @@ def exclusion(left: Region, right: Region, origin: int) -> Region:
         Fault: A side has no positive part.
     """
     if left.expression is None:
-        raise Fault("NOT! has no positive part before it; put one there, as in: birds NOT! parrots", origin)
+        raise Fault(NOTHING_BEFORE, origin)
     if right.condition is not None:
         field, value = right.condition
         try:

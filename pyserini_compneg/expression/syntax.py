@@ -3,21 +3,34 @@ r"""The query language: ``birds of Colombia AND birds of Venezuela NOT parrots``
 Operators are whole words in capitals, or signs: AND ∩, OR ∪, NOT \. NOT and AND bind alike, left to right, and tighter
 than OR; parentheses group. NOT! excludes outright, and right after it ``genre=Comedy`` is a
 condition on a field. Everything else is text: a run of words and quoted parts is one phrase and becomes one atom,
-joined by single blanks. Quotes (") protect operators, parentheses and blanks.
+joined by single blanks. Quotes (") protect operators, parentheses and blanks. Words join each of the alternatives
+beside them, so ``(French OR Italian) comedies`` is ``French comedies OR Italian comedies``.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from itertools import takewhile
+from itertools import chain, pairwise, product, takewhile
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pyserini_compneg.expression import normalise
-from pyserini_compneg.expression.faults import Fault, blamed_on, located, position_of, unclosed_quote, unexpected
+from pyserini_compneg.expression.faults import (
+    Fault,
+    blamed_on,
+    check_words,
+    is_glued,
+    located,
+    missing_operator,
+    position_of,
+    unclosed_quote,
+    unexpected,
+)
 from pyserini_compneg.expression.filters import Filter
 from pyserini_compneg.expression.normalise import Region
 from pyserini_compneg.expression.tree import Atom, Difference, Exclusion, Expression, Intersection, Union
@@ -28,6 +41,9 @@ if TYPE_CHECKING:
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _NEEDS_QUOTES = re.compile(r'[()"∩∪\\]|(?<!\S)(?:AND|OR|NOT!?)(?!\S)')
 _COMPOUND = (Union, Intersection, Difference, Exclusion)
+MOST_PHRASES = 1000
+"""The most phrases that words and the groups beside them make."""
+
 _CONDITION = re.compile(r"[^\W\d][\w.-]*=")
 
 
@@ -46,6 +62,8 @@ def parse(text: str) -> Expression:
 
     >>> parse("birds of Colombia AND birds of Venezuela")
     Intersection(operands=(Atom(text='birds of Colombia'), Atom(text='birds of Venezuela')))
+    >>> parse("birds of (Colombia OR Venezuela)") == parse("birds of Colombia OR birds of Venezuela")
+    True
     >>> parse("birds NOT parrots") == parse("birds AND NOT parrots") == Difference(Atom("birds"), Atom("parrots"))
     True
     """
@@ -116,7 +134,9 @@ def load_grammar(name: str, rules: Mapping[str, Callable[..., object]]) -> Lark:
 def _union(*children: Region | Token) -> Region:
     operands, operators = cast("tuple[Region, ...]", children[::2]), cast("tuple[Token, ...]", children[1::2])
     with blamed_on(operators[0]):
-        return normalise.union(operands)
+        union = normalise.union(operands)
+    are_plain = all(operand.phrases for operand in operands)
+    return replace(union, phrases=tuple(chain.from_iterable(one.phrases for one in operands))) if are_plain else union
 
 
 def _chain(*children: Region | Token) -> Region:
@@ -144,10 +164,61 @@ def complement(operator: Token, operand: Region) -> Region:
         return normalise.complement(operand, position_of(operator))
 
 
+class _Group(NamedTuple):
+    """What stands between parentheses, and these."""
+
+    opening: Token
+    region: Region
+    closing: Token
+
+
+def _sequence(*parts: Token | _Group) -> Region:
+    """A phrase, a group, or words that join each of the alternatives in the groups beside them."""
+    groups = [part for part in parts if isinstance(part, _Group)]
+    if not groups:
+        return _atom(*cast("tuple[Token, ...]", parts))
+    if len(parts) == 1:
+        return groups[0].region
+    _check_joins(parts)
+    if (count := math.prod(len(group.region.phrases) for group in groups)) > MOST_PHRASES:
+        said = f"groups beside each other make {count:,} phrases (the limit is {MOST_PHRASES:,})"
+        raise Fault(f"{said}; write AND between them", position_of(groups[0].opening))
+    choices = [part.region.phrases if isinstance(part, _Group) else (str(part),) for part in parts]
+    phrases = tuple(map(" ".join, product(*choices)))
+    return Region(Union(tuple(map(Atom, phrases))), phrases=phrases)
+
+
+def _check_joins(parts: Sequence[Token | _Group]) -> None:
+    """Makes sure that all parts are plain words or groups of plain alternatives, and that blanks are between them."""
+    beside = [pair for pair in pairwise(parts) if any(isinstance(part, _Group) for part in pair)]
+    for pair in beside:
+        check_words(part for part in pair if not isinstance(part, _Group))
+    faulty = [pair for pair in beside if not all(map(_joins, pair)) or is_glued(_last(pair[0]), _first(pair[1]))]
+    if faulty or not all(map(_joins, parts)):
+        left, right = (faulty or beside)[0]
+        is_single = any(isinstance(part, _Group) and isinstance(part.region.inside, Atom) for part in (left, right))
+        raise missing_operator(_last(left), _first(right), is_single)
+
+
+def _joins(part: Token | _Group) -> bool:
+    if isinstance(part, _Group):
+        return len(part.region.phrases) > 1
+    return part.type == "WORD" and not _CONDITION.match(part)
+
+
+def _first(part: Token | _Group) -> Token:
+    return part.opening if isinstance(part, _Group) else part
+
+
+def _last(part: Token | _Group) -> Token:
+    return part.closing if isinstance(part, _Group) else part
+
+
 def _atom(*parts: Token) -> Region:
     atom = Atom(" ".join(map(_unquoted, parts)))
     if parts[0].type == "QUOTED" or not _CONDITION.match(parts[0]):
-        return Region(atom)
+        is_plain = all(part.type == "WORD" for part in parts)
+        return Region(atom, phrases=(atom.text,) if is_plain else ())
     field, _, value = str(parts[0]).partition("=")
     value = " ".join(filter(None, (value, *map(_unquoted, parts[1:]))))
     return Region(atom, condition=(field, value))
@@ -166,9 +237,18 @@ def _unquoted(token: Token) -> str:
     return text
 
 
+_RULES: Mapping[str, Callable[..., object]] = {
+    "union": _union,
+    "chain": _chain,
+    "complement": complement,
+    "sequence": _sequence,
+    "group": _Group,
+}
+
+
 @cache
 def _parser() -> Lark:
-    return load_grammar("grammar.lark", {"union": _union, "chain": _chain, "complement": complement, "atom": _atom})
+    return load_grammar("grammar.lark", _RULES)
 
 
 def _expression(text: str) -> Expression:

@@ -1,14 +1,23 @@
+import re
+from importlib import resources
+from itertools import product
+from pathlib import Path
+
 import pytest
 from expression_strategies import expressions
 from hypothesis import given
+from hypothesis import strategies as st
 from refusals import refusal
 
 from pyserini_compneg.errors import QuerySyntaxError
-from pyserini_compneg.expression import Atom, Difference, Intersection, Union, atoms, format_expression, parse
+from pyserini_compneg.expression import Atom, Difference, Intersection, Union, atoms, format_expression, leaves, parse
 
 A, B, C, D = map(Atom, "abcd")
 
 NO_POSITIVE_PART = "NOT has nothing to take away from; a query needs a positive part, as in: birds NOT parrots"
+PLAIN = "alternatives of plain words, as in: (French OR Italian) comedies"
+BLANK = "or a blank between words and the alternatives that they join"
+CONDITIONS = "conditions are NOT! FIELD=VALUE, and --filter-field FIELD=VALUE"
 PARENTHESES = "expected AND, OR or NOT, or quotes around a phrase that holds parentheses"
 
 
@@ -32,6 +41,21 @@ PARENTHESES = "expected AND, OR or NOT, or quotes around a phrase that holds par
         ("a NOT (b OR c)", Difference(A, Union((B, C)))),
         ("a∩b∪c\\d", Union((Intersection((A, B)), Difference(C, D)))),
         ("a∩\\b", Difference(A, B)),
+        *[
+            (text, Union(tuple(map(Atom, atoms.split(", ")))))
+            for text, atoms in {
+                "(French OR Italian) comedies": "French comedies, Italian comedies",
+                "comedies from  (France ∪ Italy)": "comedies from France, comedies from Italy",
+                "new (French OR Italian) comedies": "new French comedies, new Italian comedies",
+                "((a) OR b) (c OR d)": "a c, a d, b c, b d",
+                "(a OR (b OR c)) d e": "a d e, b d e, c d e",
+                "((a OR b) c OR d) e": "a c e, b c e, d e",
+                "((a OR b)) c": "a c, b c",
+                "war and peace (film OR book)": "war and peace film, war and peace book",
+            }.items()
+        ],
+        ("x NOT (a OR b) c AND d", Intersection((Difference(Atom("x"), Union((Atom("a c"), Atom("b c")))), D))),
+        ("a (b OR c) OR d", Union((Union((Atom("a b"), Atom("a c"))), D))),
     ],
 )
 def test_operators(text, expected):
@@ -94,6 +118,28 @@ def test_format_uses_as_few_parentheses_and_quotes_as_it_can(expression, text):
     assert parse(text) == expression
 
 
+PLAIN_WORDS = st.lists(st.sampled_from(["French", "Italian", "films", "of", "NOTES"]), min_size=1, max_size=2)
+GROUPS = st.recursive(
+    PLAIN_WORDS.map(" ".join).map(lambda words: (words, [words])),
+    lambda inner: st.lists(inner, min_size=2, max_size=3).map(
+        lambda members: (
+            f"({' OR '.join(text for text, _ in members)})",
+            [phrase for _, phrases in members for phrase in phrases],
+        )
+    ),
+    max_leaves=5,
+)
+
+
+@given(st.lists(GROUPS, min_size=1, max_size=4))
+def test_words_join_each_of_the_alternatives_beside_them(parts):
+    text, choices = " ".join(text for text, _ in parts), [phrases for _, phrases in parts]
+    expression, phrases = parse(text), [" ".join(choice) for choice in product(*choices)]
+    assert [atom.text for atom in leaves(expression)] == phrases
+    assert parse(format_expression(expression)) == expression
+    assert expression == parse(" OR ".join(phrases)) or len(parts) == 1
+
+
 @given(expressions(exclusions=True))
 def test_parse_reads_what_format_writes(expression):
     assert parse(format_expression(expression)) == expression
@@ -122,6 +168,40 @@ def test_parse_reads_what_format_writes(expression):
         ('5" nails', 'a quote is not closed; expected another " (write \\" for a quote inside quotes)', 1),
         ('a AND ""', "the quotes are empty; expected a phrase between them", 6),
         (r'"a\b"', r'a backslash inside quotes must stand before " or \; write \\ for the backslash itself', 2),
+        *[
+            (text, f"an operator is missing before {this}; expected AND, OR or NOT; words join only {PLAIN}", caret)
+            for text, this, caret in [
+                ("(a AND b) c", "this phrase", 10),
+                ("c (a OR b NOT d)", '"("', 2),
+                ("(NOT a) b", "this phrase", 8),
+                ('("a" OR b) c', "this phrase", 11),
+                ('x "c" (a OR b)', '"("', 6),
+                ("(a OR genre=b) c", "this phrase", 15),
+                ("genre=x (a OR b)", '"("', 8),
+            ]
+        ],
+        ("(a OR b) (c)", f'an operator is missing before "("; {PARENTHESES}', 9),
+        ("film(s OR z)", f'an operator is missing before "("; expected AND, OR or NOT, {BLANK}', 4),
+        ("(a OR b)^2", f"an operator is missing before this phrase; expected AND, OR or NOT, {BLANK}", 8),
+        ("title:(a OR b)", f'an operator is missing before "("; title: searches no field; {CONDITIONS}', 6),
+        (
+            "a NOT! g=(b OR c)",
+            'an operator is missing before "("; a condition has one value; write NOT! g=VALUE for each',
+            9,
+        ),
+        ("a -(b OR c)", '"-" is no operator; write NOT', 2),
+        ("a And (b OR c)", '"And" is no operator; write AND', 2),
+        ("(a AND b) || (c OR d)", '"||" is no operator; write OR', 10),
+        (
+            " ".join([f"({'∪'.join('abcdefgh')})"] * 3 + ["(a∪b)"]),
+            "groups beside each other make 1,024 phrases (the limit is 1,000); write AND between them",
+            0,
+        ),
+        *[
+            (text, "NOT! has no positive part before it; put one there, as in: birds NOT! parrots", caret)
+            for text, caret in [("NOT! a", 0), ("b AND (NOT! a)", 7), ("a OR NOT! b", 5)]
+        ],
+        ("a NOT NOT! b", 'unexpected NOT! after NOT; expected a phrase or "("', 6),
         ("NOT parrots", NO_POSITIVE_PART, 0),
         ("(NOT a) AND (NOT b)", NO_POSITIVE_PART, 1),
         ("a OR NOT b", NO_POSITIVE_PART, 5),
@@ -175,3 +255,11 @@ def test_long_texts_are_read():
     assert atoms(parse(" AND ".join(words))) == words
     assert parse("(" * 20_000 + "a" + ")" * 20_000) == A
     assert parse("NOT " * 20_000 + "a") == A
+
+
+def test_the_page_and_the_table_of_the_syntax_show_expressions():
+    page = (resources.files("pyserini_compneg") / "resources" / "page" / "index.html").read_text(encoding="utf-8")
+    table = (Path(__file__).parents[2] / "docs" / "queries.md").read_text(encoding="utf-8")
+    shown = re.findall(r"<code>(.*?)</code>", page)
+    shown += re.findall(r"^\| `([^`…]+)`.* \|$", table.partition("## Topic files")[0], re.MULTILINE)
+    assert len(shown) > 6 and all(map(parse, shown))
