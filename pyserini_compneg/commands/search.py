@@ -25,7 +25,8 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if as_list and args.output is not None:
         parser.error("--output takes a run: name its --output-format, or let the list of --query go to standard output")
     if args.explain and not as_list and args.output_format != "json":
-        parser.error("--explain needs --query or --output-format json")
+        one = "for one topic use the command explain, with --topics FILE --qid ID"
+        parser.error(f"--explain needs --query or --output-format json; {one}")
     if args.allow_partial and args.output_format == "msmarco":
         parser.error("--allow-partial needs --output-format trec or json; msmarco cannot say that a ranking is partial")
     flags.check_replicas(parser, args)

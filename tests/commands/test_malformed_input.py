@@ -258,7 +258,7 @@ search --index films --query spy --difference-weight nan
 search --index films --query spy --cpt-terms 0
 search --index films --query spy --cpt-weight -1
 search --index films --query spy --min-idf nan  # argument --min-idf: must be a finite number, got nan
-compose --encoder atoms.jsonl --query a --min-idf 0  # --min-idf needs --index, which says how many documents have a term
+compose --encoder atoms.jsonl --query a --min-idf 0  # --min-idf needs --index, …
 search --index films --query spy --weight-scale 0  # argument --weight-scale: must be a finite number above 0, got 0
 search --index films --query spy --weight-scale nan  # argument --weight-scale: must be a finite number above 0, got nan
 search --index films --query spy --weight-scale 1e300
@@ -279,7 +279,7 @@ search --index films --query ' ' --plain
 search --index films --query spy --output new  # --output takes a run: name its --output-format, or…
 search --index films --qurey a  # there is no --qurey; did you mean --query?
 search --index films --query a --hit=5  # there is no --hit; did you mean --hits?
-search --index films --topics topics.tsv --explain  # --explain needs --query or --output-format json
+search --index films --topics topics.tsv --explain  # --explain needs --query or --output-format json; for one…--qid ID
 search --index films --query spy --replicas 2  # --replicas needs --ray, the cluster whose processes hold the shards
 search --index films --query spy --allow-partial --output-format msmarco  # --allow-partial needs --output-format trec
 search --index films --query a --encoder splade  # films was encoded with 'bm25', the queries with 'splade'; use…

@@ -39,6 +39,42 @@ from pyserini_compneg.expression.unread import notes_on, unread_operators
         ("spy NOT! (year=1990 OR spies)", ["condition"], ["capitals"]),
         ("spy NOT! (genre=war AND spies) genre=x", ["condition"], ["capitals"]),
         ("spy NOT! (spies AND genre=war)", ["condition"], ["capitals"]),
+        ('spy -"Get Smart"', ["minus"], ["minus"]),
+        ('spy +"Get Smart"', ["signs"], []),
+        *[
+            (text, ["other"], ["capitals"] if "NOT" in text.split() else [])
+            for text in (
+                "spy ANDNOT war",
+                "spy BUT NOT war",
+                "spy (WITHOUT war)",
+                "spy XOR war",
+                "spy EXCEPT war",
+                "spy NEAR/3 war",
+            )
+        ],
+        ("war films MINUSCULE WITHOUTEN nearby ADJACENT", [], []),
+        ("A ROOM WITHOUT A VIEW", [], []),
+        *[
+            (text, ["field"], [])
+            for text in (
+                "title:Brie",
+                'spy title:"Brie de Meaux"',
+                "(site:imdb.com)",
+                "year:[1990",
+                "cancer[tiab]",
+                "spy films 1990..1999",
+            )
+        ],
+        *[
+            (text, ["patterns"], [])
+            for text in ("comed*", "brie~", 'spy~0.8 "war film"', '"war film"~5', "spy^2 films")
+        ],
+        ('"title:Brie" NOT "comed*"', [], ["capitals"]),
+        (
+            "Alien: Covenant at 12:30 re:Zero std::vector https://a.b/c doi:10.1/2 ratio a:b M*A*S*H ~5 x^2 a[0] C:",
+            [],
+            [],
+        ),
         ("andes northern nottingham ANDES well-known -5 a - b", [], []),
     ],
 )

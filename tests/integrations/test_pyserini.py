@@ -147,7 +147,9 @@ def test_the_command_the_class_and_our_searcher_leave_out_the_same_terms(
             assert searcher.search(text, 10) == expected
             arguments = ["search", "--index", str(folder / "plain"), "--encoder", str(folder / "atoms.jsonl"), *flag]
             assert main([*arguments, "--query", text, "--output-format", "trec"]) == 0
-            assert [line.split()[2] for line in capsys.readouterr().out.splitlines()] == [docid for docid, _ in expected]
+            assert [line.split()[2] for line in capsys.readouterr().out.splitlines()] == [
+                docid for docid, _ in expected
+            ]
 
 
 def test_prebuilt_indexes(folder, stock_encoder, pyserini_host, monkeypatch):
