@@ -79,6 +79,8 @@ def decoded_line(line: bytes, source: str, error: type[CompNegError] = Collectio
         raise error(f"{source}: not UTF-8 text: {cause.reason} at byte {cause.start + 1}") from None
     if "\0" in text:
         raise error(f"{source}: a NUL character, so this is no text file")
+    if text.startswith("\ufeff"):
+        raise error(f"{source}: a byte order mark where no file begins; remove it")
     return text
 
 
@@ -281,7 +283,7 @@ def _open_bytes(path: str | Path, error: type[CompNegError]) -> Iterator[BinaryI
         return
     try:
         raw = open(path, "rb")  # noqa: SIM115
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):  # the latter for a name with a NUL
         raise error(f"{path}: no such file") from None
     except IsADirectoryError:
         raise error(f"{path}: a folder, expected a file") from None

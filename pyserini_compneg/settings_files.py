@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.files import reason_of
+from pyserini_compneg.numerals import whole_number
 from pyserini_compneg.terminal import shown, suggestion
 
 ModelT = TypeVar("ModelT", bound="Settings")
@@ -189,6 +190,12 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
         return node
 
 
+def _whole(_: _Loader, node: Any) -> int:
+    if (value := whole_number(node.value)) is None:
+        raise yaml.constructor.ConstructorError(None, None, "a number of thousands of digits", node.start_mark)
+    return value
+
+
 _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
 for _kind, _form, _first in (
@@ -200,4 +207,4 @@ for _kind, _form, _first in (
     ("merge", r"<<", ["<"]),
 ):
     _Loader.add_implicit_resolver(f"{_TAG}{_kind}", re.compile(rf"(?:{_form})\Z"), _first)
-_Loader.add_constructor(f"{_TAG}int", lambda _, node: int(node.value))
+_Loader.add_constructor(f"{_TAG}int", _whole)

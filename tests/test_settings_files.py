@@ -96,7 +96,7 @@ def test_aliases_do_not_fill_the_memory(level):
 def test_a_fault_is_one_line(text):
     with pytest.raises(TrainingError) as caught:
         parse_settings(text, "x.yaml", Whole, TrainingError)
-    assert str(caught.value).startswith("x.yaml: ") and "\n" not in str(caught.value)
+    assert str(caught.value).startswith("x.yaml:") and "\n" not in str(caught.value)
 
 
 def test_what_cannot_be_read(tmp_path):

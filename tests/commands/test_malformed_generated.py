@@ -92,7 +92,8 @@ RECIPE = {
     "dev": {"dataset": "missing", "split": "validation", "measures": ["paired_accuracy"]},
     "training": {"steps": 2, "batch_size": 2, "learning_rate": 2.0e-5, "evaluate_every": 1, "patience": 4},
 }
-READER = {"reader": {"base": "missing", "requests": ["missing.txt"], "judged": ["missing.jsonl"], "max_tokens": 64}}
+READER = {"reader": {"base": "..", "requests": ["missing.txt"], "judged": ["missing.jsonl"], "max_tokens": 64}}
+REQUEST = {"id": "1", "kind": "union", "query": "a or b", "wanted": ["a", "b"], "excluded": [], "wanted_op": "or"}
 SERVER = {"indexes": {"films": "missing", "more": {"path": "missing", "encoder": "bm25"}}, "api_keys": ["a-long-key"]}
 
 FILES = {
@@ -111,6 +112,10 @@ FILES = {
     "recipe.yaml": RECIPE,
     "reading.yaml": READER,
     "server.yaml": SERVER,
+    "requests.txt": "[W pizza places] not [X dominos]\n",
+    "judged.jsonl": [REQUEST],
+    "requests.yaml": {"reader": {"base": "..", "requests": ["requests.txt"], "judged": ["../judged.jsonl"]}},
+    "judged.yaml": {"reader": {"base": "..", "requests": ["../requests.txt"], "judged": ["judged.jsonl"]}},
     "beir/corpus.jsonl": [{"_id": "d1", "title": "Emu", "text": "A bird."}],
     "beir/queries.jsonl": [{"_id": "1", "text": "emus", "metadata": {}}],
     "beir/qrels/test.tsv": "query-id\tcorpus-id\tscore\n1\td1\t1\n",
@@ -166,6 +171,8 @@ READERS = {
     "protocol.yaml": ["reproduce ../protocol.yaml --dataset missing --report new"],
     "recipe.yaml": ["train ../recipe.yaml --show", "train ../recipe.yaml --output new"],
     "reading.yaml": ["train ../reading.yaml --show", "train ../reading.yaml --output new"],
+    "requests.txt": ["train ../requests.yaml --output new"],
+    "judged.jsonl": ["train ../judged.yaml --output new"],
     "server.yaml": ["serve --config ../server.yaml"],
     **CONVERTED,
     "model/modules.json": [QUERIES],

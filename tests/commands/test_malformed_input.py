@@ -3,7 +3,9 @@
 import gzip
 import logging
 import os
+import re
 import shlex
+from ast import literal_eval
 
 import pytest
 from film_index import build
@@ -144,6 +146,9 @@ LINES = {
         '{"id": "d1", "vector": {"a": 0}}',
     ],
     "search --index films --topics {}": [
+        "1\tspy\n\ufeff2\tspy",
+        '{"id": "1", "query": "spy", "filter": null}',
+        '{"id": "1", "score": {"product": [{"vector": {"a": 1}}, {"vector": {"b": 1}}], "power": null}}',
         "1\tspy AND",
         "1\tspy\x1b[31m AND",
         "\x1b[31m\tspy AND",
@@ -159,6 +164,7 @@ LINES = {
         '{"text": "a", "vector": {"¬a": 1}}',
         '{"text": "b", "vector": {"b": 1}}',
         '{"text": "a", "vector": {"a": 1e30}}',
+        '{"text": "a", "vector": {"a": 1}, "encoder": null}',
     ],
     "eval --run run.txt --qrels {}": [
         "1 0 d1 99999999999999999999",
@@ -177,7 +183,13 @@ LINES = {
         "1\td1\tfirst",
         '{"id": "1", "hits": 7}',
     ],
-    "train {} --output new": ["model: 7", "data: []", "a: &a [*a]", "!!python/object:os.system {}"],
+    "train {} --output new": [
+        '{"reader": {"base": ".", "requests": ["a\\u0000b"], "judged": ["c"]}}',
+        "model: 7",
+        "data: []",
+        "a: &a [*a]",
+        "!!python/object:os.system {}",
+    ],
     "reproduce {} --dataset dataset --report new": ["title: 7", "sections: x", "a: *b", "title: a\ntitle: b"],
 }
 
@@ -338,6 +350,13 @@ eval --qrels qrels.txt --run run.txt -m nonsense
 eval --qrels qrels.txt --run run.txt -m ''
 eval --qrels qrels.txt --run run.txt -m ndcg_cut.0
 eval --qrels qrels.txt --run run.txt -m 'x\x1b[31m'
+eval --qrels qrels.txt --run run.txt -m 'nDCG(dcg="x")@5'  # measure "nDCG(dcg='x')@5" lacks a…nDCG@10, R@100, AP, RR
+eval --qrels qrels.txt --run run.txt -m 'P(x=1)@5'  # measure 'P(x=1)@5' lacks a parameter that it needs, or…nDCG@10, R@100, AP, RR
+eval --qrels qrels.txt --run 'a\nerror: b'  # a error: b: no such file
+eval --qrels 'a\u2028\x85\u202eb' --run run.txt  # a   b: no such file
+search --index films --query 'spy AND\nerror: x ('  # an operator is missing before "(";…parentheses
+search --index films --query spy --hits '1\nerror: x'  # argument --hits: must be a whole number from 1, got 1 error: x
+'nothing\nerror: x'  # there is no command 'nothing\nerror: x'
 eval --qrels qrels.txt --run run.txt --by ''
 eval --qrels qrels.txt --run run.txt --by template  # qrels.txt:1: no JSON, so no `metadata.template`…with --groups
 ! eval --qrels qrels.txt --run run.txt --output films
@@ -413,10 +432,14 @@ nothing
 """
 
 
+_ESCAPE = re.compile(r"\\(?:n|x..|u....)")
+
+
 @pytest.mark.parametrize("row", FLAGS.strip().splitlines())
 def test_a_flag_or_a_path(run, row):
-    command, _, said = row.replace("\\x1b", "\x1b").partition("  # ")
-    assert run(shlex.split(command.removeprefix("! ")), said) == (1 if row[0] == "!" else 2)
+    command, _, said = row.partition("  # ")
+    arguments = shlex.split(_ESCAPE.sub(lambda found: literal_eval(f"'{found[0]}'"), command.removeprefix("! ")))
+    assert run(arguments, said) == (1 if row[0] == "!" else 2)
 
 
 # The Python API: what is called, with what, and the error.

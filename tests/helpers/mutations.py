@@ -73,7 +73,7 @@ def mutated(random, content, kind):
     Args:
         random: Decides what is changed.
         content: Bytes.
-        kind: ``json``, one value; ``yaml``, a value as YAML takes JSON; ``jsonl``, a value a line; ``columns``; ``bytes``.
+        kind: ``json``; ``yaml``, a value as YAML takes JSON; ``jsonl``, a value a line; ``columns``; ``bytes``.
     """
     if kind == "bytes" or random.random() < 0.3:
         return _bytes(random, content)
