@@ -80,14 +80,15 @@ def __getattr__(name: str) -> object:
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
-def end_quietly(*_: object) -> None:
-    """Ends a command that is interrupted while Python still imports it, so that nothing is lost."""
-    os.write(2, b"interrupted\n")
-    os._exit(130)
+def end_quietly(number: int, _: object) -> None:
+    """Ends a command that gets a signal while Python still imports it, so that nothing is lost."""
+    os.write(2, b"terminated\n" if number == signal.SIGTERM else b"interrupted\n")
+    os._exit(128 + number)
 
 
 _runs_a_command = any(
     flag == "-m" and name.startswith(__name__) for flag, name in zip(sys.orig_argv, sys.orig_argv[1:], strict=False)
 )
-if _runs_a_command and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, end_quietly)
+for _signal in (signal.SIGINT, signal.SIGTERM):
+    if _runs_a_command and signal.getsignal(_signal) in (signal.default_int_handler, signal.SIG_DFL):
+        signal.signal(_signal, end_quietly)

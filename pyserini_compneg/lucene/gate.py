@@ -42,8 +42,10 @@ _OPTIONS = (
     "-XX:+DisplayVMOutputToStderr",  # standard output may be a run
 )
 _HEAP_FULL = "java.lang.OutOfMemoryError"
-_MORE_HEAP = "give it more, for example 1 GB by JAVA_TOOL_OPTIONS=-Xmx1g"
 _lock = threading.Lock()
+_heap_bytes: int | None = None
+"""What the heap may have; None if somebody else has started the machine."""
+
 _started_in: int | None = None
 """The process that uses the machine. A fork of it has the machine's memory and none of its threads."""
 
@@ -167,7 +169,10 @@ def _refuse_full_heap(cause: Exception) -> None:
     """Says that Java's heap is full, if an exception comes from that."""
     said = (getattr(cause, "classname", None), *(getattr(cause, "stacktrace", None) or ()))
     if any(str(line).startswith(_HEAP_FULL) for line in said):
-        raise JvmError(f"Java's heap is full; {_MORE_HEAP}") from None
+        has = f" of {_heap_bytes >> 20} MB" if _heap_bytes else ""
+        more = max(2 * (_heap_bytes or 0), 1 << 30) >> 20
+        remedy = f"give it more, for example by JAVA_TOOL_OPTIONS=-Xmx{more}m"
+        raise JvmError(f"Java's heap{has} is full; {remedy}") from None
 
 
 @cache
@@ -223,6 +228,7 @@ def configure_machine(jnius_config: Any) -> dict[str, str]:
     Raises:
         JvmError: There is no usable Java or no Anserini.
     """
+    global _heap_bytes
     java = find_java()
     inherited = filter(None, os.environ.get("CLASSPATH", "").split(os.pathsep))
     jnius_config.add_classpath(str(anserini_jar()), str(companion_jar()), *inherited)
@@ -237,9 +243,10 @@ def configure_machine(jnius_config: Any) -> dict[str, str]:
     if java.has_module(_VECTOR_MODULE):
         options.append(f"--add-modules={_VECTOR_MODULE}")
     jnius_config.add_options(*options)
-    heap = heap_of(java, jnius_config.get_options()) if any(chosen) or memory_is_limited() else memory_bytes() // 4
+    limited = any(chosen) or memory_is_limited()
+    _heap_bytes = heap_of(java, jnius_config.get_options()) if limited else memory_bytes() // 4
     if _COLLECTOR in options:
-        jnius_config.add_options(f"-XX:MaxNewSize={min(_MOST_YOUNG, heap // _YOUNG_SHARE)}")
+        jnius_config.add_options(f"-XX:MaxNewSize={min(_MOST_YOUNG, _heap_bytes // _YOUNG_SHARE)}")
     return {"JAVA_HOME": str(java.home), "JVM_PATH": str(java.library)} | _file_names_in_utf8()
 
 

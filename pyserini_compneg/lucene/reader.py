@@ -16,7 +16,7 @@ from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.cancellation import check_cancelled
 from pyserini_compneg.errors import ArgumentError, CollectionError, IndexFormatError, IndexReadError
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.lucene.gate import java_class, java_errors
+from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME, Manifest
 
 CONTENTS = "contents"
@@ -245,6 +245,7 @@ class ImpactReader:
             for query, one in itertools.zip_longest(queries, filters)
         ]
         lines = "\n".join(queries).encode()
+        check_heap(len(lines))
         looked_up, threads = [self.filtered(one).java for one in places], min(threads, _MOST_THREADS)
         batch = self._call(lambda java: java.search(lines, looked_up, hits, threads, _SMALLEST_PART))
         answer = None

@@ -80,8 +80,8 @@ INDEX = "from pyserini_compneg.commands.main import main; sys.exit(main(['index'
             "JAVA_TOOL_OPTIONS",
         ),
         (
-            {"JAVA_TOOL_OPTIONS": "-Xmx6m"},
-            "Java's heap is full; give it more, for example 1 GB by JAVA_TOOL_OPTIONS=-Xmx1g",
+            {"JAVA_TOOL_OPTIONS": "-Xmx8m"},
+            "Java's heap of 8 MB is full; give it more, for example by JAVA_TOOL_OPTIONS=-Xmx1024m",
         ),
     ],
 )
@@ -112,7 +112,7 @@ def test_an_error_of_a_worker_ends_a_build(tmp_path):
     assert (code, out, err) == (
         1,
         "",
-        "error: Java's heap is full; give it more, for example 1 GB by JAVA_TOOL_OPTIONS=-Xmx1g\n",
+        "error: Java's heap of 64 MB is full; give it more, for example by JAVA_TOOL_OPTIONS=-Xmx1024m\n",
     )
     assert [path.name for path in tmp_path.iterdir()] == ["c.jsonl"]
 
