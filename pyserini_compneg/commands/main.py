@@ -11,7 +11,7 @@ from pyserini_compneg.terminal import shown, suggestion
 
 COMMANDS = {
     "search": "search queries with AND, OR and NOT, and write a TREC run",
-    "explain": "show what a query became, and why documents stand where they stand",
+    "explain": "show the composed form of a query, and why documents have their ranks",
     "compose": "write composed queries to a file",
     "index": "build an impact index",
     "encode": "encode a collection with a model, in shards",

@@ -34,7 +34,15 @@ def environment(anserini, metadata, tmp_path_factory):
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     modules = os.pathsep.join([str(PAGE.parents[1]), *filter(None, sys.path)])
     folder = cache / "indexes" / f"{entry['filename'].removesuffix('.tar.gz')}.{entry['md5']}"
-    return {**os.environ, **anserini, "PATH": path, "PYTHONPATH": modules, "PYSERINI_CACHE": str(cache)}, folder
+    brief = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}  # a dozen Javas, none of them for long
+    return {
+        **os.environ,
+        **anserini,
+        **brief,
+        "PATH": path,
+        "PYTHONPATH": modules,
+        "PYSERINI_CACHE": str(cache),
+    }, folder
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,8 @@
 """What README.md and docs/*.md show is what their commands and scripts print; all other commands are parsed.
 
-Each page is run from its top in a folder of its own, which has the package, the examples, the documents of the sample
-as ``documents.jsonl.gz``, and the index of ``make search`` as ``indexes/sample``. A script or a command of ours is run
-if its output is shown, or if a comment ``<!-- run -->`` stands above it. In shown output, ``...`` stands for any text.
+Each page is run from its top in a folder of its own, which has the package, the examples, and the index of
+``make search`` as ``indexes/sample``. A script or a command of ours is run if its output is shown, or if a comment
+``<!-- run -->`` stands above it. In shown output, ``...`` stands for any text.
 ``<!-- not run: REASON -->`` marks what is shown but cannot be run, ``<!-- format: WHAT -->`` what no command prints.
 
 ``COMPNEG_UPDATE_PAGES=1 python -m pytest tests/docs/test_pages.py`` writes what was printed into the pages.
@@ -24,7 +24,7 @@ import pytest
 import yaml
 from markdown_it import MarkdownIt
 
-from pyserini_compneg.commands.demo import ENCODER, SAMPLE, VECTORS
+from pyserini_compneg.commands.demo import ENCODER, VECTORS
 from pyserini_compneg.commands.main import COMMANDS, main
 from pyserini_compneg.index import build_index
 
@@ -124,7 +124,6 @@ def test_the_page_shows_what_is_printed(page, sample, tmp_path, monkeypatch, cap
     monkeypatch.chdir(tmp_path)
     for name in ("pyserini_compneg", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / "documents.jsonl.gz").symlink_to(SAMPLE / "documents.jsonl.gz")
     (tmp_path / "indexes").mkdir()
     (tmp_path / "indexes" / "sample").symlink_to(sample)
     names, checker, changed = {}, doctest.OutputChecker(), []
@@ -150,7 +149,7 @@ def execute(step, names):
     elif script := re.fullmatch(r"python (\S+\.py)", step.text):
         runpy.run_path(script[1], run_name="__main__")  # a process of its own would start another Java
     else:
-        subprocess.run(shlex.split(step.text), check=True)
+        subprocess.run(step.text, shell=True, check=True)
 
 
 def write(page, changed):
@@ -165,7 +164,10 @@ def write(page, changed):
 @pytest.mark.once
 def test_the_example_of_a_report_is_what_its_command_makes(tmp_path, monkeypatch):
     """But for versions, times, and the hashes in the names of runs. Its plot is not compared."""
-    report, varies = ROOT / "docs/reports/example/report.md", r"(?m)^\| [\w\\-]+ \| \d+\.\d.*\|$|-[0-9a-f]{12}\b|\d+\.\d s\."
+    report, varies = (
+        ROOT / "docs/reports/example/report.md",
+        r"(?m)^\| [\w\\-]+ \| \d+\.\d.*\|$|-[0-9a-f]{12}\b|\d+\.\d s\.",
+    )
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     (tmp_path / "pyserini_compneg").symlink_to(ROOT / "pyserini_compneg")
