@@ -147,8 +147,8 @@ class LimitedProtocol(H11Protocol):
         self._phase, self._timer = phase, None
         self._connections.waits(self, phase is not _Phase.ANSWER)
         if phase is not _Phase.ANSWER:
-            seconds = self.timeout_keep_alive if phase is _Phase.IDLE else self._connections.seconds
-            self._timer = self.loop.call_later(seconds, self._expired)
+            idle = self.timeout_keep_alive if phase is _Phase.IDLE else 0  # then uvicorn closes it, if it can
+            self._timer = self.loop.call_later(idle + self._connections.seconds, self._expired)
 
     def _expired(self) -> None:
         phase = self._phase
