@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import resource
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -19,6 +18,11 @@ from typing import Any, cast
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
 
 ACCEPTED_AT_ONCE = 64
 """By the event loop, in each of its rounds. A connection too many is closed six rounds later."""
@@ -190,6 +194,8 @@ def protocol(connections: Connections) -> type[asyncio.Protocol]:
 
 def _files_for(most: int) -> int:
     """How many connections the process can have; it asks the system for as many files as they take."""
+    if resource is None:
+        return most
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = most + _OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < needed:

@@ -76,8 +76,8 @@ def _spelled(form: str, fault: Any) -> BeforeValidator:
 
 
 Whole = Annotated[int, _spelled("-?[0-9]{1,18}", "int_parsing")]
-Real = Annotated[float, _spelled(r"-?[0-9]+(\.[0-9]+)?", "float_parsing")]
-Truth = Annotated[bool, _spelled("true|false", "bool_parsing")]
+Real = Annotated[float, _spelled(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?", "float_parsing")]
+Truth = Annotated[bool, _spelled("true|false|True|False", "bool_parsing")]  # clients in Python write True
 
 
 def _one_of(names: tuple[str, ...]) -> Any:
