@@ -10,7 +10,7 @@ from pyserini_compneg.commands.running import command
 from pyserini_compneg.compose.batch import OUTPUT_FORMATS, compose_topics
 
 _EPILOG = f"""\
-The search of the composed queries gives the run of the topics themselves. Without --index, the queries suit an index of
+A search of the composed queries ranks as a search of the topics themselves. Without --index, the queries suit an index of
 unsigned documents, nothing checks that --encoder is the encoder of the index, and --read model does not change the
 default of NOT. Stock Anserini searches the tsv form:
   SearchCollection -topicReader TsvString -impact -pretokenized

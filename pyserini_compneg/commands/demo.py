@@ -68,9 +68,10 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     for output, (operators, weight) in zip(runs[1:], others.values(), strict=True):
         with SignedImpactSearcher(args.index, operators=operators, model_weight=weight) as searcher:
             search_topics(searcher, read_topics(QUERIES), output, threads=2, tag=f"compneg-{output.stem}")
-    print("The default operators; BM25 alone; and vanilla, which encodes the wording of a query as one text.")
-    print("The first and the last use mini, which was trained on these films with other queries: expect less of it on")
-    print("other texts.\n")
+    print(
+        "The default operators; BM25 alone; and vanilla, which encodes a query as one text. The first and the last use"
+    )
+    print("mini, which was trained on these films with other queries: expect less of it on other texts.\n")
     if evaluate(["--qrels", str(QUERIES), "--run", *map(str, runs), "--by", "template"]):
         raise SystemExit(1)
     print(f"\nThe runs are in {args.output.parent}. Search for yourself, explain a ranking, or list all commands:")

@@ -57,9 +57,9 @@ def run(command, *arguments):
 def same_run(tmp_path, topics, common, options):
     """Makes sure that composed queries give the run of their topics; returns the composed lines."""
     composed = tmp_path / "composed.jsonl"
-    assert run(search, *common, "--topics", topics, "--output", tmp_path / "expected", *options) == 0
+    assert run(search, *common, "--topics", topics, "--output", tmp_path / "expected", "--tag", "t", *options) == 0
     assert run(main, *common, "--topics", topics, "--output", composed, *options) == 0
-    assert run(search, *common, "--topics", composed, "--output", tmp_path / "found") == 0
+    assert run(search, *common, "--topics", composed, "--output", tmp_path / "found", "--tag", "t") == 0
     assert (tmp_path / "found").read_bytes() == (tmp_path / "expected").read_bytes() != b""
     lines = composed.read_text()
     assert run(main, *common, "--topics", composed, "--output", composed) == 0
