@@ -10,8 +10,8 @@ from pyserini_compneg.commands.running import command
 from pyserini_compneg.compose.batch import OUTPUT_FORMATS, compose_topics
 
 _EPILOG = f"""\
-A search of the composed queries ranks as a search of the topics themselves. Without --index, the queries suit an index of
-unsigned documents, nothing checks that --encoder is the encoder of the index, and --read model does not change the
+A search of the composed queries ranks as a search of the topics themselves. Without --index, the queries suit an index
+of unsigned documents, nothing checks that --encoder is the encoder of the index, and --read model does not change the
 default of NOT. Stock Anserini searches the tsv form:
   SearchCollection -topicReader TsvString -impact -pretokenized
 With this package's jar beside its own, it searches the jsonl form, too:

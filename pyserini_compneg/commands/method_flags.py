@@ -12,6 +12,7 @@ from pyserini_compneg.commands import flags, query_flags
 from pyserini_compneg.compose import CPT_FORMS, WEIGHT_SCALE
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS
 from pyserini_compneg.encode.hybrid import split_name
+from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.errors import ArgumentError
 from pyserini_compneg.search.methods import DEPTH, METHODS, make_method
 from pyserini_compneg.search.reranking import READS, RERANKED, Reranked
@@ -24,7 +25,12 @@ _RANKING = (
     *("read", "model_weight", "weight_scale", "ablation", "precision", "max_length", "top_terms", "threshold"),
     *("depth", "rerank", "rerank_by", "rerank_hits"),
 )
-_DEFAULTS = asdict(DEFAULT_OPERATORS) | {"cpt": CPT_FORMS[0], "weight_scale": WEIGHT_SCALE, "read": "expression"}
+_DEFAULTS = asdict(DEFAULT_OPERATORS) | {
+    "cpt": CPT_FORMS[0],
+    "weight_scale": WEIGHT_SCALE,
+    "read": "expression",
+    "ablation": ABLATIONS[0],
+}
 """The flags that change a ranking, and the values that need no mention in its tag."""
 
 

@@ -72,7 +72,7 @@ def run(command, /, **options):
 
 
 def run_of(topics, index, output, **options):
-    assert run(search, index=index, topics=topics, output=output, hits=50, **options) == 0
+    assert run(search, index=index, topics=topics, output=output, hits=50, tag="t", **options) == 0
     return output.read_text()
 
 

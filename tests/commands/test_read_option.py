@@ -183,7 +183,8 @@ def test_json_carries_the_decomposition(run, topics):
 def test_what_is_composed_with_an_explanation_is_a_topic_again(run, topics, tmp_path):
     composed = tmp_path / "composed.jsonl"
     run(compose, "--topics", topics, "--read", "model", "--explain", "--output", composed)
-    assert run(search, "--topics", composed).out == run(search, "--topics", topics, "--read", "model").out
+    read = run(search, "--topics", topics, "--read", "model", "--tag", "t")
+    assert run(search, "--topics", composed, "--tag", "t").out == read.out
 
 
 SHOWN = """\
