@@ -20,9 +20,10 @@ from pyserini_compneg.compose import (
     query_terms,
     to_json,
 )
+from pyserini_compneg.compose.rewrite import without_differences
 from pyserini_compneg.compose.token_form import stock_obstacle
 from pyserini_compneg.errors import ArgumentError, CompositionError
-from pyserini_compneg.expression import Atom, Difference, Exclusion, Filter, Intersection, Union
+from pyserini_compneg.expression import Atom, Difference, Exclusion, Filter, Intersection, Union, atoms
 
 ATOMS = {
     "A": {"p": 2.0, "q": 1.0},
@@ -120,21 +121,26 @@ def test_a_wrong_way_to_exclude(exclusion):
     assert message == f"exclusion must be one of any, all, or a number above 0 and below 1, got {exclusion!r}"
 
 
-def finds(expression, document):
-    """Whether a document is found where NOT is ignored, AND finds what has all, and NOT! excludes."""
+def finds(expression, document, in_and=False):
+    """Whether a document is found where NOT is ignored, AND finds what has all, and NOT! excludes.
+
+    An OR that is an operand of AND is one vector of all its terms, so any of them will do there.
+    """
     match expression:
         case Atom(text):
             return text in document
         case Union(operands):
+            if in_and:
+                return not document.isdisjoint(atoms(without_differences(expression)))
             return any(finds(operand, document) for operand in operands)
         case Intersection(operands):
-            return all(finds(operand, document) for operand in operands)
+            return all(finds(operand, document, in_and=True) for operand in operands)
         case Difference(left, _):
-            return finds(left, document)
+            return finds(left, document, in_and)
         case Exclusion(left, Filter()):
-            return finds(left, document) and "genre" not in document
+            return finds(left, document, in_and) and "genre" not in document
         case Exclusion(left, right):
-            return finds(left, document) and not finds(right, document)
+            return finds(left, document, in_and) and not finds(right, document)
 
 
 WAR = Filter({"genre": "War"})
