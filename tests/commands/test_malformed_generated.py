@@ -94,6 +94,8 @@ RECIPE = {
 }
 READER = {"reader": {"base": "..", "requests": ["missing.txt"], "judged": ["missing.jsonl"], "max_tokens": 64}}
 REQUEST = {"id": "1", "kind": "union", "query": "a or b", "wanted": ["a", "b"], "excluded": [], "wanted_op": "or"}
+TAGGED = "[W pizza places] not [X dominos]\n[W a] or [W b]\n"
+"""With the judged request, so that files that are right are refused, and nothing is trained."""
 SERVER = {"indexes": {"films": "missing", "more": {"path": "missing", "encoder": "bm25"}}, "api_keys": ["a-long-key"]}
 
 FILES = {
@@ -112,7 +114,7 @@ FILES = {
     "recipe.yaml": RECIPE,
     "reading.yaml": READER,
     "server.yaml": SERVER,
-    "requests.txt": "[W pizza places] not [X dominos]\n",
+    "requests.txt": TAGGED,
     "judged.jsonl": [REQUEST],
     "requests.yaml": {"reader": {"base": "..", "requests": ["requests.txt"], "judged": ["../judged.jsonl"]}},
     "judged.yaml": {"reader": {"base": "..", "requests": ["../requests.txt"], "judged": ["judged.jsonl"]}},

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 TOKENIZER_FILE = "tokenizer.json"
 
+_LARGEST_ID = 4_000_000
+"""Four times that of the largest vocabularies. Terms without a token get a name, too, so a wrong id fills the memory."""
 _MOST_PADDING = 1024
 _TOKENIZER_FILES = (TOKENIZER_FILE, "vocab.txt", "vocab.json", "tokenizer_config.json")
 
@@ -68,7 +70,10 @@ class TextTokenizer:
         self._prompt = prompt
         self._lowercase = lowercase
         tokens = self._tokenizer.get_vocab(with_added_tokens=True)
-        self.terms = [f"[id:{number}]" for number in range(max(tokens.values(), default=-1) + 1)]
+        largest = max(tokens.values(), default=-1)
+        if largest > _LARGEST_ID:
+            raise EncodingError(f"{folder}: the tokenizer has a token of id {largest}; expected at most {_LARGEST_ID}")
+        self.terms = [f"[id:{number}]" for number in range(largest + 1)]
         for token, number in tokens.items():
             self.terms[number] = index_term(token)
         added = self._tokenizer.get_added_tokens_decoder()

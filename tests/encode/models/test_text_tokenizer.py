@@ -81,6 +81,10 @@ def test_tokens_with_spaces_and_gaps_among_the_ids(folder, tmp_path):
     (tmp_path / "tokenizer.json").write_text(json.dumps(content))
     tokenizer = TextTokenizer(tmp_path, 8)
     assert tokenizer.terms[size:] == [f"[id:{size}]", f"[id:{size + 1}]", "spy%20film", "x%E3%80%80y"]
+    content["model"]["vocab"] |= {"z": 1 << 31}  # so many names would fill the memory
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    said = f"the tokenizer has a token of id {1 << 31}; expected at most 4000000"
+    assert refused(tmp_path) == f"{tmp_path}: {said}"
 
 
 def test_a_model_may_have_padding_columns(folder):
