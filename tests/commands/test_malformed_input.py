@@ -350,7 +350,7 @@ eval --qrels qrels.txt --run run.txt -m nonsense
 eval --qrels qrels.txt --run run.txt -m ''
 eval --qrels qrels.txt --run run.txt -m ndcg_cut.0
 eval --qrels qrels.txt --run run.txt -m 'x\x1b[31m'
-eval --qrels qrels.txt --run run.txt -m 'nDCG(dcg="x")@5'  # measure "nDCG(dcg='x')@5" lacks a…nDCG@10, R@100, AP, RR
+eval --qrels qrels.txt --run run.txt -m 'nDCG(dcg="x")@5'  # measure…nDCG@10, R@100, AP, RR
 eval --qrels qrels.txt --run run.txt -m 'P(x=1)@5'  # measure 'P(x=1)@5' lacks a parameter…R@100, AP, RR
 eval --qrels qrels.txt --run 'a\nerror: b'  # a error: b: no such file
 eval --qrels 'a\u2028\x85\u202eb' --run run.txt  # a   b: no such file

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TOKENIZER_FILE = "tokenizer.json"
 
 _LARGEST_ID = 4_000_000
-"""Four times that of the largest vocabularies. Terms without a token get a name, too, so a wrong id fills the memory."""
+"""Four times that of the largest vocabularies. All terms up to it have names: a wrong id would fill the memory."""
 _MOST_PADDING = 1024
 _TOKENIZER_FILES = (TOKENIZER_FILE, "vocab.txt", "vocab.json", "tokenizer_config.json")
 
