@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.errors import OutputError
-from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
+from pyserini_compneg.lucene.gate import java_class, java_errors
 from pyserini_compneg.lucene.reader import CONTENTS
 
 LONGEST_TERM_BYTES = 32766
@@ -27,6 +28,32 @@ class Counts(NamedTuple):
 
     documents: int
     empty: int
+
+
+class _Exchange:
+    """A file in which bytes are passed to Java: in memory, or on the disk where the system has no such files."""
+
+    def __init__(self) -> None:
+        self._on_disk = not hasattr(os, "memfd_create")
+        if self._on_disk:
+            number, self.path = tempfile.mkstemp()
+        else:
+            number = os.memfd_create("compneg")
+            self.path = f"/proc/self/fd/{number}"
+        self._file = open(number, "wb")  # noqa: SIM115
+
+    def write(self, *parts: bytes) -> None:
+        """Writes from the start."""
+        self._file.seek(0)
+        self._file.writelines(parts)
+        self._file.flush()
+
+    def close(self) -> None:
+        """Removes the file."""
+        self._file.close()
+        if self._on_disk:
+            with suppress(OSError):
+                os.unlink(self.path)
 
 
 class ImpactWriter:
@@ -80,8 +107,13 @@ class ImpactWriter:
             "resume": resume,
         }
         indexer = java_class("io.compneg.ImpactIndexer")
-        with self._java_errors():
-            self._indexer = indexer(os.path.abspath(folder), json.dumps(settings))
+        self._exchange = _Exchange()
+        try:
+            with self._java_errors():
+                self._indexer = indexer(os.path.abspath(folder), json.dumps(settings), self._exchange.path)
+        except BaseException:
+            self._exchange.close()
+            raise
 
     def __enter__(self) -> ImpactWriter:
         """Returns the writer itself."""
@@ -89,8 +121,11 @@ class ImpactWriter:
 
     def __exit__(self, *_: object) -> None:
         """Closes the index without a commit."""
-        self._call(lambda java: java.close())
-        self._until(lambda java: java.closed(_MILLISECONDS))
+        try:
+            self._call(lambda java: java.close())
+            self._until(lambda java: java.closed(_MILLISECONDS))
+        finally:
+            self._exchange.close()
 
     @property
     def state(self) -> str | None:
@@ -112,8 +147,10 @@ class ImpactWriter:
             first_line: The number of the first line in the file.
             sources: What to store for each document, a line for each of ``lines``; by default the lines themselves.
         """
-        check_heap(len(lines) + len(sources or b""))
-        self._call(lambda java: java.add(lines, sources, file, first_line))
+        name = file.encode(errors="replace")
+        self._exchange.write(name, lines, sources or b"")
+        sizes = len(name), len(lines), -1 if sources is None else len(sources)
+        self._call(lambda java: java.add(*sizes, first_line))
         return self._collected(False)
 
     def drain(self) -> list[str]:

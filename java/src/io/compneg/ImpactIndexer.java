@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import io.anserini.search.similarity.ImpactSimilarity;
 import java.io.Closeable;
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,12 +15,9 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import org.apache.lucene.analysis.core.WhitespaceAnalyzer;
 import org.apache.lucene.document.BinaryDocValuesField;
 import org.apache.lucene.document.Document;
@@ -64,7 +62,7 @@ public final class ImpactIndexer implements Closeable {
   /** So long closing waits for what runs. A thread that ran out of memory may leave others waiting for ever. */
   private static final int CLOSE_SECONDS = 60;
 
-  private static final int CLOSE_SECONDS_IF_BROKEN = 2;
+  private static final int CLOSE_SECONDS_IF_BROKEN = 5;
 
   /** How an index is written; a JSON object in the constructor. */
   record Settings(String field, double impactScale, boolean signed, int pairTerms, boolean storeRaw,
@@ -79,18 +77,27 @@ public final class ImpactIndexer implements Closeable {
   private final IndexWriter writer;
   private final ExecutorService pool;
   private final ThreadLocal<Vocabulary> vocabularies = ThreadLocal.withInitial(Vocabulary::new);
-  private final Queue<Future<BlockResult>> pending = new ArrayDeque<>();
+  private final Queue<Work<BlockResult>> pending = new ArrayDeque<>();
   private long documents;
   private long empty;
   private final int mostQueued;
-  private Future<Void> optimizing;
+  private Work<Void> optimizing;
   private final List<String> problems = new ArrayList<>(); // that nobody has been told
   private boolean broken;
+  private volatile Throwable died; // what ended a thread of the pool
+  private final RandomAccessFile exchange;
+  private final Heap heap = new Heap();
+  private byte[] reserve = new byte[1 << 19];
   private Thread closing;
   private long closingEnds;
 
-  /** Starts an index in a folder, whose old index is replaced, or goes on from its last checkpoint. */
-  public ImpactIndexer(String folder, String settings) throws IOException {
+  /**
+   * Starts an index in a folder, whose old index is replaced, or goes on from its last checkpoint.
+   *
+   * @param exchange the file in which blocks of documents are passed: pyjnius would end the process where the heap has no
+   *     room for one, and here that is an error
+   */
+  public ImpactIndexer(String folder, String settings, String exchange) throws IOException {
     this.settings = parse(settings);
     if (Thread.getDefaultUncaughtExceptionHandler() == null) Thread.setDefaultUncaughtExceptionHandler(Heap::report);
     impacts.setTokenized(true);
@@ -116,7 +123,8 @@ public final class ImpactIndexer implements Closeable {
     writer = new IndexWriter(directory, config); // if another one has the index, its files stay
     for (String file : List.of(BlockMaxima.FILE, BlockMaxima.UNFINISHED)) Files.deleteIfExists(Path.of(folder, file));
     if (resumed) recount();
-    pool = Executors.newFixedThreadPool(this.settings.threads, ImpactIndexer::daemon);
+    this.exchange = new RandomAccessFile(exchange, "r");
+    pool = Executors.newFixedThreadPool(this.settings.threads, this::worker);
     mostQueued = (int) Math.max(1, Math.min(2 * this.settings.threads, heap() / QUEUE_SHARE / BLOCK_BYTES));
   }
 
@@ -140,13 +148,32 @@ public final class ImpactIndexer implements Closeable {
   /**
    * Queues documents, one JSON line each. Call {@link #collect} before more are queued.
    *
-   * @param lines the block, UTF-8; see {@link DocumentReader}
-   * @param sources what to store for each line, as many lines, or null to store the lines themselves
-   * @param file the name of the file, for messages
+   * <p>The exchange holds, one after the other, the name of the file for messages, the block (see {@link
+   * DocumentReader}), and what to store for each line, as many lines; all in UTF-8.
+   *
+   * @param nameBytes the size of the name
+   * @param blockBytes the size of the block
+   * @param sourceBytes the size of what to store, or -1 to store the lines themselves
    * @param firstLine the number of the block's first line
    */
-  public void add(byte[] lines, byte[] sources, String file, long firstLine) {
-    pending.add(pool.submit(() -> index(reader(lines), lines, sources, file + ":", firstLine)));
+  public void add(int nameBytes, int blockBytes, int sourceBytes, long firstLine) throws IOException {
+    try {
+      exchange.seek(0);
+      String file = new String(received(nameBytes), StandardCharsets.UTF_8) + ":";
+      byte[] lines = received(blockBytes);
+      byte[] sources = sourceBytes < 0 ? null : received(sourceBytes);
+      Work<BlockResult> block = new Work<>(() -> index(reader(lines), lines, sources, file, firstLine));
+      pending.add(block);
+      pool.execute(block);
+    } catch (OutOfMemoryError e) {
+      throw failure(e);
+    }
+  }
+
+  private byte[] received(int size) throws IOException {
+    byte[] bytes = new byte[size];
+    exchange.readFully(bytes);
+    return bytes;
   }
 
   private DocumentReader reader(byte[] lines) {
@@ -162,6 +189,7 @@ public final class ImpactIndexer implements Closeable {
     for (long number = firstLine; reader.nextLine(); number++) {
       raw.next();
       if (reader.blank()) continue;
+      if (pool.isShutdown()) throw new IOException("the indexer is closed");
       try {
         reader.read();
         writer.addDocument(document(reader, raw));
@@ -200,10 +228,17 @@ public final class ImpactIndexer implements Closeable {
    *     called again
    */
   public byte[] collect(boolean all, long milliseconds) throws IOException {
+    try {
+      return collected(all, milliseconds);
+    } catch (OutOfMemoryError e) {
+      throw failure(e);
+    }
+  }
+
+  private byte[] collected(boolean all, long milliseconds) throws IOException {
     while (pending.size() > (all ? 0 : mostQueued)) {
-      BlockResult result = result(pending.element(), milliseconds);
-      if (result == null) return null;
-      pending.remove();
+      if (!isDone(pending.element(), milliseconds)) return null;
+      BlockResult result = pending.remove().result();
       documents += result.documents;
       empty += result.empty;
       problems.addAll(result.problems);
@@ -213,21 +248,23 @@ public final class ImpactIndexer implements Closeable {
     return text;
   }
 
-  /** The result of a block, or null for none yet. A block may wait for ever for another one that failed. */
-  private BlockResult result(Future<BlockResult> block, long milliseconds) throws IOException {
+  /** Whether work is done. Another failure ends the wait: what failed may never let go of what this waits for. */
+  private boolean isDone(Work<?> work, long milliseconds) throws IOException {
     try {
-      return block.get(milliseconds, TimeUnit.MILLISECONDS);
-    } catch (TimeoutException e) {
-      for (Future<BlockResult> other : pending) {
-        if (other.state() == Future.State.FAILED) throw failure(other.exceptionNow());
+      if (!work.isDone(milliseconds)) {
+        heap.checkProgress();
+        if (died != null) throw failure(died);
+        for (Work<?> other : pending) {
+          if (other.failure() != null) throw failure(other.failure());
+        }
+        return false;
       }
-      return null;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IOException("interrupted", e);
-    } catch (ExecutionException e) {
-      throw failure(e.getCause());
     }
+    if (work.failure() != null) throw failure(work.failure());
+    return true;
   }
 
   /** The first cause of a failure. Once a disk is full, Lucene only says that its writer is closed. */
@@ -236,7 +273,11 @@ public final class ImpactIndexer implements Closeable {
     Throwable tragedy = writer.getTragicException();
     Throwable first = cause instanceof AlreadyClosedException && tragedy != null ? tragedy : cause;
     while (first.getCause() != null && !(first instanceof Error)) first = first.getCause();
-    if (first instanceof Error error) throw error;
+    if (first instanceof Error error) {
+      stop(CLOSE_SECONDS_IF_BROKEN);
+      reserve = null; // pyjnius would end the process if it had no room to pass the error on
+      throw error;
+    }
     return new IOException(first.getMessage() == null ? first.toString() : first.getMessage(), cause);
   }
 
@@ -258,7 +299,7 @@ public final class ImpactIndexer implements Closeable {
       if (settings.shard) data.put(DocumentFilter.DECLARED, String.join("\n", settings.filterFields));
       writer.setLiveCommitData(data.entrySet());
       writer.commit();
-    } catch (IOException | AlreadyClosedException e) {
+    } catch (IOException | AlreadyClosedException | OutOfMemoryError e) {
       throw failure(e);
     }
   }
@@ -279,11 +320,12 @@ public final class ImpactIndexer implements Closeable {
    * @param reorder whether documents that share terms shall stand together then, with {@link BlockMaxima}
    */
   public void optimize(boolean reorder) {
-    optimizing = pool.submit(() -> {
+    optimizing = new Work<>(() -> {
       writer.forceMerge(1);
       if (reorder) reorder();
       return null;
     });
+    pool.execute(optimizing);
   }
 
   /** Writes the segment again in another order. The commit in the folder stays as it is until the next one. */
@@ -305,17 +347,12 @@ public final class ImpactIndexer implements Closeable {
   /** Waits for so long at most; returns whether the index is merged. */
   public boolean optimized(long milliseconds) throws IOException {
     try {
-      optimizing.get(milliseconds, TimeUnit.MILLISECONDS);
-      recount();
-      return true;
-    } catch (TimeoutException e) {
-      return false;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new IOException("interrupted", e);
-    } catch (ExecutionException e) {
-      throw failure(e.getCause());
+      if (!isDone(optimizing, milliseconds)) return false;
+    } catch (OutOfMemoryError e) {
+      throw failure(e);
     }
+    recount();
+    return true;
   }
 
   /**
@@ -381,12 +418,11 @@ public final class ImpactIndexer implements Closeable {
   @Override
   public void close() {
     long seconds = broken || writer.getTragicException() != null ? CLOSE_SECONDS_IF_BROKEN : CLOSE_SECONDS;
-    pool.shutdownNow();
     closing = daemon(() -> {
-      try {
-        pool.awaitTermination(seconds, TimeUnit.SECONDS);
+      try (exchange) {
+        stop(seconds);
         writer.rollback();
-      } catch (IOException | InterruptedException | RuntimeException | Error e) {
+      } catch (IOException | RuntimeException | Error e) {
         // nothing of it is committed
       }
     });
@@ -400,8 +436,30 @@ public final class ImpactIndexer implements Closeable {
     return !closing.isAlive() || System.nanoTime() - closingEnds >= 0;
   }
 
+  /** Ends the threads, or gives up waiting for them. */
+  private void stop(long seconds) {
+    pool.shutdownNow();
+    pending.clear();
+    try {
+      pool.awaitTermination(seconds, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
   private static double heap() {
     return Runtime.getRuntime().maxMemory();
+  }
+
+  private Thread worker(Runnable loop) {
+    return daemon(() -> {
+      try {
+        loop.run();
+      } catch (RuntimeException | Error e) {
+        died = e;
+        throw e;
+      }
+    });
   }
 
   private static Thread daemon(Runnable work) {

@@ -3,10 +3,8 @@ package io.compneg;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 
 /** Runs independent work on several threads. */
 final class Parallel {
@@ -32,23 +30,32 @@ final class Parallel {
     }
     ExecutorService pool = Executors.newFixedThreadPool(Math.min(threads, count));
     try {
-      List<Future<T>> pending = new ArrayList<>();
+      List<Work<T>> pending = new ArrayList<>();
       for (int i = 0; i < count; i++) {
         int index = i;
-        pending.add(pool.submit(() -> task.run(index)));
+        pending.add(new Work<>(() -> task.run(index)));
       }
-      for (Future<T> result : pending) results.add(result.get());
+      pending.forEach(pool::execute);
+      for (Work<T> work : pending) results.add(result(work));
       return results;
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IOException("interrupted", e);
-    } catch (ExecutionException e) {
-      if (e.getCause() instanceof RuntimeException cause) throw cause;
-      if (e.getCause() instanceof Error cause) throw cause;
-      throw new IOException(e.getCause().getMessage(), e.getCause());
     } finally {
       pool.shutdownNow();
       pool.close(); // no task goes on when this returns, also where another one has failed
+    }
+  }
+
+  private static <T> T result(Work<T> work) throws IOException, InterruptedException {
+    while (!work.isDone(Long.MAX_VALUE)) {}
+    switch (work.failure()) {
+      case null -> {
+        return work.result();
+      }
+      case RuntimeException cause -> throw cause;
+      case Error cause -> throw cause;
+      case Throwable cause -> throw new IOException(cause.getMessage(), cause);
     }
   }
 }
