@@ -140,7 +140,7 @@ def iter_jsonl(path: str | Path, error: type[CompNegError] = CollectionError) ->
 
 
 @contextmanager
-def atomic_writer(path: str | Path | None, remedy: str = _REMEDY) -> Iterator[TextIO]:
+def atomic_writer(path: str | Path | None, remedy: str = _REMEDY, *, colours: bool = False) -> Iterator[TextIO]:
     """A text handle whose file appears complete or not at all.
 
     The text goes to a temporary file in the same folder, which is made if it is missing. Both happen on entry, so that
@@ -151,13 +151,15 @@ def atomic_writer(path: str | Path | None, remedy: str = _REMEDY) -> Iterator[Te
     Args:
         path: The file; ``None`` or ``-`` is standard output. A terminal gets escapes for what would steer it.
         remedy: What the message advises if the file cannot be written.
+        colours: What is written is printable but for colours, which a terminal gets as they are.
 
     Raises:
         OutputError: The file cannot be written, or the disk is full.
     """
     if path is None or str(path) == "-":
         with _standard_output():
-            yield cast("TextIO", EscapedOutput(sys.stdout)) if sys.stdout.isatty() else sys.stdout
+            escapes = sys.stdout.isatty() and not colours
+            yield cast("TextIO", EscapedOutput(sys.stdout)) if escapes else sys.stdout
         return
     direct = os.path.exists(path) and not os.path.isdir(path) and not stat.S_ISREG(os.stat(path).st_mode)
     target = Path(path) if direct else Path(os.path.realpath(path))

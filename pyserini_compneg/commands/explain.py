@@ -34,7 +34,10 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
     (topic,) = query_flags.chosen_topics(args, args.qid)
     keep_inputs(args.output, *query_flags.inputs(args, args.topics))
-    with query_flags.open_searcher(args) as searcher, atomic_writer(args.output) as handle:
+    with (
+        query_flags.open_searcher(args) as searcher,
+        atomic_writer(args.output, colours=args.output_format == "text") as handle,
+    ):
         explained = explain_query(searcher, topic_query(topic), args.docid, topic.text, topic.filter)
         if args.output_format == "json":
             read = {"decomposition": decomposition_object(topic.decomposition)} if topic.decomposition else {}
