@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.numerals import whole_number
+from pyserini_compneg.arguments import whole_number
 
 _EXACT_INT8 = "session.x64quantprecision", "1"
 """Without this option, sums of int8 products overflow on processors that have AVX2, but not VNNI."""

@@ -14,9 +14,9 @@ from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from pyserini_compneg.arguments import whole_number
 from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.files import reason_of
-from pyserini_compneg.numerals import whole_number
 from pyserini_compneg.terminal import shown, suggestion
 
 ModelT = TypeVar("ModelT", bound="Settings")

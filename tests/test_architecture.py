@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1] / PACKAGE
 
 FLOORS = (
     ("errors", "vectors", "files", "json_objects", "records", "settings_files", "progress", "gathered", "terminal")
-    + ("arguments", "cancellation", "numerals", "onnx_sessions", "parallel"),
+    + ("arguments", "cancellation", "onnx_sessions", "parallel"),
     ("expression",),
     ("compose", "reading"),
     ("lucene",),

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Self
 
+from pyserini_compneg.arguments import whole_number
 from pyserini_compneg.cluster.worker import Setup, versions
 from pyserini_compneg.errors import ArgumentError, ClusterError, install_hint
 from pyserini_compneg.lucene import machine_runs
-from pyserini_compneg.numerals import whole_number
 from pyserini_compneg.terminal import captured_output, shown
 
 LOCAL = "local"

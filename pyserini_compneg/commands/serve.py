@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyserini_compneg.arguments import whole_number
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.numerals import whole_number
 
 if TYPE_CHECKING:
     from pyserini_compneg.search import SignedImpactSearcher
