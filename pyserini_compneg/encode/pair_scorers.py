@@ -120,13 +120,12 @@ class CrossEncoderScorer:
 
     def __init__(self, name: str) -> None:
         from sentence_transformers import CrossEncoder
-        from torch.nn import Identity
 
         self.name, self.model_hash = name, dense_model_hash(name)
         folder = sentence_model_folder(name)
         with quiet_transformers(), in_one_line(EncodingError, f"{name}: the model cannot be loaded"):
             self._model = CrossEncoder(
-                str(folder), activation_fn=Identity(), local_files_only=True, trust_remote_code=False
+                str(folder), activation_fn=lambda logits: logits, local_files_only=True, trust_remote_code=False
             ).eval()
             check_network(self._model, folder, name)
         self._label = _label(self._model, name)

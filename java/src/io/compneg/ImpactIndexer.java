@@ -18,6 +18,7 @@ import java.util.TreeMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.apache.lucene.analysis.core.WhitespaceAnalyzer;
 import org.apache.lucene.document.BinaryDocValuesField;
 import org.apache.lucene.document.Document;
@@ -84,10 +85,11 @@ public final class ImpactIndexer implements Closeable {
   private Work<Void> optimizing;
   private final List<String> problems = new ArrayList<>(); // that nobody has been told
   private boolean broken;
-  private volatile Throwable died; // what ended a thread of the pool
+  private volatile boolean died; // a thread of the pool, whose own locks and queues break when the heap is full
   private final RandomAccessFile exchange;
   private final Heap heap = new Heap();
   private byte[] reserve = new byte[1 << 19];
+  private byte[] lastReserve = new byte[1 << 19];
   private Thread closing;
   private long closingEnds;
 
@@ -253,7 +255,7 @@ public final class ImpactIndexer implements Closeable {
     try {
       if (!work.isDone(milliseconds)) {
         heap.checkProgress();
-        if (died != null) throw failure(died);
+        if (died) throw failure(new OutOfMemoryError());
         for (Work<?> other : pending) {
           if (other.failure() != null) throw failure(other.failure());
         }
@@ -274,8 +276,7 @@ public final class ImpactIndexer implements Closeable {
     Throwable first = cause instanceof AlreadyClosedException && tragedy != null ? tragedy : cause;
     while (first.getCause() != null && !(first instanceof Error)) first = first.getCause();
     if (first instanceof Error error) {
-      stop(CLOSE_SECONDS_IF_BROKEN);
-      reserve = null; // pyjnius would end the process if it had no room to pass the error on
+      makeRoom();
       throw error;
     }
     return new IOException(first.getMessage() == null ? first.toString() : first.getMessage(), cause);
@@ -436,6 +437,20 @@ public final class ImpactIndexer implements Closeable {
     return !closing.isAlive() || System.nanoTime() - closingEnds >= 0;
   }
 
+  /** Ends what fills the heap: pyjnius would end the process if it had no room to pass an error on. */
+  private void makeRoom() {
+    reserve = null;
+    for (int tries = 0; tries < CLOSE_SECONDS_IF_BROKEN; tries++) {
+      try {
+        stop(CLOSE_SECONDS_IF_BROKEN);
+        break;
+      } catch (OutOfMemoryError e) {
+        LockSupport.parkNanos(TimeUnit.SECONDS.toNanos(1)); // a thread that has taken the reserve meets its end, too
+      }
+    }
+    lastReserve = null;
+  }
+
   /** Ends the threads, or gives up waiting for them. */
   private void stop(long seconds) {
     pool.shutdownNow();
@@ -456,8 +471,7 @@ public final class ImpactIndexer implements Closeable {
       try {
         loop.run();
       } catch (RuntimeException | Error e) {
-        died = e;
-        throw e;
+        died = true;
       }
     });
   }
