@@ -28,7 +28,7 @@ FLOORS = (
     ("training",),
     ("integrations", "serve"),  # nothing imports the ones, and only its command the other
 )
-TORCH = {"encode.export", "training", "encode.models.pooling", "encode.models.torch_model", "encode.pair_scorers"}
+TORCH = {"encode.export", "training", "encode.models.pooling", "encode.models.torch_model"}
 MODEL_PACKAGES = {
     *("torch", "transformers", "onnxruntime", "onnx", "tokenizers", "safetensors", "huggingface_hub", "numpy"),
     *("sentence_transformers",),

@@ -121,7 +121,7 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
 def _exclusion(text: str) -> str | float:
     try:
         return Operators(exclusion=text if text in EXCLUSIONS else flags.number(text)).exclusion
-    except (ArgumentError, argparse.ArgumentTypeError):
+    except (ValueError, argparse.ArgumentTypeError):
         named = f"must be a number above 0 and below 1, {' or '.join(EXCLUSIONS)}"
         raise argparse.ArgumentTypeError(f"{named}, got {text}") from None
 

@@ -217,7 +217,7 @@ index --collection documents.jsonl --index new --head what:ever
 index --collection documents.jsonl --index new --encoder ' '
 index --collection missing.jsonl --index new  # missing.jsonl: no such file
 index --collection pipe --index new
-index --collection nothing --index new  # nothing: the folder holds no .jsonl, .json, .jsonl.gz, .json.gz file
+index --collection nothing --index new  # nothing: the folder holds no .jsonl, .json, .csv, .tsv file, plain or .gz
 ! index --collection documents.jsonl --index topics.tsv
 index --collection half.jsonl.gz --index new
 index --collection documents.jsonl --index new --verify films
@@ -354,7 +354,7 @@ eval --qrels qrels.txt --run run.txt -m 'nDCG(dcg="x")@5'  # measure…nDCG@10, 
 eval --qrels qrels.txt --run run.txt -m 'P(x=1)@5'  # measure 'P(x=1)@5' lacks a parameter…R@100, AP, RR
 eval --qrels qrels.txt --run 'a\nerror: b'  # a error: b: no such file
 eval --qrels 'a\u2028\x85\u202eb' --run run.txt  # a   b: no such file
-search --index films --query 'spy AND\nerror: x ('  # an operator is missing before "(";…parentheses
+search --index films --query 'spy AND\nerror: x ('  # the expression ends after "("; expected a phrase or "("
 search --index films --query spy --hits '1\nerror: x'  # argument --hits: must be a whole number from 1, got 1 error: x
 'nothing\nerror: x'  # there is no command 'nothing\nerror: x'
 eval --qrels qrels.txt --run run.txt --by ''

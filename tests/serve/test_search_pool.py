@@ -75,7 +75,7 @@ def test_a_search_ends_at_its_limit_and_one_that_waited_too_long_never_begins():
         try:
             search_for_ever()
         finally:
-            threading.Event().wait(0.2)  # the other one's time is over, too
+            threading.Event().wait(1)  # the other one's time is over, too
 
     first, second = run_in(SearchPool(1, 1, 0.05), search_and_stop_late, lambda: begun.append(1))
     assert isinstance(first, SearchTimeout)
