@@ -22,7 +22,17 @@ OPERATORS = "operators"
 
 _RANKING = (
     *("union", "intersection", "difference", "difference_weight", "cpt_terms", "cpt_weight", "exclusion", "cpt"),
-    *("read", "model_weight", "weight_scale", "ablation", "precision", "max_length", "top_terms", "threshold"),
+    *(
+        "read",
+        "model_weight",
+        "min_idf",
+        "weight_scale",
+        "ablation",
+        "precision",
+        "max_length",
+        "top_terms",
+        "threshold",
+    ),
     *("depth", "rerank", "rerank_by", "rerank_hits"),
 )
 _DEFAULTS = asdict(DEFAULT_OPERATORS) | {

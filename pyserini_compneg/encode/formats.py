@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from json.decoder import JSONDecodeError, JSONDecoder
@@ -174,9 +175,11 @@ def _header(file: CollectionFile, rows: Any) -> list[str]:
     named = ", ".join(name if name.isprintable() else ascii(name) for name in header)[:200]
     if not header:
         raise CollectionError(f"{file.path}: empty, expected a header with the names of the fields")
+    if fault := _fault(header, header):
+        raise CollectionError(f"{where}: the header: {fault}")
     if "" in header:
         raise CollectionError(f"{where}: column {header.index('') + 1} of the header has no name")
-    if twice := next((name for name in header if header.count(name) > 1), None):
+    if twice := next((name for name, count in Counter(header).items() if count > 1), None):
         raise CollectionError(f"{where}: the header has {twice!r} twice; rename one")
     if not _has_id(header):
         expected = ", ".join(DOCUMENT_ID_FIELDS)
@@ -200,7 +203,9 @@ def _json_of(row: Sequence[str], header: Sequence[str], numbers: Sequence[str]) 
     for name, cell in zip(header, row, strict=True):
         if name == "vector" or (name in numbers and name not in _TEXT_FIELDS and _NUMBER.fullmatch(cell)):
             with suppress(ValueError, RecursionError):
-                record[name] = json.loads(cell)
+                value = json.loads(cell)
+                json.dumps([[value]], ensure_ascii=False).encode()  # half a surrogate pair, or too many brackets
+                record[name] = value
                 continue
         if cell:
             record[name] = cell
@@ -266,6 +271,8 @@ class _Source:
                 if not (cut and self._more()):
                     self._move(cause.pos)
                     raise self.fault(f"not valid JSON: {cause.msg.removesuffix(' at')}") from None
+            except ValueError:
+                raise self.fault("not valid JSON: a number of thousands of digits") from None
         text = self._text[self._at : end]
         self._move(end)
         return text.replace("\r", " ").replace("\n", " ").encode("utf-8", "replace")

@@ -193,6 +193,8 @@ def _definitions(name: str) -> list[Any]:
     """ir_measures' objects for a name, of which trec_eval allows several cutoffs in one; none for an unknown name."""
     import ir_measures
 
+    if not name.isascii() or re.search("[0-9]_[0-9]", name):  # which Python takes for digits
+        return []
     logging.getLogger("ir_measures").setLevel(logging.ERROR)  # it warns of each part of "official" that it leaves out
     for parse in (lambda text: [ir_measures.parse_measure(text)], ir_measures.parse_trec_measure):
         try:

@@ -9,13 +9,13 @@ beside them, so ``(French OR Italian) comedies`` is ``French comedies OR Italian
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from itertools import chain, pairwise, product, takewhile
+from itertools import accumulate, chain, pairwise, product, takewhile
+from operator import mul
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -43,6 +43,9 @@ _NEEDS_QUOTES = re.compile(r'[()"∩∪\\]|(?<!\S)(?:AND|OR|NOT!?)(?!\S)')
 _COMPOUND = (Union, Intersection, Difference, Exclusion)
 MOST_PHRASES = 1000
 """The most phrases that words and the groups beside them make."""
+
+_MOST_CHARACTERS = 20_000
+"""Of the alternatives in such groups. Groups in groups would else repeat their words at each level."""
 
 _CONDITION = re.compile(r"[^\W\d][\w.-]*=")
 
@@ -180,8 +183,13 @@ def _sequence(*parts: Token | _Group) -> Region:
     if len(parts) == 1:
         return groups[0].region
     _check_joins(parts)
-    if (count := math.prod(len(group.region.phrases) for group in groups)) > MOST_PHRASES:
-        said = f"groups beside each other make {count:,} phrases (the limit is {MOST_PHRASES:,})"
+    counts = accumulate((len(group.region.phrases) for group in groups), mul)
+    if any(count > MOST_PHRASES for count in counts):  # it ends there: the product may have thousands of digits
+        said = f"groups beside each other make more than {MOST_PHRASES:,} phrases"
+        raise Fault(f"{said}; write AND between them", position_of(groups[0].opening))
+    characters = sum(len(phrase) for group in groups for phrase in group.region.phrases)
+    if characters > _MOST_CHARACTERS:
+        said = f"groups beside each other hold more than {_MOST_CHARACTERS:,} characters"
         raise Fault(f"{said}; write AND between them", position_of(groups[0].opening))
     choices = [part.region.phrases if isinstance(part, _Group) else (str(part),) for part in parts]
     phrases = tuple(map(" ".join, product(*choices)))

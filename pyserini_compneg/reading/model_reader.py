@@ -63,7 +63,7 @@ class ModelReader:
             DecompositionError: A text is blank, or the network fails.
         """
         if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-            raise ArgumentError(f"texts must be a list of str, got {type(texts).__name__}")
+            raise ArgumentError(f"read takes a list of str and decompose one str, got {type(texts).__name__}")
         for text in texts:
             if not text.strip():
                 raise DecompositionError(f"the text is blank, got {text[:20]!r}; give words to search for")

@@ -295,6 +295,7 @@ def _not_understood(error: Exception) -> JSONRPCError:
             code, said = INVALID_REQUEST, "the message is no request of JSON-RPC 2.0"
         found = content.get("id") if isinstance(content, dict) else None
     known = found if isinstance(found, (int, str)) and not isinstance(found, bool) else None
+    known = None if isinstance(known, str) and _HALF.search(known) else known
     return JSONRPCError(jsonrpc="2.0", id=known, error=ErrorData(code=code, message=said))
 
 

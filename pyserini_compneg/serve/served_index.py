@@ -121,10 +121,14 @@ class ServedIndex:
             CompNegError: What is there now cannot be opened; the one that is open stays.
         """
         before = self._current
-        self._reload_failed = before.searcher.reader.is_replaced()  # until it is opened
-        if not self._reload_failed:
+        if not before.searcher.reader.is_replaced():
+            self._reload_failed = False
             return False
-        fresh = self._open()
+        try:
+            fresh = self._open()
+        except BaseException:
+            self._reload_failed = True
+            raise
         self._search_failed = self._reload_failed = False
         with self._lock:
             self._current = fresh

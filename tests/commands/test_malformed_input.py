@@ -349,6 +349,7 @@ eval --qrels qrels.txt --run nothing
 eval --qrels qrels.txt --run run.txt -m nonsense
 eval --qrels qrels.txt --run run.txt -m ''
 eval --qrels qrels.txt --run run.txt -m ndcg_cut.0
+eval --qrels qrels.txt --run run.txt -m recall.1_0
 eval --qrels qrels.txt --run run.txt -m 'x\x1b[31m'
 eval --qrels qrels.txt --run run.txt -m 'nDCG(dcg="x")@5'  # measure…nDCG@10, R@100, AP, RR
 eval --qrels qrels.txt --run run.txt -m 'P(x=1)@5'  # measure 'P(x=1)@5' lacks a parameter…R@100, AP, RR

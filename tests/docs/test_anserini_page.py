@@ -34,11 +34,12 @@ def environment(anserini, metadata, tmp_path_factory):
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     modules = os.pathsep.join([str(PAGE.parents[1]), *filter(None, sys.path)])
     folder = cache / "indexes" / f"{entry['filename'].removesuffix('.tar.gz')}.{entry['md5']}"
-    brief = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}  # a dozen Javas, none of them for long
+    brief = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # a dozen Javas, none of them for long
+    options = " ".join([*filter(None, [anserini.get("JAVA_TOOL_OPTIONS")]), brief])
     return {
         **os.environ,
         **anserini,
-        **brief,
+        "JAVA_TOOL_OPTIONS": options,
         "PATH": path,
         "PYTHONPATH": modules,
         "PYSERINI_CACHE": str(cache),

@@ -194,7 +194,7 @@ def test_parse_reads_what_format_writes(expression):
         ("(a AND b) || (c OR d)", '"||" is no operator; write OR', 10),
         (
             " ".join([f"({'∪'.join('abcdefgh')})"] * 3 + ["(a∪b)"]),
-            "groups beside each other make 1,024 phrases (the limit is 1,000); write AND between them",
+            "groups beside each other make more than 1,000 phrases; write AND between them",
             0,
         ),
         *[
@@ -263,3 +263,17 @@ def test_the_page_and_the_table_of_the_syntax_show_expressions():
     shown = re.findall(r"<code>(.*?)</code>", page)
     shown += re.findall(r"^\| `([^`…]+)`.* \|$", table.partition("## Topic files")[0], re.MULTILINE)
     assert len(shown) > 6 and all(map(parse, shown))
+
+
+@pytest.mark.parametrize("group", ["(a OR b)", f"({' OR '.join('a' * 100)})"])
+def test_very_many_groups_are_refused(group):
+    with pytest.raises(QuerySyntaxError, match="^groups beside each other make more than 1,000 phrases; "):
+        parse(" ".join([group] * 5000))
+
+
+def test_groups_in_groups_are_bounded():
+    text = " ".join([f"({' OR '.join('abcdefghij')})"] * 3)
+    for _ in range(80):
+        text = f"(w {text})" if text.startswith("(w") else f"w ({text})"
+    with pytest.raises(QuerySyntaxError):
+        parse(f"({text}) z")

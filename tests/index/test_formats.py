@@ -48,7 +48,8 @@ FILES = {
 
 
 def write(path, text):
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    content = text.encode("utf-8", "surrogateescape")
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     return path
 
 
@@ -136,6 +137,10 @@ FAULTS = [
     ("a.json", "[" * 100_000, ":1: too many brackets within brackets"),
     ("a.json", '[{"id": "d1", "text": "x"}, 7]', ": document:2: expected a JSON object, got a whole number"),
     ("a.json", "[]", ": nothing to index: no documents"),
+    ("a.csv", "id,te\0xt\n1,a\n", ":1: the header: a NUL character, so this is no text file"),
+    ("a.csv", "id,te\udcffxt\n1,a\n", ":1: the header: not UTF-8 text"),
+    ("v.csv", 'id,vector\nd1,"{""\\ud800"": 1}"\n', ":2: `vector` must be a JSON object, got a text"),
+    ("a.json", '[{"id": 1, "n": ' + "9" * 5000 + "}]", ":1: not valid JSON: a number of thousands of digits"),
 ]
 
 

@@ -104,7 +104,7 @@ def test_many_texts_are_read_as_one_by_one():
 
 @pytest.mark.parametrize("texts", ["spy films", [None], [b"spy"]])
 def test_what_is_no_list_of_texts_is_refused(texts):
-    with pytest.raises(ArgumentError, match="^texts must be a list of str, got "):
+    with pytest.raises(ArgumentError, match="^read takes a list of str and decompose one str, got "):
         packaged_reader().read(texts)
 
 

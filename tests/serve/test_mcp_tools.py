@@ -194,6 +194,7 @@ def test_warnings_are_notes_on_standard_input(films):
 
 NO_MESSAGES = [
     ('{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {"a": "\\ud800"}}', 7, "half of a surrogate pair"),
+    ('{"jsonrpc": "2.0", "id": "\\ud800", "method": "tools/list"}', None, "half of a surrogate pair"),
     ("{", None, "not valid JSON"),
     ("[" * 10_000, None, "not valid JSON"),
     ('{"id": "x"}', "x", "no request of JSON-RPC"),

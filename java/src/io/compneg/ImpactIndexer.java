@@ -96,8 +96,8 @@ public final class ImpactIndexer implements Closeable {
   /**
    * Starts an index in a folder, whose old index is replaced, or goes on from its last checkpoint.
    *
-   * @param exchange the file in which blocks of documents are passed: pyjnius would end the process where the heap has no
-   *     room for one, and here that is an error
+   * @param exchange the file in which blocks of documents are passed: pyjnius would end the process where the heap has
+   *     no room for one, and here that is an error
    */
   public ImpactIndexer(String folder, String settings, String exchange) throws IOException {
     this.settings = parse(settings);

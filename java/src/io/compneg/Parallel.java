@@ -48,7 +48,8 @@ final class Parallel {
   }
 
   private static <T> T result(Work<T> work) throws IOException, InterruptedException {
-    while (!work.isDone(Long.MAX_VALUE)) {}
+    while (!work.isDone(Long.MAX_VALUE)) {
+    }
     switch (work.failure()) {
       case null -> {
         return work.result();

@@ -3,8 +3,8 @@ package io.compneg;
 import java.util.concurrent.Callable;
 
 /**
- * Work for another thread, which is done whatever ends it. A {@link java.util.concurrent.FutureTask} whose thread has no
- * memory left while it notes its failure stays half done, and whoever asks for it spins for ever.
+ * Work for another thread, which is done whatever ends it. A {@link java.util.concurrent.FutureTask} whose thread has
+ * no memory left while it notes its failure stays half done, and whoever asks for it spins for ever.
  */
 final class Work<T> implements Runnable {
   private final Callable<T> task;
