@@ -131,9 +131,9 @@ async def search(
 )
 async def search_composed(request: Request, index: _Index, limits: _Limits) -> Response:
     """The best documents for a query that was composed elsewhere, for a tree, or for weights of tokens."""
+    body = await request.body()
     if request.query_params:
         raise HTTPException(400, "a POST takes its parameters in the body, and none in the URL")
-    body = await request.body()
     return await _answer(request, lambda stages: answers.search_answer(index, _read(body, SearchBody), limits, stages))
 
 
