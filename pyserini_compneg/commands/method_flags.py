@@ -24,6 +24,8 @@ _RANKING = (
     *("union", "intersection", "difference", "difference_weight", "cpt_terms", "cpt_weight", "exclusion", "cpt"),
     *(
         "read",
+        "filter",
+        "filter_field",
         "model_weight",
         "min_idf",
         "weight_scale",
@@ -35,13 +37,15 @@ _RANKING = (
     ),
     *("depth", "rerank", "rerank_by", "rerank_hits"),
 )
+"""The flags that change a ranking."""
+
 _DEFAULTS = asdict(DEFAULT_OPERATORS) | {
     "cpt": CPT_FORMS[0],
     "weight_scale": WEIGHT_SCALE,
     "read": "expression",
     "ablation": ABLATIONS[0],
 }
-"""The flags that change a ranking, and the values that need no mention in its tag."""
+"""The values that need no mention in a tag."""
 
 
 def add_method_options(parser: argparse.ArgumentParser) -> None:
@@ -100,8 +104,9 @@ def run_tag(args: argparse.Namespace, searcher: SignedImpactSearcher) -> str:
     for name in _RANKING:
         value, default = getattr(args, name), _DEFAULTS.get(name)
         is_default = value == default and (name != "difference" or args.read in (None, "expression"))
-        if value is not None and not is_default:
-            shown = Path(value).name if name in ("read", "rerank") else value
+        if value not in (None, []) and not is_default:
+            shown = Path(value).name if name in ("read", "rerank", "filter") else value
+            shown = ",".join(shown) if isinstance(shown, list) else shown
             parts.append(f"{name.replace('_', '-')}={shown}")
     return re.sub(r"[^\w.,+=-]+", "_", "-".join(parts))
 

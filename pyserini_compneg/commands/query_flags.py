@@ -234,7 +234,7 @@ def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topi
         _logger.info(said, READING_OPERATORS.difference, args.read, Operators().difference)
     if getattr(args, "explain", False) and not decompose:
         _logger.warning(
-            "--explain shows how --read model, FOLDER or llm takes texts apart; here nothing is taken apart, and the "
+            "--explain shows how --read model, FOLDER or llm parses texts; here no text is parsed by a model, and the "
             "command explain shows what a query became"
         )
     return topics

@@ -125,8 +125,10 @@ def iter_collection_blocks(
 
 
 def _parts(block: Block, most_lines: int | None) -> Iterator[Block]:
+    if most_lines is None:
+        yield block
+        return
     lines = re.findall(rb"[^\n]*\n|[^\n]+$", block.lines)
-    most_lines = most_lines or len(lines)
     for start in range(0, len(lines), most_lines):
         part, first = b"".join(lines[start : start + most_lines]), block.first_line + start
         faults = {line: fault for line, fault in block.faults.items() if 0 <= line - first < most_lines}

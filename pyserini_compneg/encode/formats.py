@@ -160,6 +160,8 @@ def _rows(file: CollectionFile) -> Iterator[tuple[int, bytes, str | None]]:
                 ) from None
             fault = f"quotes or line ends are broken ({cause}); enclose the text in quotes, and double those in it"
         fault = fault or _fault(row, header)
+        if file.format == "tsv" and any("\t" in cell and "\n" in cell for cell in row):
+            fault = "a quote holds a tab and a line end, as one does that is never closed; double quotes in texts"
         text = b"" if fault or not row else _json_of(row, header, file.numbers)
         place = f"{file.path}:{before + 1}: "
         yield rows.line_num - before, text, place + fault if fault else None

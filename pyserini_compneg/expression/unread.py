@@ -15,7 +15,7 @@ _SIGNS = re.compile(
 )
 _FIELD = r"[^\W\d][\w.-]*="
 _VALUE = re.compile(rf"NOT! +{_FIELD}(?:(?!\b(?:AND|OR|NOT)\b)[^()])*")
-_CONDITIONS = re.compile(rf"(?<!NOT! )(?<![^\s(]){_FIELD}[^\s=]")
+_CONDITIONS = re.compile(rf"(?<!NOT! )(?<![^\s(]){_FIELD}[^\s=]|NOT! +[^\W\d][\w.-]*(?: +=|[<>])")
 _LONE_CONDITION = re.compile(rf"NOT! *\(+ *{_FIELD}(?:(?!\b(?:AND|OR|NOT)\b)[^()∩∪\\])*\)")
 _CURLY = re.compile("[“”„‟«»]")
 _OTHER_WORDS = re.compile(
@@ -37,7 +37,7 @@ _NOTES = {
     "signs": "'+', '&', '|', '!' are no operators: write AND, OR, NOT, or 'NOT! ', or put the phrase in quotes",
     "field": "FIELD:VALUE, WORD[FIELD] and ranges are text: write NOT! FIELD=VALUE, or --filter-field FIELD=VALUE",
     "patterns": "'*', '~', '^' are no operators, and no word of a document has them: leave them out",
-    "condition": "FIELD=VALUE is a condition right after NOT! only, else text: write NOT! for each, or --filter-field",
+    "condition": "only FIELD=VALUE without blanks, right after NOT!, is a condition: NOT! for each, or --filter-field",
     "curly": 'curly quotes are no quotes: write straight ones, ", around a phrase that holds operators',
 }
 

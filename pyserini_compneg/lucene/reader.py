@@ -171,9 +171,13 @@ class ImpactReader:
             self._call(lambda java: java.close())
         self._closed = True
 
-    def _call(self, call: Callable[[Any], Any]) -> Any:
-        """Calls a method of the Java searcher, as :func:`~pyserini_compneg.lucene.gate.java_errors` asks for."""
+    def _call(self, call: Callable[[Any], Any], *sent: bytes) -> Any:
+        """Calls a method of the Java searcher, as :func:`~pyserini_compneg.lucene.gate.java_errors` asks for.
+
+        Java's heap must have room for the bytes that are sent to it.
+        """
         self._check_open()
+        check_heap(sum(map(len, sent)))
         with java_errors(IndexReadError, f"{self.folder}: cannot be searched"):
             return call(self._searcher)
 
@@ -198,7 +202,7 @@ class ImpactReader:
         if not terms:
             return []
         lines = "\n".join(terms).encode()
-        return list(self._call(lambda java: java.documentFrequencies(lines)))
+        return list(self._call(lambda java: java.documentFrequencies(lines), lines))
 
     def _filtered(self, filter: Filter) -> Filtered:
         """What a filter finds here, ``filtered``. The last filters are kept.
@@ -208,6 +212,7 @@ class ImpactReader:
         """
         asked = json.dumps(filter.to_json(), ensure_ascii=False).encode()
         self._check_open()
+        check_heap(len(asked))
         with java_errors(IndexFormatError, f"{self.folder}: cannot be filtered"):
             searcher = self._searcher
             found = searcher.filter(asked)
@@ -245,9 +250,8 @@ class ImpactReader:
             for query, one in itertools.zip_longest(queries, filters)
         ]
         lines = "\n".join(queries).encode()
-        check_heap(len(lines))
         looked_up, threads = [self.filtered(one).java for one in places], min(threads, _MOST_THREADS)
-        batch = self._call(lambda java: java.search(lines, looked_up, hits, threads, _SMALLEST_PART))
+        batch = self._call(lambda java: java.search(lines, looked_up, hits, threads, _SMALLEST_PART), lines)
         answer = None
         while answer is None:
             check_cancelled()  # and Python handles signals here, so that Ctrl-C ends a long search
@@ -281,7 +285,7 @@ class ImpactReader:
         # No id has a NUL, which ends an id here, or half a surrogate pair, and none is empty.
         joined = "".join("\0" if "\0" in docid else f"{docid}\0" for docid in itertools.chain.from_iterable(docids))
         lines, ids = "\n".join(queries).encode(), counts.tobytes() + joined.encode(errors="surrogatepass")
-        packed = self._call(lambda java: java.score(lines, ids, min(threads, _MOST_THREADS)))
+        packed = self._call(lambda java: java.score(lines, ids, min(threads, _MOST_THREADS)), lines, ids)
         scores = iter(array("f", bytes(packed.tostring())))
         return [[None if math.isnan(score) else score for score in itertools.islice(scores, n)] for n in counts]
 
@@ -293,7 +297,7 @@ class ImpactReader:
         """The parts of a document's score, as ``io.compneg.Explainer`` gives them; None for an unknown document."""
         looked_up = None if filter is None else self.filtered(filter).java
         line, external_id = query.encode(), docid.encode(errors="surrogatepass")
-        packed = self._call(lambda java: java.explain(line, external_id, looked_up))
+        packed = self._call(lambda java: java.explain(line, external_id, looked_up), line, external_id)
         return None if packed is None else json.loads(bytes(packed.tostring()))
 
     def has(self, docid: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.errors import OutputError
-from pyserini_compneg.lucene.gate import java_class, java_errors
+from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
 from pyserini_compneg.lucene.reader import CONTENTS
 
 LONGEST_TERM_BYTES = 32766
@@ -190,6 +190,7 @@ class ImpactWriter:
             For each of them the number of its line, from 0, and its id.
         """
         joined = "\n".join(checked_list("ids", ids)).encode()
+        check_heap(len(lines) + len(joined))
         matches = _texts(self._call(lambda java: java.find(lines, joined)))
         return [(int(number), docid) for number, _, docid in (line.partition(" ") for line in matches)]
 
@@ -201,6 +202,7 @@ class ImpactWriter:
             merge: Rewrite what holds them; otherwise :meth:`optimize` does, and until then they are counted.
         """
         joined = "\n".join(checked_list("ids", ids)).encode()
+        check_heap(len(joined))
         self._call(lambda java: java.delete(joined, merge))
 
     def _collected(self, every: bool) -> list[str]:

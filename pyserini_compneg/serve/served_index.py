@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.errors import IndexReadError
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.serve.settings import IndexSettings
@@ -82,10 +83,10 @@ class ServedIndex:
     @property
     def folders(self) -> set[str]:
         """The paths that no client is told."""
-        encoder = self._settings.encoder
+        encoder = split_name(self._settings.encoder or "")[1]
         with self._used() as searcher:
-            known = {self._path, str(searcher.reader.folder), encoder or ""}
-        return set(filter(os.path.isabs, known))
+            known = {self._path, str(searcher.reader.folder), *([encoder] if os.path.exists(encoder) else [])}
+        return {path for path in known if os.sep in path}
 
     @property
     def degraded(self) -> str | None:

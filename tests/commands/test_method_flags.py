@@ -1,6 +1,7 @@
 """``search --method`` and ``search --rerank``, through the command, with a stand-in for a model."""
 
 import json
+from pathlib import Path
 
 import pytest
 from film_index import build
@@ -85,10 +86,13 @@ def test_operators_are_a_method(index, topics, capfd):
         (["--method", "score-fusion", "--depth", "9"], "compneg-bm25-score-fusion-depth=9"),
         (["--method", "filtering", "--rerank", "folder/m"], "compneg-bm25-filtering-rerank=m"),
         (["--rerank", "a model", "--rerank-by", "atoms"], "compneg-bm25-rerank=a_model-rerank-by=atoms"),
+        (["--min-idf", "-1", "--filter", "ids.txt"], "compneg-bm25-filter=ids.txt-min-idf=-1.0"),
         (["--method", "two-step", "--tag", "mine"], "mine"),
     ],
 )
-def test_the_tag_says_what_made_the_run(index, topics, model, capfd, flags, tag):
+def test_the_tag_says_what_made_the_run(index, topics, model, capfd, monkeypatch, flags, tag):
+    monkeypatch.chdir(topics.parent)
+    Path("ids.txt").write_text("d4\n")
     assert run(index, "--topics", topics, *flags) == 0
     assert {row[-1] for row in lines(capfd)} == {tag}
 

@@ -124,7 +124,7 @@ def test_a_json_query_with_operators_is_said_once_for_all(run, caplog, tmp_path)
 def test_an_explanation_of_nothing_is_said(run, caplog):
     run(search, "--query", "spy", "--explain")
     assert caplog.messages == [
-        "--explain shows how --read model, FOLDER or llm takes texts apart; here nothing is taken apart, and the "
+        "--explain shows how --read model, FOLDER or llm parses texts; here no text is parsed by a model, and the "
         "command explain shows what a query became"
     ]
 

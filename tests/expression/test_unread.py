@@ -39,6 +39,9 @@ from pyserini_compneg.expression.unread import notes_on, unread_operators
         ("spy NOT! (year=1990 OR spies)", ["condition"], ["capitals"]),
         ("spy NOT! (genre=war AND spies) genre=x", ["condition"], ["capitals"]),
         ("spy NOT! (spies AND genre=war)", ["condition"], ["capitals"]),
+        ("spy NOT! genre = war", ["condition"], ["capitals"]),
+        ("spy NOT! year>1990", ["condition"], ["capitals"]),
+        ("spy NOT! war", [], ["capitals"]),
         ('spy -"Get Smart"', ["minus"], ["minus"]),
         ('spy +"Get Smart"', ["signs"], []),
         *[

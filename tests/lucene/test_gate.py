@@ -116,6 +116,29 @@ def test_an_error_of_a_worker_ends_a_build(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["c.jsonl"]
 
 
+FULL = """
+from pyserini_compneg.errors import JvmError
+with ImpactReader(folder) as reader:
+    long = "x" * 100_000_000
+    query = '{"vector": {"%s": 1}}' % long
+    for call in (
+        lambda: reader.document_frequencies([long]),
+        lambda: reader.explain(query, "d"),
+        lambda: reader.score([query], [["d"]]),
+        lambda: reader.search([query], 1),
+    ):
+        try:
+            call()
+        except JvmError as error:
+            print(error)
+"""
+
+
+def test_what_is_too_large_for_the_heap_is_refused_by_every_call(tmp_path):
+    said = "Java's heap of 64 MB is full; give it more, for example by JAVA_TOOL_OPTIONS=-Xmx1024m\n"
+    assert outcome(SEARCH + FULL, tmp_path, JAVA_TOOL_OPTIONS="-Xmx64m")[:2] == (0, "6.0\n" + 4 * said)
+
+
 def full_jdk():
     complete = (java for java in candidates() if java.major >= 21 and java.has_module("jdk.incubator.vector"))
     return next(complete, None)

@@ -110,6 +110,36 @@ def test_shards_that_are_left_out_are_in_the_health(tmp_path):
     index.close()
 
 
+@pytest.mark.parametrize("prefix", ["", "bm25+"])
+def test_the_path_of_an_encoder_is_kept_from_clients(folder, tmp_path, monkeypatch, prefix):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret").mkdir()
+    settings = IndexSettings(path=str(folder), encoder=f"{prefix}secret")
+    index = ServedIndex("films", settings, lambda path, _: SignedImpactSearcher(path))
+    assert index.folders == {str(folder)}  # a word of its own, that a query may have
+    (tmp_path / "secret" / "atoms").mkdir()
+    settings = IndexSettings(path=str(folder), encoder=f"{prefix}secret/atoms")
+    other = ServedIndex("films", settings, lambda path, _: SignedImpactSearcher(path))
+    assert other.folders == {str(folder), "secret/atoms"}
+    index.close()
+    other.close()
+
+
+def test_an_index_that_is_being_opened_is_well(folder):
+    said = []
+
+    def opened(path, encoder):
+        said.extend(index.degraded for index in served)
+        return SignedImpactSearcher(path, encoder)
+
+    served = []
+    served.append(ServedIndex("films", IndexSettings(path=str(folder)), opened))
+    replace(folder, "n1")
+    assert served[0].reload()
+    assert said == [None]
+    served[0].close()
+
+
 def test_what_cannot_be_opened_changes_nothing(folder):
     index = ServedIndex("films", IndexSettings(path=str(folder)))
     replace(folder, "n1")

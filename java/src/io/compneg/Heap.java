@@ -54,7 +54,7 @@ public final class Heap {
     probe = null;
   }
 
-  /** Prints why a thread died, but for a full heap, which those who wait for it are told. */
+  /** Prints why a thread died. Says nothing of a full heap: whoever waits for the thread gets that error. */
   static void report(Thread thread, Throwable cause) {
     if (cause instanceof OutOfMemoryError) return;
     System.err.print("Exception in thread \"" + thread.getName() + "\" ");
