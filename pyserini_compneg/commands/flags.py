@@ -29,6 +29,9 @@ Flags: TypeAlias = argparse._ActionsContainer
 MODEL = "mini, a folder, or a name on the Hugging Face hub"
 _FLAGS_ELSEWHERE = {
     ("index", "--input"): "the documents are --collection",
+    ("search", "--q"): "the query is --query",
+    ("search", "--operator"): "the operators are --union, --intersection and --difference",
+    ("search", "--docid"): "the command explain has it",
     ("search", "--k1"): "k1 and b belong to index, which keeps them",
     ("search", "--b"): "k1 and b belong to index, which keeps them",
 }
@@ -93,6 +96,14 @@ class _Parser(argparse.ArgumentParser):
             raise
         except OSError as error:
             raise OutputError(of_standard_output(error)) from None
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuses a value that is no choice, and names the choice that is most like it."""
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            error.message += suggestion(str(value), map(str, action.choices or ()))
+            raise
 
     def error(self, message: str) -> NoReturn:
         raise ArgumentError(message).with_lines(f"see {self.prog} -h")

@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--store-raw", action="store_true", help="keep each document's line, to show it with its hit")
     parser.add_argument(
         "--filter-fields",
-        type=lambda text: text.split(","),
+        type=lambda text: [name.strip() for name in text.split(",")],
         action="extend",
         default=[],
         metavar="NAME,NAME",

@@ -21,6 +21,7 @@ from pyserini_compneg.json_objects import json_kind, parse_json_object
 from pyserini_compneg.lucene import LONGEST_TERM_BYTES, is_index
 from pyserini_compneg.progress import DOCUMENTS, progress
 from pyserini_compneg.records import DOCUMENT_ID_FIELDS, checked_id, docid_from_title
+from pyserini_compneg.terminal import shown
 
 _logger = logging.getLogger(__name__)
 _EXPECTED = "`contents`, `title` and `text`, or `vector`"
@@ -176,6 +177,10 @@ def say_formats(files: Sequence[CollectionFile]) -> None:
 
 
 def _paths(path: str | Path, collection_format: Format | None) -> list[Path]:
+    if not isinstance(path, (str, os.PathLike)):
+        raise ArgumentError(
+            f"the collection must be a path, got {shown(path)}; ImpactIndexer adds documents themselves"
+        )
     root = Path(path)
     if str(path) == "-" or (root.exists() and not root.is_file() and not root.is_dir()):
         raise CollectionError(f"{path}: a collection is read more than once, so it must be a file or a folder, no pipe")

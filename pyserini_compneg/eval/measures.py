@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from pyserini_compneg.errors import MeasureError
+from pyserini_compneg.errors import ArgumentError, MeasureError
 from pyserini_compneg.eval.contrast import CONTRASTS, PAIRED, Contrast, contrast_values, parse_contrast, partners
 from pyserini_compneg.terminal import shown, suggestion
 
@@ -94,11 +94,15 @@ def evaluate(
         ``{qid: {measure name: value}}``, in the order of ``qrels`` and ``measures``.
 
     Raises:
+        ArgumentError: ``qrels`` or ``run`` is no mapping.
         MeasureError: An unknown name, or judgements that a measure of contrast cannot use.
 
     >>> evaluate({"1": {"a": 1}, "2": {"b": 1}}, {"1": {"c": 2.0, "a": 1.0}}, ["recip_rank"])
     {'1': {'recip_rank': 0.5}, '2': {'recip_rank': 0.0}}
     """
+    for name, table in (("qrels", qrels), ("run", run)):
+        if not isinstance(table, Mapping):
+            raise ArgumentError(f"{name} must be a mapping of queries, as read_{name} reads a file, got {shown(table)}")
     given = [measures] if isinstance(measures, str) else measures
     chosen = [one for each in given for one in (parse_measures(each) if isinstance(each, str) else [each])]
     values = _trec_values(qrels, run, [measure for measure in chosen if not isinstance(measure.definition, Contrast)])

@@ -152,7 +152,8 @@ def _iter_topics(path: str | Path, read: str | None, skip: bool) -> Iterator[tup
 def _from_tsv(content: str, source: str, read: str) -> Topic:
     columns = content.split("\t")
     if len(columns) != 2:
-        raise CollectionError(f"{source}: expected qid<TAB>expression, found {len(columns) - 1 or 'no'} tabs")
+        found = "a JSON list" if content.lstrip().startswith("[") else f"{len(columns) - 1 or 'no'} tabs"
+        raise CollectionError(f"{source}: expected qid<TAB>expression, or a JSON object a line; found {found}")
     qid = checked_id(columns[0], "query id", source, CollectionError)
     if qid.lower() in ID_FIELDS and columns[1].strip().lower() in _PLAIN_FIELDS:
         _logger.warning("%s: looks like a header, and is searched as a query; remove the line if it is one", source)

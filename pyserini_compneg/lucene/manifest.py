@@ -23,6 +23,7 @@ FORMAT_VERSION = 1
 LARGEST_IMPACT = 1 << 20
 """Larger impacts would leave the range in which scores are exact to the last bit; Lucene's own limit is 2^31 - 1."""
 
+_BM25 = ("k1", "b", "average_length")
 _COMMIT = re.compile("segments_[0-9a-z]+")
 
 
@@ -101,7 +102,9 @@ def _is_count(value: Any) -> bool:
 _VALID: Mapping[str, Callable[[Any], bool]] = {
     "encoder": lambda value: isinstance(value, str) and bool(value.strip()) and value.isprintable(),
     "settings": lambda value: (
-        isinstance(value, dict) and all(type(setting) in (str, int, float) for setting in value.values())
+        isinstance(value, dict)
+        and all(type(setting) in (str, int, float) for setting in value.values())
+        and all(type(value.get(name, 0)) is not str and value.get(name, 0) >= 0 for name in _BM25)
     ),
     "impact_scale": lambda value: type(value) in (int, float) and 0 < value <= LARGEST_IMPACT,
     "signed": lambda value: isinstance(value, bool),

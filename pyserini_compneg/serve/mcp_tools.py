@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from importlib import metadata
 from typing import Any
 
 import anyio
@@ -161,7 +162,13 @@ def tools(backend: Backend) -> Server[Any]:
             content=[TextContent(text=json.dumps(answer, ensure_ascii=False))], structured_content=answer
         )
 
-    return Server("pyserini_compneg", instructions=_INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool)
+    return Server(
+        "pyserini_compneg",
+        version=metadata.version("pyserini_compneg"),
+        instructions=_INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
 
 
 def _index(backend: Backend, name: str | None) -> ServedIndex:

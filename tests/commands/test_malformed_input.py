@@ -289,6 +289,11 @@ search --index films --topics topics.tsv --tag 'a\x1b[31m'  # the tag 'a…' has
 ! search --index films --topics topics.tsv --output /dev/full
 search --index films --query ' ' --plain
 search --index films --query spy --output new  # --output takes a run: name its --output-format, or…
+search --index films --query a --difference nfr  # argument --difference: invalid choice: 'nfr'…did you mean nrf?
+search --index films --q a  # there is no --q; the query is --query
+search --index films --query a --operator cpt  # there is no --operator; the operators are --union, …
+search --index films --query a --docid d1  # there is no --docid; the command explain has it
+index --collection documents.jsonl --index new --filter-fields 'year, '  # a filter field must be named by a letter…
 search --index films --qurey a  # there is no --qurey; did you mean --query?
 search --index films --query a --hit=5  # there is no --hit; did you mean --hits?
 search --index films --topics topics.tsv --explain  # --explain needs --query or --output-format json; for one…--qid ID

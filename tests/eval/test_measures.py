@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
 
+from pyserini_compneg.errors import ArgumentError
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.measures import MeasureError
 
@@ -114,3 +115,9 @@ def test_reciprocal_rank_with_a_cutoff(rank, cutoff):
     run = {"1": {f"d{i}": float(-i) for i in range(1, 31)}}
     results = evaluate({"1": {f"d{rank}": 1}}, run, parse_measures([f"RR@{cutoff}"]))
     assert results["1"][f"RR@{cutoff}"] == pytest.approx(1 / rank if rank <= cutoff else 0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(("qrels", "run", "name"), [("q.txt", {}, "qrels"), ({}, "r.txt", "run"), ({}, [], "run")])
+def test_files_are_read_first(qrels, run, name):
+    with pytest.raises(ArgumentError, match=f"{name} must be a mapping of queries, as read_{name} reads a file"):
+        evaluate(qrels, run, "nDCG@10")

@@ -124,8 +124,9 @@ def test_precedence_of_fields(topics_of):
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
-        (["1 birds"], ":1: expected qid<TAB>expression, found no tabs"),
-        (["1\tbirds", "2\tbats\t3"], ":2: expected qid<TAB>expression, found 2 tabs"),
+        (["1 birds"], ":1: expected qid<TAB>expression, or a JSON object a line; found no tabs"),
+        (["1\tbirds", "2\tbats\t3"], ":2: expected qid<TAB>expression, or a JSON object a line; found 2 tabs"),
+        (['[{"id": 1}]'], ":1: expected qid<TAB>expression, or a JSON object a line; found a JSON list"),
         (["1\tbirds", "", "1\tbats"], ":3: query id '1' was given on line 1 already"),
         (["a b\tbirds"], ":1: the query id 'a b' has white space, which a TREC run cannot hold"),
         (["1\t "], ":1: the expression is blank"),

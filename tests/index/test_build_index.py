@@ -319,3 +319,10 @@ def test_a_kill_between_two_renames_is_repaired(tmp_path, collection, index):
     with pytest.raises(OutputError, match="exists already"):
         build_index(collection, index)
     assert with_birds(index) == ["x"]
+
+
+@pytest.mark.parametrize("collection", [[{"id": "a", "contents": "spy"}], {}, 3, None])
+def test_a_collection_is_a_path(collection, tmp_path):
+    with pytest.raises(ArgumentError, match="must be a path, got .*; ImpactIndexer adds documents themselves"):
+        build_index(collection, tmp_path / "index")
+    assert not any(tmp_path.iterdir())

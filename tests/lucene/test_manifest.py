@@ -31,7 +31,7 @@ BAD_VALUES = [
     (changed(**{name: value}), f"bad value for {name!r}: {reprlib.repr(value)}; rebuild the index")
     for name, values in {
         "encoder": [None, " ", "a\x1b[31m", "a\nb"],
-        "settings": [[], {"k1": None}, {"model": []}],
+        "settings": [[], {"k1": None}, {"k1": "x"}, {"b": -1}, {"average_length": -0.5}, {"model": []}],
         "impact_scale": ["256", 0, -1.5, 1048577, 10**400, True],
         "signed": [0],
         "pair_terms": [1.5, -1],

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from importlib import metadata
 
 import anyio
 import film_index
@@ -104,9 +105,10 @@ def test_errors_are_told_in_a_sentence(server, tool, arguments, error):
 def test_every_argument_is_described(server):
     async def listed():
         async with Client(server) as client:
-            return {tool.name: tool for tool in (await client.list_tools()).tools}
+            return {tool.name: tool for tool in (await client.list_tools()).tools}, client.server_info
 
-    found = anyio.run(listed)
+    found, about = anyio.run(listed)
+    assert about.version == metadata.version("pyserini_compneg")
     assert list(found) == ["search", "get_document", "list_indexes", "explain", "decompose"]
     for tool in found.values():
         assert tool.description
