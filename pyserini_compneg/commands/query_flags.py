@@ -81,9 +81,9 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
     weights = ", ".join(f"{name} {weight:g}" for name, weight in DIFFERENCE_WEIGHTS.items())
     text = f"strength of NOT: the excluded part is multiplied by X (defaults: {weights})"
     add("--difference-weight", type=flags.positive, metavar="X", help=text)
-    text = f"terms of each operand that cpt, cpt-l2 and cpt+maxpool combine, pairs of cpt-pairs (default {CPT_TERMS})"
+    text = f"terms of each operand that a conjunction by cpt combines, pairs of cpt-pairs (default {CPT_TERMS})"
     add("--cpt-terms", type=flags.count, metavar="N", help=text)
-    text = "weight of cpt beside maxpool in --intersection cpt+maxpool (default 1, with bm25+MODEL 0.25)"
+    text = "weight of cpt beside maxpool (default: of cpt+maxpool 1, with bm25+MODEL 0.25; of disentangled 0.5)"
     add("--cpt-weight", type=flags.positive, metavar="X", help=text)
     text = f"NOT! removes documents above this share of the best score (default {EXCLUSION_SHARE}), or that have "
     text += f"{' or '.join(EXCLUSIONS)} of the heaviest terms (--cpt-terms)"

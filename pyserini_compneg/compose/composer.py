@@ -23,11 +23,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from typing import Protocol, TypeAlias
 
 from pyserini_compneg.compose.difference import VECTOR_DIFFERENCES
-from pyserini_compneg.compose.intersection import VECTOR_INTERSECTIONS, cpt_operands, heaviest_tuples
+from pyserini_compneg.compose.intersection import (
+    DISENTANGLED_CPT_WEIGHT,
+    VECTOR_INTERSECTIONS,
+    cpt_operands,
+    heaviest_tuples,
+    own_terms,
+    pairwise,
+)
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.quantisation import kept_terms
 from pyserini_compneg.compose.rewrite import (
@@ -76,6 +82,12 @@ TopScores: TypeAlias = Callable[[ScoringNode, int], Sequence[float]]
 MOST_ATOMS = 20_000
 """The most atoms of an expression, repeated ones included. Time and memory grow with their number, no faster."""
 
+_POOLED = {"cpt+maxpool": 1.0, "disentangled": DISENTANGLED_CPT_WEIGHT}
+"""The intersections that add ``maxpool`` to joint occurrence, with the weight β of the latter."""
+
+_DISENTANGLED = ("disentangled", "damped")
+"""The differences that leave the terms of A out of what they take away."""
+
 _TOP = 6
 """The documents that tell how specific an exclusion is, and how many wanted ones it may not remove from a first page.
 
@@ -86,7 +98,9 @@ _BROAD = 0.8
 """What is excluded is a class of documents if the last of ``_TOP`` has this share of the best score, or more."""
 
 _CONTEXT = 0.25
-"""What the whole wording of a text counts, when the query that was read from it counts 1."""
+_BROAD_CONTEXT = 0.1
+"""What all parts of a text count, excluded ones included, when the query that was read from it counts 1. The second
+is for what is excluded as a class, whose documents the first would find."""
 
 
 class QueryEncoder(Protocol):
@@ -101,7 +115,7 @@ def scoring_trees(
     encoder: QueryEncoder,
     operators: Operators = DEFAULT_OPERATORS,
     top_scores: TopScores | None = None,
-    wordings: Sequence[str | None] = (),
+    is_read: Sequence[bool] = (),
 ) -> list[ScoringNode]:
     """The scoring tree of each expression; its weights are not yet rounded.
 
@@ -112,8 +126,8 @@ def scoring_trees(
         encoder: Gives the vectors of texts.
         operators: The operators of union, intersection and difference.
         top_scores: Gives the best scores of a query in the index that will be searched; ``damped`` needs it.
-        wordings: The text that each expression was read from, if it was read. Only ``damped`` uses it, where something
-            is excluded from the whole expression.
+        is_read: Whether each expression was read from a text; none was by default. Only ``damped`` uses it, where
+            something is excluded from the whole expression.
 
     Raises:
         EncodingError: A vector with a weight that is no finite number or with a reserved term, or vectors missing.
@@ -127,18 +141,18 @@ def scoring_trees(
         check_exclusions(expression)
     rewritten = [verbalised(expression, operators) for expression in expressions]
     texts = [text for expression in rewritten for text in atoms(expression)]
-    used = [
-        None if operators.difference != "damped" or isinstance(expression, Union) else wording
-        for expression, wording in zip_longest(rewritten, wordings)
-    ]
-    vectors = atom_vectors(list(dict.fromkeys([*texts, *filter(None, used)])), encoder)
+    vectors = atom_vectors(list(dict.fromkeys(texts)), encoder)
     composer = _Composer(operators, vectors, top_scores)
-    trees = [
-        replace(composer, wording=wording).compose(expression)
-        for expression, wording in zip(rewritten, used, strict=True)
+    contexts = [
+        atoms(expression) if read and not isinstance(expression, Union) else ()
+        for expression, read in zip(rewritten, is_read or [False] * len(rewritten), strict=True)
     ]
     with gathered_warnings():
-        _warn_of_unknown_atoms(rewritten, trees, {text: vectors[text] for text in texts})
+        trees = [
+            replace(composer, context=context).compose(expression)
+            for expression, context in zip(rewritten, contexts, strict=True)
+        ]
+        _warn_of_unknown_atoms(rewritten, trees, vectors)
         said = f"NOT ({operators.difference}) takes away all its positive terms; choose another --difference"
         names = [shown(format_expression(expression)) for expression in rewritten]
         emptied = {
@@ -189,13 +203,13 @@ class _Composer:
         operators: The operators of union, intersection and difference.
         vectors: The vector of each atom's text.
         top_scores: Asks the index; None if there is none.
-        wording: The text that the expression was read from; None if it was not read, or does not matter.
+        context: The atoms that count as context in ``damped``; none if the expression was not read from a text.
     """
 
     operators: Operators
     vectors: Mapping[str, SparseVector]
     top_scores: TopScores | None
-    wording: str | None = None
+    context: Sequence[str] = ()
 
     def compose(self, expression: Expression) -> ScoringNode:
         """The scoring tree."""
@@ -205,7 +219,7 @@ class _Composer:
                 return Linear(self.vectors[text])
             case Union():
                 members = [conjunction(member) for member in alternatives(expression)]
-                narrowed = "cpt" if name == "cpt+maxpool" and self.operators.union != "addition" else name
+                narrowed = "cpt" if name in _POOLED and self.operators.union != "addition" else name
                 names = self._narrowed(members, name, narrowed)
                 return self._union(list(map(self._set, members, names)), self.operators.union)
         return self._set(conjunction(expression), name)
@@ -247,11 +261,9 @@ class _Composer:
         operands = [positive_part(_vector(self.compose(member))) for member in members]
         if not all(operands):
             return Linear({}), 0.0
+        _warn_if_contained(expression, operands, a, "NOT! excludes")
         operands = [own for own in (without_terms(operand, a) for operand in operands) if own]
         if not operands:
-            said = "what is wanted has all its terms, so NOT! excludes nothing by it"
-            name = shown(format_expression(expression))
-            warn_of("part", "parts", said, {name: name}, [name])
             return Linear({}), 0.0
         how = self.operators.exclusion
         if isinstance(how, str):
@@ -274,7 +286,7 @@ class _Composer:
 
     def _conjunction(self, parts: Conjunction, name: str) -> ScoringNode:
         """The parts that are kept, under the intersection of that name, without those that are excluded."""
-        inside = replace(self, wording=None)
+        inside = replace(self, context=())
         kept = [inside.compose(member) for member in parts.kept]
         positive = self._intersection(kept, name) if len(kept) > 1 else kept[0]
         if not parts.excluded or not any(leaf_vectors(positive)):  # nothing to take away, or nothing to take it from
@@ -299,17 +311,26 @@ class _Composer:
         vectors = [_vector(child) for child in children]
         if name in VECTOR_INTERSECTIONS:
             return Linear(VECTOR_INTERSECTIONS[name](vectors), kept_terms(*children))
-        pooled = Linear(max_pool(vectors) if name == "cpt+maxpool" else {}, kept_terms(*children))
+        pooled = Linear(max_pool(vectors) if name in _POOLED else {}, kept_terms(*children))
         operands = [positive_part(vector) for vector in vectors]
         if not all(operands):
             return pooled
+        if name == "disentangled":
+            pairs = self._own_pairs(operands)
+            return Sum((*pairs, pooled)) if pairs else pooled
         if self.operators.intersection == "cpt-pairs":
             products = tuple(map(Product, heaviest_tuples(operands, self.operators.cpt_terms)))
             return Sum(products) if len(products) > 1 else products[0]
         product = self._product(operands)
-        if self.operators.intersection == "cpt+maxpool":
-            product = replace(product, weight=self.operators.cpt_weight or 1.0)
+        if weight := _POOLED.get(self.operators.intersection):
+            product = replace(product, weight=self.operators.cpt_weight or weight)
         return _sum(product, pooled)
+
+    def _own_pairs(self, operands: Sequence[SparseVector]) -> list[Product]:
+        """β times the joint occurrence of two operands by the terms that each has alone, for n operands over n − 1."""
+        own = cpt_operands(own_terms(operands), self.operators.cpt_terms)
+        weight = (self.operators.cpt_weight or DISENTANGLED_CPT_WEIGHT) / max(1, len(own) - 1)
+        return [Product(pair, weight=weight) for pair in pairwise(own)]
 
     def _product(self, operands: Sequence[SparseVector]) -> Product:
         """The joint occurrence of the operands' heaviest terms."""
@@ -336,8 +357,8 @@ class _Composer:
     def _damped(self, left: ScoringNode, negatives: Sequence[Linear | Product], a: AbstractSet[str]) -> ScoringNode:
         """A, damped by that part B* which a document is most about.
 
-        If B* is specific, the best documents of A keep about the score of the last of them. The wording that A was read
-        from is context: it counts a little, too.
+        If B* is specific, the best documents of A keep about the score of the last of them. The parts of a text
+        that was read are context: they count a little, too.
         """
         if self.top_scores is None:
             raise CompositionError("damped needs an index, for the best score of the excluded part; name one (--index)")
@@ -349,10 +370,11 @@ class _Composer:
         found = [(part, scores) for part, scores in asked if scores and scores[0] > 0]
         if not found:
             return left
-        if self.wording:
-            left = _sum(left, Linear(scale(self.vectors[self.wording], _CONTEXT), kept=()))
         lowering, top = zip(*found, strict=True)
         is_specific = all(len(scores) < _TOP or scores[-1] < _BROAD * scores[0] for scores in top)
+        if self.context:
+            words = max_pool([self.vectors[text] for text in self.context])
+            left = _sum(left, Linear(scale(words, _CONTEXT if is_specific else _BROAD_CONTEXT), kept=()))
         wanted = self.top_scores(left, _TOP) if is_specific else ()
         floor = max(0.0, wanted[-1]) if len(wanted) == _TOP else 0.0  # all of fewer ones are on a first page anyway
         return Damped(left, lowering, tuple(scores[0] for scores in top), self.operators.strength, floor)
@@ -364,9 +386,12 @@ class _Composer:
         operand of which A has all terms is taken as given and drops out.
         """
         name = self.operators.intersection
-        if isinstance(expression, Atom):
-            return Linear(self.vectors[expression.text])
+        leaves_out = self.operators.difference in _DISENTANGLED
         operands = [_vector(self.compose(member)) for member in conjunction(expression).kept]
+        if leaves_out and all(operands):
+            _warn_if_contained(expression, operands, a, "NOT lowers")
+        if len(operands) == 1:
+            return Linear(*operands)
         if name in VECTOR_INTERSECTIONS:
             return Linear(VECTOR_INTERSECTIONS[name](operands))
         operands = [positive_part(operand) for operand in operands]
@@ -374,7 +399,7 @@ class _Composer:
             return Linear({})
         if self.operators.difference == "orthogonal":
             return Linear(max_pool(operands))
-        if self.operators.difference in ("disentangled", "damped"):
+        if leaves_out:
             operands = [operand for operand in (without_terms(operand, a) for operand in operands) if operand]
         return self._product(operands) if len(operands) > 1 else Linear(dict(*operands))
 
@@ -395,6 +420,16 @@ class _Composer:
         elif name == "orthogonal":
             stand_in = positive_weights(left)
         return _sum(left, Linear(add(subtract(stand_in, negatives, weight), stand_in, -1.0), kept=()))
+
+
+def _warn_if_contained(
+    expression: Expression, operands: Sequence[SparseVector], a: AbstractSet[str], what: str
+) -> None:
+    """Warns of an excluded part if what is wanted, with the terms ``a``, has all terms of its operands."""
+    name = shown(format_expression(expression))
+    is_contained = not any(without_terms(operand, a) for operand in operands)
+    said = f"what is wanted has all its terms, so {what} nothing by it"
+    warn_of("part", "parts", said, {name: name} if is_contained else {}, [name])
 
 
 def _vector(node: ScoringNode) -> SparseVector:

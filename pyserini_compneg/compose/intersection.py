@@ -22,6 +22,7 @@ are no outer product of anything, so they do not factorise. But each of them is 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
@@ -30,6 +31,9 @@ from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.vectors import SparseVector, pair_term, positive_part, top_terms
 
 CPT_TERMS = 5
+
+DISENTANGLED_CPT_WEIGHT = 0.5
+"""β of ``disentangled``, chosen on QUEST train and FilmSets dev together; see docs/operators.md."""
 
 VECTOR_INTERSECTIONS: Mapping[str, VectorUnion] = MappingProxyType(
     {name: VECTOR_UNIONS[name] for name in ("addition", "maxpool")}
@@ -44,6 +48,36 @@ def cpt_operands(vectors: Iterable[SparseVector], top: int = CPT_TERMS) -> list[
     [{'colombia': 2.0, 'birds': 1.0}, {'parrots': 1.0}]
     """
     return [top_terms(positive_part(vector), top) for vector in vectors]
+
+
+def own_terms(vectors: Sequence[SparseVector]) -> list[dict[str, float]]:
+    """Each operand without the terms that another one has: A* and B*, as Eq. 5 has them for a difference.
+
+    A term that operands share says nothing of their joint occurrence. An operand that has no term of its own drops out.
+
+    >>> own_terms([{"birds": 1.0, "andes": 0.5}, {"birds": 1.0, "colombia": 2.0}, {"birds": 2.0}])
+    [{'andes': 0.5}, {'colombia': 2.0}]
+    """
+    count = Counter(term for vector in vectors for term in vector)
+    own = [{term: weight for term, weight in vector.items() if count[term] == 1} for vector in vectors]
+    return [vector for vector in own if vector]
+
+
+def pairwise(operands: Sequence[SparseVector]) -> list[tuple[dict[str, float], dict[str, float]]]:
+    """The joint occurrence of all pairs of operands that share no term, as few products of two.
+
+    If Sᵢ is what an operand adds to a product, Σᵢ Sᵢ over operands without a common term is that of all their terms. So
+    the pairs of which one operand is in the first half and one in the second are one product, and n operands need
+    n − 1 of them.
+
+    >>> pairwise([{"birds": 1.0}, {"andes": 0.5}, {"colombia": 2.0}])
+    [({'andes': 0.5}, {'colombia': 2.0}), ({'birds': 1.0}, {'andes': 0.5, 'colombia': 2.0})]
+    """
+    if len(operands) < 2:
+        return []
+    halves = operands[: len(operands) // 2], operands[len(operands) // 2 :]
+    first, second = ({term: weight for one in half for term, weight in one.items()} for half in halves)
+    return [*pairwise(halves[0]), *pairwise(halves[1]), (first, second)]
 
 
 def heaviest_tuples(vectors: Sequence[SparseVector], count: int = CPT_TERMS) -> list[tuple[dict[str, float], ...]]:

@@ -13,7 +13,7 @@ from pyserini_compneg.terminal import shown
 from pyserini_compneg.vectors import is_number
 
 UNIONS = (*VECTOR_UNIONS, "dismax", "vanilla")
-INTERSECTIONS = ("cpt", "cpt+maxpool", "cpt-l2", "cpt-pairs", *VECTOR_INTERSECTIONS, "vanilla")
+INTERSECTIONS = ("cpt", "cpt+maxpool", "disentangled", "cpt-l2", "cpt-pairs", *VECTOR_INTERSECTIONS, "vanilla")
 DIFFERENCES = (*DIFFERENCE_WEIGHTS, "ignore", "vanilla")
 EXCLUSIONS = ("any", "all")
 
@@ -36,8 +36,9 @@ class Operators:
             what is subtracted. For ``damped`` it is the largest share of its score that a document loses.
         cpt_terms: m, how many terms of each operand a conjunction combines; of ``cpt-pairs``, how many pairs it has.
             The paper takes 5.
-        cpt_weight: β, the weight of the joint occurrence in ``cpt+maxpool``; None for 1, and on an index of
-            ``bm25+MODEL``, where the model has a part in the query, for ``HYBRID_CPT_WEIGHT``.
+        cpt_weight: β, the weight of the joint occurrence in ``cpt+maxpool`` and ``disentangled``; None for
+            ``DISENTANGLED_CPT_WEIGHT`` in the latter. In the former it is 1, and on an index of ``bm25+MODEL``, where
+            the model has a part in the query, ``HYBRID_CPT_WEIGHT``.
         exclusion: What NOT! excludes: documents that score more than this share of the best score of its right side, a
             number between 0 and 1; or those with ``any`` or ``all`` of its ``cpt_terms`` heaviest terms.
 

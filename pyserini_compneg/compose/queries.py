@@ -11,7 +11,6 @@ from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.lowering import FACTORED, lowered
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, kept_terms, quantised
-from pyserini_compneg.compose.rewrite import holds_difference
 from pyserini_compneg.compose.scoring import ScoringNode, positive_weights
 from pyserini_compneg.errors import ArgumentError, CompositionError, EncodingError
 from pyserini_compneg.expression import Expression, format_expression, parse
@@ -77,12 +76,9 @@ def compose_queries(
         raise EncodingError(f"no encoder for {query_text(asked[0])!r}; name one")
     else:
         expressions = [query.expression if isinstance(query, Decomposition) else query for query in asked]
-        wordings = [
-            query.text if isinstance(query, Decomposition) and holds_difference(query.expression) else None
-            for query in asked
-        ]
+        is_read = [isinstance(query, Decomposition) for query in asked]
         run = top_scores and _as_run(top_scores, weight_scale)
-        trees = iter(scoring_trees(expressions, encoder, operators, run, wordings))
+        trees = iter(scoring_trees(expressions, encoder, operators, run, is_read))
     with gathered_warnings():
         return [
             query if isinstance(query, ScoringNode) else _runnable(query, next(trees), cpt, signed, weight_scale)

@@ -315,7 +315,8 @@ class SignedImpactSearcher:
             }
             return [next(parts[kind]) for kind in is_read]
         chosen = chosen or (READING_OPERATORS if any(is_read) else DEFAULT_OPERATORS)
-        if chosen.cpt_weight is None and self.is_hybrid and self._model[-1] != 0:  # a model weight of 0 is BM25 alone
+        is_default = chosen.intersection == "cpt+maxpool" and chosen.cpt_weight is None
+        if is_default and self.is_hybrid and self._model[-1] != 0:  # a model weight of 0 is BM25 alone
             chosen = replace(chosen, cpt_weight=HYBRID_CPT_WEIGHT)
         composed = all(isinstance(query, ScoringNode) for query in queries)
         return compose_queries(

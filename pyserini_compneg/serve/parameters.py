@@ -111,7 +111,7 @@ class OperatorParameters(_Parameters):
     difference: str | None = _one_of(DIFFERENCES)
     difference_weight: Real | None = Field(default=None, ge=0, description="strength of NOT")
     cpt_terms: Whole | None = Field(default=None, ge=1, le=1000, description="terms of an operand that AND combines")
-    cpt_weight: Real | None = Field(default=None, gt=0, description="weight of joint occurrence in cpt+maxpool")
+    cpt_weight: Real | None = Field(default=None, gt=0, description="weight of joint occurrence in AND")
     exclusion: Real | str | None = Field(
         default=None,
         union_mode="left_to_right",

@@ -3,7 +3,7 @@ import math
 import pytest
 from lookup_encoder import LookupEncoder, letters
 
-from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum, evaluate, is_empty
+from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum, compose_query, evaluate, is_empty
 from pyserini_compneg.compose.composer import MOST_ATOMS, scoring_trees
 from pyserini_compneg.errors import CompositionError, EncodingError
 from pyserini_compneg.expression import Atom, Union, parse
@@ -60,6 +60,31 @@ def test_intersections_of_the_papers_birds():
     assert composed(f"{text} AND parrots", intersection="cpt-pairs", cpt_terms=1) == one
     assert composed("colombia AND moon", intersection="cpt-pairs") == Linear({})
     assert composed(text, intersection="cpt", cpt_terms=1) == Product(({"andes": 1.0}, {"andes": 1.0}))
+
+
+def test_a_disentangled_conjunction_pairs_the_terms_that_one_operand_has():
+    vectors = {"a": {"x": 4.0, "p": 1.0}, "b": {"x": 9.0, "q": 2.0}, "c": {"r": 3.0}, "d": {"x": 1.0}, "e": {}}
+    pooled = Linear({"x": 9.0, "p": 1.0, "q": 2.0})
+    pair = Product(({"p": 1.0}, {"q": 2.0}), weight=0.5)
+    assert composed("a AND b", vectors, intersection="disentangled") == Sum((pair, pooled))
+    three = composed("a AND b AND c", vectors, intersection="disentangled", cpt_weight=1.0)
+    assert three.children[:2] == (
+        Product(({"q": 2.0}, {"r": 3.0}), weight=0.5),
+        Product(({"p": 1.0}, {"q": 2.0, "r": 3.0}), weight=0.5),
+    )
+    assert composed("a AND b AND d", vectors, intersection="disentangled") == Sum((pair, pooled))
+    assert composed("a AND d", vectors, intersection="disentangled") == Linear({"x": 4.0, "p": 1.0})
+    assert composed("a AND b AND e", vectors, intersection="disentangled") == pooled
+
+
+@pytest.mark.parametrize("difference", ["disentangled", "damped", "subtraction"])
+@pytest.mark.parametrize(("excluded", "lowers"), [("b", False), ("c", True), ("b AND d", False), ("e", True)])
+def test_an_exclusion_without_a_term_of_its_own_is_told(difference, excluded, lowers, caplog):
+    vectors = {"a": {"x": 1.0, "y": 1.0}, "b": {"x": 1.0}, "c": {"x": 1.0, "z": 1.0}, "d": {"y": 2.0}, "e": {}}
+    operators = Operators(difference=difference)
+    compose_query(f"a NOT ({excluded})", LookupEncoder(vectors), operators, top_scores=lambda *_: [9.0])
+    said = f"part '{excluded}': what is wanted has all its terms, so NOT lowers nothing by it"
+    assert (said in caplog.messages) == (not lowers and difference != "subtraction")
 
 
 @pytest.mark.parametrize(

@@ -111,29 +111,29 @@ def test_of_several_exclusions_a_broad_one_is_enough_for_no_floor():
     assert (node.best, node.floor) == ((BEST, BEST), 0.0)
 
 
-def test_the_wording_of_a_text_that_was_read_is_context():
-    text = "birds, but no parrots"
-    reading = Decomposition(text, parse("birds NOT parrots"), (), 0.9)
-    encoder = LookupEncoder(BIRDS | {text: {"bird": 1.0, "parrot": 2.0, "but": 4.0}})
-    node = composed(reading, encoder=encoder)
-    context = Linear({"bird": 25.0, "parrot": 50.0, "but": 100.0})
+@pytest.mark.parametrize(("scores", "share"), [(SPECIFIC, 0.25), ((BEST,) * 6, 0.1)])
+def test_the_parts_of_a_text_that_was_read_are_context(scores, share):
+    reading = Decomposition("birds, except parrots", parse("birds NOT parrots"), (), 0.9)
+    node = composed(reading, scores=scores)
+    parts = compose_query("birds OR parrots", ENCODER, Operators(union="maxpool"))
+    context = Linear({term: round(share * weight) for term, weight in parts.weights.items()})
     assert node.child == Sum((Linear(whole(bird=3, fly=1)), context))
     assert node.excluded == (Linear(whole(parrot=2)),)
-    assert composed("birds NOT parrots", encoder=encoder).child == Linear(whole(bird=3, fly=1))
-    other = compose_query(reading, encoder, Operators())
-    assert other == compose_query("birds NOT parrots", encoder, Operators())
+    assert composed("birds NOT parrots", scores=scores).child == Linear(whole(bird=3, fly=1))
+    encoder = LookupEncoder(BIRDS)  # which knows the parts alone, and no cue
+    assert compose_query(reading, encoder, Operators()) == compose_query("birds NOT parrots", encoder, Operators())
 
 
 @pytest.mark.parametrize("query", ["a OR (b NOT c)", "(a OR (b NOT c)) AND b", "a"])
-def test_the_wording_counts_only_where_something_is_excluded_from_the_whole(query):
-    encoder = LookupEncoder({name: {name: 1.0} for name in "abc"} | {"text": {"c": 9.0}})
+def test_context_counts_only_where_something_is_excluded_from_the_whole(query):
+    encoder = LookupEncoder({name: {name: 1.0} for name in "abc"})
     assert composed(Decomposition("text", parse(query), (), 0.9), encoder=encoder) == composed(query, encoder=encoder)
 
 
-def test_the_wording_counts_once():
-    encoder = LookupEncoder({name: {name: 1.0} for name in "abc"} | {"text": {"t": 1.0}})
-    node = composed(Decomposition("text", parse("(a OR (b NOT c)) NOT c"), (), 0.9), encoder=encoder)
-    assert [weights["t"] for weights in leaf_vectors(node) if "t" in weights] == [25.0]
+def test_context_counts_once():
+    encoder = LookupEncoder({name: {name: 1.0} for name in "abcd"})
+    node = composed(Decomposition("text", parse("(a OR (b NOT d)) NOT c"), (), 0.9), encoder=encoder)
+    assert sum("b" in weights and "c" in weights for weights in leaf_vectors(node)) == 1
 
 
 A = Linear({"a": 1.0})

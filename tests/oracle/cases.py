@@ -16,7 +16,7 @@ from pyserini_compneg.expression import Atom, Difference, Intersection, Union
 
 UNIT = 192  # settings and means take whole parts of it
 UNIONS = ["dismax", "maxpool", "addition"]
-INTERSECTIONS = ["cpt+maxpool", "cpt", "cpt-l2", "cpt-pairs", "maxpool", "addition"]
+INTERSECTIONS = ["cpt+maxpool", "disentangled", "cpt", "cpt-l2", "cpt-pairs", "maxpool", "addition"]
 DIFFERENCES = ["disentangled", "damped", "subtraction", "nrf", "constant", "orthogonal", "ignore"]
 WHOLE, COARSE = 1.0, 1 / 512  # the first rounds nothing, the second almost everything
 COLLECTIONS, QUERIES = 40, 25  # in an index, and of a collection

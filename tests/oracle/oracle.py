@@ -9,7 +9,7 @@ Sources: Krasakis, Yates, Kanoulas (equation numbers in parentheses), Widdows 20
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 from math import prod
 
 STRENGTHS = {
@@ -21,6 +21,7 @@ STRENGTHS = {
     "orthogonal": 1,
     "damped": 0.5,
 }
+POOLED = ("cpt+maxpool", "disentangled")  # joint occurrence beside the elementwise maximum
 MOST_WAYS = 16  # beyond them NOT inside NOT is approximated
 DUST = 1e-9  # what is left of weights that cancel
 
@@ -133,7 +134,7 @@ class Oracle:
     def united(self, ways, operator=None, intersection=None, narrowed=None):
         """(9), (10), or the best score; a conjunction that would undo another way's exclusion is narrowed."""
         operator = operator or self.union
-        if narrowed is None and self.intersection == "cpt+maxpool" and operator != "addition":
+        if narrowed is None and self.intersection in POOLED and operator != "addition":
             narrowed = "cpt"
         parts = [gathered(way) for way in ways]
         nodes = []
@@ -159,8 +160,11 @@ class Oracle:
             return Leaf((total if intersection == "addition" else pooled)(vectors), wanted_terms(nodes))
         if self.intersection == "cpt-pairs":
             return self.few_tuples(vectors)
-        joint = self.joint(vectors, self.cpt_weight if self.intersection == "cpt+maxpool" else 1.0)
-        if intersection != "cpt+maxpool":
+        if intersection == "disentangled":
+            either, pairs = Leaf(pooled(vectors), wanted_terms(nodes)), self.own_pairs([*map(above_zero, vectors)])
+            return Total([*pairs, either]) if pairs else either
+        joint = self.joint(vectors, self.cpt_weight if self.intersection in POOLED else 1.0)
+        if intersection not in POOLED:
             return joint or Leaf({})
         either = Leaf(pooled(vectors), wanted_terms(nodes))
         return Total([joint, either]) if joint else either
@@ -170,6 +174,17 @@ class Oracle:
         operands = [heaviest(vector, self.top) for vector in vectors]
         norm, root = (2, 2) if self.intersection == "cpt-l2" else (1, 1)
         return Joint(operands, norm / len(operands), root, weight) if all(operands) else None
+
+    def own_pairs(self, vectors):
+        """The joint occurrence of each two operands, by the terms that no other operand has."""
+        if not all(vectors):
+            return []
+        shared = {term for one, other in combinations(vectors, 2) for term in one if term in other}
+        own = [vector for vector in (without(vector, shared) for vector in vectors) if vector]
+        own = [heaviest(vector, self.top) for vector in own]
+        if len(own) > 2 and any(all(round(w * self.scale) == 0 for w in vector.values()) for vector in own):
+            raise UndeterminedError  # the heaviest term of which operands counts 1 is left open
+        return [self.joint(pair, self.cpt_weight / (len(own) - 1)) for pair in combinations(own, 2)]
 
     def few_tuples(self, vectors):
         """(6) to (8) for the heaviest of all tuples."""
