@@ -13,7 +13,7 @@ from pyserini_compneg.terminal import shown
 from pyserini_compneg.vectors import is_number
 
 UNIONS = (*VECTOR_UNIONS, "dismax", "vanilla")
-INTERSECTIONS = ("cpt", "cpt+maxpool", "disentangled", "cpt-l2", "cpt-pairs", *VECTOR_INTERSECTIONS, "vanilla")
+INTERSECTIONS = ("cpt", "cpt+maxpool", "cpt-l2", "cpt-pairs", "disentangled", *VECTOR_INTERSECTIONS, "vanilla")
 DIFFERENCES = (*DIFFERENCE_WEIGHTS, "ignore", "vanilla")
 EXCLUSIONS = ("any", "all")
 

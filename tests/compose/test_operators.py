@@ -16,7 +16,7 @@ def test_defaults():
         ({"union": "max"}, "union must be one of maxpool, addition, dismax, vanilla, got 'max'"),
         (
             {"intersection": "and"},
-            "intersection must be one of cpt, cpt+maxpool, disentangled, cpt-l2, cpt-pairs, addition, maxpool, "
+            "intersection must be one of cpt, cpt+maxpool, cpt-l2, cpt-pairs, disentangled, addition, maxpool, "
             "vanilla, got 'and'",
         ),
         (
