@@ -63,6 +63,20 @@ def own_terms(vectors: Sequence[SparseVector]) -> list[dict[str, float]]:
     return [vector for vector in own if vector]
 
 
+def distinguishing_terms(vectors: Sequence[SparseVector], top: int = CPT_TERMS) -> list[dict[str, float]]:
+    """The terms by which a document has an operand: the ``top`` heaviest of its own, or of all if it has none.
+
+    ``cheese AND goat cheese`` asks for cheese and for goat. A document has an operand if it has one of these terms.
+
+    >>> distinguishing_terms([{"cheese": 1.0}, {"goat": 2.0, "cheese": 1.0}, {}])
+    [{'cheese': 1.0}, {'goat': 2.0}, {}]
+    """
+    positive = [positive_part(vector) for vector in vectors]
+    count = Counter(term for vector in positive for term in vector)
+    own = [{term: weight for term, weight in vector.items() if count[term] == 1} for vector in positive]
+    return [top_terms(alone or vector, top) for alone, vector in zip(own, positive, strict=True)]
+
+
 def pairwise(operands: Sequence[SparseVector]) -> list[tuple[dict[str, float], dict[str, float]]]:
     """The joint occurrence of all pairs of operands that share no term, as few products of two.
 
