@@ -102,9 +102,8 @@ def run_tag(args: argparse.Namespace, searcher: SignedImpactSearcher) -> str:
     parts = ["compneg", f"bm25+{Path(model).name}" if is_hybrid else Path(model).name]
     parts += [args.method] * (args.method != OPERATORS)
     for name in _RANKING:
-        value, default = getattr(args, name), _DEFAULTS.get(name)
-        is_default = value == default and (name != "difference" or args.read in (None, "expression"))
-        if value not in (None, []) and not is_default:
+        value = getattr(args, name)
+        if value not in (None, [], _DEFAULTS.get(name)):
             shown = Path(value).name if name in ("read", "rerank", "filter") else value
             shown = ",".join(shown) if isinstance(shown, list) else shown
             parts.append(f"{name.replace('_', '-')}={shown}")
@@ -122,4 +121,4 @@ def _settings(args: argparse.Namespace) -> dict[str, Any]:
         unused.append("cpt")
     if unused:
         raise ArgumentError(f"--{unused[0].replace('_', '-')} has no use with --method {args.method}")
-    return query_flags.damped_by_default(args) | given if "difference" in known else given
+    return given

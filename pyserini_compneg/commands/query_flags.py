@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pyserini_compneg.commands import flags
 from pyserini_compneg.compose import CPT_FORMS, DIFFERENCES, INTERSECTIONS, UNIONS, WEIGHT_SCALE, Operators
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
-from pyserini_compneg.compose.intersection import CPT_TERMS
-from pyserini_compneg.compose.operators import EXCLUSION_SHARE, EXCLUSIONS, READING_OPERATORS
-from pyserini_compneg.compose.rewrite import holds_difference
+from pyserini_compneg.compose.intersection import CPT_TERMS, DISENTANGLED_CPT_WEIGHT
+from pyserini_compneg.compose.operators import EXCLUSION_SHARE, EXCLUSIONS
 from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.errors import ArgumentError, CollectionError
 from pyserini_compneg.terminal import shown
@@ -46,10 +45,7 @@ def add_query_options(parser: argparse.ArgumentParser) -> None:
     text = f"bm25, a model ({flags.MODEL}), bm25+MODEL, or JSON Lines of encoded atoms (default: that of the index)"
     parser.add_argument("--encoder", metavar="NAME", help=text)
     for kind, (sign, names) in _OPERATORS.items():
-        default = getattr(Operators(), kind)
-        if kind == "difference":
-            default += f"; {READING_OPERATORS.difference} with --read model, FOLDER or llm"
-        text = f"{sign}: {', '.join(names)} (default {default})"
+        text = f"{sign}: {', '.join(names)} (default {getattr(Operators(), kind)})"
         parser.add_argument(f"--{kind}", choices=names, metavar="NAME", help=text)
     text = "find only the documents whose ids the file has, one a line"
     parser.add_argument("--filter", metavar="FILE", help=text)
@@ -83,7 +79,7 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
     add("--difference-weight", type=flags.positive, metavar="X", help=text)
     text = f"terms of each operand that a conjunction by cpt combines, pairs of cpt-pairs (default {CPT_TERMS})"
     add("--cpt-terms", type=flags.count, metavar="N", help=text)
-    text = "weight of cpt beside maxpool (default: of cpt+maxpool 1, with bm25+MODEL 0.25; of disentangled 0.5)"
+    text = f"weight of joint occurrence in disentangled AND (default {DISENTANGLED_CPT_WEIGHT:g})"
     add("--cpt-weight", type=flags.positive, metavar="X", help=text)
     text = f"NOT! removes documents above this share of the best score (default {EXCLUSION_SHARE}), or that have "
     text += f"{' or '.join(EXCLUSIONS)} of the heaviest terms (--cpt-terms)"
@@ -147,19 +143,13 @@ def _with_filter(topics: Sequence[Topic], args: argparse.Namespace) -> list[Topi
 
 def chosen_settings(args: argparse.Namespace) -> dict[str, Any]:
     """How queries are composed, as keyword arguments of ``SignedImpactSearcher`` and ``compose_queries``."""
-    operators = Operators(**damped_by_default(args), **given_operators(args))
-    return {"operators": operators, "cpt": args.cpt, "weight_scale": args.weight_scale}
+    return {"operators": Operators(**given_operators(args)), "cpt": args.cpt, "weight_scale": args.weight_scale}
 
 
 def given_operators(args: argparse.Namespace) -> dict[str, Any]:
     """The fields of ``Operators`` that were chosen."""
     names = (*_OPERATORS, *_STRENGTHS)
     return {name: value for name in names if (value := getattr(args, name)) is not None}
-
-
-def damped_by_default(args: argparse.Namespace) -> dict[str, Any]:
-    """The operator of NOT, where texts are read so that its default is another one; else nothing."""
-    return {"difference": READING_OPERATORS.difference} if _is_damped(args) else {}
 
 
 def inputs(args: argparse.Namespace, *others: str | None) -> list[str]:
@@ -201,7 +191,7 @@ def open_searcher(args: argparse.Namespace) -> SignedImpactSearcher:
 def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topic]:
     """The topics of ``--topics``, or the one of ``--query``, read as ``--read`` says.
 
-    Warns of words that look like operators and are none, and tells if the default of NOT is that of plain texts.
+    Warns of words that look like operators and are none.
 
     Args:
         args: The arguments.
@@ -229,9 +219,6 @@ def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topi
     topics = _with_filter(topics, args)
     for note in notes_on(topics):
         _logger.warning("%s", note)
-    if _is_damped(args) and any(topic.expression and holds_difference(topic.expression) for topic in topics):
-        said = "NOT is %s here, as texts are read by %s; for expressions it is %s; --difference chooses one"
-        _logger.info(said, READING_OPERATORS.difference, args.read, Operators().difference)
     if getattr(args, "explain", False) and not decompose:
         _logger.warning(
             "--explain shows how --read model, FOLDER or llm parses texts; here no text is parsed by a model, and the "
@@ -246,15 +233,6 @@ def _only(topics: Sequence[Topic], qid: str, path: str) -> Topic:
         listed = ", ".join(qids[:3]) + (", ..." if len(qids) > 3 else "")
         raise CollectionError(f"{path}: no query {shown(qid)} among its {len(qids)}: {listed}")
     return topics[qids.index(qid)]
-
-
-def _is_damped(args: argparse.Namespace) -> bool:
-    """Whether nothing was chosen for NOT, and texts are read so that its default is another one."""
-    if not takes_apart(args) or args.difference is not None or args.index is None:
-        return False
-    from pyserini_compneg.search.methods import METHODS
-
-    return "difference" in METHODS[getattr(args, "method", "operators")][1]
 
 
 def takes_apart(args: argparse.Namespace) -> bool:

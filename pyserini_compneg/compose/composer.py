@@ -1,27 +1,19 @@
-r"""From expressions to scoring trees, bottom-up.
+r"""From expressions to scoring trees, bottom-up, by the definitions of docs/algebra.md.
 
-If all operands are vectors and the operator works on vectors, the result is a vector, one linear leaf. Otherwise it is
-a tree, with these approximations:
+An expression is an atom, a union, or a conjunction: the tree of ∩ and \ between atoms and unions is gathered first, see
+``rewrite.conjunction``. If all operands are vectors and the operator works on vectors, the result is a vector, one
+linear leaf. Otherwise it is a tree of scores. Where an operator needs a vector and has a tree, it takes the largest
+positive weight that a leaf of the tree gives a term.
 
-- ∪: ``maxpool`` of trees is the maximum of the scores, as with ``dismax``. ``addition`` adds the scores.
-- ∩: an operand that is a tree takes part with its positive weights.
-- \: a left side that is a tree stays as it is, and a linear part is added to it: see ``_Composer._subtracted``. Only
-  ``damped`` multiplies the score of any tree.
-- \: an excluded conjunction of ``cpt`` is subtracted as a product, so documents about one operand alone keep their
-  score. ``orthogonal`` takes it by its positive weights. That of ``cpt-pairs`` has all pairs, as that of ``cpt``.
-- A \ (B \ C) is (A \ B) ∪ (A ∩ C), by the maximum of the scores, up to ``MOST_DISJUNCTS``: see ``disjuncts``.
-- NOT! excludes by the terms of its right side that the left side lacks: see ``_Composer._excluding``.
-- A conjunction of ``cpt+maxpool`` is one of ``cpt`` beside an alternative that lowers documents about one of its
-  operands: see ``_Composer._narrowed``.
-
-An atom whose terms are all unknown to the encoder is an empty vector. It empties a conjunction of ``cpt``. Of a
-conjunction of ``cpt+maxpool`` it leaves the maxpool part, so documents about the other operands are still found.
+What is excluded, B*, is a score of its own, by which ``damped`` lowers and NOT! excludes; the remaining operators
+subtract its vector.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
@@ -34,6 +26,7 @@ from pyserini_compneg.compose.intersection import (
     own_terms,
     pairwise,
 )
+from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.quantisation import kept_terms
 from pyserini_compneg.compose.rewrite import (
@@ -41,8 +34,6 @@ from pyserini_compneg.compose.rewrite import (
     alternatives,
     check_exclusions,
     conjunction,
-    disjuncts,
-    may_undo,
     verbalised,
     without_differences,
 )
@@ -72,30 +63,28 @@ from pyserini_compneg.vectors import (
     max_pool,
     positive_part,
     scale,
-    top_terms,
     without_terms,
 )
 
-TopScores: TypeAlias = Callable[[ScoringNode, int], Sequence[float]]
-"""The scores of the documents that are best for a query in an index, best first, and at most that many."""
+TopScores: TypeAlias = Callable[[Sequence[ScoringNode], int], Sequence[Sequence[float]]]
+"""The scores of the documents that are best for each query in an index, best first, and at most that many."""
 
 MOST_ATOMS = 20_000
 """The most atoms of an expression, repeated ones included. Time and memory grow with their number, no faster."""
 
-_POOLED = {"cpt+maxpool": 1.0, "disentangled": DISENTANGLED_CPT_WEIGHT}
-"""The intersections that add ``maxpool`` to joint occurrence, with the weight β of the latter."""
-
 _DISENTANGLED = ("disentangled", "damped")
 """The differences that leave the terms of A out of what they take away."""
 
-_TOP = 6
-"""The documents that tell how specific an exclusion is, and how many wanted ones it may not remove from a first page.
+_FIRST_PAGE = 10
+_BROAD = 0.8
+"""What is excluded is a class of documents if its tenth has this share of the best score, or more.
 
-This number and the next two were chosen on the dev splits of ExcluIR, NegConstraint and FilmSets.
+These numbers and the next three were chosen on QUEST train and the dev splits of FilmSets, ExcluIR, NegConstraint and
+ComLQ together; see docs/operators.md.
 """
 
-_BROAD = 0.8
-"""What is excluded is a class of documents if the last of ``_TOP`` has this share of the best score, or more."""
+_FLOOR = 4
+"""The wanted document whose score an exclusion that is no class leaves to better ones."""
 
 _CONTEXT = 0.25
 _BROAD_CONTEXT = 0.1
@@ -142,16 +131,14 @@ def scoring_trees(
     rewritten = [verbalised(expression, operators) for expression in expressions]
     texts = [text for expression in rewritten for text in atoms(expression)]
     vectors = atom_vectors(list(dict.fromkeys(texts)), encoder)
-    composer = _Composer(operators, vectors, top_scores)
+    composer = _Composer(operators, vectors, top_scores and _Answers(top_scores))
     contexts = [
         atoms(expression) if read and not isinstance(expression, Union) else ()
         for expression, read in zip(rewritten, is_read or [False] * len(rewritten), strict=True)
     ]
     with gathered_warnings():
-        trees = [
-            replace(composer, context=context).compose(expression)
-            for expression, context in zip(rewritten, contexts, strict=True)
-        ]
+        composers = [replace(composer, context=context) for context in contexts]
+        trees = _composed(rewritten, composers, composer.answers)
         _warn_of_unknown_atoms(rewritten, trees, vectors)
         said = f"NOT ({operators.difference}) takes away all its positive terms; choose another --difference"
         names = [shown(format_expression(expression)) for expression in rewritten]
@@ -162,6 +149,52 @@ def scoring_trees(
         }
         warn_of("query", "queries", said, emptied, names)
     return trees
+
+
+def _composed(
+    expressions: Sequence[Expression], composers: Sequence[_Composer], answers: _Answers | None
+) -> list[ScoringNode]:
+    """The tree of each expression; what they ask the index is asked for all of them at once."""
+    trees: dict[int, ScoringNode] = {}
+    while len(trees) < len(expressions):
+        for i, (expression, composer) in enumerate(zip(expressions, composers, strict=True)):
+            if i not in trees:
+                with suppress(_Unanswered):
+                    trees[i] = composer.compose(expression)
+        if answers:
+            answers.ask()
+    return [trees[i] for i in range(len(expressions))]
+
+
+class _Unanswered(Exception):  # noqa: N818  # no error: the composition is resumed with the answer
+    """The composition needs an answer of the index."""
+
+
+class _Answers:
+    """What the index answered. A composition that needs more stops, and starts again when all have asked."""
+
+    def __init__(self, top_scores: TopScores) -> None:
+        self._top_scores = top_scores
+        self._known: dict[str, Sequence[float]] = {}
+        self._asked: dict[str, ScoringNode] = {}
+
+    def best(self, nodes: Sequence[ScoringNode]) -> list[Sequence[float]]:
+        """The scores of the first page of each query, best first.
+
+        Raises:
+            _Unanswered: One of them is not yet known.
+        """
+        keys = [query_line(node) for node in nodes]
+        if missing := {key: node for key, node in zip(keys, nodes, strict=True) if key not in self._known}:
+            self._asked |= missing
+            raise _Unanswered
+        return [self._known[key] for key in keys]
+
+    def ask(self) -> None:
+        """Asks the index for all that is not yet known."""
+        asked, self._asked = self._asked, {}
+        if asked:
+            self._known |= zip(asked, self._top_scores(list(asked.values()), _FIRST_PAGE), strict=True)
 
 
 def _warn_of_unknown_atoms(
@@ -202,102 +235,42 @@ class _Composer:
     Attributes:
         operators: The operators of union, intersection and difference.
         vectors: The vector of each atom's text.
-        top_scores: Asks the index; None if there is none.
+        answers: What the index says of queries; None if there is no index.
         context: The atoms that count as context in ``damped``; none if the expression was not read from a text.
     """
 
     operators: Operators
     vectors: Mapping[str, SparseVector]
-    top_scores: TopScores | None
+    answers: _Answers | None
     context: Sequence[str] = ()
 
     def compose(self, expression: Expression) -> ScoringNode:
         """The scoring tree."""
-        name = self.operators.intersection
         match expression:
             case Atom(text):
                 return Linear(self.vectors[text])
             case Union():
-                members = [conjunction(member) for member in alternatives(expression)]
-                narrowed = "cpt" if name in _POOLED and self.operators.union != "addition" else name
-                names = self._narrowed(members, name, narrowed)
-                return self._union(list(map(self._set, members, names)), self.operators.union)
-        return self._set(conjunction(expression), name)
+                return self._union(list(map(self._conjunction, map(conjunction, alternatives(expression)))))
+        return self._conjunction(conjunction(expression))
 
-    def _narrowed(self, members: Sequence[Conjunction], name: str, narrowed: str) -> list[str]:
-        """The intersection for each alternative, another one where it would lift what another alternative lowers.
-
-        The maxpool part of ``cpt+maxpool`` scores documents about one operand, also where they are to be lowered.
-        """
-        weightless = [replace(member, excluded=()) for member in members]
-        return [narrowed if undoes else name for undoes in may_undo(members if self.operators.strength else weightless)]
-
-    def _set(self, whole: Conjunction, name: str) -> ScoringNode:
-        """A conjunction under the intersection of that name; what is wanted again meets it by joint occurrence."""
-        parts = disjuncts(whole) if self.operators.strength else (Conjunction(whole.kept),)
-        children = list(map(self._conjunction, parts, self._narrowed(parts, name, "cpt")))
-        return self._excluding(self._union(children, "dismax") if len(children) > 1 else children[0], whole)
-
-    def _excluding(self, node: ScoringNode, whole: Conjunction) -> ScoringNode:
-        """The node without the documents of the barred parts."""
-        if not whole.barred or not any(leaf_vectors(node)):
-            return node
-        a = self._terms(whole.kept)
-        barred = [(part, 0.0) if isinstance(part, Filter) else self._barred(part, a) for part in whole.barred]
-        known = [(part, limit) for part, limit in barred if isinstance(part, Filter) or not is_empty(part)]
-        return Excluding(node, *map(tuple, zip(*known, strict=True))) if known else node
-
-    def _barred(self, expression: Expression, a: AbstractSet[str]) -> tuple[Linear | Product, float]:
-        """What a document is excluded by, and the score from which it is.
-
-        The terms of A do not count, or ``films NOT! war films`` would find nothing. A part of which A has all terms
-        excludes nothing, with a warning.
-        """
-        members = conjunction(expression).kept
-        if self.operators.exclusion == "all" and any(isinstance(member, Union) for member in members):
-            raise CompositionError(
-                f"NOT! by all terms takes no OR in an AND, {format_expression(expression)!r}; write it out"
-            )
-        operands = [positive_part(_vector(self.compose(member))) for member in members]
-        if not all(operands):
-            return Linear({}), 0.0
-        _warn_if_contained(expression, operands, a, "NOT! excludes")
-        operands = [own for own in (without_terms(operand, a) for operand in operands) if own]
-        if not operands:
-            return Linear({}), 0.0
-        how = self.operators.exclusion
-        if isinstance(how, str):
-            heaviest = [top_terms(operand, self.operators.cpt_terms) for operand in operands]
-            operands = [dict.fromkeys(terms, 1.0) for terms in heaviest]
-            if how == "all":
-                operands = [{term: 1.0} for term in dict.fromkeys(term for terms in heaviest for term in terms)]
-        part = Product(tuple(operands)) if len(operands) > 1 else Linear(operands[0])
-        if isinstance(how, str):
-            return part, 0.0
-        if self.top_scores is None:
-            raise CompositionError(
-                "NOT! needs an index, for best scores; name one (--index), or --exclusion any or all"
-            )
-        return part, how * max((0.0, *self.top_scores(part, 1)))
+    def _conjunction(self, whole: Conjunction) -> ScoringNode:
+        """What is kept, under the intersection, without what is excluded."""
+        inside = replace(self, context=())
+        node = self._intersection([inside.compose(member) for member in whole.kept])
+        if whole.excluded and self.operators.strength and any(leaf_vectors(node)):
+            node = self._difference(node, self._terms(whole.kept), whole.excluded)
+        return self._excluding(node, whole) if whole.barred and any(leaf_vectors(node)) else node
 
     def _terms(self, kept: Sequence[Expression]) -> set[str]:
-        """The terms of all atoms of the parts that are kept."""
+        """The terms that A has: those of all its atoms, but for what is excluded in it."""
         return {term for member in kept for text in atoms(without_differences(member)) for term in self.vectors[text]}
 
-    def _conjunction(self, parts: Conjunction, name: str) -> ScoringNode:
-        """The parts that are kept, under the intersection of that name, without those that are excluded."""
-        inside = replace(self, context=())
-        kept = [inside.compose(member) for member in parts.kept]
-        positive = self._intersection(kept, name) if len(kept) > 1 else kept[0]
-        if not parts.excluded or not any(leaf_vectors(positive)):  # nothing to take away, or nothing to take it from
-            return positive
-        return self._difference(positive, parts)
-
-    def _union(self, children: list[ScoringNode], name: str) -> ScoringNode:
+    def _union(self, children: list[ScoringNode]) -> ScoringNode:
         """Eq. 9 or 10 if all children are vectors, otherwise the sum or the maximum of their scores.
 
         ``dismax`` always takes the maximum of the scores. It is not in the paper; Lucene has it as DisjunctionMaxQuery.
         """
+        name = self.operators.union
         vectors = [child.weights for child in children if isinstance(child, Linear)]
         if name in VECTOR_UNIONS and len(vectors) == len(children):
             return Linear(VECTOR_UNIONS[name](vectors), kept_terms(*children))
@@ -306,25 +279,22 @@ class _Composer:
             return nonempty[0] if nonempty else Linear({})
         return Sum(nonempty) if name == "addition" else Max(nonempty)
 
-    def _intersection(self, children: list[ScoringNode], name: str) -> ScoringNode:
-        """Combined Pseudo-Terms in their factored form, Eq. 6 to 8, or one of the paper's ablations."""
-        vectors = [_vector(child) for child in children]
+    def _intersection(self, children: list[ScoringNode]) -> ScoringNode:
+        """The operands' joint occurrence, Eq. 6 to 8, beside ``maxpool`` or alone, or one of the paper's ablations."""
+        if len(children) == 1:
+            return children[0]
+        name, vectors = self.operators.intersection, [_vector(child) for child in children]
         if name in VECTOR_INTERSECTIONS:
             return Linear(VECTOR_INTERSECTIONS[name](vectors), kept_terms(*children))
-        pooled = Linear(max_pool(vectors) if name in _POOLED else {}, kept_terms(*children))
         operands = [positive_part(vector) for vector in vectors]
-        if not all(operands):
-            return pooled
         if name == "disentangled":
-            pairs = self._own_pairs(operands)
-            return Sum((*pairs, pooled)) if pairs else pooled
-        if self.operators.intersection == "cpt-pairs":
-            products = tuple(map(Product, heaviest_tuples(operands, self.operators.cpt_terms)))
-            return Sum(products) if len(products) > 1 else products[0]
-        product = self._product(operands)
-        if weight := _POOLED.get(self.operators.intersection):
-            product = replace(product, weight=self.operators.cpt_weight or weight)
-        return _sum(product, pooled)
+            return _sum(*self._own_pairs(operands), Linear(max_pool(vectors), kept_terms(*children)))
+        if not all(operands):
+            return Linear({})
+        if name == "cpt-pairs":
+            return _sum(*map(Product, heaviest_tuples(operands, self.operators.cpt_terms)))
+        heaviest = tuple(cpt_operands(operands, self.operators.cpt_terms))
+        return Product(heaviest, 2 / len(operands), root=2) if name == "cpt-l2" else Product(heaviest)
 
     def _own_pairs(self, operands: Sequence[SparseVector]) -> list[Product]:
         """β times the joint occurrence of two operands by the terms that each has alone, for n operands over n − 1."""
@@ -332,85 +302,114 @@ class _Composer:
         weight = (self.operators.cpt_weight or DISENTANGLED_CPT_WEIGHT) / max(1, len(own) - 1)
         return [Product(pair, weight=weight) for pair in pairwise(own)]
 
-    def _product(self, operands: Sequence[SparseVector]) -> Product:
-        """The joint occurrence of the operands' heaviest terms."""
-        heaviest = tuple(cpt_operands(operands, self.operators.cpt_terms))
-        if self.operators.intersection == "cpt-l2":
-            return Product(heaviest, 2 / len(operands), root=2)
-        return Product(heaviest)
+    def _difference(self, left: ScoringNode, a: AbstractSet[str], excluded: Sequence[Expression]) -> ScoringNode:
+        r"""A \ B₁ \ … \ Bₙ, Eq. 5 and the other operators; ``left`` is A and ``a`` are its terms."""
+        inside = replace(self, context=())
+        parts = [inside._excluded(member, a) for member in excluded]
+        if self.operators.difference == "damped":
+            return self._damped(left, parts)
+        if self.operators.difference == "orthogonal":
+            return self._subtracted(left, a, list(map(positive_weights, parts)))
+        each = [one for part in parts for one in summands(part)]
+        vectors = [positive_part(one.weights) for one in each if isinstance(one, Linear)]
+        products = [one for one in each if isinstance(one, Product) and one.weight > 0]
+        lowering = [replace(product, weight=-self.operators.strength) for product in products]
+        return _sum(*summands(self._subtracted(left, a, vectors)), *lowering)
 
-    def _difference(self, left: ScoringNode, parts: Conjunction) -> ScoringNode:
-        r"""A \ B₁ \ … \ Bₙ, Eq. 5 and the other operators; ``left`` is A, composed of the parts that are kept."""
-        name, weight = self.operators.difference, self.operators.strength
-        a = self._terms(parts.kept)
-        negatives = [self._negative(member, a) for member in parts.excluded]
-        if name == "damped":
-            return self._damped(left, negatives, a)
-        vectors = [negative.weights for negative in negatives if isinstance(negative, Linear)]
-        products = [negative for negative in negatives if isinstance(negative, Product)]
-        if name == "nrf" and products:  # the mean is that of all negatives
-            weight /= sum(map(bool, vectors)) + len(products)
-            name = "constant"
-        left = self._subtracted(left, a, name, vectors, weight)
-        return Sum((*summands(left), *(replace(product, weight=-weight) for product in products))) if products else left
+    def _excluded(self, expression: Expression, a: AbstractSet[str]) -> ScoringNode:
+        """B*, what NOT takes away: a vector or a product, without what is excluded in it."""
+        leaves_out = self.operators.difference in _DISENTANGLED
+        node = self._joint(self._excluded_operands(expression, a if leaves_out else set(), "NOT lowers"))
+        inner = conjunction(expression)
+        if not inner.excluded or is_empty(node):
+            return node
+        return self._difference(node, a | self._terms(inner.kept), inner.excluded)
 
-    def _damped(self, left: ScoringNode, negatives: Sequence[Linear | Product], a: AbstractSet[str]) -> ScoringNode:
-        """A, damped by that part B* which a document is most about.
+    def _excluded_operands(self, expression: Expression, a: AbstractSet[str], what: str) -> list[dict[str, float]]:
+        """The positive weights of the operands of what is excluded, without the terms ``a`` of what is wanted.
 
-        If B* is specific, the best documents of A keep about the score of the last of them. The parts of a text
-        that was read are context: they count a little, too.
+        An operand of which A has all terms is taken as given and drops out; one without a known term leaves nothing.
         """
-        if self.top_scores is None:
-            raise CompositionError("damped needs an index, for the best score of the excluded part; name one (--index)")
-        parts = [
-            Linear(without_terms(positive_part(negative.weights), a)) if isinstance(negative, Linear) else negative
-            for negative in negatives
-        ]
-        asked = [(part, self.top_scores(part, _TOP)) for part in parts if not is_empty(part)]
-        found = [(part, scores) for part, scores in asked if scores and scores[0] > 0]
+        operands = [positive_part(_vector(self.compose(member))) for member in conjunction(expression).kept]
+        if not all(operands):
+            return []
+        own = [left for left in (without_terms(operand, a) for operand in operands) if left]
+        name = shown(format_expression(expression))
+        said = f"what is wanted has all its terms, so {what} nothing by it"
+        warn_of("part", "parts", said, {} if own else {name: name}, [name])
+        return own
+
+    def _joint(self, operands: Sequence[SparseVector]) -> Linear | Product:
+        """The score of what is excluded: for several operands that of ``cpt``, unless AND gives a vector."""
+        if len(operands) < 2:
+            return Linear(*operands or [{}])
+        if self.operators.intersection in VECTOR_INTERSECTIONS:
+            return Linear(VECTOR_INTERSECTIONS[self.operators.intersection](operands))
+        return Product(tuple(cpt_operands(operands, self.operators.cpt_terms)))
+
+    def _damped(self, left: ScoringNode, parts: Sequence[ScoringNode]) -> ScoringNode:
+        """A, lowered by that part B* which a document is most about.
+
+        The best documents of A keep about the score of the fourth, unless a class of documents is excluded. The parts
+        of a text that was read are context: they count a little, too.
+        """
+        if self.answers is None:
+            said = "damped needs an index, for the best score of what is excluded; name one (--index), or choose"
+            raise CompositionError(f"{said} another --difference, such as disentangled")
+        known = [part for part in parts if not is_empty(part)]
+        found = [(part, best) for part, best in zip(known, self.answers.best(known), strict=True) if best]
         if not found:
             return left
-        lowering, top = zip(*found, strict=True)
-        is_specific = all(len(scores) < _TOP or scores[-1] < _BROAD * scores[0] for scores in top)
+        lowering, bests = zip(*found, strict=True)
+        is_class = any(len(best) == _FIRST_PAGE and best[-1] >= _BROAD * best[0] for best in bests)
         if self.context:
             words = max_pool([self.vectors[text] for text in self.context])
-            left = _sum(left, Linear(scale(words, _CONTEXT if is_specific else _BROAD_CONTEXT), kept=()))
-        wanted = self.top_scores(left, _TOP) if is_specific else ()
-        floor = max(0.0, wanted[-1]) if len(wanted) == _TOP else 0.0  # all of fewer ones are on a first page anyway
-        return Damped(left, lowering, tuple(scores[0] for scores in top), self.operators.strength, floor)
+            context = Linear(scale(words, _BROAD_CONTEXT if is_class else _CONTEXT), kept=())
+            left = _sum(*summands(left), context)
+        floor = 0.0
+        if not is_class and len(wanted := self.answers.best([left])[0]) >= _FLOOR:
+            floor = max(0.0, wanted[_FLOOR - 1])
+        return Damped(left, lowering, tuple(best[0] for best in bests), self.operators.strength, floor)
 
-    def _negative(self, expression: Expression, a: AbstractSet[str]) -> Linear | Product:
-        """What is taken away for an excluded part: a vector, or a product for a conjunction of ``cpt``.
+    def _excluding(self, node: ScoringNode, whole: Conjunction) -> ScoringNode:
+        """The node without the documents of the barred parts."""
+        a = self._terms(whole.kept)
+        barred = [(part, 0.0) if isinstance(part, Filter) else self._barred(part, a) for part in whole.barred]
+        known = [(part, limit) for part, limit in barred if isinstance(part, Filter) or not is_empty(part)]
+        return Excluding(node, *map(tuple, zip(*known, strict=True))) if known else node
 
-        ``disentangled`` and ``damped`` leave the terms of A out of a product's operands, as Eq. 5 does for a vector. An
-        operand of which A has all terms is taken as given and drops out.
+    def _barred(self, expression: Expression, a: AbstractSet[str]) -> tuple[Linear | Product, float]:
+        """What NOT! excludes documents by, and the score above which it does.
+
+        The terms of A do not count, or ``films NOT! war films`` would find nothing.
         """
-        name = self.operators.intersection
-        leaves_out = self.operators.difference in _DISENTANGLED
-        operands = [_vector(self.compose(member)) for member in conjunction(expression).kept]
-        if leaves_out and all(operands):
-            _warn_if_contained(expression, operands, a, "NOT lowers")
-        if len(operands) == 1:
-            return Linear(*operands)
-        if name in VECTOR_INTERSECTIONS:
-            return Linear(VECTOR_INTERSECTIONS[name](operands))
-        operands = [positive_part(operand) for operand in operands]
-        if not all(operands):
-            return Linear({})
-        if self.operators.difference == "orthogonal":
-            return Linear(max_pool(operands))
-        if leaves_out:
-            operands = [operand for operand in (without_terms(operand, a) for operand in operands) if operand]
-        return self._product(operands) if len(operands) > 1 else Linear(dict(*operands))
+        how = self.operators.exclusion
+        if how == "all" and any(isinstance(member, Union) for member in conjunction(expression).kept):
+            raise CompositionError(
+                f"NOT! by all terms takes no OR in an AND, {format_expression(expression)!r}; write it out"
+            )
+        operands = self._excluded_operands(expression, a, "NOT! excludes")
+        if not isinstance(how, str):
+            part = self._joint(operands)
+            if is_empty(part):
+                return part, 0.0
+            if self.answers is None:
+                raise CompositionError(
+                    "NOT! needs an index, for best scores; name one (--index), or --exclusion any or all"
+                )
+            return part, how * max((0.0, *self.answers.best([part])[0]))
+        each = [dict.fromkeys(operand, 1.0) for operand in cpt_operands(operands, self.operators.cpt_terms)]
+        if how == "all":
+            each = [{term: 1.0} for term in dict.fromkeys(term for operand in each for term in operand)]
+        return Product(tuple(each)) if len(each) > 1 else Linear(*each or [{}]), 0.0
 
-    def _subtracted(
-        self, left: ScoringNode, a: AbstractSet[str], name: str, negatives: Sequence[SparseVector], weight: float
-    ) -> ScoringNode:
+    def _subtracted(self, left: ScoringNode, a: AbstractSet[str], negatives: Sequence[SparseVector]) -> ScoringNode:
         """The operator on a vector; to a tree it adds what it would change in a vector that stands for the tree.
 
         For ``disentangled`` that vector has all terms of the atoms in A, also those that a conjunction did not take.
         For ``orthogonal`` it has the tree's positive weights. The other operators subtract the same from any vector.
         """
+        name, weight = self.operators.difference, self.operators.strength
         subtract = VECTOR_DIFFERENCES[name]
         if isinstance(left, Linear):
             return Linear(subtract(left.weights, negatives, weight), kept_terms(left))
@@ -419,17 +418,7 @@ class _Composer:
             stand_in = dict.fromkeys(a, 1.0)
         elif name == "orthogonal":
             stand_in = positive_weights(left)
-        return _sum(left, Linear(add(subtract(stand_in, negatives, weight), stand_in, -1.0), kept=()))
-
-
-def _warn_if_contained(
-    expression: Expression, operands: Sequence[SparseVector], a: AbstractSet[str], what: str
-) -> None:
-    """Warns of an excluded part if what is wanted, with the terms ``a``, has all terms of its operands."""
-    name = shown(format_expression(expression))
-    is_contained = not any(without_terms(operand, a) for operand in operands)
-    said = f"what is wanted has all its terms, so {what} nothing by it"
-    warn_of("part", "parts", said, {name: name} if is_contained else {}, [name])
+        return _sum(*summands(left), Linear(add(subtract(stand_in, negatives, weight), stand_in, -1.0), kept=()))
 
 
 def _vector(node: ScoringNode) -> SparseVector:
@@ -437,6 +426,9 @@ def _vector(node: ScoringNode) -> SparseVector:
     return node.weights if isinstance(node, Linear) else positive_weights(node)
 
 
-def _sum(node: ScoringNode, linear: Linear) -> ScoringNode:
-    """The node with a linear part added to it; a sum stays flat, and an empty part is left out."""
-    return Sum((*summands(node), linear)) if linear.weights else node
+def _sum(*parts: ScoringNode) -> ScoringNode:
+    """The sum of the parts; empty vectors are left out, and a sum of one is that part."""
+    known = tuple(part for part in parts if not isinstance(part, Linear) or part.weights)
+    if len(known) > 1:
+        return Sum(known)
+    return known[0] if known else Linear({})

@@ -3,13 +3,12 @@ r"""A \ B₁ \ … \ Bₙ as one vector.
 All operators take all negatives at once, because some of them cannot take one after another:
 
 - ``disentangled`` max-pools the negatives: a term of several is penalised once, with the largest weight.
-- ``subtraction`` and ``constant`` subtract each negative, as Widdows does (Section 4.2), so the order is irrelevant.
-- ``nrf`` subtracts the mean of the negatives, as Rocchio's formula does with non-relevant documents.
+- ``subtraction``, ``nrf`` and ``constant`` are one operator, which subtracts each negative, as Widdows does
+  (Section 4.2), so the order is irrelevant. ``nrf`` has the λ of Salton and Buckley, ``constant`` that of Widdows.
 - ``orthogonal`` removes the subspace that the negatives span. One projection after another would not remove it, as
   Widdows shows.
 
-Each has a strength λ, which multiplies what is taken away. A negative without terms changes nothing. Negative weights,
-as signed encoders give them, are subtracted like others.
+Each has a strength λ, which multiplies what is taken away. A negative without terms changes nothing.
 
 Source: Krasakis, Yates, Kanoulas, Sections 3.2.2 and 4.2.2; Widdows 2003, Orthogonal Negation in Vector Spaces; Salton
 and Buckley 1990, Improving Retrieval Performance by Relevance Feedback.
@@ -26,9 +25,6 @@ from pyserini_compneg.vectors import SparseVector, add, dot, max_pool, norm, sca
 
 VectorDifference: TypeAlias = Callable[[SparseVector, Sequence[SparseVector], float], dict[str, float]]
 """From A, the negatives and λ to the vector of A without them."""
-
-NRF_WEIGHT = 0.25
-CONSTANT_WEIGHT = 0.75
 
 # Relative to the length of a vector: a remainder below these is rounding.
 _DEPENDENT = 1e-10
@@ -51,30 +47,6 @@ def subtraction(a: SparseVector, negatives: Sequence[SparseVector], weight: floa
     {'colombia': 1.0, 'venezuela': -1.0}
     """
     return add(a, addition(negatives), -weight)
-
-
-def nrf(a: SparseVector, negatives: Sequence[SparseVector], weight: float = NRF_WEIGHT) -> dict[str, float]:
-    """A − λ/n · Σ Bᵢ, negative relevance feedback with the n negatives as the non-relevant documents.
-
-    Args:
-        a: The positive part.
-        negatives: The negatives. One without terms is not counted in n: it would only weaken the others.
-        weight: λ; Salton and Buckley's γ by default.
-
-    >>> nrf({"birds": 1.0}, [{"birds": 1.0}, {"venezuela": 2.0}, {}])
-    {'birds': 0.875, 'venezuela': -0.25}
-    """
-    known = [negative for negative in negatives if negative]
-    return add(a, addition(known), -weight / len(known)) if known else dict(a)
-
-
-def constant(a: SparseVector, negatives: Sequence[SparseVector], weight: float = CONSTANT_WEIGHT) -> dict[str, float]:
-    """A − λ · Σ Bᵢ, Widdows' constant subtraction, with his λ by default.
-
-    >>> constant({"birds": 1.0}, [{"birds": 1.0}, {"venezuela": 2.0}])
-    {'birds': 0.25, 'venezuela': -1.5}
-    """
-    return subtraction(a, negatives, weight)
 
 
 def orthogonal(a: SparseVector, negatives: Sequence[SparseVector], weight: float = 1.0) -> dict[str, float]:
@@ -119,8 +91,8 @@ VECTOR_DIFFERENCES: Mapping[str, VectorDifference] = MappingProxyType(
     {
         "disentangled": disentangled,
         "subtraction": subtraction,
-        "nrf": nrf,
-        "constant": constant,
+        "nrf": subtraction,
+        "constant": subtraction,
         "orthogonal": orthogonal,
     }
 )
@@ -130,8 +102,8 @@ DIFFERENCE_WEIGHTS: Mapping[str, float] = MappingProxyType(
     {
         "disentangled": 1.0,
         "subtraction": 1.0,
-        "nrf": NRF_WEIGHT,
-        "constant": CONSTANT_WEIGHT,
+        "nrf": 0.25,
+        "constant": 0.75,
         "orthogonal": 1.0,
         "damped": 0.5,
     }

@@ -152,7 +152,7 @@ def _read_damped(value: Mapping[str, Any], path: str, level: int) -> ScoringNode
     child = _read(value["damped"], f"{path}.damped", level + 1)
     excluded = _members(value["excluded"], f"{path}.excluded", "one or more vectors or products")
     best = _members(value["best"], f"{path}.best", "one or more scores, of the excluded parts")
-    parts = tuple(_read_excluded(part, f"{path}.excluded[{i}]", level) for i, part in enumerate(excluded))
+    parts = tuple(_read_lowering(part, f"{path}.excluded[{i}]", level) for i, part in enumerate(excluded))
     return _node(Damped, path, child, parts, tuple(best), value["weight"], value.get("floor", 0.0))
 
 
@@ -172,6 +172,12 @@ def _read_excluding(value: Mapping[str, Any], path: str, level: int) -> ScoringN
             parts.append(_read_excluded(part, f"{path}.excluded[{i}]", level))
     limits = _members(value["above"], f"{path}.above", "limits, one for each excluded part")
     return _node(Excluding, path, child, tuple(parts), tuple(limits))
+
+
+def _read_lowering(part: object, path: str, level: int) -> ScoringNode:
+    if isinstance(part, Mapping) and "damped" in part:
+        return _read(part, path, level + 1)
+    return _read_excluded(part, path, level)
 
 
 def _read_excluded(part: object, path: str, level: int) -> ScoringNode:

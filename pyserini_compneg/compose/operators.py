@@ -13,15 +13,12 @@ from pyserini_compneg.terminal import shown
 from pyserini_compneg.vectors import is_number
 
 UNIONS = (*VECTOR_UNIONS, "dismax", "vanilla")
-INTERSECTIONS = ("cpt", "cpt+maxpool", "cpt-l2", "cpt-pairs", "disentangled", *VECTOR_INTERSECTIONS, "vanilla")
+INTERSECTIONS = ("cpt", "cpt-l2", "cpt-pairs", "disentangled", *VECTOR_INTERSECTIONS, "vanilla")
 DIFFERENCES = (*DIFFERENCE_WEIGHTS, "ignore", "vanilla")
 EXCLUSIONS = ("any", "all")
 
 EXCLUSION_SHARE = 0.5
 """What NOT! excludes by default, chosen on the dev split of FilmSets: see docs/filters.md."""
-
-HYBRID_CPT_WEIGHT = 0.25
-"""β for vectors of BM25 and a model, chosen on FilmSets dev: a model also finds what a product of weights misses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +33,7 @@ class Operators:
             what is subtracted. For ``damped`` it is the largest share of its score that a document loses.
         cpt_terms: m, how many terms of each operand a conjunction combines; of ``cpt-pairs``, how many pairs it has.
             The paper takes 5.
-        cpt_weight: β, the weight of the joint occurrence in ``cpt+maxpool`` and ``disentangled``; None for
-            ``DISENTANGLED_CPT_WEIGHT`` in the latter. In the former it is 1, and on an index of ``bm25+MODEL``, where
-            the model has a part in the query, ``HYBRID_CPT_WEIGHT``.
+        cpt_weight: β, the weight of the joint occurrence in ``disentangled``; None for ``DISENTANGLED_CPT_WEIGHT``.
         exclusion: What NOT! excludes: documents that score more than this share of the best score of its right side, a
             number between 0 and 1; or those with ``any`` or ``all`` of its ``cpt_terms`` heaviest terms.
 
@@ -47,8 +42,8 @@ class Operators:
     """
 
     union: str = "dismax"
-    intersection: str = "cpt+maxpool"
-    difference: str = "disentangled"
+    intersection: str = "disentangled"
+    difference: str = "damped"
     difference_weight: float | None = None
     cpt_terms: int = CPT_TERMS
     cpt_weight: float | None = None
@@ -98,5 +93,3 @@ def checked_operators(operators: Operators | None) -> Operators | None:
 
 
 DEFAULT_OPERATORS = Operators()
-READING_OPERATORS = Operators(difference="damped")
-"""The defaults for queries that were read from plain texts: the best on dev splits of ExcluIR and NegConstraint."""

@@ -64,8 +64,7 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
         case Max(children) | Sum(children):
             return type(node)(tuple(quantised(child, weight_scale) for child in children))
         case Damped(child, excluded, bests):
-            rounded = [quantised(part, weight_scale) for part in excluded]
-            parts = tuple(part for part in rounded if isinstance(part, (Linear, Product)))
+            parts = tuple(quantised(part, weight_scale) for part in excluded)
             scaled_bests = tuple(best * weight_scale for best in bests)
             child = quantised(child, weight_scale)
             return Damped(child, parts, scaled_bests, node.weight, node.floor * weight_scale)

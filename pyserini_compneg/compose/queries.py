@@ -41,7 +41,7 @@ def compose_query(
         cpt: ``factored``, for any index, or ``materialised``, for one that holds pairs.
         signed: Whether the index keeps negative weights of documents.
         weight_scale: Weights are round(w · weight_scale).
-        top_scores: Gives the best scores of a query in the index that will be searched; ``damped`` needs it.
+        top_scores: Gives the best scores of queries in the index that will be searched; ``damped`` needs it.
 
     Returns:
         The scoring tree. It ``is_empty`` if the encoder knows no term of the query's positive part.
@@ -111,7 +111,12 @@ def query_text(query: Query) -> str:
 
 def _as_run(top_scores: TopScores, weight_scale: float) -> TopScores:
     """Asks the index with whole weights, as queries are run, and gives the scores of the unscaled weights."""
-    return lambda node, k: [score / weight_scale for score in top_scores(quantised(node, weight_scale), k)]
+
+    def asked(nodes: Sequence[ScoringNode], k: int) -> list[list[float]]:
+        answers = top_scores([quantised(node, weight_scale) for node in nodes], k)
+        return [[score / weight_scale for score in scores] for scores in answers]
+
+    return asked
 
 
 def _runnable(

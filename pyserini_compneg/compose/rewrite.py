@@ -1,23 +1,19 @@
 r"""Set identities that bring an expression into the form that vectors can express best.
 
-All functions are pure, and these three keep the set that an expression means:
+All functions are pure, and these two keep the set that an expression means:
 
 - ``alternatives``: (A ∪ B) ∪ C = A ∪ B ∪ C.
 - ``conjunction``: every tree of ∩ and \ is ⋂ Aᵢ \ ⋃ Bⱼ, because
   (A ∩ B) ∩ C = A ∩ B ∩ C, (A \ B) ∩ C = (A ∩ C) \ B, (A \ B) \ C = A \ (B ∪ C). So a conjunction combines positive
   terms only, no negation inside it is lost, and operators for \ see all negatives at once.
-- ``disjuncts``: A \ (B \ C) = (A \ B) ∪ (A ∩ C), so what an excluded part excludes itself is wanted again.
 
 ``verbalised`` comes first: it replaces each subtree that is encoded as a whole by one atom.
 """
 
 from __future__ import annotations
 
-import logging
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import (
@@ -49,13 +45,6 @@ class OperatorNames(Protocol):
         r"""The operator of \."""
 
 
-MOST_DISJUNCTS = 16
-
-_logger = logging.getLogger(__name__)
-
-_Parts: TypeAlias = frozenset[Expression | Filter]
-
-
 @dataclass(frozen=True, slots=True)
 class Conjunction:
     r"""The set ⋂ kept \ ⋃ excluded, without the documents that match a barred part.
@@ -69,11 +58,6 @@ class Conjunction:
     kept: tuple[Expression, ...]
     excluded: tuple[Expression, ...] = ()
     barred: tuple[Expression | Filter, ...] = ()
-
-    @property
-    def lacking(self) -> _Parts:
-        """The parts that are excluded or barred."""
-        return frozenset((*self.excluded, *self.barred))
 
     def restricted(self, *others: Conjunction) -> Conjunction:
         """The intersection with other sets."""
@@ -181,65 +165,6 @@ def check_exclusions(expression: Expression, place: str | None = None, in_and: b
                 said = f"NOT! excludes what matches, and {format_expression(right)!r} takes a part of that back"
                 raise CompositionError(f"{said}; leave out that part, or unite what is kept by OR outside")
             check_exclusions(left, place, in_and)
-
-
-def may_undo(members: Sequence[Conjunction]) -> list[bool]:
-    r"""Whether each set asks for a part of another one, but does not exclude all that the other does.
-
-    >>> a, b, c = map(Atom, "abc")
-    >>> may_undo([conjunction(Difference(a, b)), conjunction(a), conjunction(Difference(c, b))])
-    [False, True, False]
-    """
-    sets: dict[_Parts, _Parts] = {}
-    lacking = [sets.setdefault(one, one) for one in (member.lacking for member in members)]
-    beside: defaultdict[Expression, set[_Parts]] = defaultdict(set)
-    for member, own in zip(members, lacking, strict=True):
-        for part in member.kept:
-            beside[part].add(own)
-    return [_excludes_less(member, own, beside) for member, own in zip(members, lacking, strict=True)]
-
-
-def _excludes_less(member: Conjunction, own: _Parts, beside: Mapping[Expression, Iterable[_Parts]]) -> bool:
-    """Whether a set beside one of the member's parts is no subset of its own; each is compared once."""
-    compared = {own}
-    for part in member.kept:
-        for other in beside[part]:
-            if other not in compared and not other <= own:
-                return True
-            compared.add(other)
-    return False
-
-
-def disjuncts(whole: Conjunction) -> tuple[Conjunction, ...]:
-    r"""Conjunctions without a difference among their excluded parts; the union of their sets is the given set.
-
-    Each nested difference copies the conjunction. Of a set with more than ``MOST_DISJUNCTS`` conjunctions, the nested
-    differences lose their right sides instead: A \ (B \ C) is approximated by A \ B.
-
-    >>> a, b, c = map(Atom, "abc")
-    >>> for part in disjuncts(conjunction(Difference(a, Difference(b, c)))):
-    ...     print(part)
-    Conjunction(kept=(Atom(text='a'),), excluded=(Atom(text='b'),), barred=())
-    Conjunction(kept=(Atom(text='a'), Atom(text='c')), excluded=(), barred=())
-    """
-    done: list[Conjunction] = []
-    pending = [whole]
-    while pending:
-        first, *pending = pending
-        nested = next((member for member in first.excluded if conjunction(member).excluded), None)
-        if nested is None:
-            done.append(first)
-            continue
-        inner = conjunction(nested)
-        others = Conjunction(first.kept, tuple(member for member in first.excluded if member != nested))
-        taken = inner.kept[0] if len(inner.kept) == 1 else Intersection(inner.kept)
-        given_back = [others.restricted(conjunction(member)) for member in inner.excluded]
-        pending = [others.restricted(Conjunction((), alternatives(taken))), *given_back, *pending]
-        if len(done) + len(pending) > MOST_DISJUNCTS:
-            _logger.warning("more than %d alternatives of NOT inside NOT; the inner ones are left out", MOST_DISJUNCTS)
-            taken_whole = (without_differences(member) for member in whole.excluded)
-            return (Conjunction(whole.kept, tuple(part for member in taken_whole for part in alternatives(member))),)
-    return tuple(done)
 
 
 def holds_difference(expression: Expression) -> bool:

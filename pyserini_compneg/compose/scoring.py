@@ -164,7 +164,8 @@ class Damped:
 
     Attributes:
         child: What is wanted.
-        excluded: Vectors of positive weights, and products of positive weight. They count positive impacts only.
+        excluded: Vectors of positive weights, products of positive weight, and damped ones of these. They count
+            positive impacts only.
         best: The best score of each excluded part in the index, above 0.
         weight: λ, the largest share of its score that a document loses; above 0, at most 1.
         floor: The score that a document of a higher one keeps but for a fiftieth; 0 for none.
@@ -174,7 +175,7 @@ class Damped:
     """
 
     child: ScoringNode
-    excluded: tuple[Linear | Product, ...]
+    excluded: tuple[ScoringNode, ...]
     best: tuple[float, ...]
     weight: float
     floor: float = 0.0
@@ -185,7 +186,7 @@ class Damped:
         if not self.excluded or len(self.best) != len(self.excluded):
             counts = f"got {len(self.excluded)} and {len(self.best)}"
             raise CompositionError(f"best: a damped score needs excluded parts and a best score for each, {counts}")
-        _check_excluded(self.excluded)
+        _check_excluded([_without_damping(part) for part in self.excluded])
         limits = [*(("best", best, sys.float_info.max) for best in self.best), ("weight", self.weight, 1)]
         for name, number, most in limits:
             if not is_number(number) or not 0 < number <= most:
@@ -375,6 +376,10 @@ def _checked_operand(weights: SparseVector, path: str) -> dict[str, float]:
         if weight < 0:
             raise CompositionError(f"{path}: the weight of {term!r} in a product must be positive, got {weight!r}")
     return result
+
+
+def _without_damping(node: ScoringNode) -> ScoringNode:
+    return _without_damping(node.child) if isinstance(node, Damped) else node
 
 
 def _check_excluded(parts: Sequence[object]) -> None:

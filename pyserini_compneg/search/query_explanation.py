@@ -9,7 +9,7 @@ from typing import Any
 
 from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_terms, query_text, to_json
-from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, READING_OPERATORS
+from pyserini_compneg.compose.operators import DEFAULT_OPERATORS
 from pyserini_compneg.compose.rewrite import verbalised
 from pyserini_compneg.encode.hybrid import side
 from pyserini_compneg.errors import CompositionError
@@ -92,8 +92,7 @@ def explain_query(
         CollectionError: The index has no such document.
     """
     query = parse(query) if isinstance(query, str) else query
-    default = READING_OPERATORS if isinstance(query, Decomposition) else DEFAULT_OPERATORS
-    operators = operators or searcher.operators or default
+    operators = operators or searcher.operators or DEFAULT_OPERATORS
     asked = query.expression if isinstance(query, Decomposition) else query
     expression = None if isinstance(asked, ScoringNode) else asked
     wordings = [] if expression is None else atoms(verbalised(expression, operators))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -22,8 +21,6 @@ from pyserini_compneg.compose import (
 from pyserini_compneg.compose.lowering import FACTORED, MATERIALISED, checked_cpt
 from pyserini_compneg.compose.operators import (
     DEFAULT_OPERATORS,
-    HYBRID_CPT_WEIGHT,
-    READING_OPERATORS,
     checked_operators,
 )
 from pyserini_compneg.compose.quantisation import checked_scale
@@ -34,7 +31,6 @@ from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.registry import RareTerms, checked_idf
 from pyserini_compneg.errors import ArgumentError, IndexFormatError
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.expression.filters import Values, as_filter
 from pyserini_compneg.gathered import gathered_warnings, warn_of
 from pyserini_compneg.lucene import IndexReader, open_reader
@@ -77,8 +73,7 @@ class SignedImpactSearcher:
         encoder: Encodes the atoms: ``bm25``, a model (a folder, or a name of the Hugging Face hub), ``bm25+MODEL``, a
             JSON Lines file of encoded atoms, or an object with ``encode_batch``. None takes the one that the index's
             manifest names.
-        operators: The operators for union, intersection and difference; None for the defaults, which are those of
-            ``READING_OPERATORS`` for queries that were read from plain texts.
+        operators: The operators for union, intersection and difference; None for the defaults.
         cpt: The form of conjunctions: ``factored``, or ``materialised`` on an index that holds pairs.
         weight_scale: Query weights are round(w · weight_scale). Composed queries keep their weights.
         model_options: How a model that is named encodes the atoms; None for the defaults.
@@ -306,18 +301,7 @@ class SignedImpactSearcher:
             ArgumentError: No list, or a query that is none.
         """
         queries = checked_queries(queries)
-        chosen = checked_operators(operators) or self.operators
-        is_read = [isinstance(query, Decomposition) for query in queries]
-        if chosen is None and len(set(is_read)) > 1:
-            parts = {
-                kind: iter(self.compose([query for query, it in zip(queries, is_read, strict=True) if it == kind]))
-                for kind in (False, True)
-            }
-            return [next(parts[kind]) for kind in is_read]
-        chosen = chosen or (READING_OPERATORS if any(is_read) else DEFAULT_OPERATORS)
-        is_default = chosen.intersection == "cpt+maxpool" and chosen.cpt_weight is None
-        if is_default and self.is_hybrid and self._model[-1] != 0:  # a model weight of 0 is BM25 alone
-            chosen = replace(chosen, cpt_weight=HYBRID_CPT_WEIGHT)
+        chosen = checked_operators(operators) or self.operators or DEFAULT_OPERATORS
         composed = all(isinstance(query, ScoringNode) for query in queries)
         return compose_queries(
             queries,
@@ -326,8 +310,12 @@ class SignedImpactSearcher:
             cpt=self._cpt,
             signed=self.reader.manifest is not None and self.reader.manifest.signed,
             weight_scale=self.weight_scale,
-            top_scores=lambda node, k: self.reader.search([query_line(node)], k)[0].scores,
+            top_scores=self._top_scores,
         )
+
+    def _top_scores(self, nodes: Sequence[ScoringNode], k: int) -> list[Sequence[float]]:
+        rankings = self.reader.search([query_line(node) for node in nodes], k)
+        return [ranking.scores for ranking in rankings]
 
     def best_scores(self, nodes: Sequence[ScoringNode], threads: int = 1) -> list[float]:
         """The best score that each composed query has in the index; 0 where nothing matches."""

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from pyserini_compneg.cancellation import check_cancelled
 from pyserini_compneg.compose import Operators, Query, ScoringNode, query_text
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
-from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, READING_OPERATORS
+from pyserini_compneg.compose.operators import DEFAULT_OPERATORS
 from pyserini_compneg.encode.hybrid import PREFIX
 from pyserini_compneg.expression import Atom, format_expression, parse, to_json
 from pyserini_compneg.expression.decomposition import Decomposition
@@ -60,7 +60,7 @@ def search_answer(index: ServedIndex, asked: SearchParameters | SearchBody, limi
     with index.searcher() as searcher:
         with stages.measured("read"):
             query, allowed = asked.asked(), asked.allowed()
-            operators = asked.operators(isinstance(query, Decomposition))
+            operators = asked.operators()
             limits.check(query, operators)
             _note_unread_operators(query, asked)
         with stages.measured("compose"):
@@ -117,7 +117,7 @@ def explain_answer(
             _require(searcher, docid)
         with stages.measured("read"):
             query, allowed = asked.asked(), asked.allowed()
-            operators = asked.operators(isinstance(query, Decomposition))
+            operators = asked.operators()
             limits.check(query, operators)
         with stages.measured("explain"):
             docids = [] if docid is None else [docid]
@@ -154,7 +154,7 @@ def _about(query: Query, text: str | None, operators: Operators | None) -> Answe
     else:
         expression = parse(query) if isinstance(query, str) else query
         read = {}
-    chosen = operators or (READING_OPERATORS if read else DEFAULT_OPERATORS)
+    chosen = operators or DEFAULT_OPERATORS
     names = {kind: getattr(chosen, kind) for kind in ("union", "intersection", "difference")}
     strength = {"difference_weight": chosen.strength} if chosen.difference in DIFFERENCE_WEIGHTS else {}
     return {

@@ -17,7 +17,6 @@ from pyserini_compneg.compose import (
     quantised,
 )
 from pyserini_compneg.compose.json_form import from_json as composed_from_json
-from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, READING_OPERATORS
 from pyserini_compneg.errors import ArgumentError
 from pyserini_compneg.expression import Atom, Filter, from_json, parse
 from pyserini_compneg.expression.decomposition import Decomposition
@@ -118,18 +117,14 @@ class OperatorParameters(_Parameters):
         description="what matches B in A NOT! B: any, all, or a share of the best score for B",
     )
 
-    def operators(self, is_read: bool) -> Operators | None:
+    def operators(self) -> Operators | None:
         """What was chosen; None if nothing was.
-
-        Args:
-            is_read: Whether the query was read from a plain text, which has other defaults.
 
         Raises:
             CompositionError: An unknown operator, or a strength that it does not have.
         """
         given = self.model_dump(include=set(OperatorParameters.model_fields), exclude_none=True)
-        default = READING_OPERATORS if is_read else DEFAULT_OPERATORS
-        return Operators(**{"difference": default.difference, **given}) if given else None
+        return Operators(**given) if given else None
 
 
 def _conditions(value: Any) -> Any:

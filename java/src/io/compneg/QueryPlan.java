@@ -156,7 +156,7 @@ final class QueryPlan {
       return new NodeScorer.Excluding(window, child, planAll(excluding.excluded(), false), excluding.above());
     }
     ScoringTree.Damped damped = (ScoringTree.Damped) tree;
-    NodeScorer child = plan(damped.child(), true);
+    NodeScorer child = plan(damped.child(), raises);
     return new NodeScorer.Damped(window, child, planAll(damped.excluded(), false), damped);
   }
 

@@ -39,7 +39,7 @@ sealed interface ScoringTree {
    * an excluded part to its best score, at most 1. A score of the child that is 0 or less stays as it is. A document
    * matches when it matches the child.
    *
-   * @param excluded vectors of positive weights, and products of positive weight
+   * @param excluded vectors of positive weights, products of positive weight, and damped ones of these
    * @param best the best score of each excluded part in the index
    */
   record Damped(ScoringTree child, List<ScoringTree> excluded, List<Double> best, double weight, double floor)
@@ -152,7 +152,10 @@ sealed interface ScoringTree {
   private static Damped damped(JsonNode node) {
     checkFields(node, DAMPED_FIELDS, "a damped score has no '%s', only damped, excluded, best, weight, floor");
     List<ScoringTree> excluded = children(node.path("excluded"), "list of excluded parts");
-    excluded.forEach(ScoringTree::checkExcluded);
+    for (ScoringTree part : excluded) {
+      while (part instanceof Damped inner) part = inner.child();
+      checkExcluded(part);
+    }
     List<Double> best = new ArrayList<>();
     for (JsonNode score : node.path("best")) best.add(between(score, Double.MAX_VALUE, "best score"));
     if (best.size() != excluded.size()) {
