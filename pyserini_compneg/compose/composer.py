@@ -11,6 +11,7 @@ a tree, with these approximations:
   score. ``orthogonal`` takes it by its positive weights. That of ``cpt-pairs`` has all pairs, as that of ``cpt``.
 - A \ (B \ C) is (A \ B) ∪ (A ∩ C), by the maximum of the scores, up to ``MOST_DISJUNCTS``: see ``disjuncts``.
 - NOT! excludes by the terms of its right side that the left side lacks: see ``_Composer._excluding``.
+- AND! requires a distinguishing term of each operand: see ``_Composer._requiring``.
 - A conjunction of ``cpt+maxpool`` is one of ``cpt`` beside an alternative that lowers documents about one of its
   operands: see ``_Composer._narrowed``.
 
@@ -30,6 +31,7 @@ from pyserini_compneg.compose.intersection import (
     DISENTANGLED_CPT_WEIGHT,
     VECTOR_INTERSECTIONS,
     cpt_operands,
+    distinguishing_terms,
     heaviest_tuples,
     own_terms,
     pairwise,
@@ -45,6 +47,7 @@ from pyserini_compneg.compose.rewrite import (
     may_undo,
     verbalised,
     without_differences,
+    without_exclusions,
 )
 from pyserini_compneg.compose.scoring import (
     Damped,
@@ -131,8 +134,8 @@ def scoring_trees(
 
     Raises:
         EncodingError: A vector with a weight that is no finite number or with a reserved term, or vectors missing.
-        CompositionError: Weights beyond the limits of exact arithmetic, more than ``MOST_ATOMS`` atoms, NOT! where it
-            cannot exclude, or an operator that needs an index without one.
+        CompositionError: Weights beyond the limits of exact arithmetic, more than ``MOST_ATOMS`` atoms, NOT! or AND!
+            where it cannot decide what is found, or an operator that needs an index without one.
     """
     for expression in expressions:
         if (count := sum(1 for _ in leaves(expression))) > MOST_ATOMS:
@@ -167,11 +170,17 @@ def scoring_trees(
 def _warn_of_unknown_atoms(
     expressions: Sequence[Expression], trees: Sequence[ScoringNode], vectors: Mapping[str, SparseVector]
 ) -> None:
-    """Warns of atoms without a known term; a query that finds nothing at all is the caller's to report."""
+    """Warns of atoms without a known term.
+
+    A query that finds nothing at all is the caller's to report, unless AND! empties it: the other atoms are known.
+    """
     unknown: dict[str, str] = {}
     for expression, tree in zip(expressions, trees, strict=True):
-        missing = [text for text in atoms(expression) if not vectors[text] and text not in unknown]
-        if missing and not is_empty(tree):
+        texts = atoms(expression)
+        missing = [text for text in texts if not vectors[text] and text not in unknown]
+        is_strict = any(conjunction(member).required for member in alternatives(expression))
+        is_emptied = is_strict and any(vectors[text] for text in texts)
+        if missing and (is_emptied or not is_empty(tree)):
             name = shown(format_expression(expression))
             unknown |= {text: f"{shown(text)} (query {name})" for text in missing}
     warn_of("atom", "atoms", "no term that the encoder knows, so it matches no document", unknown, vectors)
@@ -236,7 +245,8 @@ class _Composer:
         """A conjunction under the intersection of that name; what is wanted again meets it by joint occurrence."""
         parts = disjuncts(whole) if self.operators.strength else (Conjunction(whole.kept),)
         children = list(map(self._conjunction, parts, self._narrowed(parts, name, "cpt")))
-        return self._excluding(self._union(children, "dismax") if len(children) > 1 else children[0], whole)
+        node = self._excluding(self._union(children, "dismax") if len(children) > 1 else children[0], whole)
+        return self._requiring(node, whole)
 
     def _excluding(self, node: ScoringNode, whole: Conjunction) -> ScoringNode:
         """The node without the documents of the barred parts."""
@@ -246,6 +256,22 @@ class _Composer:
         barred = [(part, 0.0) if isinstance(part, Filter) else self._barred(part, a) for part in whole.barred]
         known = [(part, limit) for part, limit in barred if isinstance(part, Filter) or not is_empty(part)]
         return Excluding(node, *map(tuple, zip(*known, strict=True))) if known else node
+
+    def _requiring(self, node: ScoringNode, whole: Conjunction) -> ScoringNode:
+        """The node for documents that have every operand of AND!, by one of the terms that distinguish the operand.
+
+        What an operand excludes has no part in its terms. An operand without a positive term empties the conjunction.
+        """
+        required = []
+        for group in whole.required:
+            wanted = [without_exclusions(without_differences(operand)) for operand in group]
+            required += distinguishing_terms([_vector(self.compose(one)) for one in wanted], self.operators.cpt_terms)
+        if not required or not any(leaf_vectors(node)):
+            return node
+        if not all(required):
+            return Linear({})
+        parts = tuple(Linear(dict.fromkeys(terms, 1.0)) for terms in required)
+        return replace(node, required=parts) if isinstance(node, Excluding) else Excluding(node, required=parts)
 
     def _barred(self, expression: Expression, a: AbstractSet[str]) -> tuple[Linear | Product, float]:
         """What a document is excluded by, and the score from which it is.
