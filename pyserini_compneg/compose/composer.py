@@ -22,6 +22,7 @@ from pyserini_compneg.compose.intersection import (
     DISENTANGLED_CPT_WEIGHT,
     VECTOR_INTERSECTIONS,
     cpt_operands,
+    distinguishing_terms,
     heaviest_tuples,
     own_terms,
     pairwise,
@@ -120,8 +121,8 @@ def scoring_trees(
 
     Raises:
         EncodingError: A vector with a weight that is no finite number or with a reserved term, or vectors missing.
-        CompositionError: Weights beyond the limits of exact arithmetic, more than ``MOST_ATOMS`` atoms, NOT! where it
-            cannot exclude, or an operator that needs an index without one.
+        CompositionError: Weights beyond the limits of exact arithmetic, more than ``MOST_ATOMS`` atoms, NOT! or AND!
+            where it cannot decide what is found, or an operator that needs an index without one.
     """
     for expression in expressions:
         if (count := sum(1 for _ in leaves(expression))) > MOST_ATOMS:
@@ -200,11 +201,17 @@ class _Answers:
 def _warn_of_unknown_atoms(
     expressions: Sequence[Expression], trees: Sequence[ScoringNode], vectors: Mapping[str, SparseVector]
 ) -> None:
-    """Warns of atoms without a known term; a query that finds nothing at all is the caller's to report."""
+    """Warns of atoms without a known term.
+
+    A query that finds nothing at all is the caller's to report, unless AND! empties it: the other atoms are known.
+    """
     unknown: dict[str, str] = {}
     for expression, tree in zip(expressions, trees, strict=True):
-        missing = [text for text in atoms(expression) if not vectors[text] and text not in unknown]
-        if missing and not is_empty(tree):
+        texts = atoms(expression)
+        missing = [text for text in texts if not vectors[text] and text not in unknown]
+        is_strict = any(conjunction(member).required for member in alternatives(expression))
+        is_emptied = is_strict and any(vectors[text] for text in texts)
+        if missing and (is_emptied or not is_empty(tree)):
             name = shown(format_expression(expression))
             unknown |= {text: f"{shown(text)} (query {name})" for text in missing}
     warn_of("atom", "atoms", "no term that the encoder knows, so it matches no document", unknown, vectors)
@@ -259,7 +266,23 @@ class _Composer:
         node = self._intersection([inside.compose(member) for member in whole.kept])
         if whole.excluded and self.operators.strength and any(leaf_vectors(node)):
             node = self._difference(node, self._terms(whole.kept), whole.excluded)
-        return self._excluding(node, whole) if whole.barred and any(leaf_vectors(node)) else node
+        if whole.barred and any(leaf_vectors(node)):
+            node = self._excluding(node, whole)
+        return self._requiring(node, whole) if whole.required and any(leaf_vectors(node)) else node
+
+    def _requiring(self, node: ScoringNode, whole: Conjunction) -> ScoringNode:
+        """The node for documents that have every operand of AND!, by one of the terms that distinguish the operand.
+
+        What an operand excludes has no part in its terms. An operand without a positive term empties the conjunction.
+        """
+        required = []
+        for group in whole.required:
+            wanted = [without_differences(operand) for operand in group]
+            required += distinguishing_terms([_vector(self.compose(one)) for one in wanted], self.operators.cpt_terms)
+        if not all(required):
+            return Linear({})
+        parts = tuple(Linear(dict.fromkeys(terms, 1.0)) for terms in required)
+        return replace(node, required=parts) if isinstance(node, Excluding) else Excluding(node, required=parts)
 
     def _terms(self, kept: Sequence[Expression]) -> set[str]:
         """The terms that A has: those of all its atoms, but for what is excluded in it."""

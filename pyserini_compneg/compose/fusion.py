@@ -164,6 +164,8 @@ def _terms(expression: Expression) -> list[_Term]:
     parts = conjunction(expression)
     if parts.barred:
         raise _refusal("leave documents out, as NOT! does")
+    if parts.required:
+        raise _refusal("require every operand, as AND! does")
     subtracted = []
     for member in parts.excluded:
         if not isinstance(member, Atom):

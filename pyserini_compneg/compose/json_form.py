@@ -3,6 +3,7 @@
 A product of n operands gives its ``power`` unless it is 1/n, and its ``root`` and ``weight`` unless they are 1. A
 damped score is ``{"damped": tree, "excluded": [vector or product, …], "best": [score, …], "weight": λ}``. Where
 documents are excluded, it is ``{"excluding": tree, "excluded": [vector, product or filter, …], "above": [limit, …]}``.
+Where documents must have terms, that gets ``"required": [vector, …]``, with which it needs no excluded part.
 """
 
 from __future__ import annotations
@@ -89,9 +90,10 @@ def _tree(node: ScoringNode) -> dict[str, Any]:
             parts = {"excluded": [_tree(part) for part in excluded], "best": [_number(score) for score in best]}
             last = {"floor": _number(floor)} if floor else {}
             return {"damped": _tree(child), **parts, "weight": _number(weight), **last}
-        case Excluding(child, excluded, above):
-            parts = {"excluded": [_filter(part) if isinstance(part, Filter) else _tree(part) for part in excluded]}
-            return {"excluding": _tree(child), **parts, "above": [_number(limit) for limit in above]}
+        case Excluding(child, excluded, above, required):
+            left_out = [_filter(part) if isinstance(part, Filter) else _tree(part) for part in excluded]
+            lists = {"excluded": left_out, "above": list(map(_number, above)), "required": list(map(_tree, required))}
+            return {"excluding": _tree(child), **{name: parts for name, parts in lists.items() if parts}}
 
 
 def _filter(part: Filter) -> dict[str, Any]:
@@ -157,10 +159,18 @@ def _read_damped(value: Mapping[str, Any], path: str, level: int) -> ScoringNode
 
 
 def _read_excluding(value: Mapping[str, Any], path: str, level: int) -> ScoringNode:
-    if wrong := sorted({"excluding", "excluded", "above"} ^ value.keys()):
+    needed = {"excluding"} if value.keys() == {"excluding", "required"} else {"excluding", "excluded", "above"}
+    if wrong := sorted(needed ^ (value.keys() - {"required"})):
         what = "has no" if wrong[0] in value else "needs"
-        raise CompositionError(f"{path}: what excludes {what} {wrong[0]!r}, only excluding, excluded, above")
+        raise CompositionError(f"{path}: what excludes {what} {wrong[0]!r}, only excluding, excluded, above, required")
     child = _read(value["excluding"], f"{path}.excluding", level + 1)
+    required = []
+    if "required" in value:
+        for i, part in enumerate(_members(value["required"], f"{path}.required", "one or more vectors")):
+            _only_item(part, ("vector",), f"{path}.required[{i}]", "a required part", "vector")
+            required.append(_read(part, f"{path}.required[{i}]", level + 1))
+    if "excluded" not in value:
+        return _node(Excluding, path, child, required=tuple(required))
     parts: list[ScoringNode | Filter] = []
     for i, part in enumerate(_members(value["excluded"], f"{path}.excluded", "one or more vectors, products, filters")):
         if isinstance(part, Mapping) and part.keys() == {"filter"}:
@@ -171,7 +181,7 @@ def _read_excluding(value: Mapping[str, Any], path: str, level: int) -> ScoringN
         else:
             parts.append(_read_excluded(part, f"{path}.excluded[{i}]", level))
     limits = _members(value["above"], f"{path}.above", "limits, one for each excluded part")
-    return _node(Excluding, path, child, tuple(parts), tuple(limits))
+    return _node(Excluding, path, child, tuple(parts), tuple(limits), tuple(required))
 
 
 def _read_lowering(part: object, path: str, level: int) -> ScoringNode:

@@ -1,8 +1,8 @@
 """Lowering: from a scoring tree to one that gives the same scores with the terms that an index holds.
 
 - An index of signed documents keeps their negative weights under complement terms. A linear leaf asks for both terms.
-  An operand of a product and what damps a score do not: they count positive impacts only, because the root of a
-  negative one is undefined.
+  An operand of a product, what damps a score, and what is excluded or required do not: they count positive impacts
+  only. The root of a negative one is undefined.
 - In the ``materialised`` form a product becomes a linear leaf over pairs, which the index must hold, unless it damps a
   score. A sum of linear leaves becomes one leaf. A query that is one leaf without negative weights also runs on stock
   Anserini.

@@ -35,8 +35,8 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
     of what it takes away, become 0 as any weight does:
 
     - A vector has the terms of its positive part, and one that a difference adds to a tree has none.
-    - An operand of a product, and what damps a score or excludes documents, keeps a term: it has only positive weights,
-      and scores are compared with those of the same rounded part.
+    - An operand of a product, and what damps a score, excludes documents or is required, keeps a term: it has only
+      positive weights, and scores are compared with those of the same rounded part.
     - A vector of pairs, and one that was not composed here, keeps any positive term.
 
     Args:
@@ -68,11 +68,12 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
             scaled_bests = tuple(best * weight_scale for best in bests)
             child = quantised(child, weight_scale)
             return Damped(child, parts, scaled_bests, node.weight, node.floor * weight_scale)
-        case Excluding(child, excluded, above):
+        case Excluding(child, excluded, above, required):
             whole_parts = [part if isinstance(part, Filter) else quantised(part, weight_scale) for part in excluded]
             left_out = tuple(part for part in whole_parts if isinstance(part, (Linear, Product, Filter)))
             limits = tuple(limit * weight_scale for limit in above)
-            return Excluding(quantised(child, weight_scale), left_out, limits)
+            needed = tuple(Linear(whole(part.weights, weight_scale)) for part in required)
+            return Excluding(quantised(child, weight_scale), left_out, limits, needed)
 
 
 def kept_terms(*nodes: ScoringNode) -> frozenset[str]:

@@ -31,7 +31,7 @@ def query_terms(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> list[Q
     their product. A product with another power or root is shown in the same way, so that all weights are in one unit;
     then an operand that is repeated counts once, and the product's own weight gives only its sign. The weights of a sum
     add up. In a maximum a term has the weight of largest magnitude. The terms that damp a score have their weights
-    times −λ. Terms that exclude documents have no weights.
+    times −λ. Terms that exclude documents, or are required, have no weights.
 
     Args:
         node: The query.

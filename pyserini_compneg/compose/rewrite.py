@@ -45,6 +45,17 @@ class OperatorNames(Protocol):
         r"""The operator of \."""
 
 
+_IN_OR = "in an OR that is an operand of AND"
+_IN_NOT = "in what NOT takes away"
+_IN_EXCLUDED = "in what NOT! excludes"
+_REMEDIES = {
+    _IN_OR: ("write out the OR", "write out the OR, or write AND there"),
+    _IN_NOT: ("write NOT! outside of it", "write AND there, where only scores count"),
+    _IN_EXCLUDED: ("", "write AND there, which excludes what has all operands"),
+}
+"""What to write instead of a NOT! and of an AND! in each place where they cannot stand."""
+
+
 @dataclass(frozen=True, slots=True)
 class Conjunction:
     r"""The set ⋂ kept \ ⋃ excluded, without the documents that match a barred part.
@@ -53,11 +64,13 @@ class Conjunction:
         kept: Atoms and unions; none only while a set is put together.
         excluded: The expressions that are taken away, no unions among them; empty for a pure intersection.
         barred: What NOT! excludes, no unions among them.
+        required: The operands of each AND!; a document must have every one of them.
     """
 
     kept: tuple[Expression, ...]
     excluded: tuple[Expression, ...] = ()
     barred: tuple[Expression | Filter, ...] = ()
+    required: tuple[tuple[Expression, ...], ...] = ()
 
     def restricted(self, *others: Conjunction) -> Conjunction:
         """The intersection with other sets."""
@@ -66,6 +79,7 @@ class Conjunction:
             tuple(part for one in sets for part in one.kept),
             tuple(part for one in sets for part in one.excluded),
             tuple(part for one in sets for part in one.barred),
+            tuple(group for one in sets for group in one.required),
         )
 
 
@@ -83,7 +97,7 @@ def verbalised(expression: Expression, operators: OperatorNames) -> Expression:
         case Union(operands) if operators.union != "vanilla":
             return Union(tuple(verbalised(operand, operators) for operand in operands))
         case Intersection(operands) if operators.intersection != "vanilla":
-            return Intersection(tuple(verbalised(operand, operators) for operand in operands))
+            return replace(expression, operands=tuple(verbalised(operand, operators) for operand in operands))
         case Difference(left, right) if operators.difference != "vanilla":
             return Difference(verbalised(left, operators), verbalised(right, operators))
         case Exclusion(left, right):
@@ -107,13 +121,14 @@ def conjunction(expression: Expression) -> Conjunction:
     r"""Gathers the parts that a tree of ∩ and \ keeps, and those that it excludes.
 
     >>> conjunction(Intersection((Difference(Atom("a"), Atom("b")), Atom("c"))))
-    Conjunction(kept=(Atom(text='a'), Atom(text='c')), excluded=(Atom(text='b'),), barred=())
+    Conjunction(kept=(Atom(text='a'), Atom(text='c')), excluded=(Atom(text='b'),), barred=(), required=())
     """
     match expression:
         case Atom() | Union():
             return Conjunction((expression,))
         case Intersection(operands):
-            return Conjunction(()).restricted(*map(conjunction, operands))
+            inner = Conjunction(()).restricted(*map(conjunction, operands))
+            return replace(inner, required=(*inner.required, operands)) if expression.strict else inner
         case Difference(left, right):
             inner = conjunction(left)
             return replace(inner, excluded=(*inner.excluded, *alternatives(right)))
@@ -131,39 +146,43 @@ def hardened(expression: Expression) -> Expression:
     """
     match expression:
         case Union(operands) | Intersection(operands):
-            return type(expression)(tuple(map(hardened, operands)))
+            return replace(expression, operands=tuple(map(hardened, operands)))
         case Difference(left, right) | Exclusion(left, right):
             return Exclusion(hardened(left), right)
     return expression
 
 
 def check_exclusions(expression: Expression, place: str | None = None, in_and: bool = False) -> None:
-    """Makes sure that each NOT! can exclude outright, and that what it excludes is no difference.
+    """Makes sure that each NOT! and AND! decides what is found, and that what NOT! excludes is no difference.
 
     Args:
         expression: The expression.
-        place: Where it stands, if no NOT! can stand there.
+        place: Where it stands, one of ``_REMEDIES``, if neither can stand there.
         in_and: Whether it is an operand of AND.
 
     Raises:
-        CompositionError: NOT! stands where only scores count, or what follows it has a NOT.
+        CompositionError: NOT! or AND! stands where only scores count, or what follows NOT! has a NOT.
     """
+    is_strict = isinstance(expression, Intersection) and expression.strict
+    if place and (is_strict or isinstance(expression, Exclusion)):
+        remedy = _REMEDIES[place][is_strict]
+        raise CompositionError(f"{format_expression(expression)!r} cannot stand {place}; {remedy}")
     match expression:
         case Union(operands):
             for operand in operands:
-                check_exclusions(operand, "in an OR that is an operand of AND; write out the OR" if in_and else place)
+                check_exclusions(operand, _IN_OR if in_and else place)
         case Intersection(operands):
             for operand in operands:
                 check_exclusions(operand, place, in_and=True)
         case Difference(left, right):
             check_exclusions(left, place, in_and)
-            check_exclusions(right, "in what NOT takes away; write NOT! outside of it")
+            check_exclusions(right, _IN_NOT)
         case Exclusion(left, right):
-            if place:
-                raise CompositionError(f"{format_expression(expression)!r} cannot stand {place}")
-            if not isinstance(right, Filter) and holds_difference(right):
-                said = f"NOT! excludes what matches, and {format_expression(right)!r} takes a part of that back"
-                raise CompositionError(f"{said}; leave out that part, or unite what is kept by OR outside")
+            if not isinstance(right, Filter):
+                if holds_difference(right):
+                    said = f"NOT! excludes what matches, and {format_expression(right)!r} takes a part of that back"
+                    raise CompositionError(f"{said}; leave out that part, or unite what is kept by OR outside")
+                check_exclusions(right, _IN_EXCLUDED)
             check_exclusions(left, place, in_and)
 
 
@@ -182,20 +201,24 @@ def without_differences(expression: Expression) -> Expression:
         case Atom():
             return expression
         case Union(operands) | Intersection(operands):
-            return type(expression)(tuple(map(without_differences, operands)))
+            return replace(expression, operands=tuple(map(without_differences, operands)))
         case Difference(left, _) | Exclusion(left, _):
             return without_differences(left)
 
 
 def without_exclusions(expression: Expression) -> Expression:
-    """The expression with every NOT! replaced by its left side.
+    """The expression with every NOT! replaced by its left side, and every AND! by AND: what counts for scores.
 
     >>> without_exclusions(Difference(Exclusion(Atom("birds"), Filter({"year": ["1990"]})), Atom("parrots")))
     Difference(left=Atom(text='birds'), right=Atom(text='parrots'))
+    >>> without_exclusions(Intersection((Atom("birds"), Atom("pets")), strict=True))
+    Intersection(operands=(Atom(text='birds'), Atom(text='pets')))
     """
     match expression:
-        case Union(operands) | Intersection(operands):
-            return type(expression)(tuple(map(without_exclusions, operands)))
+        case Union(operands):
+            return Union(tuple(map(without_exclusions, operands)))
+        case Intersection(operands):
+            return Intersection(tuple(map(without_exclusions, operands)))
         case Difference(left, right):
             return Difference(without_exclusions(left), without_exclusions(right))
         case Exclusion(left, _):

@@ -206,28 +206,36 @@ class Damped:
 
 @dataclass(frozen=True, slots=True)
 class Excluding:
-    """The child, for the documents that no excluded part has: a document that one has does not match.
+    """The child, for the documents that no excluded part has and that every required part has; no others match.
 
-    A vector or a product has the documents that score above its limit, and a filter those that it lets through.
+    A vector or a product has the documents that score above its limit, and a filter those that it lets through. A
+    required vector has the documents that score above 0.
 
     Attributes:
         child: What is wanted.
         excluded: Vectors and products of positive weights, which count positive impacts only, and filters.
-        above: The limit of each part, 0 or more; that of a filter does not count.
+        above: The limit of each excluded part, 0 or more; that of a filter does not count.
+        required: Vectors of positive weights, which count positive impacts only.
 
     Raises:
-        CompositionError: An excluded part of another kind or without terms, or a wrong limit.
+        CompositionError: Neither an excluded nor a required part, one of another kind or without terms, or a wrong
+            limit.
     """
 
     child: ScoringNode
-    excluded: tuple[Linear | Product | Filter, ...]
-    above: tuple[float, ...]
+    excluded: tuple[Linear | Product | Filter, ...] = ()
+    above: tuple[float, ...] = ()
+    required: tuple[Linear, ...] = ()
 
     def __post_init__(self) -> None:
         """Checks everything."""
         _checked_children((self.child,), "what excludes")
         _check_excluded([part for part in self.excluded if not isinstance(part, Filter)])
-        if not self.excluded or len(self.above) != len(self.excluded):
+        if not all(
+            isinstance(part, Linear) and part.weights and min(part.weights.values()) > 0 for part in self.required
+        ):
+            raise CompositionError("required: each part must be a vector of positive weights")
+        if not (self.excluded or self.required) or len(self.above) != len(self.excluded):
             counts = f"got {len(self.excluded)} and {len(self.above)}"
             raise CompositionError(f"above: what excludes needs excluded parts and a limit for each, {counts}")
         for limit in self.above:
@@ -236,7 +244,7 @@ class Excluding:
 
     def excludes(self, impacts: SparseVector, fields: Fields) -> bool:
         """Whether a document is left out."""
-        return any(
+        return not all(matches(part, impacts) for part in self.required) or any(
             part.allows(fields) if isinstance(part, Filter) else _value(part, impacts, fields) > limit
             for part, limit in zip(self.excluded, self.above, strict=True)
         )
@@ -310,8 +318,10 @@ def nodes(node: ScoringNode) -> Iterator[ScoringNode]:
     below: tuple[ScoringNode, ...] = ()
     if isinstance(node, (Max, Sum)):
         below = node.children
-    elif isinstance(node, (Damped, Excluding)):
-        below = (node.child, *(part for part in node.excluded if not isinstance(part, Filter)))
+    elif isinstance(node, Damped):
+        below = (node.child, *node.excluded)
+    elif isinstance(node, Excluding):
+        below = (node.child, *(part for part in node.excluded if not isinstance(part, Filter)), *node.required)
     for child in below:
         yield from nodes(child)
 
@@ -333,7 +343,7 @@ def leaf_vectors(node: ScoringNode) -> Iterator[SparseVector]:
 def positive_weights(node: ScoringNode) -> dict[str, float]:
     """One positive vector for a whole tree, where an operator needs one: the largest weight that a leaf gives a term.
 
-    Products of negative weight, and what damps a score or excludes documents, have no part in it.
+    Products of negative weight, and what damps a score, excludes documents or is required, have no part in it.
 
     >>> positive_weights(Sum((Product(({"a": 1.0}, {"b": 2.0})), Linear({"a": 0.5, "c": -1.0}))))
     {'a': 1.0, 'b': 2.0}

@@ -65,8 +65,8 @@ def stock_obstacle(node: ScoringNode) -> tuple[type[Product | Max] | None, str] 
     parts = list(nodes(node))
     if any(isinstance(part, Damped) for part in parts):
         return None, "a damped score"
-    if any(isinstance(part, Excluding) for part in parts):
-        return None, "NOT!"
+    if (strict := next((part for part in parts if isinstance(part, Excluding)), None)) is not None:
+        return None, "NOT!" if strict.excluded else "AND!"
     products = [part for part in parts if isinstance(part, Product)]
     if any(product.weight < 0 for product in products):
         return None, "a product of negative weight"

@@ -308,6 +308,8 @@ class DenseMethod:
         parts = conjunction(expression)
         if parts.barred:
             raise ProtocolError("dense vectors cannot leave documents out, as NOT! does; use NOT")
+        if parts.required:
+            raise ProtocolError("dense vectors cannot require every operand, as AND! does; use AND")
         kept = [self._composed(member, spaces) for member in parts.kept]
         positive = addition(kept) if len(kept) > 1 else kept[0]
         if not parts.excluded:

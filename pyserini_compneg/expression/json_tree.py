@@ -15,6 +15,7 @@ JsonExpression: TypeAlias = "str | dict[str, list[JsonExpression]] | dict[str, d
 _NODES: dict[str, Callable[[tuple[Expression, ...]], Expression]] = {
     "union": Union,
     "intersection": Intersection,
+    "strict_intersection": lambda operands: Intersection(operands, strict=True),
     "difference": lambda operands: Difference(*operands),
     "exclusion": lambda operands: Exclusion(*operands),
 }
@@ -35,8 +36,10 @@ def to_json(expression: Expression | Filter) -> JsonExpression:
             return {"exclusion": [to_json(left), to_json(right)]}
         case Filter():
             return {"filter": expression.to_json()}
-        case Union(operands) | Intersection(operands):
-            return {type(expression).__name__.lower(): [to_json(operand) for operand in operands]}
+        case Union(operands):
+            return {"union": [to_json(operand) for operand in operands]}
+        case Intersection(operands, strict=strict):
+            return {"strict_intersection" if strict else "intersection": [to_json(operand) for operand in operands]}
     raise AssertionError(f"no expression: {expression!r}")
 
 
@@ -44,8 +47,9 @@ def from_json(value: object, source: str) -> Expression:
     """Reads a JSON value that ``json.loads`` gave.
 
     Args:
-        value: A text, or an object whose only key is ``union``, ``intersection``, ``difference`` or ``exclusion``. The
-            right side of an ``exclusion`` may be ``{"filter": {field: value}}``.
+        value: A text, or an object whose only key is ``union``, ``intersection``, ``strict_intersection`` (AND!),
+            ``difference`` or ``exclusion`` (NOT!). The right side of an ``exclusion`` may be
+            ``{"filter": {field: value}}``.
         source: Where it came from, for the message.
 
     Raises:
@@ -68,7 +72,8 @@ def _read(value: object, path: str, level: int) -> Expression:
     if level == MAX_DEPTH:
         raise QuerySyntaxError(f"the value is more than {MAX_DEPTH} levels deep; flatten it")
     if not (isinstance(value, Mapping) and len(value) == 1 and next(iter(value)) in _NODES):
-        expected = 'expected a text or an object with one key, "union", "intersection", "difference" or "exclusion"'
+        *others, last = (f'"{kind}"' for kind in _NODES)
+        expected = f"expected a text or an object with one key, {', '.join(others)} or {last}"
         raise QuerySyntaxError(f"{path}: {expected}, got {reprlib.repr(value)}")
     kind, members = next(iter(value.items()))
     path = f"{path}.{kind}"

@@ -55,7 +55,7 @@ def verbalise(expression: Expression) -> str:
     - an operand that is itself compound stands in parentheses: ``a or (b that are not c)``.
 
     Raises:
-        CompositionError: An expression with NOT!, which no text can say.
+        CompositionError: An expression with NOT! or AND!, which no text can say.
 
     >>> verbalise(Difference(Intersection((Atom("birds"), Atom("pets"))), Atom("parrots")))
     'birds that are also pets but not parrots'
@@ -65,6 +65,8 @@ def verbalise(expression: Expression) -> str:
             return text
         case Union(operands):
             return " or ".join(map(_operand, operands))
+        case Intersection(strict=True):
+            raise CompositionError("AND! cannot be encoded as text, as vanilla does; choose other operators, or AND")
         case Intersection((first, *others)):
             return f"{_operand(first)} that are also {_listed(others)}"
         case Difference():

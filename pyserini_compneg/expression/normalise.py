@@ -98,6 +98,19 @@ def intersection(regions: Sequence[Region]) -> Region:
     return Region(result)
 
 
+def strict_intersection(regions: Sequence[Region], origin: int) -> Region:
+    """The documents that have every region.
+
+    Raises:
+        Fault: A region has no positive part that a document could have.
+    """
+    operands = tuple(region.expression for region in regions if region.expression is not None)
+    if len(operands) < len(regions):
+        said = "an operand of AND! needs a positive part; write A NOT B to lower documents, A NOT! B to remove them"
+        raise Fault(said, origin)
+    return Region(Intersection(operands, strict=True))
+
+
 def _restricted(base: Expression, inside: Expression, outside: Expression) -> Expression:
     r"""Base ∩ (inside ∪ ¬outside), as (base ∩ inside) ∪ (base \ outside): it keeps ``inside`` as positive evidence.
 

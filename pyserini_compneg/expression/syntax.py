@@ -1,8 +1,8 @@
 r"""The query language: ``birds of Colombia AND birds of Venezuela NOT parrots``.
 
 Operators are whole words in capitals, or signs: AND ∩, OR ∪, NOT \. NOT and AND bind alike, left to right, and tighter
-than OR; parentheses group. NOT! excludes outright, and right after it ``genre=Comedy`` is a
-condition on a field. Everything else is text: a run of words and quoted parts is one phrase and becomes one atom,
+than OR; parentheses group. AND! finds only documents that have all its operands. NOT! excludes outright,
+and right after it ``genre=Comedy`` is a condition on a field. Everything else is text: a run of words and quoted parts is one phrase and becomes one atom,
 joined by single blanks. Quotes (") protect operators, parentheses and blanks. Words join each of the alternatives
 beside them, so ``(French OR Italian) comedies`` is ``French comedies OR Italian comedies``.
 """
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from lark import Lark, Token
 
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_NEEDS_QUOTES = re.compile(r'[()"∩∪\\]|(?<!\S)(?:AND|OR|NOT!?)(?!\S)')
+_NEEDS_QUOTES = re.compile(r'[()"∩∪\\]|(?<!\S)(?:AND!?|OR|NOT!?)(?!\S)')
 _COMPOUND = (Union, Intersection, Difference, Exclusion)
 MOST_PHRASES = 1000
 """The most phrases that words and the groups beside them make."""
@@ -87,11 +87,12 @@ def format_expression(expression: Expression) -> str:
             return _format_atom(text)
         case Union(operands):
             return " OR ".join(_format_operand(operand, Union) for operand in operands)
-        case Intersection((first, *others)):
-            # A leading difference needs no parentheses: NOT and AND are read from left to right.
-            parts = [_format_operand(first, Union, Intersection)]
+        case Intersection((first, *others), strict=strict):
+            # A leading difference needs no parentheses, nor does AND before AND!: they are read from left to right.
+            is_alike = isinstance(first, Intersection) and first.strict == strict
+            parts = [_format_operand(first, Union, *([Intersection] if is_alike else []))]
             parts += [_format_operand(other, *_COMPOUND) for other in others]
-            return " AND ".join(parts)
+            return (" AND! " if strict else " AND ").join(parts)
         case Difference(left, right):
             return f"{_format_operand(left, Union)} NOT {_format_operand(right, *_COMPOUND)}"
         case Exclusion(left, right):
@@ -143,11 +144,20 @@ def _union(*children: Region | Token) -> Region:
 
 
 def _chain(*children: Region | Token) -> Region:
-    """Reads a chain of AND and NOT from left to right: AND gathers operands, NOT is taken from all before it."""
+    """Reads a chain of AND and NOT from left to right: AND gathers operands, NOT is taken from all before it.
+
+    AND! gathers operands of its own, the first of which is all before it.
+    """
     operands, operators = cast("tuple[Region, ...]", children[::2]), cast("tuple[Token, ...]", children[1::2])
-    gathered = [operands[0]]
-    for operator, operand in zip(operators, operands[1:], strict=True):
+    gathered, required = [operands[0]], cast("list[Region]", [])
+    for operator, operand, following in zip(operators, operands[1:], (*operators[1:], None), strict=True):
         with blamed_on(operator):
+            if operator.type == "STRICT":
+                required = required or [normalise.intersection(gathered)]
+                required.append(operand)
+                if following is None or following.type != "STRICT":
+                    gathered, required = [normalise.strict_intersection(required, position_of(operator))], []
+                continue
             if operator.type == "EXCEPT":
                 left = normalise.intersection(gathered)
                 gathered = [normalise.exclusion(left, operand, position_of(operator))]

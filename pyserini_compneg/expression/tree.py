@@ -62,9 +62,20 @@ class Union(_Operands):
 class Intersection(_Operands):
     """The documents of all operands (∩, AND).
 
+    A strict intersection (AND!) scores alike, and finds only documents that have every operand.
+
     Raises:
         QuerySyntaxError: Fewer than two operands, one that is no expression, or a tree deeper than ``MAX_DEPTH``.
+
+    >>> Intersection((Atom("goat"), Atom("cheese")), strict=True)
+    Intersection(operands=(Atom(text='goat'), Atom(text='cheese')), strict=True)
     """
+
+    strict: bool = field(default=False, kw_only=True)
+
+    def __repr__(self) -> str:
+        strict = ", strict=True" if self.strict else ""
+        return f"Intersection(operands={self.operands!r}{strict})"
 
 
 @dataclass(frozen=True, slots=True)

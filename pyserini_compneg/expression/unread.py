@@ -11,7 +11,7 @@ from pyserini_compneg.terminal import shown
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"', re.DOTALL)
 _MINUS = re.compile(r'(?<!\S)-(?:[^\W\d]|")')
 _SIGNS = re.compile(
-    r'(?<![^\s("])(?:[+!](?:[^\W\d]|")|(?:[+!]|&&?|\|\|?)(?![^\s)"]))|\w(?:&&|\|\|?)\w|(?<!\S)NOT![^\s()]'
+    r'(?<![^\s("])(?:[+!](?:[^\W\d]|")|(?:[+!]|&&?|\|\|?)(?![^\s)"]))|\w(?:&&|\|\|?)\w|(?<!\S)(?:AND|NOT)![^\s()]'
 )
 _FIELD = r"[^\W\d][\w.-]*="
 _VALUE = re.compile(rf"NOT! +{_FIELD}(?:(?!\b(?:AND|OR|NOT)\b)[^()])*")
@@ -34,7 +34,7 @@ _NOTES = {
     "capitals": "AND, OR, NOT are words, because plain text is not parsed; --read expression makes them operators",
     "other": "ANDNOT, BUT, EXCEPT, WITHOUT, XOR, NEAR are words: write NOT, AND, or (a OR b) NOT (a AND b)",
     "minus": "a '-' before a word is no operator; NOT is one, in expressions",
-    "signs": "'+', '&', '|', '!' are no operators: write AND, OR, NOT, or NOT! and a blank, or quote the phrase",
+    "signs": "'+', '&', '|', '!' are no operators: write AND, OR, NOT, or AND! or NOT! and a blank, or quote the phrase",
     "field": "FIELD:VALUE, WORD[FIELD], ranges are text: NOT! FIELD=VALUE or --filter-field, for filter fields",
     "patterns": "'*', '~', '^' are no operators, and no word of a document has them: leave them out",
     "condition": "only FIELD=VALUE without blanks, right after NOT!, is a condition: NOT! for each, or --filter-field",

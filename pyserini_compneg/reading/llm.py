@@ -12,7 +12,7 @@ from typing import Any
 
 from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.errors import CompNegError, DecompositionError, install_hint
-from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, format_expression, parse
+from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Intersection, format_expression, parse
 from pyserini_compneg.expression.decomposition import Decomposition, Part, Span, undivided
 from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.json_objects import parse_json_object
@@ -161,8 +161,8 @@ def _aligned(text: str, expression: Expression, parts: list[Part], *, excluded: 
         case Difference(left, right):
             kept = _aligned(text, left, parts, excluded=excluded)
             return Difference(kept, _aligned(text, right, parts, excluded=not excluded))
-        case Exclusion():
-            raise DecompositionError("`expression` must have no NOT!")
+        case Exclusion() | Intersection(strict=True):
+            raise DecompositionError("`expression` must have no NOT! and no AND!")
     operands = (_aligned(text, operand, parts, excluded=excluded) for operand in expression.operands)
     return type(expression)(tuple(operands))
 

@@ -135,8 +135,8 @@ def _tree(expression: Expression | Filter, explained: ExplainedQuery) -> Tree:
     match expression:
         case Union(operands):
             sign, name, members = "OR", explained.operators.union, operands
-        case Intersection(operands):
-            sign, name, members = "AND", explained.operators.intersection, operands
+        case Intersection(operands, strict=strict):
+            sign, name, members = "AND!" if strict else "AND", explained.operators.intersection, operands
         case Difference(left, right):
             sign, name, members = "NOT", explained.operators.difference, (left, right)
         case Exclusion(left, right):
@@ -173,6 +173,8 @@ def _composed_lines(node: ScoringNode, scale: float, most: int, indent: str) -> 
                     yield f"{indent}left out", [str(left_out)]
                 else:
                     yield from _left_out_lines(left_out, limit, scale, most, indent)
+            for needed in part.required:
+                yield f"{indent}only with", list(needed.weights)
     vectors = [part.weights for part in parts if isinstance(part, Linear)]
     terms = _terms(Linear(reduce(add, vectors, {})), scale)
     for label, sign in (("positive", 1), ("negative", -1)):

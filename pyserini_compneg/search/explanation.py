@@ -33,8 +33,8 @@ class Explanation:
         docid: The document.
         score: Its score, a 32-bit float as in the ranking; of a document that is filtered out, its score without that.
         matched: Whether the query retrieves the document at all.
-        filtered_out: What leaves the document out, though the query matches it: the filter, or what NOT! excludes; None
-            if nothing does.
+        filtered_out: What leaves the document out, though the query matches it: the filter, what NOT! excludes, or what
+            AND! requires; None if nothing does.
         contributions: The parts, largest amount first. Their exact sum, rounded to a 32-bit float, is the score; where
             conjunctions take part, up to the rounding of their products in 64 bits. Of a conjunction with a root, such
             as cpt-l2, each tuple of terms has a part in proportion to what it adds below the root; likewise where
@@ -120,18 +120,20 @@ def _explain(node: ScoringNode, accumulators: Iterator[Sequence[Any]]) -> _Node:
 
 
 def _explain_excluding(node: Excluding, child: _Node, accumulators: Iterator[Sequence[Any]]) -> _Node:
-    """The child, which an excluded part may leave out."""
+    """The child, which an excluded part may leave out, or a required one that the document lacks."""
     found = []
     for part, limit in zip(node.excluded, node.above, strict=True):
         if isinstance(part, Filter):
             found += [str(part)] if next(accumulators) else []
         elif (explained := _explain(part, accumulators)).value > limit:
             found.append(max(explained.parts, key=lambda one: one.amount).term)
-    if not found:
+    lacking = [" or ".join(part.weights) for part in node.required if not _explain(part, accumulators).matched]
+    if not (found or lacking):
         return child
     if not (child.matched or child.filtered_out):
         return _Node(False, [])
-    reasons = filter(None, [child.filtered_out, f"NOT! {', '.join(found)}"])
+    reasons = [child.filtered_out] if child.filtered_out else []
+    reasons += [f"{sign} {', '.join(terms)}" for sign, terms in (("NOT!", found), ("AND!", lacking)) if terms]
     return child._replace(matched=False, filtered_out=", ".join(reasons))
 
 

@@ -35,7 +35,7 @@ abstract class NodeScorer {
 
   /**
    * Fills {@link #scores} of the candidates whose upper bounds, of complete accumulators, were filled last. Of those
-   * that no longer match, because of what is excluded, the upper bounds become 0.
+   * that no longer match, because of what is excluded or required, the upper bounds become 0.
    *
    * @param nothing what complete accumulators may still grow by: 0 for each
    */
@@ -285,13 +285,15 @@ abstract class NodeScorer {
     }
   }
 
-  /** A score without documents that are above the limit of an excluded part. */
+  /** A score without documents that are above the limit of an excluded part, or that lack a required part. */
   static final class Excluding extends Lowering {
     private final List<Double> above;
+    private final NodeScorer[] required;
 
-    Excluding(int window, NodeScorer child, NodeScorer[] excluded, List<Double> above) {
+    Excluding(int window, NodeScorer child, NodeScorer[] excluded, List<Double> above, NodeScorer[] required) {
       super(window, child, excluded);
       this.above = above;
+      this.required = required;
     }
 
     @Override
@@ -303,6 +305,12 @@ abstract class NodeScorer {
         double limit = above.get(n);
         for (int i = 0; i < count; i++) {
           if (excluded[n].scores[i] > limit) upperBounds[i] = scores[i] = 0;
+        }
+      }
+      for (NodeScorer part : required) {
+        part.score(accumulators, nothing, candidates, count);
+        for (int i = 0; i < count; i++) {
+          if (!part.matches(i)) upperBounds[i] = scores[i] = 0;
         }
       }
     }

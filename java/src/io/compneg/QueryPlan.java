@@ -141,7 +141,7 @@ final class QueryPlan {
     return operandAccumulators;
   }
 
-  /** Lays out a tree; {@code raises} is false for what a damped score excludes, since that only lowers scores. */
+  /** Lays out a tree; {@code raises} is false for what is excluded or required, since that only lowers scores. */
   private NodeScorer plan(ScoringTree tree, boolean raises) {
     if (tree instanceof ScoringTree.Linear linear) return planLinear(linear.weights(), raises);
     if (tree instanceof ScoringTree.Product product) return planProduct(product, raises);
@@ -153,7 +153,9 @@ final class QueryPlan {
     }
     if (tree instanceof ScoringTree.Excluding excluding) {
       NodeScorer child = plan(excluding.child(), true);
-      return new NodeScorer.Excluding(window, child, planAll(excluding.excluded(), false), excluding.above());
+      NodeScorer[] excluded = planAll(excluding.excluded(), false);
+      NodeScorer[] required = planAll(excluding.required(), false);
+      return new NodeScorer.Excluding(window, child, excluded, excluding.above(), required);
     }
     ScoringTree.Damped damped = (ScoringTree.Damped) tree;
     NodeScorer child = plan(damped.child(), raises);

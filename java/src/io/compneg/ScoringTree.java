@@ -46,12 +46,15 @@ sealed interface ScoringTree {
       implements ScoringTree {}
 
   /**
-   * The child, for the documents whose score under no excluded part is above its limit. No other document matches.
+   * The child, for the documents whose score is above 0 under every required part, and above its limit under no
+   * excluded part. No other document matches.
    *
    * @param excluded vectors and products as those of {@link Damped}, and filters
    * @param above the limit of each excluded part; of a filter it does not count
+   * @param required vectors of positive weights
    */
-  record Excluding(ScoringTree child, List<ScoringTree> excluded, List<Double> above) implements ScoringTree {}
+  record Excluding(ScoringTree child, List<ScoringTree> excluded, List<Double> above, List<ScoringTree> required)
+      implements ScoringTree {}
 
   /** The score 1 for the documents that a filter names; only an excluded part. */
   record Named(DocumentFilter filter) implements ScoringTree {}
@@ -73,6 +76,7 @@ sealed interface ScoringTree {
       below.add(damped.child());
     } else if (this instanceof Excluding excluding) {
       below.addAll(excluding.excluded());
+      below.addAll(excluding.required());
       below.add(excluding.child());
     }
     return below;
@@ -86,7 +90,7 @@ sealed interface ScoringTree {
 
   Set<String> PRODUCT_FIELDS = Set.of("product", "power", "root", "weight");
   Set<String> DAMPED_FIELDS = Set.of("damped", "excluded", "best", "weight", "floor");
-  Set<String> EXCLUDING_FIELDS = Set.of("excluding", "excluded", "above");
+  Set<String> EXCLUDING_FIELDS = Set.of("excluding", "excluded", "above", "required");
 
   /** Scores of larger weights could leave the range of a float. */
   double LARGEST_WEIGHT = 1e18;
@@ -172,11 +176,12 @@ sealed interface ScoringTree {
     boolean lowers = part instanceof Linear linear
         ? !linear.weights().isEmpty() && linear.weights().values().stream().allMatch(weight -> weight > 0)
         : part instanceof Product product && product.weight() > 0;
-    if (!lowers) throw new IllegalArgumentException("an excluded part must be a vector or a product above 0");
+    if (!lowers)
+      throw new IllegalArgumentException("an excluded or required part must be a vector or a product above 0");
   }
 
   private static Excluding excluding(JsonNode node) {
-    checkFields(node, EXCLUDING_FIELDS, "what excludes has no '%s', only excluding, excluded, above");
+    checkFields(node, EXCLUDING_FIELDS, "what excludes has no '%s', only excluding, excluded, above, required");
     List<ScoringTree> excluded = new ArrayList<>();
     for (JsonNode part : node.path("excluded")) {
       boolean named = part.size() == 1 && part.has("filter");
@@ -185,13 +190,22 @@ sealed interface ScoringTree {
     }
     List<Double> above = new ArrayList<>();
     for (JsonNode limit : node.path("above")) above.add(limit.isNumber() ? limit.doubleValue() : Double.NaN);
-    if (excluded.isEmpty() || above.size() != excluded.size() || above.stream().anyMatch(limit -> !(limit >= 0))) {
+    List<ScoringTree> required = new ArrayList<>();
+    for (JsonNode part : node.path("required")) {
+      required.add(tree(part));
+      if (required.getLast() instanceof Linear)
+        checkExcluded(required.getLast());
+      else
+        throw new IllegalArgumentException("a required part must be a vector, got " + abbreviate(part));
+    }
+    boolean none = excluded.isEmpty() && required.isEmpty();
+    if (none || above.size() != excluded.size() || above.stream().anyMatch(limit -> !(limit >= 0))) {
       throw new IllegalArgumentException("what excludes needs excluded parts, and above a limit, 0 or more, for each");
     }
     for (int n = 0; n < above.size(); n++) {
       if (excluded.get(n) instanceof Named) above.set(n, 0.0);
     }
-    return new Excluding(tree(node.get("excluding")), excluded, above);
+    return new Excluding(tree(node.get("excluding")), excluded, above, required);
   }
 
   private static double between(JsonNode number, double most, String name) {
