@@ -25,10 +25,10 @@ from pyserini_compneg.compose import (
 from pyserini_compneg.expression import MAX_DEPTH, Atom, Difference, Intersection, Union, parse
 
 
-def top_scores(node, k):
+def top_scores(nodes, k):
     """Of an index that has one document, with all terms."""
-    score = evaluate(node, dict.fromkeys("pqrstu", 2.0))
-    return [] if score is None else [score]
+    scores = [evaluate(node, dict.fromkeys("pqrstu", 2.0)) for node in nodes]
+    return [[] if score is None else [score] for score in scores]
 
 
 CHOICES = [Operators(*names) for names in product(UNIONS, INTERSECTIONS, DIFFERENCES)]
@@ -62,7 +62,7 @@ def test_every_choice_is_defined_on_signed_vectors(expression, vectors, operator
 
 
 @pytest.mark.parametrize("union", ["maxpool", "dismax"])
-@pytest.mark.parametrize("intersection", ["cpt", "cpt+maxpool", "addition", "maxpool"])
+@pytest.mark.parametrize("intersection", ["cpt", "disentangled", "addition", "maxpool"])
 @pytest.mark.parametrize("difference", ["disentangled", "ignore"])
 @given(expression=expressions(st.sampled_from("abcd")))
 def test_every_document_of_the_set_is_found(union, intersection, difference, expression):
@@ -85,8 +85,9 @@ def test_cpt_and_dismax_find_the_set_alone(text):
 def test_a_document_of_what_is_excluded_ranks_lower(expression, excluded):
     """With an atom that the expression does not hold, and terms of its own."""
     vectors = {name: {name: 1.0} for name in "abcd"} | {"z": {"z": 1.0}}
-    plain = compose_query(expression, LookupEncoder(vectors))
-    without = compose_query(Difference(expression, Atom("z")), LookupEncoder(vectors))
+    operators = Operators(difference="disentangled")
+    plain = compose_query(expression, LookupEncoder(vectors), operators)
+    without = compose_query(Difference(expression, Atom("z")), LookupEncoder(vectors), operators)
     for document in DOCUMENTS:
         impacts = dict.fromkeys(document, 1.0)
         score = evaluate(plain, impacts)

@@ -4,7 +4,19 @@ from hypothesis import strategies as st
 from lookup_encoder import LookupEncoder
 from scoring_strategies import DOCUMENTS, POSITIVE, nodes
 
-from pyserini_compneg.compose import Damped, Linear, Max, Operators, Product, Sum, compose_query, evaluate
+from pyserini_compneg.compose import (
+    Damped,
+    Linear,
+    Max,
+    Operators,
+    Product,
+    Sum,
+    compose_queries,
+    compose_query,
+    evaluate,
+    from_json,
+    to_json,
+)
 from pyserini_compneg.compose.scoring import leaf_vectors, matches
 from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import parse
@@ -16,11 +28,11 @@ BIRDS = {"birds": {"bird": 3.0, "fly": 1.0}, "parrots": {"bird": 1.0, "parrot": 
 ENCODER = LookupEncoder(BIRDS)
 
 
-def composed(query, questions=None, encoder=ENCODER, scores=(BEST,) * 6, **settings):
-    def ask(node, k):
+def composed(query, questions=None, encoder=ENCODER, scores=(BEST,) * 10, **settings):
+    def ask(nodes, k):
         if questions is not None:
-            questions.append(node)
-        return scores[:k]
+            questions.append(nodes)
+        return [scores[:k]] * len(nodes)
 
     return compose_query(query, encoder, Operators(difference="damped", **settings), top_scores=ask)
 
@@ -47,7 +59,7 @@ def test_a_vector_is_damped_by_the_terms_that_it_lacks():
     questions = []
     expected = Damped(Linear(whole(bird=3, fly=1)), (Linear(whole(parrot=2)),), (BEST,), WEIGHT)
     assert composed("birds NOT parrots", questions) == expected
-    assert questions == [Linear(whole(parrot=2))]
+    assert questions == [[Linear(whole(parrot=2))]]
     assert composed("birds NOT birds") == Linear(whole(bird=3, fly=1))
     assert composed("birds NOT parrots", difference_weight=0) == Linear(whole(bird=3, fly=1))
 
@@ -55,7 +67,7 @@ def test_a_vector_is_damped_by_the_terms_that_it_lacks():
 def test_negative_weights_of_a_query_are_damped_too():
     """A(d1) = 10 − 9 = 1, and the best of B: half of it is left."""
     encoder = LookupEncoder({"a": {"x": 1.0, "y": -1.0}, "b": {"z": 1.0}})
-    node = compose_query("a NOT b", encoder, Operators(difference="damped"), top_scores=lambda *_: [500.0] * 6)
+    node = compose_query("a NOT b", encoder, Operators(difference="damped"), top_scores=lambda nodes, _: [[500.0] * 10])
     assert evaluate(node, {"x": 10.0, "y": 9.0, "z": 5.0}) == 50.0
 
 
@@ -75,43 +87,47 @@ def test_each_excluded_part_damps_by_its_own_best_score_and_the_largest_counts()
 
 
 def test_what_no_document_has_damps_nothing():
-    node = compose_query("birds NOT parrots", ENCODER, Operators(difference="damped"), top_scores=lambda *_: [])
+    node = compose_query("birds NOT parrots", ENCODER, Operators(difference="damped"), top_scores=lambda *_: [[]])
     assert node == Linear(whole(bird=3, fly=1))
 
 
 def test_without_an_index():
     with pytest.raises(CompositionError) as error:
         compose_query("birds NOT parrots", ENCODER, Operators(difference="damped"))
-    assert str(error.value) == ("damped needs an index, for the best score of the excluded part; name one (--index)")
+    assert str(error.value) == (
+        "damped needs an index, for the best score of what is excluded; name one (--index), or choose another "
+        "--difference, such as disentangled"
+    )
 
 
-SPECIFIC = (BEST, 900.0, 800.0, 799.0, 799.0, 799.0)
+SPECIFIC = (BEST, 900.0, 800.0, 799.5, *(799.0,) * 6)
 
 
 @pytest.mark.parametrize(
     ("scores", "floor"),
     [
-        (SPECIFIC, 799.0),
-        (SPECIFIC[:3], 0.0),  # fewer than six documents match what is wanted
-        ((BEST,) * 5 + (800.0,), 0.0),  # a class of documents
+        (SPECIFIC, 799.5),
+        (SPECIFIC[:3], 0.0),  # fewer than four documents match what is wanted
+        ((BEST,) * 9, BEST),  # no class: fewer than ten documents
+        ((BEST,) * 9 + (800.0,), 0.0),  # a class of documents
     ],
 )
-def test_a_specific_exclusion_leaves_the_best_documents_about_the_score_of_the_sixth(scores, floor):
+def test_a_specific_exclusion_leaves_the_best_documents_about_the_score_of_the_fourth(scores, floor):
     questions = []
     assert composed("birds NOT parrots", questions, scores=scores).floor == floor
-    asked = [Linear(whole(parrot=2)), Linear(whole(bird=3, fly=1))]
-    assert questions == (asked if scores[-1] < 800 or len(scores) < 6 else asked[:1])
+    asked = [[Linear(whole(parrot=2))], [Linear(whole(bird=3, fly=1))]]
+    assert questions == (asked if scores[-1] < 800 or len(scores) < 10 else asked[:1])
 
 
 def test_of_several_exclusions_a_broad_one_is_enough_for_no_floor():
-    tops = {"b": SPECIFIC, "c": (BEST,) * 6}
+    tops = {"b": SPECIFIC, "c": (BEST,) * 10}
     encoder = LookupEncoder({name: {name: 1.0} for name in "abc"})
-    ask = lambda node, _: tops[next(iter(node.weights))]  # noqa: E731
+    ask = lambda nodes, _: [tops[next(iter(node.weights))] for node in nodes]  # noqa: E731
     node = compose_query("a NOT b NOT c", encoder, Operators(difference="damped"), top_scores=ask)
     assert (node.best, node.floor) == ((BEST, BEST), 0.0)
 
 
-@pytest.mark.parametrize(("scores", "share"), [(SPECIFIC, 0.25), ((BEST,) * 6, 0.1)])
+@pytest.mark.parametrize(("scores", "share"), [(SPECIFIC, 0.25), ((BEST,) * 10, 0.1)])
 def test_the_parts_of_a_text_that_was_read_are_context(scores, share):
     reading = Decomposition("birds, except parrots", parse("birds NOT parrots"), (), 0.9)
     node = composed(reading, scores=scores)
@@ -121,7 +137,8 @@ def test_the_parts_of_a_text_that_was_read_are_context(scores, share):
     assert node.excluded == (Linear(whole(parrot=2)),)
     assert composed("birds NOT parrots", scores=scores).child == Linear(whole(bird=3, fly=1))
     encoder = LookupEncoder(BIRDS)  # which knows the parts alone, and no cue
-    assert compose_query(reading, encoder, Operators()) == compose_query("birds NOT parrots", encoder, Operators())
+    subtracted = Operators(difference="disentangled")
+    assert compose_query(reading, encoder, subtracted) == compose_query("birds NOT parrots", encoder, subtracted)
 
 
 @pytest.mark.parametrize("query", ["a OR (b NOT c)", "(a OR (b NOT c)) AND b", "a"])
@@ -134,6 +151,23 @@ def test_context_counts_once():
     encoder = LookupEncoder({name: {name: 1.0} for name in "abcd"})
     node = composed(Decomposition("text", parse("(a OR (b NOT d)) NOT c"), (), 0.9), encoder=encoder)
     assert sum("b" in weights and "c" in weights for weights in leaf_vectors(node)) == 1
+
+
+def test_what_is_excluded_is_damped_by_what_it_excludes_itself():
+    """A document about all three keeps more than one about a and b alone."""
+    node = composed("a NOT (b NOT c)", encoder=LookupEncoder({name: {name: 1.0} for name in "abc"}))
+    inner = Damped(Linear(whole(b=1)), (Linear(whole(c=1)),), (BEST,), WEIGHT)
+    assert node == Damped(Linear(whole(a=1)), (inner,), (BEST,), WEIGHT)
+    assert from_json(to_json(node)["score"], "here") == node
+    assert evaluate(node, {"a": 1.0, "b": 10.0}) == 50.0
+    assert evaluate(node, {"a": 1.0, "b": 10.0, "c": 10.0}) == 93.75
+
+
+def test_all_queries_ask_the_index_at_once():
+    counts = []
+    ask = lambda nodes, _: counts.append(len(nodes)) or [SPECIFIC] * len(nodes)  # noqa: E731
+    compose_queries(["birds NOT parrots", "bats NOT parrots", "bats NOT birds"], ENCODER, top_scores=ask)
+    assert counts == [3, 2]  # what is excluded, then what is wanted, each once
 
 
 A = Linear({"a": 1.0})

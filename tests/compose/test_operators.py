@@ -7,7 +7,7 @@ from pyserini_compneg.errors import CompositionError
 
 
 def test_defaults():
-    assert Operators() == Operators("dismax", "cpt+maxpool", "disentangled", None, 5, None)
+    assert Operators() == Operators("dismax", "disentangled", "damped", None, 5, None)
 
 
 @pytest.mark.parametrize(
@@ -16,8 +16,7 @@ def test_defaults():
         ({"union": "max"}, "union must be one of maxpool, addition, dismax, vanilla, got 'max'"),
         (
             {"intersection": "and"},
-            "intersection must be one of cpt, cpt+maxpool, cpt-l2, cpt-pairs, disentangled, addition, maxpool, "
-            "vanilla, got 'and'",
+            "intersection must be one of cpt, cpt-l2, cpt-pairs, disentangled, addition, maxpool, vanilla, got 'and'",
         ),
         (
             {"difference": None},

@@ -8,12 +8,12 @@ from pyserini_compneg.errors import CompositionError, EncodingError, QuerySyntax
 from pyserini_compneg.expression import parse
 
 ENCODER = LookupEncoder({"a": {"p": 4.0, "s": 0.5}, "b": {"q": 1.0}, "c": {"x": 0.123}, **letters(d="r")})
-CPT = Operators(intersection="cpt")
+CPT = Operators(intersection="cpt", difference="disentangled")
 
 
 def test_text_tree_and_composed_query():
     whole = Linear({"p": 400.0, "s": 50.0, "x": -12.0})
-    assert compose_query("a NOT c", ENCODER) == compose_query(parse("a NOT c"), ENCODER) == whole
+    assert compose_query("a NOT c", ENCODER, CPT) == compose_query(parse("a NOT c"), ENCODER, CPT) == whole
     fractions = Linear({"p": 0.001, "a∩b": 0.5, "¬p": -1.0})
     assert compose_query(fractions, None, cpt="materialised", signed=True) is fractions
     assert compose_queries([fractions, "b", fractions], ENCODER) == [fractions, Linear({"q": 100.0}), fractions]
@@ -22,7 +22,8 @@ def test_text_tree_and_composed_query():
 
 def test_unknown_atoms_are_one_warning_unless_their_query_finds_nothing(caplog):
     queries = ["a NOT fisch", "a AND suop", "zebra NOT a", "suop", "a OR (b NOT fisch)", "c"]
-    compose_queries(queries, LookupEncoder({"a": {"p": 4.0}, "b": {"q": 1.0}, "c": {"r": 1.0}}))
+    encoder = LookupEncoder({"a": {"p": 4.0}, "b": {"q": 1.0}, "c": {"r": 1.0}})
+    compose_queries(queries, encoder, Operators(difference="disentangled"))
     assert caplog.messages == [
         "2 of 6 atoms, such as 'fisch' (query 'a NOT fisch'): no term that the encoder knows, so it matches no document"
     ]
@@ -45,7 +46,7 @@ def test_lowering_comes_before_rounding():
         ("a AND", {}, QuerySyntaxError, None),
         (
             "a AND b AND d",
-            {"cpt": "materialised"},
+            {"operators": CPT, "cpt": "materialised"},
             CompositionError,
             "query 'a AND b AND d': pseudo-terms are pairs, of two operands, got 3 operands; "
             "use the factored form (--cpt factored), which takes any number",

@@ -5,11 +5,9 @@ from hypothesis import strategies as st
 
 from pyserini_compneg.compose import Operators
 from pyserini_compneg.compose.rewrite import (
-    Conjunction,
     alternatives,
     conjunction,
     holds_difference,
-    may_undo,
     verbalised,
 )
 from pyserini_compneg.expression import Atom, Difference, Intersection, Union, leaves, parse
@@ -28,15 +26,6 @@ def test_a_conjunction_keeps_the_meaning(expression):
         kept = all(contains(member, document) for member in parts.kept)
         excluded = any(contains(member, document) for member in parts.excluded)
         assert (kept and not excluded) == contains(expression, document)
-
-
-@given(st.lists(st.builds(Conjunction, *[st.lists(st.sampled_from("abcd"), max_size=3).map(tuple)] * 2), max_size=5))
-def test_a_set_may_undo_what_another_one_with_a_common_part_excludes(members):
-    """Parts are only compared, so letters stand for expressions."""
-    assert may_undo(members) == [
-        any(set(one.kept) & set(other.kept) and not set(other.excluded) <= set(one.excluded) for other in members)
-        for one in members
-    ]
 
 
 @given(EXPRESSIONS)
