@@ -80,10 +80,8 @@ def test_a_disentangled_conjunction_pairs_the_terms_that_one_operand_has():
 @pytest.mark.parametrize(("excluded", "lowers"), [("b", False), ("c", True), ("b AND d", False), ("e", True)])
 def test_an_exclusion_without_a_term_of_its_own_is_told(difference, excluded, lowers, caplog):
     vectors = {"a": {"x": 1.0, "y": 1.0}, "b": {"x": 1.0}, "c": {"x": 1.0, "z": 1.0}, "d": {"y": 2.0}, "e": {}}
-    operators = Operators(difference=difference)
-    compose_query(
-        f"a NOT ({excluded})", LookupEncoder(vectors), operators, top_scores=lambda nodes, _: [[9.0]] * len(nodes)
-    )
+    ask = lambda nodes, _: [[9.0]] * len(nodes)  # noqa: E731
+    compose_query(f"a NOT ({excluded})", LookupEncoder(vectors), Operators(difference=difference), top_scores=ask)
     said = f"part '{excluded}': what is wanted has all its terms, so NOT lowers nothing by it"
     assert (said in caplog.messages) == (not lowers and difference != "subtraction")
 
