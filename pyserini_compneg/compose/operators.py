@@ -34,8 +34,8 @@ class Operators:
         difference: One of ``DIFFERENCES``.
         difference_weight: λ, the strength of the difference; None for the one in ``DIFFERENCE_WEIGHTS``. It multiplies
             what is subtracted. For ``damped`` it is the largest share of its score that a document loses.
-        cpt_terms: m, how many terms of each operand a conjunction combines; of ``cpt-pairs``, how many pairs it has.
-            The paper takes 5.
+        cpt_terms: m, how many terms of each operand a conjunction combines, and of how many AND! requires one; of
+            ``cpt-pairs``, how many pairs it has. The paper takes 5.
         cpt_weight: β, the weight of the joint occurrence in ``cpt+maxpool`` and ``disentangled``; None for
             ``DISENTANGLED_CPT_WEIGHT`` in the latter. In the former it is 1, and on an index of ``bm25+MODEL``, where
             the model has a part in the query, ``HYBRID_CPT_WEIGHT``.
