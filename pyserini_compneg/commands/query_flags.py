@@ -27,6 +27,7 @@ Expressions have AND, OR, NOT in capitals, parentheses, and "quotes" around phra
 NOT have the same precedence, from left to right, and bind tighter than OR. Words join each of the alternatives beside
 them: `(French OR Italian) comedies` is `French comedies OR Italian comedies`. NOT lowers the scores of documents and
 removes none. NOT! removes what matches: `spy films NOT! comedies`, or by a filter field `spy films NOT! genre=Comedy`.
+AND! scores as AND and finds only what has every operand: `spy films AND! comedies`.
 Topics are TSV (id, tab, text) or JSON Lines with an `expression`, QUEST's `original_query`, a plain `query` or `text`,
 or a composed `vector` or `score`, with an optional `filter` {field: values}. --read parses all texts in the same way.
 """
@@ -77,7 +78,8 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
     weights = ", ".join(f"{name} {weight:g}" for name, weight in DIFFERENCE_WEIGHTS.items())
     text = f"strength of NOT: the excluded part is multiplied by X (defaults: {weights})"
     add("--difference-weight", type=flags.positive, metavar="X", help=text)
-    text = f"terms of each operand that a conjunction by cpt combines, pairs of cpt-pairs (default {CPT_TERMS})"
+    text = "terms of each operand that a conjunction by cpt combines, or of which AND! requires one; pairs of "
+    text += f"cpt-pairs (default {CPT_TERMS})"
     add("--cpt-terms", type=flags.count, metavar="N", help=text)
     text = f"weight of joint occurrence in disentangled AND (default {DISENTANGLED_CPT_WEIGHT:g})"
     add("--cpt-weight", type=flags.positive, metavar="X", help=text)

@@ -31,8 +31,8 @@ class Operators:
         difference: One of ``DIFFERENCES``.
         difference_weight: λ, the strength of the difference; None for the one in ``DIFFERENCE_WEIGHTS``. It multiplies
             what is subtracted. For ``damped`` it is the largest share of its score that a document loses.
-        cpt_terms: m, how many terms of each operand a conjunction combines; of ``cpt-pairs``, how many pairs it has.
-            The paper takes 5.
+        cpt_terms: m, how many terms of each operand a conjunction combines, and of how many AND! requires one; of
+            ``cpt-pairs``, how many pairs it has. The paper takes 5.
         cpt_weight: β, the weight of the joint occurrence in ``disentangled``; None for ``DISENTANGLED_CPT_WEIGHT``.
         exclusion: What NOT! excludes: documents that score more than this share of the best score of its right side, a
             number between 0 and 1; or those with ``any`` or ``all`` of its ``cpt_terms`` heaviest terms.

@@ -1,10 +1,10 @@
 r"""The query language: ``birds of Colombia AND birds of Venezuela NOT parrots``.
 
 Operators are whole words in capitals, or signs: AND ∩, OR ∪, NOT \. NOT and AND bind alike, left to right, and tighter
-than OR; parentheses group. AND! finds only documents that have all its operands. NOT! excludes outright,
-and right after it ``genre=Comedy`` is a condition on a field. Everything else is text: a run of words and quoted parts is one phrase and becomes one atom,
-joined by single blanks. Quotes (") protect operators, parentheses and blanks. Words join each of the alternatives
-beside them, so ``(French OR Italian) comedies`` is ``French comedies OR Italian comedies``.
+than OR; parentheses group. AND! finds only documents that have all its operands. NOT! excludes outright, and right
+after it ``genre=Comedy`` is a condition on a field. Everything else is text: a run of words and quoted parts is one
+phrase and becomes one atom, joined by single blanks. Quotes (") protect operators, parentheses and blanks. Words join
+each of the alternatives beside them, so ``(French OR Italian) comedies`` is ``French comedies OR Italian comedies``.
 """
 
 from __future__ import annotations

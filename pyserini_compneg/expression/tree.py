@@ -74,6 +74,7 @@ class Intersection(_Operands):
     strict: bool = field(default=False, kw_only=True)
 
     def __repr__(self) -> str:
+        """Shows ``strict`` only where it holds."""
         strict = ", strict=True" if self.strict else ""
         return f"Intersection(operands={self.operands!r}{strict})"
 

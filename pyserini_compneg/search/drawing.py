@@ -174,7 +174,7 @@ def _composed_lines(node: ScoringNode, scale: float, most: int, indent: str) -> 
                 else:
                     yield from _left_out_lines(left_out, limit, scale, most, indent)
             for needed in part.required:
-                yield f"{indent}only with", list(needed.weights)
+                yield f"{indent}only with{' any of' * (len(needed.weights) > 1)}", list(needed.weights)
     vectors = [part.weights for part in parts if isinstance(part, Linear)]
     terms = _terms(Linear(reduce(add, vectors, {})), scale)
     for label, sign in (("positive", 1), ("negative", -1)):

@@ -109,7 +109,9 @@ class OperatorParameters(_Parameters):
     intersection: str | None = _one_of(INTERSECTIONS)
     difference: str | None = _one_of(DIFFERENCES)
     difference_weight: Real | None = Field(default=None, ge=0, description="strength of NOT")
-    cpt_terms: Whole | None = Field(default=None, ge=1, le=1000, description="terms of an operand that AND combines")
+    cpt_terms: Whole | None = Field(
+        default=None, ge=1, le=1000, description="terms of an operand that AND combines, one of which AND! requires"
+    )
     cpt_weight: Real | None = Field(default=None, gt=0, description="weight of joint occurrence in AND")
     exclusion: Real | str | None = Field(
         default=None,

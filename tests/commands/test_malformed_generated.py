@@ -44,9 +44,13 @@ SCORE = {
     },
     "excluded": [ATOM, {"filter": {"year": "1990.."}}],
     "above": [1.5, 0],
+    "required": [ATOM],
 }
 TREE = {
-    "exclusion": [{"difference": [{"union": ["a", {"intersection": ["a", "b"]}]}, "b"]}, {"filter": {"year": 1990}}]
+    "exclusion": [
+        {"difference": [{"union": ["a", {"strict_intersection": ["a", "b"]}]}, "b"]},
+        {"filter": {"year": 1990}},
+    ]
 }
 TOPICS = [
     {"id": "1", "query": "spy", "filter": {"year": ["1990", 1991]}, "metadata": {"template": "_"}},

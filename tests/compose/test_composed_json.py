@@ -45,6 +45,7 @@ KEYS = "a score must be an object with vector, product, max, sum, damped or excl
 EXACT = "between 1e-18 and 1e+18 in magnitude, the limits of exact arithmetic"
 A = {"vector": {"a": 1}}
 DAMPED = {"damped": A, "excluded": [A], "best": [2], "weight": 1}
+REQUIRING = {"excluding": A, "required": [A]}
 PART = "an excluded part must be an object with vector or product"
 PARTS = "expected a list of one or more vectors or products"
 POWER = "$.power: the power of 2 operands must be above 0 and at most 1"
@@ -75,6 +76,24 @@ POWER = "$.power: the power of 2 operands must be above 0 and at most 1"
         ),
         ({**DAMPED, "excluded": A}, f"$.excluded: {PARTS}, got {{'vector': {{'a': 1}}}}"),
         ({**DAMPED, "best": 2}, "$.best: expected a list of one or more scores, of the excluded parts, got 2"),
+        ({**REQUIRING, "required": []}, "$.required: expected a list of one or more vectors, got []"),
+        (
+            {**REQUIRING, "required": [{"product": [A, A]}]},
+            "$.required[0]: a required part must be an object with vector, "
+            "got {'product': [{'vector': {'a': 1}}, {'vector': {'a': 1}}]}",
+        ),
+        *[
+            (
+                {**REQUIRING, "required": [{"vector": vector}]},
+                "$.required: each part must be a vector of positive weights",
+            )
+            for vector in ({}, {"a": 1, "b": -1})
+        ],
+        (
+            {**REQUIRING, "limits": [1]},
+            "$: what excludes needs 'above', only excluding, excluded, above, required",
+        ),
+        ({"excluding": A}, "$: what excludes needs 'above', only excluding, excluded, above, required"),
         (
             {"product": [A, {"vector": {"b": -1}}]},
             "$.product[1].vector: the weight of 'b' in a product must be positive, got -1.0",

@@ -8,7 +8,8 @@ from refusals import refusal
 from pyserini_compneg.errors import QuerySyntaxError
 from pyserini_compneg.expression import MAX_DEPTH, Difference, from_json, parse, to_json
 
-ONE_KEY = 'expected a text or an object with one key, "union", "intersection", "difference" or "exclusion"'
+KINDS = '"union", "intersection", "strict_intersection", "difference" or "exclusion"'
+ONE_KEY = f"expected a text or an object with one key, {KINDS}"
 
 
 @given(expressions(exclusions=True))
@@ -20,6 +21,7 @@ def test_every_node_has_its_key():
     assert to_json(parse("(a OR b) AND c NOT d")) == {
         "difference": [{"intersection": [{"union": ["a", "b"]}, "c"]}, "d"],
     }
+    assert to_json(parse("a AND! b NOT! c")) == {"exclusion": [{"strict_intersection": ["a", "b"]}, "c"]}
 
 
 @pytest.mark.parametrize(
@@ -37,6 +39,7 @@ def test_every_node_has_its_key():
             {"union": ["a", {"difference": ["a", "b", "c"]}]},
             "$.union[1].difference: expected two operands, [left, right], got 3",
         ),
+        ({"strict_intersection": ["a"]}, "$.strict_intersection: expected two or more operands, got 1"),
         ({"exclusion": ["a"]}, "$.exclusion: expected two operands, [left, right], got 1"),
         (
             {"exclusion": ["a", {"filter": {"genre": []}}]},

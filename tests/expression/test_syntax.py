@@ -10,11 +10,27 @@ from hypothesis import strategies as st
 from refusals import refusal
 
 from pyserini_compneg.errors import QuerySyntaxError
-from pyserini_compneg.expression import Atom, Difference, Intersection, Union, atoms, format_expression, leaves, parse
+from pyserini_compneg.expression import (
+    Atom,
+    Difference,
+    Exclusion,
+    Intersection,
+    Union,
+    atoms,
+    format_expression,
+    leaves,
+    parse,
+)
 
 A, B, C, D = map(Atom, "abcd")
 
+
+def strict(*operands):
+    return Intersection(operands, strict=True)
+
+
 NO_POSITIVE_PART = "NOT has nothing to take away from; a query needs a positive part, as in: birds NOT parrots"
+LOWER_OR_REMOVE = "write A NOT B to lower documents, A NOT! B to remove them"
 PLAIN = "alternatives of plain words, as in: (French OR Italian) comedies"
 BLANK = "or a blank between words and the alternatives that they join"
 CONDITIONS = "conditions are NOT! FIELD=VALUE, and --filter-field FIELD=VALUE"
@@ -39,6 +55,15 @@ PARENTHESES = "expected AND, OR or NOT, or quotes around a phrase that holds par
         ("a AND NOT b AND c", Intersection((Difference(A, B), C))),
         ("a AND b NOT c AND d", Intersection((Difference(Intersection((A, B)), C), D))),
         ("a NOT (b OR c)", Difference(A, Union((B, C)))),
+        ("a AND! b AND! c", strict(A, B, C)),
+        ("a AND b AND! c", strict(Intersection((A, B)), C)),
+        ("a AND! b AND c", Intersection((strict(A, B), C))),
+        ("(a AND! b) AND! c", strict(strict(A, B), C)),
+        ("a AND! b NOT c AND! d", strict(Difference(strict(A, B), C), D)),
+        ("a NOT! b AND! c", strict(Exclusion(A, B), C)),
+        ("a AND! (b OR c)", strict(A, Union((B, C)))),
+        ("a OR b AND! c", Union((A, strict(B, C)))),
+        ("a AND! (b OR c) d", strict(A, Union((Atom("b d"), Atom("c d"))))),
         ("a∩b∪c\\d", Union((Intersection((A, B)), Difference(C, D)))),
         ("a∩\\b", Difference(A, B)),
         *[
@@ -70,6 +95,8 @@ def test_operators(text, expected):
         ("Schindler's List", "Schindler's List"),
         ("A-AND-B R&B, C#!", "A-AND-B R&B, C#!"),
         ('"in AND out"', "in AND out"),
+        ("a and! b AND!c", "a and! b AND!c"),
+        ('"a AND! b"', "a AND! b"),
         ('"Skyfall (film)"', "Skyfall (film)"),
         (r'"12\" of a\\b"', r'12" of a\b'),
         ('"two  blanks"', "two  blanks"),
@@ -107,6 +134,10 @@ def test_complements_become_differences(text, expected):
         (Intersection((Union((A, B)), C)), "(a OR b) AND c"),
         (Intersection((Intersection((A, B)), C)), "(a AND b) AND c"),
         (Intersection((A, Difference(B, C))), "a AND (b NOT c)"),
+        (strict(Intersection((A, B)), Intersection((C, D))), "a AND b AND! (c AND d)"),
+        (Intersection((strict(A, B), strict(C, D))), "a AND! b AND (c AND! d)"),
+        (strict(strict(A, B), Union((C, D))), "(a AND! b) AND! (c OR d)"),
+        (Atom("AND!"), '"AND!"'),
         (Difference(Intersection((A, B)), Difference(C, D)), "a AND b NOT (c NOT d)"),
         (Atom("NOT"), '"NOT"'),
         (Atom("a  b"), '"a  b"'),
@@ -202,6 +233,15 @@ def test_parse_reads_what_format_writes(expression):
             for text, caret in [("NOT! a", 0), ("b AND (NOT! a)", 7), ("a OR NOT! b", 5)]
         ],
         ("a NOT NOT! b", 'unexpected NOT! after NOT; expected a phrase or "("', 6),
+        ("AND! a", 'unexpected AND! at the start; expected a phrase or "("', 0),
+        ("a AND!", 'the expression ends after AND!; expected a phrase or "("', 6),
+        ("a AND AND! b", 'unexpected AND! after AND; expected a phrase or "("', 6),
+        ("a OR AND! b", 'unexpected AND! after OR; expected a phrase or "("', 5),
+        ("a AND! NOT! b", 'unexpected NOT! after AND!; expected a phrase or "("', 7),
+        *[
+            (text, f"an operand of AND! needs a positive part; {LOWER_OR_REMOVE}", caret)
+            for text, caret in [("a AND! NOT b", 2), ("NOT a AND! b", 6), ("c AND (a AND! (b OR NOT c))", 9)]
+        ],
         ("NOT parrots", NO_POSITIVE_PART, 0),
         ("(NOT a) AND (NOT b)", NO_POSITIVE_PART, 1),
         ("a OR NOT b", NO_POSITIVE_PART, 5),

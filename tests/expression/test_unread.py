@@ -28,6 +28,7 @@ from pyserini_compneg.expression.unread import notes_on, unread_operators
                 "spy !comedies",
                 "(!a)",
                 "spy NOT!comedies",
+                "spy AND!comedies",
             )
         ],
         ("AT&T, C++ and Mamma Mia! 1+1 R&B", ["case"], []),
@@ -42,6 +43,9 @@ from pyserini_compneg.expression.unread import notes_on, unread_operators
         ("spy NOT! genre = war", ["condition"], ["capitals"]),
         ("spy NOT! year>1990", ["condition"], ["capitals"]),
         ("spy NOT! war", [], ["capitals"]),
+        ("spy AND! war", [], ["capitals"]),
+        ("spy and! war", ["case"], []),
+        ("spy AND! year=1990", ["condition"], ["capitals"]),
         ('spy -"Get Smart"', ["minus"], ["minus"]),
         ('spy +"Get Smart"', ["signs"], []),
         *[

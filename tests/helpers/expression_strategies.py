@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 
 from hypothesis import strategies as st
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Filter, Intersection, Union
 
 # Text that is hard to write: operators, signs, quotes, blanks of all kinds, and anything else.
-WORDS = ["AND", "OR", "NOT", "NOT!", "genre=", "and", "ANDROID", "Schindler's", "é"]
+WORDS = ["AND", "OR", "NOT", "NOT!", "AND!", "genre=", "and", "ANDROID", "Schindler's", "é"]
 HARD = [*WORDS, *'()∩∪\\" \t\n\u00a0']
 TEXTS = (st.lists(st.sampled_from(HARD), max_size=6).map("".join) | st.text()).filter(str.strip)
 
@@ -24,12 +25,13 @@ CONDITIONS = st.builds(lambda name, value: Filter({name: value}), st.sampled_fro
 def expressions(
     texts: st.SearchStrategy[str] = TEXTS, max_leaves: int = 12, exclusions: bool = False
 ) -> st.SearchStrategy[Expression]:
-    """Trees of every shape; those with ``exclusions`` have NOT!, too."""
+    """Trees of every shape; those with ``exclusions`` have NOT! and AND!, too."""
 
     def above(children: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
         several = st.lists(children, min_size=2, max_size=4).map(tuple)
         trees = several.map(Union) | several.map(Intersection) | st.builds(Difference, children, children)
-        return trees | st.builds(Exclusion, children, children | CONDITIONS) if exclusions else trees
+        hard = st.builds(Exclusion, children, children | CONDITIONS) | several.map(partial(Intersection, strict=True))
+        return trees | hard if exclusions else trees
 
     return st.recursive(texts.map(Atom), above, max_leaves=max_leaves)
 

@@ -14,7 +14,7 @@ from scoring_strategies import (
     ROOTS,
     damped,
     excluded_parts,
-    excluding,
+    left_out,
 )
 
 from pyserini_compneg.compose import Linear, Max, Product, ScoringNode, Sum
@@ -64,7 +64,7 @@ def trees(filters: st.SearchStrategy | None = None) -> st.SearchStrategy[Scoring
     def above(children: st.SearchStrategy[ScoringNode]) -> st.SearchStrategy[ScoringNode]:
         several = st.lists(children, min_size=1, max_size=4).map(tuple)
         lowered = st.builds(damped, children, excluded, DAMPED_WEIGHTS, FLOORS)
-        return several.map(Max) | several.map(Sum) | lowered | st.builds(excluding, children, barred)
+        return several.map(Max) | several.map(Sum) | lowered | left_out(children, barred, operand)
 
     linear = st.dictionaries(TERM, SIGNED_WEIGHT, max_size=6).map(Linear)
     operand = st.dictionaries(TERM, WEIGHT, min_size=1, max_size=4)

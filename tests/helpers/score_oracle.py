@@ -43,7 +43,8 @@ def score(node: ScoringNode, impacts: Mapping[str, int], fields: Mapping[str, li
         named = (passes(part, fields) for part in node.excluded if isinstance(part, Filter))
         pairs = zip(node.excluded, node.above, strict=True)
         above = (score(part, impacts).value > limit for part, limit in pairs if not isinstance(part, Filter))
-        return Score(False, 0.0, 0.0) if any(named) or any(above) else score(node.child, impacts, fields)
+        lacking = any(score(part, impacts).value <= 0 for part in node.required)
+        return Score(False, 0.0, 0.0) if any(named) or any(above) or lacking else score(node.child, impacts, fields)
     children = [score(child, impacts, fields) for child in node.children]
     matched = [child for child in children if child.matched]
     if isinstance(node, Max):

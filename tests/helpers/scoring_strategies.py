@@ -27,7 +27,7 @@ def nodes() -> st.SearchStrategy[ScoringNode]:
     def above(children: st.SearchStrategy[ScoringNode]) -> st.SearchStrategy[ScoringNode]:
         several = st.lists(children, min_size=1, max_size=3).map(tuple)
         lowered = st.builds(damped, children, excluded, DAMPED_WEIGHTS, FLOORS)
-        return several.map(Max) | several.map(Sum) | lowered | st.builds(excluding, children, barred)
+        return several.map(Max) | several.map(Sum) | lowered | left_out(children, barred, POSITIVE)
 
     operands = st.lists(POSITIVE, min_size=2, max_size=3).map(tuple)
     excluded, barred = excluded_parts(POSITIVE, operands), excluded_parts(POSITIVE, operands, LIMITS)
@@ -48,9 +48,20 @@ def damped(child: ScoringNode, excluded: list[tuple[Linear | Product, float]], w
     return Damped(child, parts, best, weight, floor)
 
 
-def excluding(child: ScoringNode, excluded: list[tuple[Linear | Product, float]]) -> Excluding:
+def left_out(
+    children: st.SearchStrategy, barred: st.SearchStrategy, vectors: st.SearchStrategy
+) -> st.SearchStrategy[Excluding]:
+    """Nodes that exclude documents, require terms, or do both."""
+    required = st.lists(vectors.map(Linear), min_size=1, max_size=2).map(tuple)
+    exclude = st.builds(excluding, children, barred, st.just(()) | required)
+    return exclude | st.builds(Excluding, children, required=required)
+
+
+def excluding(
+    child: ScoringNode, excluded: list[tuple[Linear | Product, float]], required: tuple[Linear, ...]
+) -> Excluding:
     parts, limits = zip(*excluded, strict=True)
-    return Excluding(child, parts, limits)
+    return Excluding(child, parts, limits, required)
 
 
 def defined_score(node: ScoringNode, document: dict[str, float]) -> tuple[bool, float]:
@@ -74,11 +85,12 @@ def defined_score(node: ScoringNode, document: dict[str, float]) -> tuple[bool, 
             share = min(max(defined_score(b, present)[1] / best for b, best in zip(excluded, bests, strict=True)), 1)
             lowered = max(value * (1 - weight * share**3), min(value, floor) * (1 - 0.02 * share**3))
             return matches, lowered if value > 0 else value
-        case Excluding(child, excluded, above):
+        case Excluding(child, excluded, above, required):
             present = {term: impact for term, impact in document.items() if impact > 0}
             scores = [defined_score(part, present)[1] for part in excluded]
             barred = any(score > limit for score, limit in zip(scores, above, strict=True))
-            return (False, 0.0) if barred else defined_score(child, document)
+            lacking = any(present.keys().isdisjoint(part.weights) for part in required)
+            return (False, 0.0) if barred or lacking else defined_score(child, document)
         case Sum(children):
             scores = [defined_score(child, document) for child in children]
             return any(matches for matches, _ in scores), math.fsum(value for _, value in scores)

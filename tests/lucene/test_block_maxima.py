@@ -67,6 +67,7 @@ def nodes(count=3):
             Damped(Linear(other), (Linear(vector(rng, [b])),), (90.0,), 0.75, 10.0),
             Excluding(Linear(other), (Linear({"c1": 1.0}),), (3.0,)),
             Excluding(Linear(other), (Filter({"kind": ["k0"]}),), (0.0,)),
+            Excluding(Linear(other), required=(Linear({"c1": 1.0}), Linear(vector(rng, [b])))),
             Linear({f"c{t}": 1.0 for t in range(COMMON)}),
         )
 

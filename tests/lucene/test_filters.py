@@ -125,7 +125,8 @@ def test_windows_with_few_and_with_many_allowed_documents(large, share, hits):
             Linear(weights), (Linear({"t1": 1.0}), Filter({"share": 50})), (2.0, 9.0)
         )  # a filter has no limit
         rare = Linear({"t39": 1.0})
-        for node in (Linear(weights), barred, Max((barred, rare)), Sum((barred, rare))):
+        strict = Excluding(Linear(weights), required=(Linear({"t2": 1.0, "t30": 1.0}), Linear({"t3": 1.0})))
+        for node in (Linear(weights), barred, strict, Max((barred, strict, rare)), Sum((barred, rare))):
             (ranking,) = search(reader, [node], hits, filters=[Filter({"share": share})])
             check_ranking(node, allowed, ranking, hits, fields)
 

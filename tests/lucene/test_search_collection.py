@@ -108,6 +108,7 @@ PRODUCT = f'{{"id": "2", "score": {{"product": [{B}, {B}], '
 KINDS = "a score must be one of vector, product, max, sum, damped, excluding"
 POWER = "a power of 2 operands must be above 0 and at most 1.0"
 ROOT = "a root must be a whole number from 1 to 16"
+REQUIRING = f'{{"id": "2", "score": {{"excluding": {B}, "required": ['
 NO_ID = 'expected an "id" without white space, got '
 
 
@@ -126,6 +127,14 @@ NO_ID = 'expected an "id" without white space, got '
         (
             f'{{"id": "2", "score": {{"product": [{B}, {{"vector": {{}}, "x": 1}}]}}}}',
             'an operand must be one vector, got {"vector":{},"x":1}',
+        ),
+        (
+            f'{REQUIRING}{{"max": [{B}]}}]}}}}',
+            'a required part must be a vector, got {"max":[{"vector":{"b":1}}]}',
+        ),
+        (
+            f'{REQUIRING}{{"vector": {{"a": -1}}}}]}}}}',
+            "an excluded or required part must be a vector or a product above 0",
         ),
         (f'{{"id": "2", "vector": {{}}, "score": {B}}}', "vector and score are two composed queries; leave out one"),
         ('{"id": "2", "vector": {}} {}', "a composed query is one JSON object, and more follows"),

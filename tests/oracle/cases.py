@@ -60,6 +60,8 @@ def draw_case(random, documents, atoms, signed):
     ):
         settings["difference_weight"] = None
     expression = draw_expression(random, sorted(atoms), random.randint(0, 4))
+    if random.random() < 0.15:
+        expression = ("and!", expression, draw_expression(random, sorted(atoms), random.randint(0, 2)))
     scale = random.choice([WHOLE] * 4 + [COARSE])
     k = random.choice([1, 3, 10, 1000])
     return dict(
@@ -134,6 +136,8 @@ def tree(expression):
         return Atom(expression)
     kind, *operands = expression
     operands = [*map(tree, operands)]
+    if kind == "and!":
+        return Intersection(tuple(operands), strict=True)
     return Difference(*operands) if kind == "not" else {"and": Intersection, "or": Union}[kind](tuple(operands))
 
 

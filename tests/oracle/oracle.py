@@ -1,7 +1,8 @@
 """What a query should find, in plain Python: every document is scored by the definitions, and all are sorted.
 
 It shares no code with the package and reads none of its objects. An expression is nested tuples, ``("and", A, B)``,
-``("or", A, B)`` or ``("not", A, B)`` around names of atoms. A document is its impacts by term, below 0 for complements.
+``("or", A, B)`` or ``("not", A, B)`` around names of atoms; the whole may be ``("and!", A, B)``. A document is its
+impacts by term, below 0 for complements.
 
 Sources: Krasakis, Yates, Kanoulas (equation numbers in parentheses), Widdows 2003, docs/operators.md.
 """
@@ -108,10 +109,26 @@ class Oracle:
 
     def ranking(self, expression):
         """All documents that match, as ``(docid, score, magnitude)``, best first, ties by docid."""
+        needed = []
+        if expression[0] == "and!":
+            needed, expression = self.needed(expression[1:]), ("and", *expression[1:])
         node = self.whole(self.compose(expression))
         scored = {docid: self.score(node, impacts) for docid, impacts in self.documents.items()}
-        found = [(docid, *value) for docid, value in scored.items() if value]
+        has_all = {
+            docid
+            for docid, impacts in self.documents.items()
+            if all(any(impacts.get(term, 0) > 0 for term in terms) for terms in needed)
+        }
+        found = [(docid, *value) for docid, value in scored.items() if value and docid in has_all]
         return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+
+    def needed(self, operands):
+        """The terms of which a document needs one, for each operand of ``and!``."""
+        vectors = [above_zero(self.vector(without_exclusions(operand))) for operand in operands]
+        own = [
+            without(vector, {term for other in vectors if other is not vector for term in other}) for vector in vectors
+        ]
+        return [heaviest(alone or vector, self.top) for alone, vector in zip(own, vectors, strict=True)]
 
     # From expressions to nodes
 
@@ -358,6 +375,14 @@ def gathered(expression):
         return kept, excluded + alternatives(expression[2])
     sides = [gathered(operand) for operand in expression[1:]]
     return [part for kept, _ in sides for part in kept], [part for _, excluded in sides for part in excluded]
+
+
+def without_exclusions(expression):
+    """The expression without its excluded parts."""
+    if isinstance(expression, str):
+        return expression
+    kind, *operands = expression
+    return without_exclusions(operands[0]) if kind == "not" else (kind, *map(without_exclusions, operands))
 
 
 def rebuilt(kept, excluded):

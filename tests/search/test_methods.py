@@ -313,6 +313,7 @@ def test_what_is_no_method(searcher):
             "A NOT! B",
             "score fusion cannot leave documents out, as NOT! does; use operators",
         ),
+        (ScoreFusion(), "A AND! B", "score fusion cannot require every operand, as AND! does; use operators"),
         (
             Filtering(),
             "A NOT (B NOT C)",

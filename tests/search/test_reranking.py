@@ -56,6 +56,7 @@ def composed(query, s):
         "(spy OR western) NOT comedy": lambda: max(s("spy"), s("western")) - s("comedy"),
         "spy NOT (comedy AND drama)": lambda: s("spy") - min(s("comedy"), s("drama")),
         "spy NOT! drama": lambda: s("spy"),
+        "spy AND! comedy": lambda: min(s("spy"), s("comedy")),
     }[query]()
 
 
@@ -68,6 +69,7 @@ WORDINGS = {
     "(spy OR western) NOT comedy": "(spy or western) that are not comedy",
     "spy NOT (comedy AND drama)": "spy that are not (comedy that are also drama)",
     "spy NOT! drama": "spy",
+    "spy AND! comedy": "spy that are also comedy",
 }
 
 

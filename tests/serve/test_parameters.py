@@ -99,6 +99,10 @@ LIMITS = Limits(atoms=3, vectors=2, terms=4, body_bytes=500)
             {"score": {"excluding": {"vector": {"a": 1}}, "excluded": [{"filter": {"id": "a"}}] * 2, "above": [0, 0]}},
             "3 vectors and filters, and this server takes at most 2",
         ),
+        (
+            {"score": {"excluding": {"vector": {"a": 1}}, "required": [{"vector": {"b": 1}}, {"vector": {"c": 1}}]}},
+            "3 vectors and filters, and this server takes at most 2",
+        ),
         ({"query": "spy OR war OR western"}, None),
         ({"score": {"max": [{"vector": {"a": 1, "b": 1}}, {"vector": {"c": 1, "d": 1}}]}}, None),
         ({"query": "a" * 500}, "The body has more than 500 bytes"),

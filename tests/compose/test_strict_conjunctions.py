@@ -1,0 +1,254 @@
+"""AND!: what it requires, where it may stand, and how it is shown."""
+
+import json
+import logging
+
+import pytest
+from expression_strategies import expressions
+from hypothesis import given
+from hypothesis import strategies as st
+from lookup_encoder import LookupEncoder
+from refusals import refusal
+
+from pyserini_compneg.compose import (
+    Excluding,
+    Linear,
+    Operators,
+    compose_query,
+    evaluate,
+    from_json,
+    is_empty,
+    query_terms,
+    to_json,
+)
+from pyserini_compneg.compose.operators import DIFFERENCES, INTERSECTIONS, UNIONS
+from pyserini_compneg.compose.rewrite import without_differences
+from pyserini_compneg.compose.token_form import stock_obstacle
+from pyserini_compneg.errors import CompositionError
+from pyserini_compneg.expression import (
+    Atom,
+    Difference,
+    Exclusion,
+    Expression,
+    Filter,
+    Intersection,
+    Union,
+    atoms,
+    format_expression,
+    parse,
+)
+
+CHEESES = {
+    "swiss cheese": {"swiss": 2.0, "cheese": 1.0},
+    "goat cheese": {"goat": 2.0, "cheese": 1.0, "milk": 0.5},
+    "cheese": {"cheese": 1.0},
+    "wine": {"wine": 3.0, "red": 1.0},
+    "dull": {"cheese": -1.0, "wine": 0.0},
+    "none": {},
+}
+ENCODER = LookupEncoder(CHEESES | {letter: {letter: 1.0} for letter in "abcdef"})
+NAMED = [{"named": ["yes"]}, {}]
+
+
+def compose(query, **operators):
+    return compose_query(
+        query, ENCODER, Operators(**{"exclusion": "any", **operators}), top_scores=lambda node, k: [9.0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "required"),
+    [
+        ("swiss cheese AND! goat cheese", {}, ["swiss", "goat milk"]),
+        ("swiss cheese AND! goat cheese", {"cpt_terms": 1}, ["swiss", "goat"]),
+        ("cheese AND! goat cheese", {}, ["cheese", "goat milk"]),
+        ("cheese AND! cheese", {}, ["cheese", "cheese"]),
+        ("swiss cheese AND! goat cheese AND! wine", {}, ["swiss", "goat milk", "wine red"]),
+        ("(swiss cheese OR goat cheese) AND! wine", {}, ["goat swiss cheese milk", "wine red"]),
+        ("cheese AND wine AND! goat cheese", {}, ["wine red", "goat milk"]),
+        ("cheese AND! goat cheese AND wine", {}, ["cheese", "goat milk"]),
+        ("cheese AND! (goat cheese AND! wine)", {}, ["cheese goat milk", "wine red", "cheese", "wine goat red milk"]),
+        ("(cheese NOT wine) AND! (goat cheese NOT! wine)", {}, ["cheese", "goat milk"]),
+        ("cheese AND! goat cheese NOT wine", {"difference": "damped"}, ["cheese", "goat milk"]),
+    ],
+)
+def test_what_is_required(text, settings, required):
+    node = compose(text, **settings)
+    assert [set(part.weights) for part in node.required] == [set(terms.split()) for terms in required]
+    assert from_json(to_json(node)["score"], "here") == node
+    assert node.child == compose(text.replace("AND!", "AND").replace("NOT!", "NOT"), **settings) or "NOT!" in text
+
+
+def test_how_it_is_written():
+    node = compose("cheese AND! goat cheese")
+    assert stock_obstacle(node) == (None, "AND!")
+    assert stock_obstacle(compose("cheese AND! goat cheese NOT! wine")) == (None, "NOT!")
+    required = [{"vector": {"cheese": 100}}, {"vector": {"goat": 100, "milk": 100}}]
+    score = to_json(node)["score"]
+    assert score == {"excluding": to_json(node.child)["score"], "required": required}
+    assert query_terms(node) == query_terms(node.child)
+    assert json.loads(json.dumps(score)) == score
+
+
+@pytest.mark.parametrize("intersection", [name for name in INTERSECTIONS if name != "vanilla"])
+@pytest.mark.parametrize("text", ["{} AND! {}", "wine OR {} AND! {}", "{} AND! {} NOT wine", "({} AND! {}) AND wine"])
+def test_scores_are_those_of_and(text, intersection):
+    strict, soft = (
+        compose(text.format("swiss cheese", "goat cheese").replace("AND!", sign), intersection=intersection)
+        for sign in ("AND!", "AND")
+    )
+    both = {"swiss": 3.0, "milk": 2.0, "cheese": 1.0, "red": 1.0, "wine": 1.0}
+    assert evaluate(strict, both) == evaluate(soft, both) is not None
+    for document in ({"swiss": 3.0, "cheese": 2.0}, {"goat": 1.0, "cheese": 2.0}, {"cheese": 9.0}):
+        assert evaluate(strict, document) is None
+
+
+@pytest.mark.parametrize("unknown", ["none", "dull", "(none OR dull)"])
+def test_an_operand_without_a_positive_term_empties_it(unknown, caplog):
+    for intersection in INTERSECTIONS[:-1]:
+        assert is_empty(compose(f"cheese AND! {unknown}", intersection=intersection))
+        assert compose(f"wine OR cheese AND! {unknown}", intersection=intersection) == compose("wine")
+
+
+def test_an_unknown_operand_is_said(caplog):
+    assert is_empty(compose("cheese AND! none"))
+    said = "atom 'none' (query 'cheese AND! none'): no term that the encoder knows, so it matches no document"
+    assert [record.getMessage() for record in caplog.records] == [said]
+    caplog.clear()
+    assert is_empty(compose("none AND! none"))
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("text", "operators", "message"),
+    [
+        (
+            "(a AND! b OR c) AND d",
+            {},
+            "'a AND! b' cannot stand in an OR that is an operand of AND; write out the OR, or write AND there",
+        ),
+        (
+            "d AND! (c OR a AND! b)",
+            {},
+            "'a AND! b' cannot stand in an OR that is an operand of AND; write out the OR, or write AND there",
+        ),
+        (
+            "a NOT (b AND! c)",
+            {},
+            "'b AND! c' cannot stand in what NOT takes away; write AND there, where only scores count",
+        ),
+        (
+            "a NOT! (d OR b AND! c)",
+            {},
+            "'b AND! c' cannot stand in what NOT! excludes; write AND there, which excludes what has all operands",
+        ),
+        *[
+            (text, {kind: "vanilla"}, "AND! cannot be encoded as text, as vanilla does; choose other operators, or AND")
+            for text, kind in [
+                ("a AND! b", "intersection"),
+                ("(a AND! b) AND c", "intersection"),
+                ("a AND! b NOT c", "difference"),
+                ("a AND! b OR c", "union"),
+            ]
+        ],
+    ],
+)
+def test_where_it_cannot_stand(text, operators, message):
+    assert refusal(compose, text, error=CompositionError, **operators) == message
+
+
+def test_deep_nesting_takes_no_longer():
+    text = "a"
+    for _ in range(98):
+        text = f"b AND! ({text})"
+    assert len(compose(text).required) == 2 * 98
+
+
+def finds(expression: Expression, document, named, in_and=False) -> bool:
+    """As the definitions have it, where NOT is ignored and each atom is a term of its own."""
+    match expression:
+        case Atom(text):
+            return text in document
+        case Union(operands):
+            if in_and:
+                return not document.isdisjoint(atoms(without_differences(expression)))
+            return any(finds(operand, document, named) for operand in operands)
+        case Intersection(operands, strict=strict):
+            found = [finds(operand, document, named, in_and=True) for operand in operands]
+            if not strict:
+                return any(found) and all(clean(operand, document, named) for operand in operands)
+            terms = [set(atoms(without_differences(operand))) for operand in operands]
+            own = [one.difference(*terms[:i], *terms[i + 1 :]) or one for i, one in enumerate(terms)]
+            return all(document & one for one in own) and all(clean(operand, document, named) for operand in operands)
+        case Difference(left, _):
+            return finds(left, document, named, in_and)
+        case Exclusion(left, _):
+            return finds(left, document, named, in_and) and not named
+
+
+def clean(expression: Expression, document, named) -> bool:
+    """Whether every AND! and NOT! among the parts of a conjunction lets a document through."""
+    match expression:
+        case Intersection(operands, strict=strict):
+            return (not strict or finds(expression, document, named)) and all(
+                clean(operand, document, named) for operand in operands
+            )
+        case Difference(left, _):
+            return clean(left, document, named)
+        case Exclusion(left, _):
+            return clean(left, document, named) and not named
+    return True
+
+
+LETTERS = st.sampled_from("abcdef")
+WANTED = st.recursive(
+    expressions(LETTERS, max_leaves=3),
+    lambda parts: (
+        st.lists(parts, min_size=2, max_size=3).map(lambda some: Intersection(tuple(some), strict=True))
+        | st.lists(parts, min_size=2, max_size=3).map(lambda some: Union(tuple(some)))
+        | st.lists(parts, min_size=2, max_size=3).map(lambda some: Intersection(tuple(some)))
+        | st.builds(Exclusion, parts, st.just(Filter({"named": "yes"})))
+        | st.builds(Difference, parts, LETTERS.map(Atom))
+    ),
+    max_leaves=5,
+)
+
+
+@given(WANTED, st.lists(st.frozensets(LETTERS), min_size=1, max_size=10))
+def test_documents_are_found_as_sets_have_it(expression, documents):
+    """Or the expression is refused: no AND! is ever ignored."""
+    operators = Operators(intersection="maxpool", difference="ignore", exclusion="any", cpt_terms=50)
+    logging.disable()
+    try:
+        node = compose_query(expression, ENCODER, operators)
+    except CompositionError as error:
+        assert "cannot stand in" in str(error)
+        return
+    finally:
+        logging.disable(logging.NOTSET)
+    for document in documents:
+        for fields in NAMED:
+            found = evaluate(node, dict.fromkeys(document, 1.0), fields) is not None
+            assert found == finds(expression, document, bool(fields))
+
+
+@given(WANTED, st.sampled_from(UNIONS[:-1]), st.sampled_from(INTERSECTIONS[:-1]), st.sampled_from(DIFFERENCES[:-1]))
+def test_a_document_that_has_every_term_scores_as_with_and(expression, union, intersection, difference):
+    def score(asked):
+        operators = Operators(union, intersection, difference, exclusion="any", cpt_terms=50)
+        node = compose_query(asked, ENCODER, operators, top_scores=lambda node, k: [9.0])
+        return evaluate(node, dict.fromkeys("abcdef", 2.0))
+
+    logging.disable()
+    try:
+        assert score(expression) == score(format_expression(expression).replace("AND!", "AND"))
+    except CompositionError as error:
+        assert "cannot stand in" in str(error)
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def test_a_node_needs_something_to_leave_out_by():
+    said = "above: what excludes needs excluded parts and a limit for each, got 0 and 0"
+    assert refusal(Excluding, Linear({"a": 1.0}), error=CompositionError) == said
+    assert parse("a AND! b") != parse("a AND b")
