@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pyserini_compneg.arguments import checked_count
 from pyserini_compneg.compose import Linear, Operators, Query, QueryEncoder, ScoringNode, query_line
 from pyserini_compneg.compose.composer import atom_vectors
 from pyserini_compneg.compose.operands import conjunctions, fewest, operand_terms
@@ -70,7 +71,7 @@ def lacking_operands(
         dict.fromkeys((i, terms) for i, whole in enumerate(sought) for one in whole for terms in one.values() if terms)
     )
     lines = [query_line(Linear(dict.fromkeys(terms, 1.0))) for _, terms in asked]
-    scores = reader.score(lines, [docids[i] for i, _ in asked], threads)
+    scores = reader.score(lines, [docids[i] for i, _ in asked], checked_count("threads", threads))
     has = {key: [score not in (None, math.inf) for score in found] for key, found in zip(asked, scores, strict=True)}
 
     def lacking(i: int, place: int) -> tuple[str, ...]:

@@ -287,16 +287,17 @@ class SignedImpactSearcher:
     ) -> list[tuple[str, ...]]:
         """The operands of AND that given documents lack: AND ranks such documents lower, but finds them.
 
-        A document has an operand if it has one of the ``cpt_terms`` heaviest terms that no other operand has; of an
-        operand without such terms, one of the heaviest of all. No document has an operand without a known term. Of the
-        alternatives of OR that one counts of which a document lacks least.
+        A document has an operand if it has one of the ``cpt_terms`` heaviest terms that no other operand has, or one of
+        its heaviest of all if there are none. No document has an operand without a known term. Of the alternatives of
+        OR, that one counts of which a document lacks least.
 
         Args:
-            query, docids, operators: As for :meth:`score`.
+            query: As for :meth:`search`.
+            docids: The documents, in any order.
+            operators: As for :meth:`search`.
 
         Returns:
-            The operands, as expressions, for each document; none for a query that is composed already. A document that
-            the index does not have lacks all.
+            For each document the operands, as expressions; none if the query is composed already.
         """
         return self.batch_lacking([query], [docids], operators=operators)[0]
 
@@ -313,8 +314,7 @@ class SignedImpactSearcher:
         chosen = checked_operators(operators) or self.operators or DEFAULT_OPERATORS
         if all(isinstance(query, ScoringNode) for query in queries):
             return [[()] * len(group) for group in docids]
-        encoder = Recalling(self.encoder, self._last)
-        return lacking_operands(self.reader, encoder, chosen, queries, docids, checked_count("threads", threads))
+        return lacking_operands(self.reader, Recalling(self.encoder, self._last), chosen, queries, docids, threads)
 
     def compose(self, queries: Sequence[Query], operators: Operators | None = None) -> list[ScoringNode]:
         """The scoring tree of each query, as it will be searched.
