@@ -20,8 +20,7 @@ from pyserini_compneg.errors import ArgumentError, CompositionError, EncodingErr
 from pyserini_compneg.integrations.records import plain_vector
 from pyserini_compneg.lucene import java_class, resolve_index
 from pyserini_compneg.search import Hit, SignedImpactSearcher
-from pyserini_compneg.search.ranked_hits import query_name
-from pyserini_compneg.search.searcher import FilterLike
+from pyserini_compneg.search.ranked_hits import FilterLike, query_name
 
 java_class("io.compneg.SignedSearcher")  # Pyserini itself would start any Java
 

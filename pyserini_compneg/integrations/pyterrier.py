@@ -23,8 +23,8 @@ from pyserini_compneg.integrations.records import index_records, plain_vector
 from pyserini_compneg.lucene.gate import configure_machine
 from pyserini_compneg.reading import decompose
 from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.search.ranked_hits import FilterLike
 from pyserini_compneg.search.run_writer import printed_scores
-from pyserini_compneg.search.searcher import FilterLike
 
 require("pyterrier", "1.1")
 

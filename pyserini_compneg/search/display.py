@@ -32,8 +32,9 @@ def show_hits(
 ) -> None:
     """Prints the k best documents, each with its title and the terms that pulled it up or pushed it down.
 
-    The title is the stored document's ``title``, where the index keeps the source (``--store-raw``). Scores are in the
-    encoder's unit. Those of a method that does not compose are its own, without terms.
+    The title is the stored document's ``title``, where the index keeps the source (``--store-raw``). A document that
+    lacks operands of AND is marked. Scores are in the encoder's unit. Those of a method that does not compose are its
+    own, without terms.
 
     Args:
         handle: Where to write.
@@ -56,8 +57,9 @@ def show_hits(
         lines.append("  no document matches")
     width = len(str(len(hits)))
     digits = decimals([hit.score / unit for hit in hits])
-    for rank, hit in enumerate(hits, 1):
-        title = titled(searcher.title(hit.docid), hit.docid)
+    lacking = searcher.lacking(query, [hit.docid for hit in hits]) if method is None else [()] * len(hits)
+    for rank, (hit, lacks) in enumerate(zip(hits, lacking, strict=True), 1):
+        title = titled(searcher.title(hit.docid), hit.docid) + (f"  (lacks {', '.join(lacks)})" if lacks else "")
         lines.append(f"  {rank:>{width}}  {hit.score / unit:>9.{digits}f}  {title}")
         if node is None:
             continue

@@ -10,8 +10,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
+from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode
+from pyserini_compneg.errors import ArgumentError
 from pyserini_compneg.expression import Filter
+from pyserini_compneg.lucene import IndexReader
+from pyserini_compneg.terminal import shown
 from pyserini_compneg.vectors import pair_term, positive_part
 
 _MOST_TUPLES = 4096
@@ -69,6 +73,29 @@ class _Node(NamedTuple):
     @property
     def value(self) -> float:
         return math.fsum(part.amount for part in self.parts)
+
+
+def explained(reader: IndexReader, node: ScoringNode, docid: str, filter: Filter | None) -> Explanation:
+    """The explanation of a document's score for a composed query.
+
+    Raises:
+        ArgumentError: A docid that is no text.
+        CollectionError: The index has no such document.
+    """
+    if not isinstance(docid, str):
+        raise ArgumentError(f"explain takes the id of one document, got {shown(docid)}")
+    parts = _parts(reader, node, docid, filter)
+    conditions = [] if filter is None or parts["allowed"] else filter.fields.items()
+    each = [Filter({name: values}) for name, values in conditions]
+    failed = [condition for condition in each if not _parts(reader, node, docid, condition)["allowed"]]
+    return explain_score(node, docid, parts, failed)
+
+
+def _parts(reader: IndexReader, node: ScoringNode, docid: str, filter: Filter | None) -> dict[str, Any]:
+    parts = reader.explain(query_line(node), docid, filter)
+    if parts is None:
+        raise reader.unknown_document(docid)
+    return parts
 
 
 def explain_score(

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from pyserini_compneg.arguments import checked_count
+from pyserini_compneg.arguments import checked_count, checked_list
 from pyserini_compneg.compose import Query, ScoringNode, is_empty, query_line, query_text
+from pyserini_compneg.compose.lowering import MATERIALISED
 from pyserini_compneg.compose.queries import checked_queries
 from pyserini_compneg.compose.scoring import Excluding, leaf_vectors
 from pyserini_compneg.compose.scoring import nodes as tree_nodes
-from pyserini_compneg.errors import CompositionError, IndexFormatError
+from pyserini_compneg.errors import ArgumentError, CompositionError, IndexFormatError
 from pyserini_compneg.expression import Expression, Filter, parse
 from pyserini_compneg.expression.decomposition import Decomposition
-from pyserini_compneg.expression.filters import ID
+from pyserini_compneg.expression.filters import ID, Values, as_filter
 from pyserini_compneg.gathered import warn_of
 from pyserini_compneg.lucene import IndexReader
 from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.terminal import shown
+
+FilterLike: TypeAlias = Filter | Mapping[str, Values] | None
+"""A filter, or its fields; None lets all documents through."""
 
 _UNKNOWN = "no positive term is left that the encoder knows"
 _UNMATCHED = "no document matches"
@@ -111,6 +116,62 @@ def as_expressions(queries: Sequence[Query]) -> list[Expression]:
         query = query.expression if isinstance(query, Decomposition) else query
         expressions.append(parse(query) if isinstance(query, str) else query)
     return expressions
+
+
+def checked_docids(queries: Sequence[Query], docids: Sequence[Sequence[str]]) -> tuple[list[Query], list[list[str]]]:
+    """Queries, each with its documents.
+
+    Raises:
+        ArgumentError: A query that is none, ids that are no texts, or another number of lists than of queries.
+    """
+    queries = checked_queries(queries)
+    groups = [checked_list("docids", one) for one in checked_list("docids", docids)]
+    if other := [docid for group in groups for docid in group if not isinstance(docid, str)]:
+        raise ArgumentError(f"docids must be texts, got {shown(other[0])}")
+    if len(groups) != len(queries):
+        raise ArgumentError(f"{len(queries)} queries need as many lists of docids, got {len(groups)}")
+    return queries, groups
+
+
+def scored(
+    reader: IndexReader, nodes: Sequence[ScoringNode], docids: Sequence[Sequence[str]], threads: int
+) -> list[list[float | None]]:
+    """The scores of each composed query's documents, with a warning of those that the index does not have."""
+    scores = reader.score(list(map(query_line, nodes)), docids, threads)
+    found = [pair for pairs in zip(docids, scores, strict=True) for pair in zip(*pairs, strict=True)]
+    unknown = {docid: shown(docid) for docid, score in found if score == math.inf}
+    said = "not in the index, so there is no score"
+    warn_of("document", "documents", said, unknown, [docid for docid, _ in found])
+    return [[None if score == math.inf else score for score in group] for group in scores]
+
+
+def check_pairs(reader: IndexReader, cpt: str) -> None:
+    """Makes sure that an index holds the pairs that a form of conjunctions asks for.
+
+    Raises:
+        IndexFormatError: It does not.
+    """
+    manifest = reader.manifest
+    if cpt == MATERIALISED and not (manifest and manifest.pair_terms):
+        raise IndexFormatError(
+            f"{reader.folder} holds no pairs of terms; build it with python -m pyserini_compneg.index "
+            "--pair-terms N, or use --cpt factored, which needs none"
+        )
+
+
+def checked_filters(filter: FilterLike | Sequence[FilterLike], count: int) -> list[Filter | None]:
+    """The filter of each of ``count`` queries, from one for all or from one for each.
+
+    Raises:
+        ArgumentError: A filter that is none, or another number of filters than of queries.
+    """
+    if isinstance(filter, Sequence) and not isinstance(filter, str):
+        filters = [as_filter(one) for one in filter]
+    else:
+        filters = [as_filter(filter)] * count
+    if len(filters) != count:
+        raise ArgumentError(f"{count} queries need one filter, or as many, got {len(filters)}")
+    return filters
 
 
 def ranked(hits: Iterable[Hit], k: int) -> list[Hit]:

@@ -35,6 +35,7 @@ def write_run(
     output_format: str = "trec",
     tag: str = "compneg",
     extra: Mapping[str, Any] | None = None,
+    lacking: Sequence[Sequence[str]] = (),
 ) -> None:
     """Writes the ranking of one query.
 
@@ -49,13 +50,15 @@ def write_run(
         output_format: One of ``OUTPUT_FORMATS``.
         tag: The name of the run, the last column of ``trec``.
         extra: Further fields about the query for the JSON format.
+        lacking: For the JSON format, the operands of AND that each hit lacks. A hit that lacks some has them as
+            ``lacks``.
 
     Raises:
         OutputError: An id that the format cannot hold, or a score that is no finite number.
         ValueError: An unknown format, or hits that are not in the order of their scores.
     """
     if output_format == "json":
-        handle.write(_json_line(qid, hits, extra or {}))
+        handle.write(_json_line(qid, hits, extra or {}, lacking or [()] * len(hits)))
         return
     if output_format not in OUTPUT_FORMATS:
         raise ValueError(f"unknown output format {output_format!r}; expected one of {', '.join(OUTPUT_FORMATS)}")
@@ -141,11 +144,12 @@ def _check_score(hit: Hit) -> None:
         raise OutputError(f"the score of document {hit.docid!r} must be a finite 32-bit number, got {hit.score}")
 
 
-def _json_line(qid: str, hits: Sequence[Hit], extra: Mapping[str, Any]) -> str:
+def _json_line(qid: str, hits: Sequence[Hit], extra: Mapping[str, Any], lacking: Sequence[Sequence[str]]) -> str:
     ranked = []
-    for rank, hit in enumerate(hits, 1):
+    for rank, (hit, lacks) in enumerate(zip(hits, lacking, strict=True), 1):
         _check_score(hit)
-        ranked.append({"docid": hit.docid, "rank": rank, "score": hit.score + 0.0})
+        marked = {"lacks": list(lacks)} if lacks else {}
+        ranked.append({"docid": hit.docid, "rank": rank, "score": hit.score + 0.0, **marked})
     return json.dumps({"id": qid, **extra, "hits": ranked}, ensure_ascii=False) + "\n"
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from pyserini_compneg.arguments import checked_count, checked_list
 from pyserini_compneg.compose import (
@@ -18,7 +17,7 @@ from pyserini_compneg.compose import (
     compose_queries,
     query_line,
 )
-from pyserini_compneg.compose.lowering import FACTORED, MATERIALISED, checked_cpt
+from pyserini_compneg.compose.lowering import FACTORED, checked_cpt
 from pyserini_compneg.compose.operators import (
     DEFAULT_OPERATORS,
     checked_operators,
@@ -29,23 +28,25 @@ from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.encode.hybrid import checked_weight, split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.registry import RareTerms, checked_idf
-from pyserini_compneg.errors import ArgumentError, IndexFormatError
-from pyserini_compneg.expression import Filter
-from pyserini_compneg.expression.filters import Values, as_filter
-from pyserini_compneg.gathered import gathered_warnings, warn_of
+from pyserini_compneg.errors import ArgumentError
+from pyserini_compneg.expression.filters import as_filter
+from pyserini_compneg.gathered import gathered_warnings
 from pyserini_compneg.lucene import IndexReader, open_reader
-from pyserini_compneg.search.explanation import Explanation, explain_score
+from pyserini_compneg.search.explanation import Explanation, explained
+from pyserini_compneg.search.lacking import LastBatch, Recalling, Recording, lacking_operands
 from pyserini_compneg.search.ranked_hits import (
     Batch,
+    FilterLike,
+    check_pairs,
+    checked_docids,
+    checked_filters,
     query_name,
     ranked_hits,
+    scored,
     warn_of_no_result,
 )
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.terminal import shown
-
-FilterLike: TypeAlias = Filter | Mapping[str, Values] | None
-"""A filter, or its fields; None lets all documents through."""
 
 
 @runtime_checkable
@@ -116,12 +117,13 @@ class SignedImpactSearcher:
         self.weight_scale = checked_scale(weight_scale)
         self._given_encoder = encoder
         self._encoder: QueryEncoder | None = None
+        self._last = LastBatch()
         self._min_idf = None if min_idf is None else checked_idf(min_idf)
         self._model = (model_options, ablation, model_weight)
         checked_weight(model_weight)
         self.reader = open_reader(index_dir) if isinstance(index_dir, (str, Path)) else index_dir
         try:
-            self._check_pairs()
+            check_pairs(self.reader, self._cpt)
             if encoder is not None:
                 self.encoder  # noqa: B018  # what cannot be loaded is known before the first search
         except BaseException:
@@ -154,7 +156,8 @@ class SignedImpactSearcher:
         if not self.reader.reopen():
             return False
         self._encoder = None  # a model is loaded again: the new index may have another one
-        self._check_pairs()
+        self._last = LastBatch()
+        check_pairs(self.reader, self._cpt)
         return True
 
     @property
@@ -234,12 +237,7 @@ class SignedImpactSearcher:
         queries, qids = checked_queries(queries), checked_list("qids", qids)
         if len(qids) != len(queries) or len(set(qids)) != len(qids):
             raise ArgumentError(f"{len(queries)} queries need as many distinct qids, got {len(set(qids))}")
-        if isinstance(filter, Sequence) and not isinstance(filter, str):
-            filters = [as_filter(one) for one in filter]
-        else:
-            filters = [as_filter(filter)] * len(queries)
-        if len(filters) != len(queries):
-            raise ArgumentError(f"{len(queries)} queries need one filter, or as many, got {len(filters)}")
+        filters = checked_filters(filter, len(queries))
         if method is not None:
             if not isinstance(method, Method):
                 raise ArgumentError(f"method must be an object such as ScoreFusion(), got {shown(method)}")
@@ -276,19 +274,42 @@ class SignedImpactSearcher:
         operators: Operators | None = None,
     ) -> list[list[float | None]]:
         """As :meth:`score` for many queries, each with documents of its own."""
-        queries = checked_queries(queries)
-        docids = [checked_list("docids", one) for one in checked_list("docids", docids)]
-        if other := [docid for group in docids for docid in group if not isinstance(docid, str)]:
-            raise ArgumentError(f"docids must be texts, got {shown(other[0])}")
-        if len(docids) != len(queries):
-            raise ArgumentError(f"{len(queries)} queries need as many lists of docids, got {len(docids)}")
-        lines = [query_line(node) for node in self.compose(queries, operators)]
-        scores = self.reader.score(lines, docids, checked_count("threads", threads))
-        scored = [pair for pairs in zip(docids, scores, strict=True) for pair in zip(*pairs, strict=True)]
-        unknown = {docid: shown(docid) for docid, score in scored if score == math.inf}
-        said = "not in the index, so there is no score"
-        warn_of("document", "documents", said, unknown, [docid for docid, _ in scored])
-        return [[None if score == math.inf else score for score in group] for group in scores]
+        queries, docids = checked_docids(queries, docids)
+        return scored(self.reader, self.compose(queries, operators), docids, checked_count("threads", threads))
+
+    def lacking(
+        self, query: Query, docids: Sequence[str], *, operators: Operators | None = None
+    ) -> list[tuple[str, ...]]:
+        """The operands of AND that given documents lack: AND ranks such documents lower, but finds them.
+
+        A document has an operand if it has one of the ``cpt_terms`` heaviest terms that no other operand has, or one of
+        its heaviest of all if there are none. No document has an operand without a known term. Of the alternatives of
+        OR, that one counts of which a document lacks least.
+
+        Args:
+            query: As for :meth:`search`.
+            docids: The documents, in any order.
+            operators: As for :meth:`search`.
+
+        Returns:
+            For each document the operands, as expressions; none if the query is composed already.
+        """
+        return self.batch_lacking([query], [docids], operators=operators)[0]
+
+    def batch_lacking(
+        self,
+        queries: Sequence[Query],
+        docids: Sequence[Sequence[str]],
+        threads: int = 1,
+        *,
+        operators: Operators | None = None,
+    ) -> list[list[tuple[str, ...]]]:
+        """As :meth:`lacking` for many queries, each with documents of its own."""
+        queries, docids = checked_docids(queries, docids)
+        chosen = checked_operators(operators) or self.operators or DEFAULT_OPERATORS
+        if all(isinstance(query, ScoringNode) for query in queries):
+            return [[()] * len(group) for group in docids]
+        return lacking_operands(self.reader, Recalling(self.encoder, self._last), chosen, queries, docids, threads)
 
     def compose(self, queries: Sequence[Query], operators: Operators | None = None) -> list[ScoringNode]:
         """The scoring tree of each query, as it will be searched.
@@ -305,7 +326,7 @@ class SignedImpactSearcher:
         composed = all(isinstance(query, ScoringNode) for query in queries)
         return compose_queries(
             queries,
-            None if composed else self.encoder,
+            None if composed else Recording(self.encoder, self._last),
             chosen,
             cpt=self._cpt,
             signed=self.reader.manifest is not None and self.reader.manifest.signed,
@@ -350,21 +371,8 @@ class SignedImpactSearcher:
             ArgumentError: A docid that is no text.
             CollectionError: The index has no such document.
         """
-        if not isinstance(docid, str):
-            raise ArgumentError(f"explain takes the id of one document, got {shown(docid)}")
         (node,) = self.compose([query], operators)
-        asked = as_filter(filter)
-        parts = self._parts(node, docid, asked)
-        conditions = [] if asked is None or parts["allowed"] else asked.fields.items()
-        each = [Filter({name: values}) for name, values in conditions]
-        failed = [condition for condition in each if not self._parts(node, docid, condition)["allowed"]]
-        return explain_score(node, docid, parts, failed)
-
-    def _parts(self, node: ScoringNode, docid: str, filter: Filter | None) -> dict[str, Any]:
-        parts = self.reader.explain(query_line(node), docid, filter)
-        if parts is None:
-            raise self.reader.unknown_document(docid)
-        return parts
+        return explained(self.reader, node, docid, as_filter(filter))
 
     def doc(self, docid: str) -> Mapping[str, object] | None:
         """The stored source of a document; None if it was not stored, or is no JSON object."""
@@ -378,11 +386,3 @@ class SignedImpactSearcher:
         """The ``title`` of a document's stored source, if there is one."""
         title = (self.doc(docid) or {}).get("title")
         return title if isinstance(title, str) and title else None
-
-    def _check_pairs(self) -> None:
-        manifest = self.reader.manifest
-        if self._cpt == MATERIALISED and not (manifest and manifest.pair_terms):
-            raise IndexFormatError(
-                f"{self.reader.folder} holds no pairs of terms; build it with python -m pyserini_compneg.index "
-                "--pair-terms N, or use --cpt factored, which needs none"
-            )

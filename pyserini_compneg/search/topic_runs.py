@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyserini_compneg.compose.batch import answers, report_skipped, topic_query
@@ -39,7 +39,7 @@ def search_topics(
         hits: Hits a query.
         threads: As for :meth:`SignedImpactSearcher.batch_search`.
         batch_size: Queries encoded and searched together.
-        output_format: ``trec``, ``msmarco`` or ``json``.
+        output_format: ``trec``, ``msmarco`` or ``json``, in which hits that lack operands of AND say so.
         tag: The run's name. Rankings without the documents of a shard that is gone have ``-partial`` after it,
             and ``"partial": true`` in the ``json`` format.
         skip: Leave out queries that cannot be encoded or composed, and list them in a warning at the end.
@@ -61,12 +61,26 @@ def search_topics(
         for start in range(0, len(topics), batch_size):
             batch = topics[start : start + batch_size]
             found = answers(batch, search, skipped if skip else None)
+            is_marked = output_format == "json" and method is None
+            lacking = _lacking(searcher, batch, found, threads) if is_marked else {}
             is_partial = searcher.reader.is_partial
             name, more = (f"{tag}-partial", {"partial": True}) if is_partial else (tag, {})
             for qid, ranked in found.items():
-                write_run(handle, qid, ranked, output_format, name, {**notes.get(qid, {}), **more})
+                write_run(
+                    handle, qid, ranked, output_format, name, {**notes.get(qid, {}), **more}, lacking.get(qid, ())
+                )
             bar.update(len(batch))
         report_skipped(skipped, len(topics))
+
+
+def _lacking(
+    searcher: SignedImpactSearcher, topics: Sequence[Topic], found: Mapping[str, Sequence[Hit]], threads: int
+) -> dict[str, list[tuple[str, ...]]]:
+    """The operands of AND that hits lack, by the ids of their topics."""
+    queries = [topic_query(topic) for topic in topics if topic.qid in found]
+    qids = [topic.qid for topic in topics if topic.qid in found]
+    docids = [[hit.docid for hit in found[qid]] for qid in qids]
+    return dict(zip(qids, searcher.batch_lacking(queries, docids, threads), strict=True))
 
 
 def search_batch(

@@ -68,12 +68,16 @@ def search_answer(index: ServedIndex, asked: SearchParameters | SearchBody, limi
         with stages.measured("search"):
             name = query_name(query)
             hits = searcher.batch_search([node], [name], asked.offset + asked.hits, filter=allowed)[name]
+            hits = hits[asked.offset :]
+            lacking = searcher.lacking(query, [hit.docid for hit in hits], operators=operators)
         candidates: list[Answer] = []
-        for rank, hit in enumerate(hits[asked.offset :], asked.offset + 1):
+        for rank, (hit, lacks) in enumerate(zip(hits, lacking, strict=True), asked.offset + 1):
             check_cancelled()  # a thousand documents take their time, too
             with stages.measured("documents"):
                 document = _document(searcher, hit.docid, asked)
             candidates.append({"docid": hit.docid, "score": hit.score, "rank": rank, "doc": document})
+            if lacks:
+                candidates[-1]["lacks"] = list(lacks)
             if asked.explain:
                 with stages.measured("explain"):
                     candidates[-1] |= _explained(searcher, node, hit.docid, document)

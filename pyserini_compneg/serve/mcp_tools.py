@@ -63,8 +63,8 @@ from pyserini_compneg.terminal import shown, suggestion
 _INSTRUCTIONS = (
     "Search document collections. A query is an expression: texts joined by AND, OR and NOT in capitals, with "
     'parentheses, and with quotes around a text that holds these words, such as: spy films NOT "Get Smart". '
-    "NOT lowers documents; NOT! removes those that match. AND! finds only those that have both parts. Scores may be "
-    "negative."
+    "NOT lowers documents; NOT! removes those that match. AND also finds documents that lack one of its sides, below; "
+    "their field lacks says which. AND! finds only those that have both. Scores may be negative."
 )
 
 _HALF = re.compile("[\ud800-\udfff]")

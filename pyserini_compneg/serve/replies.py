@@ -27,6 +27,9 @@ class CandidateReply(BaseModel):
     score: float
     rank: int = Field(ge=1)
     doc: JsonValue = Field(description="the stored source: its fields, its only field, or as a text; or null")
+    lacks: list[str] | None = Field(
+        default=None, description="the operands of AND that the document lacks; absent where it lacks none"
+    )
     contributions: list[ContributionReply] | None = Field(default=None, description="with explain: the largest")
     words: dict[str, list[str]] | None = Field(
         default=None, description="with explain: the words of the document that terms of the query stand for"

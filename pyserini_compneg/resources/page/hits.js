@@ -27,6 +27,7 @@ function hit(candidate, parts, { unit, largest, before, isOpen, isChosen, choose
     element("header", {},
       element("span", { class: "rank" }, `${candidate.rank}`),
       element("h3", { dir: "auto" }, plain(title)),
+      candidate.lacks ? element("span", { class: "lacks quiet" }, "lacks ", element("bdi", {}, plain(candidate.lacks.join(", ")))) : null,
       before && moved(candidate, before),
       element("span", { class: "score", title: "score, in the unit of the encoder" }, number(candidate.score / unit))),
     text ? snippet(text, candidate.words, amounts(candidate.contributions)) : null,

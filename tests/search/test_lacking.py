@@ -1,0 +1,138 @@
+"""Which operands of AND a document lacks, against the documents themselves."""
+
+import random
+
+import pytest
+from json_lines import write_jsonl
+from lookup_encoder import LookupEncoder
+from pair_index import write
+from refusals import refusal
+
+from pyserini_compneg.compose import INTERSECTIONS, Linear, Operators
+from pyserini_compneg.errors import ArgumentError
+from pyserini_compneg.expression import parse
+from pyserini_compneg.expression.decomposition import Decomposition
+from pyserini_compneg.index import build_sharded_index
+from pyserini_compneg.search import SignedImpactSearcher
+
+TERMS = "opqrstuvwxyz"
+
+QUERIES = {
+    "a AND b": [{"a": "a", "b": "b"}],
+    "a AND b NOT c": [{"a": "a", "b": "b"}],
+    "(a NOT d) AND b AND c": [{"a": "a", "b": "b", "c": "c"}],
+    "a AND b OR c AND d": [{"a": "a", "b": "b"}, {"c": "c", "d": "d"}],
+    "c AND d OR (a AND b OR b AND c AND d)": [
+        {"c": "c", "d": "d"},
+        {"a": "a", "b": "b"},
+        {"b": "b", "c": "c", "d": "d"},
+    ],
+    "(a OR b NOT d) AND c": [{"a OR b NOT d": "ab", "c": "c"}],
+    "a AND zebra": [{"a": "a", "zebra": ""}],
+    "a AND all": [{"a": "a", "all": "+"}],
+    "a AND b AND a": [{"a": "a", "b": "b"}],
+}
+"""For each query its alternatives, with the atoms of each operand."""
+
+WITHOUT_AND = ["a", "a OR b", "a NOT b", "a NOT (b AND c)", "a AND b OR c", "a NOT! (b AND c)"]
+
+
+def vectors(seed, names, terms):
+    choice = random.Random(seed)
+    return {
+        name: {term: choice.choice([-3, 1, 2, 3, 4]) for term in choice.sample(TERMS, choice.randint(*terms))}
+        for name in names
+    }
+
+
+DOCUMENTS = vectors(1, [f"d{number:02}" for number in range(60)], (0, 4))
+ATOMS = {**vectors(2, "abcd", (7, 8)), "+": dict.fromkeys(TERMS, 1), "zebra": {}, "": {}}
+ATOMS["all"] = ATOMS["+"]
+DOCIDS = sorted(DOCUMENTS)
+
+
+@pytest.fixture(scope="module", params=["plain", "signed", "shards"])
+def searcher(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lacking") / request.param
+    unsigned = {docid: {t: impact for t, impact in one.items() if impact > 0} for docid, one in DOCUMENTS.items()}
+    if request.param == "shards":
+        lines = ({"id": docid, "vector": impacts} for docid, impacts in unsigned.items())
+        build_sharded_index(write_jsonl(folder / "d.jsonl", *lines), folder / "index", 3, encoder="letters")
+    elif request.param == "signed":
+        write(folder / "index", DOCUMENTS, signed=True)
+    else:
+        write(folder / "index", unsigned)
+    with SignedImpactSearcher(folder / "index", LookupEncoder(ATOMS)) as searcher:
+        yield searcher
+
+
+def lacking(document, parts, top):
+    """The operands of an alternative that a document lacks, as it is defined."""
+    weights = {
+        name: {t: max(ATOMS[atom].get(t, 0) for atom in texts or [""]) for t in TERMS} for name, texts in parts.items()
+    }
+    held = {name: {t for t, weight in one.items() if weight > 0} for name, one in weights.items()}
+    lacked = []
+    for name, one in held.items():
+        own = one.difference(*(other for key, other in held.items() if key != name)) or one
+        heaviest = sorted(own, key=lambda t: (-weights[name][t], t))[:top]
+        if not any(document.get(t, 0) > 0 for t in heaviest):
+            lacked.append(name)
+    return tuple(lacked)
+
+
+@pytest.mark.parametrize("top", [1, 2, 5])
+@pytest.mark.parametrize("query", QUERIES)
+def test_what_documents_lack(searcher, query, top):
+    found = searcher.lacking(query, DOCIDS, operators=Operators(cpt_terms=top))
+    expected = [min((lacking(DOCUMENTS[docid], parts, top) for parts in QUERIES[query]), key=len) for docid in DOCIDS]
+    assert found == expected
+    assert len(set(found)) > 1
+
+
+@pytest.mark.parametrize("query", WITHOUT_AND)
+def test_without_and_nothing_is_lacking(searcher, query):
+    assert searcher.lacking(query, DOCIDS) == [()] * len(DOCIDS)
+    assert searcher.lacking(Linear({"o": 1.0}), DOCIDS) == [()] * len(DOCIDS)
+
+
+def test_vanilla_is_no_and(searcher):
+    for name in INTERSECTIONS:
+        found = searcher.lacking("a AND b", DOCIDS, operators=Operators(intersection=name))
+        assert any(found) == (name != "vanilla")
+
+
+def test_a_batch_is_its_queries(searcher):
+    reading = Decomposition("a and b", parse("a AND b"), (), 0.9)
+    queries = [*QUERIES, *WITHOUT_AND, reading, Linear({"o": 1.0})]
+    docids = [DOCIDS[place:] for place in range(len(queries))]
+    alone = [searcher.lacking(query, some) for query, some in zip(queries, docids, strict=True)]
+    assert searcher.batch_lacking(queries, docids, 2) == alone
+    assert searcher.lacking(reading, DOCIDS) == searcher.lacking("a AND b", DOCIDS)
+    assert searcher.batch_lacking([], []) == []
+
+
+def test_a_document_that_is_not_there_lacks_all(searcher):
+    assert searcher.lacking("a AND b", ["none"]) == [("a", "b")]
+    said = "docids must be texts, got 7"
+    assert refusal(searcher.lacking, "a AND b", [7], error=ArgumentError) == said
+
+
+def test_what_a_search_has_encoded_is_not_encoded_again(tmp_path):
+    index = write(tmp_path / "index", {"d": {"o": 1}})
+    encoder = LookupEncoder({"a": {"o": 1.0}, "b": {"p": 1.0}})
+    with SignedImpactSearcher(index, encoder) as searcher:
+        searcher.search("a AND b")
+        assert searcher.lacking("a AND b", ["d"]) == [("b",)]
+        assert searcher.lacking("b AND c", ["d"]) == [("b", "c")]
+        assert encoder.batches == [["a", "b"], ["c"]]
+        encoder.vectors["b"] = {"o": 1.0}
+        searcher.search("b AND c")
+        assert searcher.lacking("b AND c", ["d"]) == [("c",)]
+
+
+def test_both_spaces_of_a_hybrid_index_count(tmp_path):
+    documents = {"d1": {"goat": 3, "swiss": 2}, "d2": {"@goat": 1, "swiss": 1}, "d3": {"swiss": 9}}
+    atoms = {"Swiss": {"swiss": 1.0, "@swiss": 0.2}, "goat": {"goat": 1.0, "@goat": 0.2}}
+    with SignedImpactSearcher(write(tmp_path / "index", documents), LookupEncoder(atoms)) as searcher:
+        assert searcher.lacking("Swiss AND goat", ["d1", "d2", "d3"]) == [(), (), ("goat",)]
