@@ -285,7 +285,7 @@ def _losses(values: Values) -> str:
                         rows.append([line, encoder, other, _mean(then), _mean(now), _shown(now, then)])
     if not rows:
         return f"The default is nowhere more than {TOLERANCE} below `wording` or `ignore`."
-    heading = f"The default is more than {TOLERANCE} below `wording` or `ignore` {len(rows)} times:"
+    heading = f"Cells where the default is more than {TOLERANCE} below `wording` or `ignore`: {len(rows)}"
     return f"{heading}\n\n{table(['queries', 'vectors', 'below', 'that', 'default', 'difference'], rows)}"
 
 
