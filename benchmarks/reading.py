@@ -184,9 +184,9 @@ def operands(expression: Expression | None) -> object:
     return kind, *sorted(map(repr, map(operands, expression.operands)))
 
 
-def search(searcher: SignedImpactSearcher, topics: Sequence[Topic]) -> Run:
-    """The scores of the documents; of all of them in a small collection."""
-    k = searcher.num_docs if searcher.num_docs <= MOST_FOR_ALL else 1000
+def search(searcher: SignedImpactSearcher, topics: Sequence[Topic], k: int | None = None) -> Run:
+    """The scores of the first k documents; by default, of all of them in a small collection."""
+    k = k or (searcher.num_docs if searcher.num_docs <= MOST_FOR_ALL else 1000)
     hits = searcher.batch_search([topic_query(t) for t in topics], [t.qid for t in topics], k, threads=2)
     return {
         qid: dict(zip([hit.docid for hit in ranked], printed_scores(ranked), strict=True))
