@@ -8,7 +8,7 @@ Systems are compared on the same queries of the folders of DATASETS:
 
 - `wording`: the text of the query as one atom.
 - `ignore`: the default operators with the difference `ignore`; `–` where no query of a line excludes anything.
-- `default`: the default operators. Those for plain texts are `damped`.
+- `default`: the default operators.
 - Each `--operators NAME=SETTING:VALUE,...`: the defaults with other settings, such as `pool=intersection:maxpool` or
   `full=difference:disentangled`. The setting `NOT!` puts NOT! in the place of each NOT.
 
@@ -46,7 +46,7 @@ from encoders import NAMES, label
 from reading import search
 from reporting import INDEXES, describe, environment, table
 
-from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, READING_OPERATORS, Operators
+from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.rewrite import hardened
 from pyserini_compneg.eval.measures import evaluate, parse_measures
 from pyserini_compneg.experiments.datasets import open_dataset
@@ -118,9 +118,9 @@ class System:
     settings: Mapping[str, Any] = field(default_factory=dict)
     is_hard: bool = False
 
-    def operators(self, is_read: bool) -> Operators:
-        """The defaults for marked or read queries, with the settings."""
-        return replace(READING_OPERATORS if is_read else DEFAULT_OPERATORS, **self.settings)
+    def operators(self) -> Operators:
+        """The defaults, with the settings."""
+        return replace(DEFAULT_OPERATORS, **self.settings)
 
     def topic(self, topic: Topic) -> Topic:
         """The topic as this system searches for it."""
@@ -220,7 +220,7 @@ def _evaluated(
     with SignedImpactSearcher(index, encoder=encoder) as searcher:
         k = searcher.num_docs if "right_rank" in dev_set.measures else 10
         for system in systems:
-            searcher.operators = system.operators(dev_set.is_read)
+            searcher.operators = system.operators()
             run = search(searcher, [system.topic(topic) for topic in every], k)
             found[system.name] = evaluate(dev_set.qrels, run, measures)
     for measure in measures:
