@@ -156,17 +156,19 @@ def test_every_operator_with_bm25(tmp_path_factory, shards):
     whole = build_sharded_index(collection, folder / "shards", shards)
     assert whole.documents == 40
     queries = ["spy AND comedy NOT war", "(spy OR drama) NOT comedy", "spy NOT! war", "war NOT (spy AND comedy)"]
-    queries += ["spy AND! comedy", "war film AND! spy film NOT comedy"]
+    strict = ["spy AND! comedy", "war film AND! spy film NOT comedy"]
     chosen = [Operators(difference=name) for name in DIFFERENCES] + [Operators(union=name) for name in UNIONS]
     chosen += [Operators(intersection=name) for name in INTERSECTIONS]
     with SignedImpactSearcher(folder / "one") as one, SignedImpactSearcher(folder / "shards") as several:
         assert several.reader.manifest == one.reader.manifest
         for operators in chosen:
+            is_vanilla = "vanilla" in (operators.intersection, operators.difference)  # which no AND! can be
+            asked = queries if is_vanilla else queries + strict
             for k in (10, 1000):
-                wanted = one.batch_search(queries, list("abcdef"), k, operators=operators)
-                assert several.batch_search(queries, list("abcdef"), k, operators=operators) == wanted
-            nodes = one.compose(queries, operators)
-            assert several.compose(queries, operators) == nodes
+                wanted = one.batch_search(asked, list("abcdef")[: len(asked)], k, operators=operators)
+                assert several.batch_search(asked, list("abcdef")[: len(asked)], k, operators=operators) == wanted
+            nodes = one.compose(asked, operators)
+            assert several.compose(asked, operators) == nodes
             assert several.best_scores(nodes) == one.best_scores(nodes)
 
 
