@@ -51,7 +51,7 @@ from pyserini_compneg.compose.scoring import (
     positive_weights,
     summands,
 )
-from pyserini_compneg.compose.union import VECTOR_UNIONS
+from pyserini_compneg.compose.union import DISMAX_POOLED, VECTOR_UNIONS
 from pyserini_compneg.errors import CompositionError, EncodingError
 from pyserini_compneg.expression import Atom, Expression, Filter, Union, atoms, format_expression, leaves
 from pyserini_compneg.gathered import gathered_warnings, warn_of
@@ -292,6 +292,7 @@ class _Composer:
         """Eq. 9 or 10 if all children are vectors, otherwise the sum or the maximum of their scores.
 
         ``dismax`` always takes the maximum of the scores. It is not in the paper; Lucene has it as DisjunctionMaxQuery.
+        As there, a tie-breaker is added: of vectors, a share of their ``maxpool``.
         """
         name = self.operators.union
         vectors = [child.weights for child in children if isinstance(child, Linear)]
@@ -300,6 +301,8 @@ class _Composer:
         nonempty = tuple(child for child in children if any(leaf_vectors(child)))
         if len(nonempty) < 2:
             return nonempty[0] if nonempty else Linear({})
+        if name == "dismax" and len(vectors) == len(children):
+            return _sum(Max(nonempty), Linear(scale(max_pool(vectors), DISMAX_POOLED)))
         return Sum(nonempty) if name == "addition" else Max(nonempty)
 
     def _intersection(self, children: list[ScoringNode]) -> ScoringNode:

@@ -11,6 +11,9 @@ from typing import TypeAlias
 
 from pyserini_compneg.vectors import SparseVector, add, max_pool
 
+DISMAX_POOLED = 0.25
+"""What ``dismax`` adds of ``maxpool`` to the best score, chosen on QUEST train, FilmSets dev and ComLQ dev together."""
+
 VectorUnion: TypeAlias = Callable[[Iterable[SparseVector]], dict[str, float]]
 
 
