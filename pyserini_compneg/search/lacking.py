@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from pyserini_compneg.arguments import checked_count
 from pyserini_compneg.compose import Linear, Operators, Query, QueryEncoder, ScoringNode, query_line
@@ -15,57 +14,54 @@ from pyserini_compneg.compose.rewrite import without_differences
 from pyserini_compneg.expression import Expression, atoms
 from pyserini_compneg.lucene import IndexReader
 from pyserini_compneg.search.ranked_hits import as_expressions
+from pyserini_compneg.vectors import SparseVector
 
 
-class LastBatch(threading.local):
-    """The vectors that this thread encoded last, by their texts: a search has just encoded what its marks need."""
+class LastVectors(threading.local):
+    """The vectors with which this thread composed last, by their texts: what was just searched is marked next."""
 
-    vectors: Mapping[str, Mapping[str, float]] = {}
+    vectors: Mapping[str, SparseVector] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """An encoder whose last batch is kept."""
+class RecordingEncoder:
+    """An encoder that keeps what it encodes.
 
-    encoder: QueryEncoder
-    last: LastBatch
+    Attributes:
+        vectors: The vectors by their texts, as the encoder gave them; whoever composes checks them.
+    """
+
+    def __init__(self, encoder: QueryEncoder) -> None:
+        self._encoder = encoder
+        self.vectors: dict[str, SparseVector] = {}
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """The vector of each text."""
-        vectors = self.encoder.encode_batch(texts)
-        self.last.vectors = dict(zip(texts, vectors, strict=False)) if isinstance(vectors, Sequence) else {}
+        vectors = self._encoder.encode_batch(texts)
+        if isinstance(vectors, Sequence):
+            self.vectors.update(zip(texts, vectors, strict=False))
         return vectors
-
-
-@dataclass(frozen=True, slots=True)
-class Recalling:
-    """An encoder that does not encode again what is in the last batch."""
-
-    encoder: QueryEncoder
-    last: LastBatch
-
-    def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """The vector of each text."""
-        known = self.last.vectors
-        unknown = [text for text in texts if text not in known]
-        fresh = atom_vectors(unknown, self.encoder)
-        return [dict(known[text] if text in known else fresh[text]) for text in texts]
 
 
 def lacking_operands(
     reader: IndexReader,
     encoder: QueryEncoder,
+    known: Mapping[str, SparseVector],
     operators: Operators,
     queries: Sequence[Query],
     docids: Sequence[Sequence[str]],
     threads: int = 1,
 ) -> list[list[tuple[str, ...]]]:
-    """For each query the operands that each of its documents lacks; see :meth:`SignedImpactSearcher.lacking`."""
+    """For each query the operands that each of its documents lacks; see :meth:`SignedImpactSearcher.lacking`.
+
+    Texts whose vectors are ``known`` are not encoded.
+    """
     expressions = map(_expression, queries)
     wholes = [[] if one is None else conjunctions(one, operators) for one in expressions]
+    if not any(wholes):
+        return [[()] * len(group) for group in docids]
     operands = dict.fromkeys(operand for whole in wholes for parts in whole for operand in parts)
     texts = dict.fromkeys(text for operand in operands for text in atoms(without_differences(operand)))
-    vectors = atom_vectors(list(texts), encoder) if texts else {}
+    vectors = {**known, **atom_vectors([text for text in texts if text not in known], encoder)}
     sought = [[operand_terms(parts, vectors, operators.cpt_terms) for parts in whole] for whole in wholes]
     asked = list(
         dict.fromkeys((i, terms) for i, whole in enumerate(sought) for one in whole for terms in one.values() if terms)

@@ -37,7 +37,7 @@ from pyserini_compneg.expression.filters import as_filter
 from pyserini_compneg.gathered import gathered_warnings
 from pyserini_compneg.lucene import IndexReader, open_reader
 from pyserini_compneg.search.explanation import Explanation, explained
-from pyserini_compneg.search.lacking import LastBatch, Recalling, Recording, lacking_operands
+from pyserini_compneg.search.lacking import LastVectors, RecordingEncoder, lacking_operands
 from pyserini_compneg.search.ranked_hits import (
     Batch,
     FilterLike,
@@ -122,7 +122,7 @@ class SignedImpactSearcher:
         self.weight_scale = checked_scale(weight_scale)
         self._given_encoder = encoder
         self._encoder: QueryEncoder | None = None
-        self._last = LastBatch()
+        self._last = LastVectors()
         self._min_idf = None if min_idf is None else checked_idf(min_idf)
         self._model = (model_options, ablation, model_weight)
         checked_weight(model_weight)
@@ -160,8 +160,7 @@ class SignedImpactSearcher:
         """
         if not self.reader.reopen():
             return False
-        self._encoder = None  # a model is loaded again: the new index may have another one
-        self._last = LastBatch()
+        self._encoder, self._last = None, LastVectors()  # a model is loaded again: the index may have another one
         check_pairs(self.reader, self._cpt)
         return True
 
@@ -288,8 +287,7 @@ class SignedImpactSearcher:
         """The operands of AND that given documents lack: AND ranks such documents lower, but finds them.
 
         A document has an operand if it has one of the ``cpt_terms`` heaviest terms that no other operand has, or one of
-        its heaviest of all if there are none. No document has an operand without a known term. Of the alternatives of
-        OR, that one counts of which a document lacks least.
+        its heaviest of all if there are none. Of the alternatives of OR, that one counts of which it lacks least.
 
         Args:
             query: As for :meth:`search`.
@@ -314,7 +312,7 @@ class SignedImpactSearcher:
         chosen = checked_operators(operators) or self.operators or DEFAULT_OPERATORS
         if all(isinstance(query, ScoringNode) for query in queries):
             return [[()] * len(group) for group in docids]
-        return lacking_operands(self.reader, Recalling(self.encoder, self._last), chosen, queries, docids, threads)
+        return lacking_operands(self.reader, self.encoder, self._last.vectors, chosen, queries, docids, threads)
 
     def compose(self, queries: Sequence[Query], operators: Operators | None = None) -> list[ScoringNode]:
         """The scoring tree of each query, as it will be searched.
@@ -339,16 +337,18 @@ class SignedImpactSearcher:
         is_default = chosen.intersection == "cpt+maxpool" and chosen.cpt_weight is None
         if is_default and self.is_hybrid and self._model[-1] != 0:  # a model weight of 0 is BM25 alone
             chosen = replace(chosen, cpt_weight=HYBRID_CPT_WEIGHT)
-        composed = all(isinstance(query, ScoringNode) for query in queries)
-        return compose_queries(
+        encoder = None if all(isinstance(query, ScoringNode) for query in queries) else RecordingEncoder(self.encoder)
+        nodes = compose_queries(
             queries,
-            None if composed else Recording(self.encoder, self._last),
+            encoder,
             chosen,
             cpt=self._cpt,
             signed=self.reader.manifest is not None and self.reader.manifest.signed,
             weight_scale=self.weight_scale,
             top_scores=lambda node, k: self.reader.search([query_line(node)], k)[0].scores,
         )
+        self._last.vectors = encoder.vectors if encoder else self._last.vectors
+        return nodes
 
     def best_scores(self, nodes: Sequence[ScoringNode], threads: int = 1) -> list[float]:
         """The best score that each composed query has in the index; 0 where nothing matches."""
