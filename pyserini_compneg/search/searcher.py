@@ -284,7 +284,7 @@ class SignedImpactSearcher:
     def lacking(
         self, query: Query, docids: Sequence[str], *, operators: Operators | None = None
     ) -> list[tuple[str, ...]]:
-        """The operands of AND that given documents lack: AND ranks such documents lower, but finds them.
+        """The operands of AND that given documents lack: AND finds such documents, too.
 
         A document has an operand if it has one of the ``cpt_terms`` heaviest terms that no other operand has, or one of
         its heaviest of all if there are none. Of the alternatives of OR, that one counts of which it lacks least.
