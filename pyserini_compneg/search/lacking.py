@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from pyserini_compneg.arguments import checked_count
 from pyserini_compneg.compose import Linear, Operators, Query, QueryEncoder, ScoringNode, query_line
@@ -18,43 +17,27 @@ from pyserini_compneg.search.ranked_hits import as_expressions
 
 
 class LastBatch(threading.local):
-    """The vectors that this thread encoded last, by their texts: a search has just encoded what its marks need."""
+    """An encoder that keeps what each thread encoded last: what was just searched for is marked next."""
 
-    vectors: Mapping[str, Mapping[str, float]] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """An encoder whose last batch is kept."""
-
-    encoder: QueryEncoder
-    last: LastBatch
+    def __init__(self, encoder: QueryEncoder) -> None:
+        self._encoder = encoder
+        self._vectors: Mapping[str, dict[str, float]] = {}
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """The vector of each text."""
-        vectors = self.encoder.encode_batch(texts)
-        self.last.vectors = dict(zip(texts, vectors, strict=False)) if isinstance(vectors, Sequence) else {}
+        vectors = self._encoder.encode_batch(texts)
+        self._vectors = dict(zip(texts, vectors, strict=False)) if isinstance(vectors, Sequence) else {}
         return vectors
 
-
-@dataclass(frozen=True, slots=True)
-class Recalling:
-    """An encoder that does not encode again what is in the last batch."""
-
-    encoder: QueryEncoder
-    last: LastBatch
-
-    def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """The vector of each text."""
-        known = self.last.vectors
-        unknown = [text for text in texts if text not in known]
-        fresh = atom_vectors(unknown, self.encoder)
-        return [dict(known[text] if text in known else fresh[text]) for text in texts]
+    def again(self, texts: Sequence[str]) -> dict[str, dict[str, float]]:
+        """The vectors by their texts; those of the last batch are not encoded again."""
+        unknown = [text for text in texts if text not in self._vectors]
+        return {**self._vectors, **atom_vectors(unknown, self._encoder)}
 
 
 def lacking_operands(
     reader: IndexReader,
-    encoder: QueryEncoder,
+    encoder: LastBatch,
     operators: Operators,
     queries: Sequence[Query],
     docids: Sequence[Sequence[str]],
@@ -63,9 +46,11 @@ def lacking_operands(
     """For each query the operands that each of its documents lacks; see :meth:`SignedImpactSearcher.lacking`."""
     expressions = map(_expression, queries)
     wholes = [[] if one is None else conjunctions(one, operators) for one in expressions]
+    if not any(wholes):
+        return [[()] * len(group) for group in docids]
     operands = dict.fromkeys(operand for whole in wholes for parts in whole for operand in parts)
     texts = dict.fromkeys(text for operand in operands for text in atoms(without_differences(operand)))
-    vectors = atom_vectors(list(texts), encoder) if texts else {}
+    vectors = encoder.again(list(texts))
     sought = [[operand_terms(parts, vectors, operators.cpt_terms) for parts in whole] for whole in wholes]
     asked = list(
         dict.fromkeys((i, terms) for i, whole in enumerate(sought) for one in whole for terms in one.values() if terms)

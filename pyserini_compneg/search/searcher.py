@@ -33,7 +33,7 @@ from pyserini_compneg.expression.filters import as_filter
 from pyserini_compneg.gathered import gathered_warnings
 from pyserini_compneg.lucene import IndexReader, open_reader
 from pyserini_compneg.search.explanation import Explanation, explained
-from pyserini_compneg.search.lacking import LastBatch, Recalling, Recording, lacking_operands
+from pyserini_compneg.search.lacking import LastBatch, lacking_operands
 from pyserini_compneg.search.ranked_hits import (
     Batch,
     FilterLike,
@@ -117,7 +117,7 @@ class SignedImpactSearcher:
         self.weight_scale = checked_scale(weight_scale)
         self._given_encoder = encoder
         self._encoder: QueryEncoder | None = None
-        self._last = LastBatch()
+        self._last_batch: LastBatch | None = None
         self._min_idf = None if min_idf is None else checked_idf(min_idf)
         self._model = (model_options, ablation, model_weight)
         checked_weight(model_weight)
@@ -155,8 +155,7 @@ class SignedImpactSearcher:
         """
         if not self.reader.reopen():
             return False
-        self._encoder = None  # a model is loaded again: the new index may have another one
-        self._last = LastBatch()
+        self._encoder = self._last_batch = None  # a model is loaded again: the new index may have another one
         check_pairs(self.reader, self._cpt)
         return True
 
@@ -174,6 +173,12 @@ class SignedImpactSearcher:
                 given = query_encoder(None if given is None else str(given), self.reader, *self._model)
             self._encoder = given if self._min_idf is None else RareTerms(given, self.reader, self._min_idf)
         return self._encoder
+
+    @property
+    def _encoding(self) -> LastBatch:
+        if self._last_batch is None:
+            self._last_batch = LastBatch(self.encoder)
+        return self._last_batch
 
     def search(
         self,
@@ -280,11 +285,10 @@ class SignedImpactSearcher:
     def lacking(
         self, query: Query, docids: Sequence[str], *, operators: Operators | None = None
     ) -> list[tuple[str, ...]]:
-        """The operands of AND that given documents lack: AND ranks such documents lower, but finds them.
+        """The operands of AND that given documents lack: AND finds such documents, too.
 
         A document has an operand if it has one of the ``cpt_terms`` heaviest terms that no other operand has, or one of
-        its heaviest of all if there are none. No document has an operand without a known term. Of the alternatives of
-        OR, that one counts of which a document lacks least.
+        its heaviest of all if there are none. Of the alternatives of OR, that one counts of which it lacks least.
 
         Args:
             query: As for :meth:`search`.
@@ -309,7 +313,7 @@ class SignedImpactSearcher:
         chosen = checked_operators(operators) or self.operators or DEFAULT_OPERATORS
         if all(isinstance(query, ScoringNode) for query in queries):
             return [[()] * len(group) for group in docids]
-        return lacking_operands(self.reader, Recalling(self.encoder, self._last), chosen, queries, docids, threads)
+        return lacking_operands(self.reader, self._encoding, chosen, queries, docids, threads)
 
     def compose(self, queries: Sequence[Query], operators: Operators | None = None) -> list[ScoringNode]:
         """The scoring tree of each query, as it will be searched.
@@ -326,7 +330,7 @@ class SignedImpactSearcher:
         composed = all(isinstance(query, ScoringNode) for query in queries)
         return compose_queries(
             queries,
-            None if composed else Recording(self.encoder, self._last),
+            None if composed else self._encoding,
             chosen,
             cpt=self._cpt,
             signed=self.reader.manifest is not None and self.reader.manifest.signed,

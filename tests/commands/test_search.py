@@ -105,6 +105,45 @@ def test_a_readable_list(index, capfd):
     assert capfd.readouterr().out == "zebra\n  no document matches\n"
 
 
+def test_hits_of_and_say_what_they_lack(index, capfd):
+    assert run(index, "--query", "spy AND western NOT comedy") == 0
+    marked = {line.partition("[")[2] for line in capfd.readouterr().out.splitlines() if "[" in line}
+    assert marked == {
+        *("d1]  (lacks western)", "d2]  (lacks western)", "d3]  (lacks western)", "d4]  (lacks spy)"),
+        "d5]  (lacks spy)",
+    }
+    for unmarked in (
+        ["spy OR western"],
+        ["spy AND western", "--intersection", "vanilla"],
+        ["spy AND comedy OR western"],
+    ):
+        assert run(index, "--query", *unmarked) == 0
+        assert "lacks" not in capfd.readouterr().out
+    assert run(index, "--query", "spy AND comedy", "--method", "two-step") == 0
+    assert "lacks" not in capfd.readouterr().out
+
+
+def test_runs_in_json_say_what_hits_lack(index, tmp_path, capfd):
+    (tmp_path / "topics.tsv").write_text("1\tspy AND comedy AND zebra\n2\tspy\n3\twestern AND comedy\n")
+    assert run(index, "--topics", tmp_path / "topics.tsv", "--output-format", "json", "--batch-size", "2") == 0
+    records = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    lacks = {record["id"]: {hit["docid"]: hit.get("lacks") for hit in record["hits"]} for record in records}
+    assert lacks == {
+        "1": {
+            "d1": ["zebra"],
+            "d2": ["comedy", "zebra"],
+            "d3": ["zebra"],
+            "d5": ["spy", "zebra"],
+            "d6": ["spy", "zebra"],
+        },
+        "2": {"d1": None, "d2": None, "d3": None},
+        "3": {"d1": ["western"], "d3": ["western"], "d4": ["comedy"], "d5": None, "d6": ["western"]},
+    }
+    for name in ("trec", "msmarco"):
+        assert run(index, "--topics", tmp_path / "topics.tsv", "--output-format", name) == 0
+        assert "lacks" not in capfd.readouterr().out
+
+
 def test_plain_text_is_never_parsed(index, tmp_path, capfd):
     text = "western (NOT comedy"
     assert run(index, "--query", text, "--plain", "--hits", "1") == 0

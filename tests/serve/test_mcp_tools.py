@@ -52,6 +52,12 @@ def test_search_and_get_document(server):
     assert document["doc"]["title"] == "Spy Drama"
 
 
+def test_hits_of_and_say_what_they_lack(server):
+    candidates = call(server, "search", query="drama AND western", hits=5)["candidates"]
+    lacks = {candidate["docid"]: candidate["lacks"] for candidate in candidates}
+    assert lacks == {"d2": ["western"], "d4": ["drama"], "d5": ["drama"]}
+
+
 def test_filters_and_what_not_excludes(server):
     found = call(server, "search", query="spy NOT! comedy", exclusion="any", filter=["id=d1", "id=d2", "id=d4"])
     assert [candidate["docid"] for candidate in found["candidates"]] == ["d2"]

@@ -141,6 +141,17 @@ def test_plain_words_are_read_and_a_click_changes_a_role(new_page, sample):
     assert docids(page) == before
 
 
+def test_hits_of_and_say_what_they_lack(new_page, sample):
+    page = new_page("/?query=spy films AND western films&read=expression")
+    settled(page)
+    with SignedImpactSearcher(sample) as searcher:
+        lacking = searcher.lacking("spy films AND western films", docids(page))
+    assert set(lacking) > {(), ("spy films",)}
+    shown = [hit.locator(".lacks").all_inner_texts() for hit in page.locator("#results .hit").all()]
+    assert shown == [[f"lacks {name}" for name in names] for names in lacking]
+    assert violations(page) == []
+
+
 def test_an_expression_is_edited_further(new_page):
     page = new_page()
     ask(page, "spy films other than comedies")

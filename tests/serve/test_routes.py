@@ -11,7 +11,7 @@ from pyserini_compneg import Operators, SignedImpactSearcher, decompose
 from pyserini_compneg.compose import DIFFERENCES
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.expression import parse
-from pyserini_compneg.index import build_index
+from pyserini_compneg.index import build_index, build_sharded_index
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.serve import answers
 
@@ -63,6 +63,36 @@ def test_offset_goes_on_where_hits_ended(client):
     whole = client.get("/v1/films/search?query=spy").json()["candidates"]
     rest = client.get("/v1/films/search?query=spy&offset=1&hits=1").json()["candidates"]
     assert rest == whole[1:2]
+
+
+@pytest.fixture(scope="module", params=["whole", "shards"])
+def soft_client(request, films, tmp_path_factory):
+    """A client of the index of films, whole or in shards."""
+    folder = films
+    if request.param == "shards":
+        folder = tmp_path_factory.mktemp("soft") / "index"
+        build_sharded_index(films.parent / "films.jsonl", folder, 2, store_raw=True)
+    with make_client(folder) as client:
+        yield client
+
+
+def test_hits_of_and_say_what_they_lack(soft_client):
+    def lacks(query, **parameters):
+        answer = soft_client.get("/v1/films/search", params={"query": query, **parameters}).json()
+        return {candidate["docid"]: candidate.get("lacks") for candidate in answer["candidates"]}
+
+    assert lacks("spy AND comedy") == {"d1": None, "d2": ["comedy"], "d3": None, "d5": ["spy"], "d6": ["spy"]}
+    (page,) = lacks("spy AND comedy", offset=4, hits=1).values()
+    assert page in (["spy"], ["comedy"])
+    assert lacks("spy AND comedy", explain="true")["d5"] == ["spy"]
+    assert set(lacks("spy AND comedy", intersection="vanilla").values()) == {None}
+    composed = soft_client.get("/v1/films/compose", params={"query": "spy AND comedy"}).json()["composed"]
+    candidates = soft_client.post("/v1/films/search", json=composed).json()["candidates"]
+    assert [candidate for candidate in candidates if "lacks" in candidate] == []
+    assert len(candidates) == 5
+    tree = {"expression": {"intersection": ["spy", "comedy"]}}
+    (*_, last) = soft_client.post("/v1/films/search", json=tree).json()["candidates"]
+    assert last["lacks"] in (["comedy"], ["spy"])
 
 
 def test_what_compose_writes_is_a_body_of_search(client):
