@@ -189,7 +189,7 @@ def _system(text: str) -> System:
         raise argparse.ArgumentTypeError(f"expected NAME=SETTING:VALUE,..., got {text!r}")
     try:
         system = System(name, {setting: _value(value) for setting, value in pairs}, is_hard="NOT!" in parts)
-        system.operators(is_read=False)
+        system.operators()
     except (TypeError, ValueError) as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
     return system
