@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import nlargest
 from itertools import combinations
@@ -132,21 +132,21 @@ class Oracle:
             whole |= {term: 1 for term, weight in weights.items() if weight == heaviest}
         return {term: weight for term, weight in whole.items() if weight}
 
-    def vector(self, weights, lowered=()):
-        """A vector; of the terms that are lowered or excluded, positive impacts count."""
+    def vector(self, weights, operands=()):
+        """A vector; of one that lowers or excludes, with its operands, positive impacts count."""
         weights = {term: weight for term, weight in weights.items() if weight}
         whole = self.rounded(weights)
 
         def products(d):
-            return [w * (max(d.get(t, 0), 0) if t in lowered else d.get(t, 0)) for t, w in whole.items()]
+            return [w * (max(d.get(t, 0), 0) if operands else d.get(t, 0)) for t, w in whole.items()]
 
         return Scores(
             "vector",
             weights,
             lambda d: sum(products(d)),
             lambda d: sum(map(abs, products(d))),
-            lambda d: any(w > 0 and (d.get(t, 0) > 0 if t in lowered else t in d) for t, w in whole.items()),
-            (weights,),
+            lambda d: any(value > 0 for value in products(d)),
+            tuple(operands or [weights]),
         )
 
     def product(self, operands, weight=1, power=None, root=1.0):
@@ -174,9 +174,9 @@ class Oracle:
         return Scores(
             "sum",
             maxpool([positive(part.weights) for part in parts]),
-            lambda d: sum(part.score(d) for part in parts) + sum(part.score(d) for part in lowering),
-            lambda d: sum(abs(part.size(d)) for part in [*parts, *lowering]),
-            lambda d: any(part.matches(d) for part in parts),
+            lambda d: sum(part.score(d) for part in [*parts, *lowering]),
+            lambda d: sum(part.size(d) for part in [*parts, *lowering]),
+            lambda d: any(part.matches(d) for part in [*parts, *lowering]),
         )
 
     def maximum(self, parts):
@@ -214,9 +214,11 @@ class Oracle:
         """OR."""
         vectors, operator = all(part.kind == "vector" for part in parts), self.settings["union"]
         if operator == "addition":
-            return self.vector(total([part.weights for part in parts])) if vectors else self.sum(parts)
+            joined = self.vector(total([part.weights for part in parts if part.kind == "vector"]))
+            others = [part for part in parts if part.kind != "vector"]
+            return replace(self.sum([*others, joined]), weights=maxpool([positive(part.weights) for part in parts])) if others else joined
         if operator == "maxpool" and vectors:
-            return self.vector(maxpool([part.weights for part in parts if part.weights] or [{}]))
+            return self.vector(maxpool([part.weights for part in parts]))
         return self.maximum(parts)
 
     def intersection(self, parts):
@@ -227,6 +229,8 @@ class Oracle:
         if operator in ("cpt", "cpt-l2", "cpt-pairs"):
             operands = [self.heaviest(positive(part.weights)) for part in parts]
             n = len(operands)
+            if not all(operands):
+                return self.vector({})
             if operator == "cpt":
                 return self.product(operands)
             if operator == "cpt-l2":
@@ -276,18 +280,20 @@ class Oracle:
             return None
         operator = self.settings["intersection"]
         if len(operands) == 1 or operator in ("maxpool", "addition"):
-            scores = self.vector((total if operator == "addition" else maxpool)(operands), lowered=set().union(*operands))
+            scores = self.vector((total if operator == "addition" else maxpool)(operands), operands=operands)
         else:
             scores = self.product([self.heaviest(operand) for operand in operands])
-        return self.difference(scores, terms | self.terms(parts), less)
+        if scores.kind == "product" and self.settings["difference"] not in ("damped", "orthogonal"):
+            return scores
+        return self.difference(scores, terms | self.terms(parts), less, nested=True)
 
-    def difference(self, kept, terms, parts):
+    def difference(self, kept, terms, parts, nested=False):
         """NOT."""
         operator = self.settings["difference"]
-        if operator == "ignore":
+        if operator == "ignore" or (kept.kind == "vector" and not kept.weights):
             return kept
         found = [self.taken(part, terms, operator in ("disentangled", "damped")) for part in parts]
-        found = [scores for scores in found if scores and any(map(scores.matches, self.documents.values()))]
+        found = [scores for scores in found if scores and self.found(scores)]
         if not found:
             return kept
         if operator == "damped":
@@ -299,15 +305,21 @@ class Oracle:
         else:
             vectors = [scores.weights for scores in found if scores.kind == "vector"]
             away = (maxpool if operator == "disentangled" else total)([positive(v) for v in vectors])
-            products = [scores for scores in found if scores.kind != "vector"]
+            products = [scores for scores in found if scores.kind != "vector" and not nested]
         change = {term: -self.weight * weight for term, weight in away.items()}
         lowering = [self.scaled(scores, -self.weight) for scores in products]
         if kept.kind == "vector":
-            less = total([kept.weights, change])
-            kept = self.vector(less, lowered={term for term in change if less[term] < 0})
+            kept = self.vector(total([kept.weights, change]))
         elif any(change.values()):
-            lowering.append(self.vector(change, lowered=change))
+            lowering.append(self.vector(change))
         return self.sum([kept], lowering) if lowering else kept
+
+    def found(self, scores):
+        """Whether what is excluded matches a document of the index; for vectors, whether one has a term."""
+        terms, documents = set(scores.weights), self.documents.values()
+        if self.settings["difference"] == "damped":
+            return any(map(scores.matches, documents))
+        return any(terms & set(d) for d in documents)
 
     @staticmethod
     def scaled(scores, factor):
@@ -317,7 +329,7 @@ class Oracle:
             {},
             lambda d: float(factor) * scores.score(d),
             lambda d: abs(float(factor)) * scores.size(d),
-            scores.matches,
+            lambda d: False,
         )
 
     def best(self, scores, n=1):
