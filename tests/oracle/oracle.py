@@ -204,6 +204,8 @@ class Oracle:
         terms = self.terms(parts)
         scores = self.intersection([self.compose(part) for part in parts])
         scores = self.difference(scores, terms, taken)
+        if scores.kind == "vector" and not scores.weights:
+            return scores
         return self.required(self.exclusion(scores, terms, excluded), strict)
 
     def terms(self, parts):
@@ -223,7 +225,7 @@ class Oracle:
 
     def intersection(self, parts):
         """AND."""
-        operator, some = self.settings["intersection"], [part for part in parts if part.weights]
+        operator = self.settings["intersection"]
         if len(parts) == 1:
             return parts[0]
         if operator in ("cpt", "cpt-l2", "cpt-pairs"):
@@ -236,9 +238,7 @@ class Oracle:
             if operator == "cpt-l2":
                 return self.product(operands, power=2 / n, root=0.5)
             return self.pairs(operands)
-        if len(some) < 2:
-            return some[0] if some else self.vector({})
-        vectors = [part.weights for part in some]
+        vectors = [part.weights for part in parts]
         if operator == "addition":
             return self.vector(total(vectors))
         if operator == "maxpool":
@@ -290,7 +290,7 @@ class Oracle:
     def difference(self, kept, terms, parts, nested=False):
         """NOT."""
         operator = self.settings["difference"]
-        if operator == "ignore" or (kept.kind == "vector" and not kept.weights):
+        if operator == "ignore" or not self.weight or (kept.kind == "vector" and not kept.weights):
             return kept
         found = [self.taken(part, terms, operator in ("disentangled", "damped")) for part in parts]
         found = [scores for scores in found if scores and self.found(scores)]
@@ -300,7 +300,7 @@ class Oracle:
             return self.damped(kept, found)
         if operator == "orthogonal":
             self.inexact = True
-            away = projection(kept.weights, [scores.weights for scores in found])
+            away = projection(kept.weights, [positive(scores.weights) for scores in found])
             products = []
         else:
             vectors = [scores.weights for scores in found if scores.kind == "vector"]
@@ -377,7 +377,7 @@ class Oracle:
         for operands in strict:
             vectors = [positive(self.compose(kept(operand)).weights) for operand in operands]
             sets += [self.heaviest(own or v) for own, v in zip(self.distinguishing(vectors), vectors, strict=True)]
-        return self.only(scores, lambda d: all(any(t in d for t in terms) for terms in sets)) if sets else scores
+        return self.only(scores, lambda d: all(any(d.get(t, 0) > 0 for t in o) for o in sets)) if sets else scores
 
     @staticmethod
     def only(scores, allowed):
