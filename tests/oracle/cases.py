@@ -40,7 +40,7 @@ def draw_document(random, terms, signed, flat):
 
 
 def draw_expression(random, names, depth, kinds=KINDS, joined=False):
-    """An expression of up to so many levels above its atoms, of some kinds; an OR in an AND has neither NOT! nor AND!."""
+    """An expression of up to so many levels, of some kinds; an OR in an AND has neither NOT! nor AND!."""
     if depth == 0 or random.random() < 0.15:
         return random.choice(names)
     kind = random.choice(kinds)
@@ -95,7 +95,10 @@ def draw_case(random, documents, atoms, signed):
 def draw_collection(random, name):
     """Documents and atoms whose terms are no other collection's, signed or not."""
     signed, flat, terms = random.random() < 0.4, random.random() < 0.3, [f"{name}{letter}" for letter in "abcdefgh"]
-    documents = {f"{name}d{number:02}": draw_document(random, terms, signed, flat) for number in range(random.choice([3, 5, 8, 12, 20, 30]))}
+    documents = {
+        f"{name}d{number:02}": draw_document(random, terms, signed, flat)
+        for number in range(random.choice([3, 5, 8, 12, 20, 30]))
+    }
     unknown = [*terms, f"{name}unknown"]
     negative = signed or random.random() < 0.2
     atoms = {f"{name}{letter}": draw_vector(random, unknown, negative) for letter in "ABCDE"}
@@ -166,9 +169,7 @@ def tree(expression):
 
 def fault(case, hits):
     """What is wrong with the engine's hits, or None; ties within the tolerance may swap."""
-    expected = Oracle(case["documents"], case["atoms"], case["scale"], **case["settings"]).ranking(
-        case["expression"]
-    )
+    expected = Oracle(case["documents"], case["atoms"], case["scale"], **case["settings"]).ranking(case["expression"])
     scores = {docid: (score, 1e-6 * size + 1e-9) for docid, score, size in expected}
     if len(hits) != min(case["k"], len(expected)) or not {docid for docid, _ in hits} <= set(scores):
         return f"expected {expected[: case['k']]}"

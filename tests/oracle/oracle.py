@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from heapq import nlargest
 from itertools import combinations
-from math import prod, sqrt
+from math import prod
 
 WEIGHTS = {"damped": 0.5, "disentangled": 1, "subtraction": 1, "nrf": 0.25, "constant": 0.75, "orthogonal": 1}
 NEAR = 1e-9  # two numbers this close may be in either order after rounding
@@ -169,8 +169,8 @@ class Oracle:
     def sum(self, parts, lowering=()):
         """The sum of scores, less others that find nothing and are in no vector."""
         parts = [part for part in parts if part.kind != "vector" or part.weights]
-        if len(parts) == 1 and not lowering:
-            return parts[0]
+        if len(parts) < 2 and not lowering:
+            return parts[0] if parts else self.vector({})
         return Scores(
             "sum",
             maxpool([positive(part.weights) for part in parts]),
@@ -182,8 +182,8 @@ class Oracle:
     def maximum(self, parts):
         """The best of the scores that match."""
         parts = [part for part in parts if part.kind != "vector" or part.weights]
-        if len(parts) == 1:
-            return parts[0]
+        if len(parts) < 2:
+            return parts[0] if parts else self.vector({})
         return Scores(
             "maximum",
             maxpool([positive(part.weights) for part in parts]),
@@ -214,11 +214,18 @@ class Oracle:
 
     def union(self, parts):
         """OR."""
+        signed = any(impact < 0 for d in self.documents.values() for impact in d.values())
         vectors, operator = all(part.kind == "vector" for part in parts), self.settings["union"]
+        if operator == "addition" and signed and not vectors:
+            return self.sum(parts)
         if operator == "addition":
             joined = self.vector(total([part.weights for part in parts if part.kind == "vector"]))
             others = [part for part in parts if part.kind != "vector"]
-            return replace(self.sum([*others, joined]), weights=maxpool([positive(part.weights) for part in parts])) if others else joined
+            return (
+                replace(self.sum([*others, joined]), weights=maxpool([positive(part.weights) for part in parts]))
+                if others
+                else joined
+            )
         if operator == "maxpool" and vectors:
             return self.vector(maxpool([part.weights for part in parts]))
         return self.maximum(parts)
@@ -365,8 +372,9 @@ class Oracle:
         rule = self.settings["exclusion"]
         if rule in ("any", "all"):
             rule, operands = {"any": any, "all": all}[rule], [self.heaviest(o) for o in excluded.operands]
-            return lambda d: all(any(d.get(t, 0) > 0 for t in o) for o in operands) and (
-                rule is any or all(d.get(t, 0) > 0 for o in operands for t in o)
+            return lambda d: (
+                all(any(d.get(t, 0) > 0 for t in o) for o in operands)
+                and (rule is any or all(d.get(t, 0) > 0 for o in operands for t in o))
             )
         limit = Fraction(str(rule)) * max(self.best(excluded), default=0)
         return lambda d: excluded.matches(d) and not not_less(limit, excluded.score(d))
@@ -377,6 +385,8 @@ class Oracle:
         for operands in strict:
             vectors = [positive(self.compose(kept(operand)).weights) for operand in operands]
             sets += [self.heaviest(own or v) for own, v in zip(self.distinguishing(vectors), vectors, strict=True)]
+        if not all(sets):
+            return self.vector({})
         return self.only(scores, lambda d: all(any(d.get(t, 0) > 0 for t in o) for o in sets)) if sets else scores
 
     @staticmethod
