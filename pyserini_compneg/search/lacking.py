@@ -20,19 +20,19 @@ class LastBatch(threading.local):
     """An encoder that keeps what each thread encoded last: what was just searched for is marked next."""
 
     def __init__(self, encoder: QueryEncoder) -> None:
-        self._encoder = encoder
+        self.encoder = encoder
         self._vectors: Mapping[str, dict[str, float]] = {}
 
     def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """The vector of each text."""
-        vectors = self._encoder.encode_batch(texts)
+        vectors = self.encoder.encode_batch(texts)
         self._vectors = dict(zip(texts, vectors, strict=False)) if isinstance(vectors, Sequence) else {}
         return vectors
 
     def again(self, texts: Sequence[str]) -> dict[str, dict[str, float]]:
         """The vectors by their texts; those of the last batch are not encoded again."""
         unknown = [text for text in texts if text not in self._vectors]
-        return {**self._vectors, **atom_vectors(unknown, self._encoder)}
+        return {**self._vectors, **atom_vectors(unknown, self.encoder)}
 
 
 def lacking_operands(

@@ -176,7 +176,7 @@ class SignedImpactSearcher:
 
     @property
     def _encoding(self) -> LastBatch:
-        if self._last_batch is None:
+        if self._last_batch is None or self._last_batch.encoder is not self.encoder:
             self._last_batch = LastBatch(self.encoder)
         return self._last_batch
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 from json_lines import write_jsonl
 
-from pyserini_compneg import SignedImpactSearcher, build_index
+from pyserini_compneg import Operators, SignedImpactSearcher, build_index
 from pyserini_compneg.commands.explain import main
 from pyserini_compneg.compose import from_json
 
@@ -43,7 +43,15 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def explain(folder, capfd):
     def explain(*arguments, code=0):
-        given = ["--index", str(folder / "index"), "--encoder", str(folder / "atoms.jsonl"), *map(str, arguments)]
+        given = [
+            "--index",
+            str(folder / "index"),
+            "--encoder",
+            str(folder / "atoms.jsonl"),
+            "--difference",
+            "disentangled",
+            *map(str, arguments),
+        ]
         assert main(given) == code
         out, err = capfd.readouterr()
         assert (err if code == 0 else out) == ""
@@ -57,16 +65,15 @@ def test_a_query_with_a_conjunction(explain):
         "spy films AND comedies NOT animated films\n"
         "\n"
         "NOT (disentangled)\n"
-        "├── AND (cpt+maxpool)\n"
+        "├── AND (disentangled)\n"
         "│   ├── spy films: spy 2.50, film 0.50\n"
         "│   └── comedies: comedi 2.00, laugh 0.50, film 0.25\n"
         "└── animated films: anim 3.00, film 0.50\n"
         "\n"
-        "conjunction of 2 operands\n"
-        "  operand 1  spy 2.50  film 0.50\n"
-        "  operand 2  comedi 2.00  laugh 0.50  film 0.25\n"
-        "  pairs      comedi∩spy 2.24  laugh∩spy 1.12  comedi∩film 1.00  film∩spy 0.79  film∩laugh 0.50\n"
-        "             film 0.35\n"
+        "conjunction of 2 operands, weight 0.5\n"
+        "  operand 1  spy 2.50\n"
+        "  operand 2  comedi 2.00  laugh 0.50\n"
+        "  pairs      comedi∩spy 1.12  laugh∩spy 0.56\n"
         "positive     spy 2.50  comedi 2.00  film 0.50  laugh 0.50\n"
         "negative     anim -3.00\n"
     )
@@ -87,6 +94,7 @@ def test_alternatives_an_unknown_atom_and_fewer_terms(explain):
         "  negative  spy -2.50",
         "alternative 2",
         "  positive  anim 3.00  1 more",
+        "positive    anim 0.75  3 more",
     ]
 
 
@@ -193,16 +201,17 @@ def test_json_has_it_all(explain, folder):
     assert found == {
         "query": query,
         "expression": query,
-        "operators": {"union": "dismax", "intersection": "cpt+maxpool", "difference": "disentangled"},
+        "operators": {"union": "dismax", "intersection": "disentangled", "difference": "disentangled"},
         "weight_scale": 100.0,
         "atoms": {text: ATOMS[text] for text in ("spy films", "comedies", "animated films")},
     }
-    with SignedImpactSearcher(folder / "index", folder / "atoms.jsonl") as searcher:
+    operators = Operators(difference="disentangled")
+    with SignedImpactSearcher(folder / "index", folder / "atoms.jsonl", operators) as searcher:
         assert [from_json(composed["score"], "")] == searcher.compose([query])
         ranks = {hit.docid: rank for rank, hit in enumerate(searcher.search(query), 1)}
         told = {docid: searcher.explain(query, docid) for docid in ("d2", "d1", "none")}
     assert list(weights) == sorted(weights, key=lambda term: (-abs(weights[term]), term))
-    assert (weights["comedi∩spy"], weights["anim"]) == (pytest.approx(math.sqrt(5.0)), -3.0)
+    assert (weights["comedi∩spy"], weights["anim"]) == (pytest.approx(math.sqrt(5.0) / 2), -3.0)
     assert [document["docid"] for document in documents] == ["d2", "d1", "none"]
     assert [document["title"] for document in documents] == ["映画のスパイ", "Spies\tLaugh\x1b[31m", "Nothing"]
     for document in documents:
@@ -288,7 +297,7 @@ def on_a_terminal(folder, monkeypatch):
         read_end, write_end = pty.openpty()
         termios.tcsetwinsize(write_end, (24, columns))
         given = ["--index", folder / "index", "--encoder", folder / "atoms.jsonl", "--docid", "d1"]
-        given += ["--query", "spy films NOT comedies"]
+        given += ["--query", "spy films NOT comedies", "--difference", "disentangled"]
         with open(write_end, "w", encoding="utf-8") as terminal, monkeypatch.context() as patch:
             for name in ("stdout", "__stdout__"):  # the latter is asked for its columns
                 patch.setattr(sys, name, terminal)

@@ -80,7 +80,7 @@ def test_operators_are_a_method(index, topics, capfd):
     ("flags", "tag"),
     [
         ([], "compneg-bm25"),
-        (["--difference", "disentangled", "--read", "expression"], "compneg-bm25"),
+        (["--difference", "damped", "--read", "expression"], "compneg-bm25"),
         (["--difference", "nrf", "--difference-weight", "0.5"], "compneg-bm25-difference=nrf-difference-weight=0.5"),
         (["--read", "model", "--difference", "disentangled"], "compneg-bm25-difference=disentangled-read=model"),
         (["--method", "score-fusion", "--depth", "9"], "compneg-bm25-score-fusion-depth=9"),

@@ -12,12 +12,15 @@ from random import Random
 from oracle import Oracle, UndeterminedError
 
 from pyserini_compneg import ImpactIndexer, Operators, SignedImpactSearcher
-from pyserini_compneg.expression import Atom, Difference, Intersection, Union
+from pyserini_compneg.expression import Atom, Difference, Exclusion, Intersection, Union
 
 UNIT = 192  # settings and means take whole parts of it
 UNIONS = ["dismax", "maxpool", "addition"]
-INTERSECTIONS = ["cpt+maxpool", "disentangled", "cpt", "cpt-l2", "cpt-pairs", "maxpool", "addition"]
+INTERSECTIONS = ["disentangled", "cpt", "cpt-l2", "cpt-pairs", "maxpool", "addition"]
 DIFFERENCES = ["disentangled", "damped", "subtraction", "nrf", "constant", "orthogonal", "ignore"]
+EXCLUSIONS = [0.5, 0.5, 0.2, 0.8, "any", "all"]
+PLAIN = ["and", "and", "or", "or", "not", "not"]  # may stand anywhere
+KINDS = [*PLAIN, "and!", "not!"]
 WHOLE, COARSE = 1.0, 1 / 512  # the first rounds nothing, the second almost everything
 COLLECTIONS, QUERIES = 40, 25  # in an index, and of a collection
 
@@ -29,20 +32,39 @@ def draw_vector(random, terms, signed):
     return {term: UNIT * random.choice([1, 1, 2, 3, 5]) * random.choice(signs) for term in random.sample(terms, size)}
 
 
-def draw_document(random, terms, signed):
-    """The impacts of a document; few values, so that many tie."""
+def draw_document(random, terms, signed, flat):
+    """The impacts of a document; few values, so that many tie, or a single one, so that documents form a class."""
     signs = [1, 1, 1, -1] if signed else [1]
-    size = random.randint(1, len(terms))
-    return {term: random.choice([1, 1, 2, 3, 7]) * random.choice(signs) for term in random.sample(terms, size)}
+    size, values = random.randint(1, len(terms)), [1] if flat else [1, 1, 2, 3, 7]
+    return {term: random.choice(values) * random.choice(signs) for term in random.sample(terms, size)}
 
 
-def draw_expression(random, names, depth):
-    """An expression of up to so many levels above its atoms."""
+def draw_expression(random, names, depth, kinds=KINDS, joined=False):
+    """An expression of up to so many levels, of some kinds; an OR in an AND has neither NOT! nor AND!."""
     if depth == 0 or random.random() < 0.15:
         return random.choice(names)
-    kind = random.choice(["and", "or", "not"])
-    count = 2 if kind == "not" else random.choice([2, 2, 2, 3])
-    return (kind, *(draw_expression(random, names, depth - 1) for _ in range(count)))
+    kind = random.choice(kinds)
+    if kind in ("not", "not!"):
+        right = [other for other in PLAIN if other in kinds and (kind == "not" or other != "not")]
+        left = draw_expression(random, names, depth - 1, kinds, joined)
+        return (kind, left, draw_expression(random, names, depth - 1, right, True))
+    if kind == "or" and joined:
+        kinds = [other for other in PLAIN if other in kinds]
+    joined = joined or kind != "or"
+    count = random.choice([2, 2, 2, 3, 3, 4, 5])
+    return (kind, *(draw_expression(random, names, depth - 1, kinds, joined) for _ in range(count)))
+
+
+def refused(expression, inside=""):
+    """Whether an OR stands in an AND that NOT! excludes, which NOT! by all terms refuses."""
+    if isinstance(expression, str):
+        return False
+    kind, *operands = expression
+    if kind == "or" and inside == "and":
+        return True
+    if kind == "not!":
+        return refused(operands[0], inside) or refused(operands[1], "not!")
+    return any(refused(operand, inside and (kind if kind == "and" else inside)) for operand in operands)
 
 
 def draw_case(random, documents, atoms, signed):
@@ -53,15 +75,16 @@ def draw_case(random, documents, atoms, signed):
         "difference": random.choice(DIFFERENCES),
         "difference_weight": random.choice([None, None, None, 0.0, 0.25, 0.5, 1.0, 2.0]),
         "cpt_terms": random.choice([5, 5, 1, 2, 50]),
-        "cpt_weight": random.choice([1.0, 1.0, 0.25, 2.0]),
+        "cpt_weight": random.choice([None, None, 0.25, 1.0, 2.0]),
+        "exclusion": random.choice(EXCLUSIONS),
     }
     if settings["difference"] == "ignore" or (
         settings["difference"] == "damped" and settings["difference_weight"] == 2
     ):
         settings["difference_weight"] = None
     expression = draw_expression(random, sorted(atoms), random.randint(0, 4))
-    if random.random() < 0.15:
-        expression = ("and!", expression, draw_expression(random, sorted(atoms), random.randint(0, 2)))
+    if settings["exclusion"] == "all" and refused(expression):
+        settings["exclusion"] = "any"
     scale = random.choice([WHOLE] * 4 + [COARSE])
     k = random.choice([1, 3, 10, 1000])
     return dict(
@@ -71,8 +94,11 @@ def draw_case(random, documents, atoms, signed):
 
 def draw_collection(random, name):
     """Documents and atoms whose terms are no other collection's, signed or not."""
-    signed, terms = random.random() < 0.4, [f"{name}{letter}" for letter in "abcdefgh"]
-    documents = {f"{name}d{number:02}": draw_document(random, terms, signed) for number in range(random.randint(3, 12))}
+    signed, flat, terms = random.random() < 0.4, random.random() < 0.3, [f"{name}{letter}" for letter in "abcdefgh"]
+    documents = {
+        f"{name}d{number:02}": draw_document(random, terms, signed, flat)
+        for number in range(random.choice([3, 5, 8, 12, 20, 30]))
+    }
     unknown = [*terms, f"{name}unknown"]
     negative = signed or random.random() < 0.2
     atoms = {f"{name}{letter}": draw_vector(random, unknown, negative) for letter in "ABCDE"}
@@ -136,16 +162,14 @@ def tree(expression):
         return Atom(expression)
     kind, *operands = expression
     operands = [*map(tree, operands)]
-    if kind == "and!":
-        return Intersection(tuple(operands), strict=True)
-    return Difference(*operands) if kind == "not" else {"and": Intersection, "or": Union}[kind](tuple(operands))
+    if kind.startswith("not"):
+        return (Difference if kind == "not" else Exclusion)(*operands)
+    return Union(tuple(operands)) if kind == "or" else Intersection(tuple(operands), strict=kind == "and!")
 
 
 def fault(case, hits):
     """What is wrong with the engine's hits, or None; ties within the tolerance may swap."""
-    expected = Oracle(case["documents"], case["atoms"], weight_scale=case["scale"], **case["settings"]).ranking(
-        case["expression"]
-    )
+    expected = Oracle(case["documents"], case["atoms"], case["scale"], **case["settings"]).ranking(case["expression"])
     scores = {docid: (score, 1e-6 * size + 1e-9) for docid, score, size in expected}
     if len(hits) != min(case["k"], len(expected)) or not {docid for docid, _ in hits} <= set(scores):
         return f"expected {expected[: case['k']]}"
@@ -194,9 +218,9 @@ def smaller(case):
                 yield {**case, part: rest}
             for term in vector if len(vector) > (part == "documents") else ():
                 yield {**case, part: {**case[part], name: {t: w for t, w in vector.items() if t != term}}}
-    defaults = dict(union="dismax", intersection="cpt", difference_weight=None, cpt_terms=5, cpt_weight=1.0)
-    for name, value in defaults.items():
-        if case["settings"][name] != value:
+    for name, chosen in case["settings"].items():
+        value = getattr(Operators(), name)
+        if chosen != value and name != "difference":
             yield {**case, "settings": {**case["settings"], name: value}}
     if case["k"] < 1000:
         yield {**case, "k": 1000}

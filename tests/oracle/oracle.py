@@ -1,522 +1,409 @@
-"""What a query should find, in plain Python: every document is scored by the definitions, and all are sorted.
-
-It shares no code with the package and reads none of its objects. An expression is nested tuples, ``("and", A, B)``,
-``("or", A, B)`` or ``("not", A, B)`` around names of atoms; the whole may be ``("and!", A, B)``. A document is its
-impacts by term, below 0 for complements.
-
-Sources: Krasakis, Yates, Kanoulas (equation numbers in parentheses), Widdows 2003, docs/operators.md.
-"""
+"""Scores every document by the definitions of docs/algebra.md, in plain Python, without a look at the engine."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import combinations, product
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from heapq import nlargest
+from itertools import combinations
 from math import prod
 
-STRENGTHS = {
-    "ignore": 0,
-    "disentangled": 1,
-    "subtraction": 1,
-    "nrf": 0.25,
-    "constant": 0.75,
-    "orthogonal": 1,
-    "damped": 0.5,
-}
-POOLED = ("cpt+maxpool", "disentangled")  # joint occurrence beside the elementwise maximum
-MOST_WAYS = 16  # beyond them NOT inside NOT is approximated
-DUST = 1e-9  # what is left of weights that cancel
+WEIGHTS = {"damped": 0.5, "disentangled": 1, "subtraction": 1, "nrf": 0.25, "constant": 0.75, "orthogonal": 1}
+NEAR = 1e-9  # two numbers this close may be in either order after rounding
 
 
 class UndeterminedError(Exception):
-    """The definitions leave the ranking open, because a weight is rounded from the middle or in unclear company."""
+    """The ranking hangs on how a computer rounds."""
 
 
 @dataclass
-class Leaf:
-    """Σ w·d; rounding keeps one of the wanted terms, all positive ones if none are named."""
+class Scores:
+    """What scores documents: of which kind, the vector that operators take of it, and how."""
 
-    weights: dict
-    wanted: set | None = None
-
-
-@dataclass
-class Joint:
-    """weight · (Π over the operands of Σ (w·d)^power)^(1/root): the factored form of (6) to (8)."""
-
-    operands: list
-    power: float
-    root: int
-    weight: float = 1.0
+    kind: str
+    weights: dict[str, Fraction]
+    score: Callable[[dict], float]
+    size: Callable[[dict], float]  # of what is summed, in absolute values
+    matches: Callable[[dict], bool]
+    operands: tuple[dict[str, Fraction], ...] = ()
 
 
-@dataclass
-class Best:
-    """The maximum over the children that match."""
-
-    children: list
+def positive(weights):
+    """The part of a vector that is above 0."""
+    return {term: weight for term, weight in weights.items() if weight > 0}
 
 
-@dataclass
-class Total:
-    """The sum of the children."""
-
-    children: list
+def without(weights, terms):
+    """A vector without some terms."""
+    return {term: weight for term, weight in weights.items() if term not in terms}
 
 
-@dataclass
-class Damped:
-    """max(s · (1 - strength · r³), min(s, floor) · (1 - r³ / 50)) for s above 0, with r = b / best b.
-
-    Here b is the score of the penalty with the largest ratio. The floor is the sixth best s, if there is one, and if no
-    penalty gives its sixth best document 4/5 of its best score.
-    """
-
-    kept: object
-    penalties: list
-    strength: float
+def maxpool(vectors):
+    """The elementwise maximum, where a term that a vector lacks has 0."""
+    return {term: max(v.get(term, Fraction()) for v in vectors) for term in set().union(*vectors)}
 
 
-class Oracle:
-    """Composes and ranks the queries of one collection.
-
-    Args:
-        documents: The impacts of each document.
-        atoms: The vector of each atom.
-        union, intersection, difference: The operators.
-        difference_weight, cpt_terms, cpt_weight: Their settings.
-        weight_scale: Query weights are round(w · scale).
-    """
-
-    def __init__(
-        self,
-        documents,
-        atoms,
-        union,
-        intersection,
-        difference,
-        difference_weight=None,
-        cpt_terms=5,
-        cpt_weight=1.0,
-        weight_scale=1.0,
-    ):
-        self.documents, self.atoms, self.scale = documents, atoms, weight_scale
-        self.union, self.intersection, self.difference = union, intersection, difference
-        self.tops = {}
-        self.strength = STRENGTHS[difference]
-        if difference_weight is not None and difference != "ignore":
-            self.strength = difference_weight
-        self.top, self.cpt_weight = cpt_terms, cpt_weight
-
-    def ranking(self, expression):
-        """All documents that match, as ``(docid, score, magnitude)``, best first, ties by docid."""
-        needed = []
-        if expression[0] == "and!":
-            needed, expression = self.needed(expression[1:]), ("and", *expression[1:])
-        node = self.whole(self.compose(expression))
-        scored = {docid: self.score(node, impacts) for docid, impacts in self.documents.items()}
-        has_all = {
-            docid
-            for docid, impacts in self.documents.items()
-            if all(any(impacts.get(term, 0) > 0 for term in terms) for terms in needed)
-        }
-        found = [(docid, *value) for docid, value in scored.items() if value and docid in has_all]
-        return sorted(found, key=lambda hit: (-hit[1], hit[0]))
-
-    def needed(self, operands):
-        """The terms of which a document needs one, for each operand of ``and!``."""
-        vectors = [above_zero(self.vector(without_exclusions(operand))) for operand in operands]
-        own = [
-            without(vector, {term for other in vectors if other is not vector for term in other}) for vector in vectors
-        ]
-        return [heaviest(alone or vector, self.top) for alone, vector in zip(own, vectors, strict=True)]
-
-    # From expressions to nodes
-
-    def compose(self, expression, intersection=None):
-        """The node of an expression; ``intersection`` is that of its conjunction, if it is not the chosen one."""
-        if isinstance(expression, str):
-            return Leaf(dict(self.atoms[expression]))
-        if expression[0] == "or":
-            return self.united(alternatives(expression))
-        kept, excluded = gathered(expression)
-        if not self.strength:
-            excluded = []
-        ways = without_nested(kept, excluded)
-        if len(ways) > 1:
-            return self.united([rebuilt(*way) for way in ways], "dismax", intersection, narrowed="cpt")
-        kept, excluded = ways[0]
-        wanted = self.compose(kept[0]) if len(kept) == 1 else self.joined([*map(self.compose, kept)], intersection)
-        return self.reduced(wanted, kept, excluded) if excluded and has_terms(wanted) else wanted
-
-    def united(self, ways, operator=None, intersection=None, narrowed=None):
-        """(9), (10), or the best score; a conjunction that would undo another way's exclusion is narrowed."""
-        operator = operator or self.union
-        if narrowed is None and self.intersection in POOLED and operator != "addition":
-            narrowed = "cpt"
-        parts = [gathered(way) for way in ways]
-        nodes = []
-        for way, (kept, excluded) in zip(ways, parts, strict=True):
-            undoes = any(
-                any(part in others for part in kept) and any(part not in excluded for part in less)
-                for others, less in parts
-            )
-            nodes.append(self.compose(way, narrowed if undoes and self.strength and narrowed else intersection))
-        if operator != "dismax" and all(isinstance(node, Leaf) for node in nodes):
-            vectors = [node.weights for node in nodes]
-            return Leaf((total if operator == "addition" else pooled)(vectors), wanted_terms(nodes))
-        nodes = [node for node in nodes if has_terms(node)]
-        if len(nodes) < 2:
-            return nodes[0] if nodes else Leaf({})
-        return Total(nodes) if operator == "addition" else Best(nodes)
-
-    def joined(self, nodes, intersection):
-        """(6) to (8) and the other intersections."""
-        intersection = intersection or self.intersection
-        vectors = [node.weights if isinstance(node, Leaf) else positive(node) for node in nodes]
-        if intersection in ("addition", "maxpool"):
-            return Leaf((total if intersection == "addition" else pooled)(vectors), wanted_terms(nodes))
-        if self.intersection == "cpt-pairs":
-            return self.few_tuples(vectors)
-        if intersection == "disentangled":
-            either, pairs = Leaf(pooled(vectors), wanted_terms(nodes)), self.own_pairs([*map(above_zero, vectors)])
-            return Total([*pairs, either]) if pairs else either
-        joint = self.joint(vectors, self.cpt_weight if self.intersection in POOLED else 1.0)
-        if intersection not in POOLED:
-            return joint or Leaf({})
-        either = Leaf(pooled(vectors), wanted_terms(nodes))
-        return Total([joint, either]) if joint else either
-
-    def joint(self, vectors, weight=1.0):
-        """The joint occurrence of the heaviest positive terms; None if an operand has none."""
-        operands = [heaviest(vector, self.top) for vector in vectors]
-        norm, root = (2, 2) if self.intersection == "cpt-l2" else (1, 1)
-        return Joint(operands, norm / len(operands), root, weight) if all(operands) else None
-
-    def own_pairs(self, vectors):
-        """The joint occurrence of each two operands, by the terms that no other operand has."""
-        if not all(vectors):
-            return []
-        shared = {term for one, other in combinations(vectors, 2) for term in one if term in other}
-        own = [vector for vector in (without(vector, shared) for vector in vectors) if vector]
-        own = [heaviest(vector, self.top) for vector in own]
-        if len(own) > 2 and any(all(round(w * self.scale) == 0 for w in vector.values()) for vector in own):
-            raise UndeterminedError  # the heaviest term of which operands counts 1 is left open
-        return [self.joint(pair, self.cpt_weight / (len(own) - 1)) for pair in combinations(own, 2)]
-
-    def few_tuples(self, vectors):
-        """(6) to (8) for the heaviest of all tuples."""
-        tuples = product(*(above_zero(vector).items() for vector in vectors))
-        heavy = sorted(tuples, key=lambda one: (-prod(weight for _, weight in one), one))[: self.top]
-        joints = [Joint([{term: weight} for term, weight in one], 1 / len(one), 1) for one in heavy]
-        return Total(joints) if joints else Leaf({})
-
-    def reduced(self, wanted, kept, excluded):
-        """(5) and the other differences; ``wanted`` is the node of the parts that are kept."""
-        mentioned = terms_of(kept, self.atoms)
-        vectors, joints = [], []
-        for part in excluded:
-            operands = [self.vector(operand) for operand in gathered(part)[0]]
-            if len(operands) == 1:
-                vectors += operands
-            elif self.intersection in ("addition", "maxpool"):
-                vectors.append((total if self.intersection == "addition" else pooled)(operands))
-            elif not all(map(above_zero, operands)):
-                continue  # no document is about an unknown text, so none is excluded
-            elif self.difference == "orthogonal":
-                vectors.append(pooled(map(above_zero, operands)))
-            else:
-                if self.difference in ("disentangled", "damped"):
-                    operands = [without(operand, mentioned) for operand in operands]
-                operands = [*filter(None, map(above_zero, operands))]
-                (joints if len(operands) > 1 else vectors).extend([operands] if len(operands) > 1 else operands)
-        vectors = [vector for vector in vectors if vector]
-        if self.difference == "damped":
-            linear = [Leaf(without(above_zero(vector), mentioned)) for vector in vectors]
-            penalties = [part for part in [*linear, *map(self.joint, joints)] if self.best(self.whole(part)) > 0]
-            return Damped(wanted, penalties, self.strength) if penalties else wanted
-        known = len(vectors) + len(joints)
-        factor = self.strength / known if self.difference == "nrf" and known else self.strength
-        if self.difference == "disentangled":
-            own = wanted.weights if isinstance(wanted, Leaf) else mentioned
-            change = scaled(without(pooled(vectors), own), -factor)
-        elif self.difference == "orthogonal":
-            change = scaled(projection(positive(wanted), vectors), -factor)
-            if isinstance(wanted, Leaf):
-                change = scaled(projection(wanted.weights, vectors), -factor)
-        else:
-            change = scaled(total(vectors), -factor)
-        if isinstance(wanted, Leaf):
-            wanted, change = Leaf(total([wanted.weights, change]), wanted_terms([wanted])), {}
-            if not joints:
-                return wanted
-        lowering = [self.joint(operands, -factor) for operands in joints]
-        return Total([wanted, Leaf(change, set()), *lowering])
-
-    def vector(self, expression):
-        """The one vector of a part that is excluded."""
-        node = self.compose(expression)
-        return node.weights if isinstance(node, Leaf) else positive(node)
-
-    # From nodes to scores
-
-    def whole(self, node):
-        """The node with whole weights; the leaves of a sum may be rounded as one."""
-        if isinstance(node, Leaf):
-            return Leaf(self.rounded(node.weights, node.wanted))
-        if isinstance(node, Joint):
-            return Joint([self.rounded(operand) for operand in node.operands], node.power, node.root, node.weight)
-        if isinstance(node, Damped):
-            kept, *penalties = [self.whole(part) for part in (node.kept, *node.penalties)]
-            return Damped(kept, penalties, node.strength)
-        if isinstance(node, Total):
-            leaves = [leaf for leaf in flat_leaves(node) if leaf.weights]
-            if len(leaves) > 1 and any(w * self.scale % 1 for leaf in leaves for w in leaf.weights.values()):
-                raise UndeterminedError
-            return Total([self.whole(child) for child in node.children])
-        return Best([self.whole(child) for child in node.children])
-
-    def rounded(self, weights, wanted=None):
-        """Half to even; a vector keeps the heaviest positive ones of its wanted terms, with 1."""
-        for weight in weights.values():
-            product = weight * self.scale
-            if 0 < abs(product % 1 - 0.5) < 1e-6:
-                raise UndeterminedError
-        result = {term: round(weight * self.scale) for term, weight in weights.items()}
-        own = {term: weight for term, weight in weights.items() if weight > 0 and (wanted is None or term in wanted)}
-        if own and not any(result[term] for term in own):
-            most = max(own.values())
-            heaviest = {term: 1 for term, weight in own.items() if weight == most}
-            if len(heaviest) < sum(weight > most * (1 - DUST) for weight in own.values()) or most % 1:
-                raise UndeterminedError
-            result |= heaviest
-        return {term: weight for term, weight in result.items() if weight}
-
-    def score(self, node, impacts):
-        """``(score, magnitude)``, or None if the document does not match."""
-        value, size = self.value(node, impacts)
-        return (value, size) if self.matches(node, impacts) else None
-
-    def value(self, node, impacts):
-        """The score that a document would have, and the sum of its parts' magnitudes."""
-        if isinstance(node, Leaf):
-            parts = [weight * impacts.get(term, 0) for term, weight in node.weights.items()]
-            return sum(parts), sum(map(abs, parts))
-        if isinstance(node, Joint):
-            sums = [
-                sum((weight * max(impacts.get(term, 0), 0)) ** node.power for term, weight in operand.items())
-                for operand in node.operands
-            ]
-            result = node.weight * prod(sums) ** (1 / node.root)
-            return result, abs(result)
-        if isinstance(node, Best):
-            found = [self.value(child, impacts) for child in node.children if self.matches(child, impacts)]
-            return max(found, default=(0.0, 0.0))[0], max((size for _, size in found), default=0.0)
-        if isinstance(node, Damped):
-            value, size = self.value(node.kept, impacts)
-            scores = [self.value(penalty, above_zero(impacts))[0] / self.best(penalty) for penalty in node.penalties]
-            cube = min(1, max(scores)) ** 3
-            lowered = max(value * (1 - self.strength * cube), min(value, self.floor(node)) * (1 - cube / 50))
-            return lowered if value > 0 else value, size
-        parts = [self.value(child, impacts) for child in node.children]
-        return sum(value for value, _ in parts), sum(size for _, size in parts)
-
-    def best(self, penalty):
-        """The best score in the collection over positive impacts."""
-        return self.scores_of(penalty)[0]
-
-    def floor(self, node):
-        """The sixth best score of what is kept; 0 where something broad is penalised."""
-        for scores in map(self.scores_of, node.penalties):
-            if len(scores) > 5 and abs(scores[5] / scores[0] - 0.8) < 1e-4:
-                raise UndeterminedError
-            if len(scores) > 5 and scores[5] >= 0.8 * scores[0]:
-                return 0
-        return max(0, *self.scores_of(node.kept)[5:6], 0)
-
-    def scores_of(self, node):
-        """The scores of all documents that match, over positive impacts, best first; 0 where there is none."""
-        if id(node) not in self.tops:
-            present = map(above_zero, self.documents.values())
-            scores = sorted(
-                (self.value(node, impacts)[0] for impacts in present if self.matches(node, impacts)), reverse=True
-            )
-            self.tops[id(node)] = (node, scores or [0])
-        return self.tops[id(node)][1]
-
-    def matches(self, node, impacts):
-        """Whether a document is found: by a positive contribution, or by all operands of a product."""
-        if isinstance(node, Leaf):
-            return any(weight * impacts.get(term, 0) > 0 for term, weight in node.weights.items())
-        if isinstance(node, Joint):
-            return node.weight > 0 and all(
-                any(impacts.get(term, 0) > 0 for term in operand) for operand in node.operands
-            )
-        if isinstance(node, Damped):
-            return self.matches(node.kept, impacts)
-        return any(self.matches(child, impacts) for child in node.children)
+def total(vectors):
+    """The sum of vectors."""
+    return {term: sum(v.get(term, Fraction()) for v in vectors) for term in set().union(*vectors)}
 
 
-# Expressions
+def dot(one, other):
+    """The scalar product of two vectors."""
+    return sum(weight * other.get(term, 0) for term, weight in one.items())
+
+
+def projection(vector, others):
+    """The part of a vector in the space of the others."""
+    base = []
+    for other in others:
+        rest = total([other, *({t: -w * dot(other, b) / dot(b, b) for t, w in b.items()} for b in base)])
+        if any(rest.values()):
+            base.append(rest)
+    return total([{t: w * dot(vector, b) / dot(b, b) for t, w in b.items()} for b in base])
 
 
 def alternatives(expression):
-    """The operands of a union, and of the unions directly in it."""
-    if isinstance(expression, str) or expression[0] != "or":
+    """The alternatives of an OR, or the one expression."""
+    if expression[0] != "or":
         return [expression]
     return [part for operand in expression[1:] for part in alternatives(operand)]
 
 
-def gathered(expression):
-    """The parts that a tree of ∩ and \\ keeps, and those that it excludes."""
+def gather(expression):
+    """The parts that are kept, that NOT takes away, that NOT! excludes, and the operands of each AND!."""
     if isinstance(expression, str) or expression[0] == "or":
-        return [expression], []
-    if expression[0] == "not":
-        kept, excluded = gathered(expression[1])
-        return kept, excluded + alternatives(expression[2])
-    sides = [gathered(operand) for operand in expression[1:]]
-    return [part for kept, _ in sides for part in kept], [part for _, excluded in sides for part in excluded]
+        return [expression], [], [], []
+    kind, first, *others = expression
+    parts = gather(first)
+    if kind in ("not", "not!"):
+        parts[1 if kind == "not" else 2].extend(alternatives(others[0]))
+        return parts
+    for other in map(gather, others):
+        for mine, more in zip(parts, other, strict=True):
+            mine.extend(more)
+    if kind == "and!":
+        parts[3].append(expression[1:])
+    return parts
 
 
-def without_exclusions(expression):
-    """The expression without its excluded parts."""
+def kept(expression):
+    """An expression without what any NOT or NOT! takes away or excludes."""
     if isinstance(expression, str):
         return expression
     kind, *operands = expression
-    return without_exclusions(operands[0]) if kind == "not" else (kind, *map(without_exclusions, operands))
+    return kept(operands[0]) if kind in ("not", "not!") else (kind, *map(kept, operands))
 
 
-def rebuilt(kept, excluded):
-    """The expression of gathered parts."""
-    expression = kept[0] if len(kept) == 1 else ("and", *kept)
-    for part in excluded:
-        expression = ("not", expression, part)
-    return expression
+def names(expression):
+    """The atoms of an expression that has no NOT."""
+    return {expression} if isinstance(expression, str) else set().union(*map(names, expression[1:]))
 
 
-def without_nested(kept, excluded):
-    """Its alternatives by A \\ (C \\ E) = (A \\ C) ∪ (A ∩ E): gathered parts whose exclusions exclude nothing."""
-    for part in excluded:
-        inner, exceptions = gathered(part)
-        if exceptions:
-            others = [other for other in excluded if other != part]
-            ways = [(kept, others + alternatives(rebuilt(inner, [])))]
-            for exception in exceptions:
-                more, less = gathered(exception)
-                ways.append((kept + more, others + less))
-            ways = [simple for way in ways for simple in without_nested(*way)]
-            if len(ways) > MOST_WAYS:
-                raise UndeterminedError
-            return ways
-    return [(kept, excluded)]
+class Oracle:
+    """Ranks the documents of a collection for expressions with some settings."""
 
+    def __init__(self, documents, atoms, scale, *, difference_weight, cpt_weight, **settings):
+        self.documents, self.scale, self.settings = documents, Fraction(scale), settings
+        self.atoms = {name: {t: Fraction(w) for t, w in vector.items()} for name, vector in atoms.items()}
+        if difference_weight is None:
+            difference_weight = WEIGHTS.get(settings["difference"], 0)
+        self.weight, self.m = Fraction(difference_weight), settings["cpt_terms"]
+        self.beta = 0.5 if cpt_weight is None else cpt_weight
+        self.inexact = False  # whether floating-point weights may differ from these fractions
 
-def terms_of(parts, atoms):
-    """The terms of the atoms outside exclusions."""
-    terms = set()
-    for part in parts:
-        if isinstance(part, str):
-            terms |= set(atoms[part])
+    def ranking(self, expression):
+        """The documents that match, best first, each with its score and the size of what is summed."""
+        scores = self.compose(expression)
+        hits = [(name, scores.score(d), scores.size(d)) for name, d in self.documents.items() if scores.matches(d)]
+        return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
+
+    # The four kinds of scores
+
+    def rounded(self, weights):
+        """The whole numbers of a vector."""
+        scaled = {term: weight * self.scale for term, weight in weights.items()}
+        if self.inexact and any(abs(abs(w) % 1 - Fraction(1, 2)) < NEAR or 0 < abs(w) < NEAR for w in scaled.values()):
+            raise UndeterminedError
+        whole = {term: round(weight) for term, weight in scaled.items()}
+        if positive(weights) and not positive(whole):
+            heaviest = max(weights.values())
+            whole |= {term: 1 for term, weight in weights.items() if weight == heaviest}
+        return {term: weight for term, weight in whole.items() if weight}
+
+    def vector(self, weights, operands=()):
+        """A vector; of one that lowers or excludes, with its operands, positive impacts count."""
+        weights = {term: weight for term, weight in weights.items() if weight}
+        whole = self.rounded(weights)
+
+        def products(d):
+            return [w * (max(d.get(t, 0), 0) if operands else d.get(t, 0)) for t, w in whole.items()]
+
+        return Scores(
+            "vector",
+            weights,
+            lambda d: sum(products(d)),
+            lambda d: sum(map(abs, products(d))),
+            lambda d: any(value > 0 for value in products(d)),
+            tuple(operands or [weights]),
+        )
+
+    def product(self, operands, weight=1, power=None, root=1.0):
+        """A product of the scores of its operands."""
+        power, rounded = power or 1 / len(operands), [self.rounded(operand) for operand in operands]
+
+        def score(d):
+            sums = [sum((w * max(d.get(t, 0), 0)) ** power for t, w in weights.items()) for weights in rounded]
+            return float(weight) * prod(sums) ** root
+
+        return Scores(
+            "product",
+            maxpool(operands),
+            score,
+            score,
+            lambda d: all(any(d.get(term, 0) > 0 for term in weights) for weights in rounded),
+            tuple(operands),
+        )
+
+    def sum(self, parts, lowering=()):
+        """The sum of scores, less others that find nothing and are in no vector."""
+        parts = [part for part in parts if part.kind != "vector" or part.weights]
+        if len(parts) < 2 and not lowering:
+            return parts[0] if parts else self.vector({})
+        return Scores(
+            "sum",
+            maxpool([positive(part.weights) for part in parts]),
+            lambda d: sum(part.score(d) for part in [*parts, *lowering]),
+            lambda d: sum(part.size(d) for part in [*parts, *lowering]),
+            lambda d: any(part.matches(d) for part in [*parts, *lowering]),
+        )
+
+    def maximum(self, parts):
+        """The best of the scores that match."""
+        parts = [part for part in parts if part.kind != "vector" or part.weights]
+        if len(parts) < 2:
+            return parts[0] if parts else self.vector({})
+        return Scores(
+            "maximum",
+            maxpool([positive(part.weights) for part in parts]),
+            lambda d: max((part.score(d) for part in parts if part.matches(d)), default=0),
+            lambda d: max((part.size(d) for part in parts), default=0),
+            lambda d: any(part.matches(d) for part in parts),
+        )
+
+    # Expressions
+
+    def compose(self, expression):
+        """The scores of an expression."""
+        if isinstance(expression, str):
+            return self.vector(self.atoms[expression])
+        if expression[0] == "or":
+            return self.union([self.compose(part) for part in alternatives(expression)])
+        parts, taken, excluded, strict = gather(expression)
+        terms = self.terms(parts)
+        scores = self.intersection([self.compose(part) for part in parts])
+        scores = self.difference(scores, terms, taken)
+        if scores.kind == "vector" and not scores.weights:
+            return scores
+        return self.required(self.exclusion(scores, terms, excluded), strict)
+
+    def terms(self, parts):
+        """All terms of the atoms that are kept."""
+        return {term for part in parts for name in names(kept(part)) for term in self.atoms[name]}
+
+    def union(self, parts):
+        """OR."""
+        signed = any(impact < 0 for d in self.documents.values() for impact in d.values())
+        vectors, operator = all(part.kind == "vector" for part in parts), self.settings["union"]
+        if operator == "addition" and signed and not vectors:
+            return self.sum(parts)
+        if operator == "addition":
+            joined = self.vector(total([part.weights for part in parts if part.kind == "vector"]))
+            others = [part for part in parts if part.kind != "vector"]
+            return (
+                replace(self.sum([*others, joined]), weights=maxpool([positive(part.weights) for part in parts]))
+                if others
+                else joined
+            )
+        if operator == "maxpool" and vectors:
+            return self.vector(maxpool([part.weights for part in parts]))
+        return self.maximum(parts)
+
+    def intersection(self, parts):
+        """AND."""
+        operator = self.settings["intersection"]
+        if len(parts) == 1:
+            return parts[0]
+        if operator in ("cpt", "cpt-l2", "cpt-pairs"):
+            operands = [self.heaviest(positive(part.weights)) for part in parts]
+            n = len(operands)
+            if not all(operands):
+                return self.vector({})
+            if operator == "cpt":
+                return self.product(operands)
+            if operator == "cpt-l2":
+                return self.product(operands, power=2 / n, root=0.5)
+            return self.pairs(operands)
+        vectors = [part.weights for part in parts]
+        if operator == "addition":
+            return self.vector(total(vectors))
+        if operator == "maxpool":
+            return self.vector(maxpool(vectors))
+        own = [o for o in map(self.heaviest, self.distinguishing([positive(v) for v in vectors])) if o]
+        weight = self.beta / max(len(own) - 1, 1)
+        return self.sum([self.vector(maxpool(vectors)), *(self.product(two, weight) for two in combinations(own, 2))])
+
+    def pairs(self, operands):
+        """The heaviest products of one term of each operand."""
+        best = {(): Fraction(1)}
+        for operand in operands:
+            best = self.heaviest({(*terms, t): w * operand[t] for terms, w in best.items() for t in operand})
+        return self.sum([self.product([{t: o[t]} for t, o in zip(terms, operands, strict=True)]) for terms in best])
+
+    def heaviest(self, weights):
+        """The heaviest terms, of equal ones those that come first."""
+        order = sorted(weights, key=lambda term: (-weights[term], term))
+        if self.inexact and len(order) > self.m and weights[order[self.m - 1]] - weights[order[self.m]] < NEAR:
+            raise UndeterminedError
+        return {term: weights[term] for term in order[: self.m]}
+
+    @staticmethod
+    def distinguishing(vectors):
+        """Of each vector the terms that no other one has."""
+        return [without(v, set().union(*vectors[:i], *vectors[i + 1 :])) for i, v in enumerate(vectors)]
+
+    # NOT
+
+    def taken(self, part, terms, leave):
+        """The scores of what one part excludes, or None."""
+        parts, less, *_ = gather(part)
+        operands = [positive(self.compose(operand).weights) for operand in parts]
+        if not all(operands):
+            return None
+        if leave:
+            operands = [rest for operand in operands if (rest := without(operand, terms))]
+        if not operands:
+            return None
+        operator = self.settings["intersection"]
+        if len(operands) == 1 or operator in ("maxpool", "addition"):
+            scores = self.vector((total if operator == "addition" else maxpool)(operands), operands=operands)
         else:
-            terms |= terms_of(part[1:2] if part[0] == "not" else part[1:], atoms)
-    return terms
+            scores = self.product([self.heaviest(operand) for operand in operands])
+        if scores.kind == "product" and self.settings["difference"] not in ("damped", "orthogonal"):
+            return scores
+        return self.difference(scores, terms | self.terms(parts), less, nested=True)
+
+    def difference(self, kept, terms, parts, nested=False):
+        """NOT."""
+        operator = self.settings["difference"]
+        if operator == "ignore" or not self.weight or (kept.kind == "vector" and not kept.weights):
+            return kept
+        found = [self.taken(part, terms, operator in ("disentangled", "damped")) for part in parts]
+        found = [scores for scores in found if scores and self.found(scores)]
+        if not found:
+            return kept
+        if operator == "damped":
+            return self.damped(kept, found)
+        if operator == "orthogonal":
+            self.inexact = True
+            away = projection(kept.weights, [positive(scores.weights) for scores in found])
+            products = []
+        else:
+            vectors = [scores.weights for scores in found if scores.kind == "vector"]
+            away = (maxpool if operator == "disentangled" else total)([positive(v) for v in vectors])
+            products = [scores for scores in found if scores.kind != "vector" and not nested]
+        change = {term: -self.weight * weight for term, weight in away.items()}
+        lowering = [self.scaled(scores, -self.weight) for scores in products]
+        if kept.kind == "vector":
+            kept = self.vector(total([kept.weights, change]))
+        elif any(change.values()):
+            lowering.append(self.vector(change))
+        return self.sum([kept], lowering) if lowering else kept
+
+    def found(self, scores):
+        """Whether what is excluded matches a document of the index; for vectors, whether one has a term."""
+        terms, documents = set(scores.weights), self.documents.values()
+        if self.settings["difference"] == "damped":
+            return any(map(scores.matches, documents))
+        return any(terms & set(d) for d in documents)
+
+    @staticmethod
+    def scaled(scores, factor):
+        """Scores times a number."""
+        return Scores(
+            scores.kind,
+            {},
+            lambda d: float(factor) * scores.score(d),
+            lambda d: abs(float(factor)) * scores.size(d),
+            lambda d: False,
+        )
+
+    def best(self, scores, n=1):
+        """The n best scores in the index, best first, of the documents that match."""
+        return nlargest(n, [scores.score(d) for d in self.documents.values() if scores.matches(d)])
+
+    def damped(self, kept, found):
+        """The damped difference."""
+        best, weight = [self.best(scores, 10) for scores in found], float(self.weight)
+        classes = [len(b) == 10 and not_less(5 * b[9], 4 * b[0]) for b in best]
+        fourth = self.best(kept, 4)
+        floor = 0 if any(classes) or len(fourth) < 4 else max(fourth[3], 0)
+
+        def score(d):
+            s = kept.score(d)
+            r = max(0, *(scores.score(d) / b[0] for scores, b in zip(found, best, strict=True)))
+            return s if s <= 0 else max(s * (1 - weight * r**3), min(s, floor) * (1 - 0.02 * r**3))
+
+        return Scores("damped", positive(kept.weights), score, kept.size, kept.matches)
+
+    # NOT! and AND!
+
+    def exclusion(self, scores, terms, parts):
+        """NOT!."""
+        found = [b for part in parts if (b := self.taken(part, terms, leave=True))]
+        if not found:
+            return scores
+        tests = [self.excludes(b) for b in found]
+        return self.only(scores, lambda d: not any(test(d) for test in tests))
+
+    def excludes(self, excluded):
+        """Whether a document matches what is excluded."""
+        rule = self.settings["exclusion"]
+        if rule in ("any", "all"):
+            rule, operands = {"any": any, "all": all}[rule], [self.heaviest(o) for o in excluded.operands]
+            return lambda d: (
+                all(any(d.get(t, 0) > 0 for t in o) for o in operands)
+                and (rule is any or all(d.get(t, 0) > 0 for o in operands for t in o))
+            )
+        limit = Fraction(str(rule)) * max(self.best(excluded), default=0)
+        return lambda d: excluded.matches(d) and not not_less(limit, excluded.score(d))
+
+    def required(self, scores, strict):
+        """AND!."""
+        sets = []
+        for operands in strict:
+            vectors = [positive(self.compose(kept(operand)).weights) for operand in operands]
+            sets += [self.heaviest(own or v) for own, v in zip(self.distinguishing(vectors), vectors, strict=True)]
+        if not all(sets):
+            return self.vector({})
+        return self.only(scores, lambda d: all(any(d.get(t, 0) > 0 for t in o) for o in sets)) if sets else scores
+
+    @staticmethod
+    def only(scores, allowed):
+        """The same scores, of fewer documents."""
+        return Scores(
+            "filtered",
+            positive(scores.weights),
+            lambda d: scores.score(d) if allowed(d) else 0,
+            scores.size,
+            lambda d: scores.matches(d) and allowed(d),
+        )
 
 
-# Vectors
-
-
-def total(vectors):
-    """Their sum."""
-    terms = [term for vector in vectors for term in vector]
-    result = {term: sum(vector.get(term, 0) for vector in vectors) for term in terms}
-    return {term: weight for term, weight in result.items() if abs(weight) > DUST}
-
-
-def pooled(vectors):
-    """Their elementwise maximum; a term that a vector lacks counts as 0."""
-    vectors = [*vectors]
-    terms = [term for vector in vectors for term in vector]
-    result = {term: max(vector.get(term, 0) for vector in vectors) for term in terms}
-    return {term: weight for term, weight in result.items() if weight}
-
-
-def scaled(vector, factor):
-    """factor · vector."""
-    return {term: factor * weight for term, weight in vector.items() if factor}
-
-
-def above_zero(vector):
-    """Its positive part."""
-    return {term: weight for term, weight in vector.items() if weight > 0}
-
-
-def without(vector, terms):
-    """It on all other terms."""
-    return {term: weight for term, weight in vector.items() if term not in terms}
-
-
-def heaviest(vector, count):
-    """Its heaviest positive terms; of equal ones those first in code-point order."""
-    ranked = sorted(above_zero(vector).items(), key=lambda item: (-item[1], item[0]))
-    close = {weight for _, weight in ranked if ranked[count:] and abs(weight - ranked[count - 1][1]) < DUST * weight}
-    if len(close) > 1:
+def not_less(one, other):
+    """Whether one number is at least another, unless that hangs on rounding."""
+    exact = isinstance(one, (int, Fraction)) and isinstance(other, (int, Fraction))
+    if not exact and abs(one - other) <= 1e-6 * max(abs(one), abs(other)):
         raise UndeterminedError
-    return dict(ranked[:count])
-
-
-def positive(node):
-    """One positive vector for a whole tree: the largest weight that a part gives to a term."""
-    if isinstance(node, Leaf):
-        return above_zero(node.weights)
-    if isinstance(node, Joint):
-        return pooled(node.operands) if node.weight > 0 else {}
-    children = [node.kept] if isinstance(node, Damped) else node.children
-    return pooled([positive(child) for child in children])
-
-
-def wanted_terms(nodes):
-    """The terms by which the wanted parts find documents."""
-    terms = set()
-    for node in nodes:
-        if isinstance(node, Leaf):
-            terms |= {term for term in above_zero(node.weights) if node.wanted is None or term in node.wanted}
-        elif isinstance(node, Joint):
-            terms |= {term for operand in node.operands for term in operand} if node.weight > 0 else set()
-        else:
-            terms |= wanted_terms([node.kept] if isinstance(node, Damped) else node.children)
-    return terms
-
-
-def has_terms(node):
-    """Whether it is an alternative at all."""
-    if isinstance(node, Leaf):
-        return bool(node.weights)
-    if isinstance(node, (Joint, Damped)):
-        return isinstance(node, Joint) or has_terms(node.kept)
-    return any(map(has_terms, node.children))
-
-
-def flat_leaves(node):
-    """The leaves of a sum, and of sums in it."""
-    for child in node.children:
-        if isinstance(child, Leaf):
-            yield child
-        elif isinstance(child, Total):
-            yield from flat_leaves(child)
-
-
-def projection(vector, others):
-    """Its projection on the span of others (Widdows, Eq. 1 and 2), by Gram-Schmidt."""
-
-    def dot(a, b):
-        return sum(weight * b.get(term, 0) for term, weight in a.items())
-
-    basis = []
-    for other in others:
-        rest = other
-        for _ in range(2):
-            for axis in basis:
-                rest = total([rest, scaled(axis, -dot(rest, axis))])
-        length = dot(rest, rest) ** 0.5
-        if length > DUST * dot(other, other) ** 0.5:
-            basis.append(scaled(rest, 1 / length))
-    return total([scaled(axis, dot(vector, axis)) for axis in basis])
+    return one >= other

@@ -31,6 +31,7 @@ def make_atoms():
     return {name: squares(choice, 4) for name in "abcd"}
 
 
+PAPER = Operators(intersection="cpt", difference="disentangled")
 DOCUMENTS, ATOMS = make_documents(), make_atoms()
 
 
@@ -55,7 +56,7 @@ def oracle(node, stored):
 
 
 @pytest.mark.parametrize("text", QUERIES)
-@pytest.mark.parametrize("intersection", ["cpt", "cpt+maxpool"])
+@pytest.mark.parametrize("intersection", ["cpt", "disentangled"])
 def test_both_forms_rank_alike_where_nothing_is_rounded(folder, text, intersection):
     for union, difference in product(("dismax", "maxpool", "addition"), ("disentangled", "subtraction", "nrf")):
         settings = folder / "atoms.jsonl", Operators(union, intersection, difference)
@@ -84,13 +85,13 @@ def test_rounded_pairs_of_the_heaviest_terms_are_what_is_scored(tmp_path, text):
     stored = with_pairs(documents, 4)
     write(tmp_path / "index", documents, pair_terms=4)
     atoms = write_atoms(tmp_path / "atoms.jsonl", {name: {t: w / 7 for t, w in ATOMS[name].items()} for name in ATOMS})
-    with SignedImpactSearcher(tmp_path / "index", atoms, cpt="materialised") as searcher:
+    with SignedImpactSearcher(tmp_path / "index", atoms, PAPER, cpt="materialised") as searcher:
         (node,) = searcher.compose([text])
         assert ranked(searcher.search(text, 400)) == oracle(node, stored)
 
 
 def test_a_conjunction_is_one_vector_and_explained_by_its_pairs(folder):
-    with SignedImpactSearcher(folder / "pairs", folder / "atoms.jsonl", cpt="materialised") as searcher:
+    with SignedImpactSearcher(folder / "pairs", folder / "atoms.jsonl", PAPER, cpt="materialised") as searcher:
         (node,) = searcher.compose(["b AND c NOT d"])
         assert isinstance(node, Linear)
         for hit in searcher.search("b AND c NOT d", 20):

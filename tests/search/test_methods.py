@@ -224,7 +224,7 @@ def negated(qid, top):
     }
 
 
-@pytest.mark.parametrize("intersection", ["cpt+maxpool", "cpt", "cpt-l2", "addition"])
+@pytest.mark.parametrize("intersection", ["disentangled", "cpt", "cpt-l2", "addition"])
 @pytest.mark.parametrize("union", ["dismax", "maxpool"])
 @pytest.mark.parametrize("top", [1, 2, 100])
 def test_filtering_drops_what_holds_a_negated_term(searcher, union, intersection, top):
@@ -241,7 +241,7 @@ def test_filtering_drops_what_holds_a_negated_term(searcher, union, intersection
         assert (len(expected) < len(whole)) == bool(negated(qid, top))
 
 
-@pytest.mark.parametrize("intersection", ["cpt", "cpt-l2", "cpt+maxpool"])
+@pytest.mark.parametrize("intersection", ["cpt", "cpt-l2", "disentangled"])
 def test_two_steps_over_all_documents_are_one(searcher, intersection):
     settings = {"intersection": intersection, "union": "maxpool"}
     one = search(searcher, "operators", **settings)

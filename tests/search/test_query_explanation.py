@@ -33,7 +33,7 @@ def test_an_index_of_stock_anserini(searcher):
         ("d2", None, 1),
         ("d1", None, 2),
     ]
-    assert [one.explanation.score for one in explained.documents] == [1000.0, 700.0]
+    assert [one.explanation.score for one in explained.documents] == [1275.0, 875.0]
     assert explained.atoms == {"a": Linear({"x": 200.0, "y": 100.0}), "b": Linear({"y": 50.0, "z": 100.0})}
 
 
@@ -69,7 +69,9 @@ def test_what_cannot_be_explained(searcher):
 def test_the_complements_of_signed_documents_are_implied_in_text(tmp_path):
     (tmp_path / "documents.jsonl").write_text('{"id": "d", "vector": {"x": 4, "y": -2}}\n')
     build_index(tmp_path / "documents.jsonl", tmp_path / "index", "letters", signed=True)
-    with SignedImpactSearcher(tmp_path / "index", LookupEncoder(ATOMS)) as searcher:
+    with SignedImpactSearcher(
+        tmp_path / "index", LookupEncoder(ATOMS), Operators(difference="disentangled")
+    ) as searcher:
         explained = explain_query(searcher, "a NOT b", ["d"])
         composed = explain_query(searcher, Linear({"x": 3.0, "¬y": 2.0}))
     assert to_object(explained)["weights"] == {"x": 2.0, "¬x": -2.0, "y": 1.0, "z": -1.0, "¬y": -1.0, "¬z": 1.0}

@@ -48,7 +48,7 @@ def test_a_query_as_text_tree_and_composed_query(searcher):
     text = "spy AND comedy NOT animated"
     tree = parse(text)
     (node,) = searcher.compose([text])
-    assert isinstance(node, Sum)
+    assert isinstance(node, Damped) and isinstance(node.child, Sum)
     assert searcher.search(text) == searcher.search(tree) == searcher.search(node) != []
     assert searcher.compose([node, Atom("spy"), node])[::2] == [node, node]
     assert all(isinstance(hit, Hit) for hit in searcher.search(text))
@@ -65,16 +65,15 @@ def test_a_batch_is_its_queries(searcher, threads):
     assert searcher.search("spy AND western", k=2**31 - 1)[:3] == hits
 
 
-def test_each_query_of_a_batch_has_its_own_defaults(searcher):
+def test_each_query_of_a_batch_is_composed_by_itself(searcher):
     reading = Decomposition("spy but not comedy", parse("spy NOT comedy"), (), 0.9)
     queries = ["spy NOT comedy", reading, searcher.compose(["western"])[0], "spy OR western"]
     alone = [searcher.compose([query])[0] for query in queries]
     assert searcher.compose(queries) == alone
-    assert [isinstance(node, Damped) for node in alone] == [False, True, False, False]
-    assert (
-        searcher.compose(queries[:2], Operators(difference="nrf"))[0]
-        == searcher.compose([queries[1]], Operators(difference="nrf"))[0]
-    )
+    assert [isinstance(node, Damped) for node in alone] == [True, True, False, False]
+    assert alone[0] != alone[1]  # what was read has context
+    expression, read = searcher.compose(queries[:2], Operators(difference="nrf"))
+    assert expression == read
 
 
 OPERATORS = 'operators must be Operators, such as Operators(difference="nrf"), got {!r}'
