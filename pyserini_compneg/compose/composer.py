@@ -28,6 +28,7 @@ from pyserini_compneg.compose.intersection import (
     pairwise,
 )
 from pyserini_compneg.compose.json_form import query_line
+from pyserini_compneg.compose.lowering import lowered
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.quantisation import kept_terms
 from pyserini_compneg.compose.rewrite import (
@@ -106,6 +107,7 @@ def scoring_trees(
     operators: Operators = DEFAULT_OPERATORS,
     top_scores: TopScores | None = None,
     is_read: Sequence[bool] = (),
+    signed: bool = False,
 ) -> list[ScoringNode]:
     """The scoring tree of each expression; its weights are not yet rounded.
 
@@ -118,6 +120,7 @@ def scoring_trees(
         top_scores: Gives the best scores of a query in the index that will be searched; ``damped`` needs it.
         is_read: Whether each expression was read from a text; none was by default. Only ``damped`` uses it, where
             something is excluded from the whole expression.
+        signed: Whether the index keeps negative weights of documents.
 
     Raises:
         EncodingError: A vector with a weight that is no finite number or with a reserved term, or vectors missing.
@@ -132,7 +135,7 @@ def scoring_trees(
     rewritten = [verbalised(expression, operators) for expression in expressions]
     texts = [text for expression in rewritten for text in atoms(expression)]
     vectors = atom_vectors(list(dict.fromkeys(texts)), encoder)
-    composer = _Composer(operators, vectors, top_scores and _Answers(top_scores))
+    composer = _Composer(operators, vectors, top_scores and _Answers(top_scores), signed)
     contexts = [
         atoms(expression) if read and not isinstance(expression, Union) else ()
         for expression, read in zip(rewritten, is_read or [False] * len(rewritten), strict=True)
@@ -243,12 +246,14 @@ class _Composer:
         operators: The operators of union, intersection and difference.
         vectors: The vector of each atom's text.
         answers: What the index says of queries; None if there is no index.
+        signed: Whether what is wanted meets negative weights of documents.
         context: The atoms that count as context in ``damped``; none if the expression was not read from a text.
     """
 
     operators: Operators
     vectors: Mapping[str, SparseVector]
     answers: _Answers | None
+    signed: bool = False
     context: Sequence[str] = ()
 
     def compose(self, expression: Expression) -> ScoringNode:
@@ -393,7 +398,7 @@ class _Composer:
             context = Linear(scale(words, _BROAD_CONTEXT if is_class else _CONTEXT), kept=())
             left = _sum(*summands(left), context)
         floor = 0.0
-        if not is_class and len(wanted := self.answers.best([left])[0]) >= _FLOOR:
+        if not is_class and len(wanted := self.answers.best([lowered(left, signed=self.signed)])[0]) >= _FLOOR:
             floor = max(0.0, wanted[_FLOOR - 1])
         return Damped(left, lowering, tuple(best[0] for best in bests), self.operators.strength, floor)
 

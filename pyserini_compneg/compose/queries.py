@@ -78,7 +78,7 @@ def compose_queries(
         expressions = [query.expression if isinstance(query, Decomposition) else query for query in asked]
         is_read = [isinstance(query, Decomposition) for query in asked]
         run = top_scores and _as_run(top_scores, weight_scale)
-        trees = iter(scoring_trees(expressions, encoder, operators, run, is_read))
+        trees = iter(scoring_trees(expressions, encoder, operators, run, is_read, signed))
     with gathered_warnings():
         return [
             query if isinstance(query, ScoringNode) else _runnable(query, next(trees), cpt, signed, weight_scale)

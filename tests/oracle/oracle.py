@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from heapq import nlargest
 from itertools import combinations
@@ -214,21 +214,16 @@ class Oracle:
 
     def union(self, parts):
         """OR."""
-        signed = any(impact < 0 for d in self.documents.values() for impact in d.values())
         vectors, operator = all(part.kind == "vector" for part in parts), self.settings["union"]
-        if operator == "addition" and signed and not vectors:
-            return self.sum(parts)
         if operator == "addition":
-            joined = self.vector(total([part.weights for part in parts if part.kind == "vector"]))
-            others = [part for part in parts if part.kind != "vector"]
-            return (
-                replace(self.sum([*others, joined]), weights=maxpool([positive(part.weights) for part in parts]))
-                if others
-                else joined
-            )
+            return self.vector(total([part.weights for part in parts])) if vectors else self.sum(parts)
+        pooled = maxpool([part.weights for part in parts]) if vectors else {}
         if operator == "maxpool" and vectors:
-            return self.vector(maxpool([part.weights for part in parts]))
-        return self.maximum(parts)
+            return self.vector(pooled)
+        best = self.maximum(parts)
+        if operator == "maxpool" or best.kind == "vector":
+            return best
+        return self.sum([best, self.vector({term: weight / 4 for term, weight in pooled.items()})])
 
     def intersection(self, parts):
         """AND."""
