@@ -90,8 +90,6 @@ SPOKEN = {
     "case": "in {}, 'and', 'or', 'not' are words: write AND, OR, NOT for operators, or put the phrase in quotes",
     "capitals": "in {}, AND, OR, NOT are words, because plain text is not parsed; --read expression makes them "
     "operators",
-    "damped": "NOT is damped here, as texts are read by model; for expressions it is disentangled; --difference "
-    "chooses one",
 }
 
 
@@ -103,7 +101,7 @@ SPOKEN = {
         (["--read", "plain"], "spy NOT comedies", ["capitals"]),
         (["--read", "model"], "spy films", []),
         (["--read", "model"], "spy films OR war films", []),  # understood
-        (["--read", "model"], "spy films NOT comedies", ["damped"]),  # so is this
+        (["--read", "model"], "spy films NOT comedies", []),  # so is this
         (["--read", "model", "--difference", "nrf"], "spy films other than westerns", []),
     ],
 )
@@ -144,13 +142,17 @@ def test_all_topics_of_a_run_have_one_difference(run, tmp_path, difference):
 
 def test_another_difference_can_be_named(run):
     decomposed = json.loads(run(compose, "--query", TEXT, "--read", "model", "--difference", "disentangled").out)
-    assert decomposed["vector"] == json.loads(run(compose, "--query", EXPRESSION).out)["vector"]
+    expression = json.loads(run(compose, "--query", EXPRESSION, "--difference", "disentangled").out)
+    assert decomposed["vector"] == expression["vector"]
 
 
-def test_without_an_index_it_is_the_expression_s_own_difference(tmp_path, capfd):
+def test_without_an_index_another_difference_must_be_named(tmp_path, capfd):
     atoms = tmp_path / "atoms.jsonl"
     atoms.write_text('{"text": "spy films", "vector": {"spy": 1}}\n{"text": "comedies", "vector": {"comedy": 1}}\n')
-    assert compose(["--encoder", str(atoms), "--query", TEXT, "--read", "model"]) == 0
+    command = ["--encoder", str(atoms), "--query", TEXT, "--read", "model"]
+    assert compose(command) == 2
+    assert capfd.readouterr().err.endswith("or choose another --difference, such as disentangled\n")
+    assert compose([*command, "--difference", "disentangled"]) == 0
     assert json.loads(capfd.readouterr().out)["vector"] == {"spy": 100, "comedy": -100}
 
 

@@ -72,7 +72,7 @@ def test_whole_weights(encoder):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("A NOT B", "a negative weight, -50 of 'b'; "),
+        ("A NOT B", "a damped score; "),
         (
             "A AND B",
             "a product; give cpt='materialised' for an index that holds pairs, or Operators(intersection='maxpool'); "
@@ -162,7 +162,8 @@ def test_prebuilt_indexes(folder, stock_encoder, pyserini_host, monkeypatch):
 
 
 def test_operators_on_the_weights_of_its_encoder(folder, stock_encoder, pyserini_host):
-    searcher = pyserini_host.SignedLuceneImpactSearcher(str(folder / "plain"), stock_encoder)
+    composer = pyserini_host.ComposedQueryEncoder(folder / "plain", stock_encoder, Operators(difference="disentangled"))
+    searcher = pyserini_host.SignedLuceneImpactSearcher(str(folder / "plain"), composer)
     expected = [("d2", 348.0), ("d1", 250.0), ("d5", 250.0), ("d4", 158.0), ("d3", -76.0)]
     assert pairs(searcher.search("A NOT B")) == expected
     composing = pyserini_host.ComposedQueryEncoder(folder / "plain", stock_encoder, VECTORS)
