@@ -335,17 +335,17 @@ class _Composer:
 
     def _difference(self, left: ScoringNode, a: AbstractSet[str], excluded: Sequence[Expression]) -> ScoringNode:
         r"""A \ B₁ \ … \ Bₙ, Eq. 5 and the other operators; ``left`` is A and ``a`` are its terms."""
-        inside = replace(self, context=())
+        inside = replace(self, context=(), signed=False)  # what is excluded counts positive impacts only
         parts = [inside._excluded(member, a) for member in excluded]
         if self.operators.difference == "damped":
             return self._damped(left, parts)
         if self.operators.difference == "orthogonal":
-            return self._subtracted(left, a, list(map(positive_weights, parts)))
+            return self._subtracted(left, list(map(positive_weights, parts)))
         each = [one for part in parts for one in summands(part)]
         vectors = [positive_part(one.weights) for one in each if isinstance(one, Linear)]
         products = [one for one in each if isinstance(one, Product) and one.weight > 0]
         lowering = [replace(product, weight=-self.operators.strength) for product in products]
-        return _sum(*summands(self._subtracted(left, a, vectors)), *lowering)
+        return _sum(*summands(self._subtracted(left, vectors)), *lowering)
 
     def _excluded(self, expression: Expression, a: AbstractSet[str]) -> ScoringNode:
         """B*, what NOT takes away: a vector or a product, without what is excluded in it."""
@@ -434,22 +434,14 @@ class _Composer:
             each = [{term: 1.0} for term in dict.fromkeys(term for operand in each for term in operand)]
         return Product(tuple(each)) if len(each) > 1 else Linear(*each or [{}]), 0.0
 
-    def _subtracted(self, left: ScoringNode, a: AbstractSet[str], negatives: Sequence[SparseVector]) -> ScoringNode:
-        """The operator on a vector; to a tree it adds what it would change in a vector that stands for the tree.
-
-        For ``disentangled`` that vector has all terms of the atoms in A, also those that a conjunction did not take.
-        For ``orthogonal`` it has the tree's positive weights. The other operators subtract the same from any vector.
-        """
+    def _subtracted(self, left: ScoringNode, negatives: Sequence[SparseVector]) -> ScoringNode:
+        """The operator on a vector; to a tree it adds what it would change in the tree's vector."""
         name, weight = self.operators.difference, self.operators.strength
         subtract = VECTOR_DIFFERENCES[name]
         if isinstance(left, Linear):
             return Linear(subtract(left.weights, negatives, weight), kept_terms(left))
-        stand_in: SparseVector = {}
-        if name == "disentangled":
-            stand_in = dict.fromkeys(a, 1.0)
-        elif name == "orthogonal":
-            stand_in = positive_weights(left)
-        return _sum(*summands(left), Linear(add(subtract(stand_in, negatives, weight), stand_in, -1.0), kept=()))
+        vector = positive_weights(left)
+        return _sum(*summands(left), Linear(add(subtract(vector, negatives, weight), vector, -1.0), kept=()))
 
 
 def _vector(node: ScoringNode) -> SparseVector:

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from pyserini_compneg.compose.union import addition
-from pyserini_compneg.vectors import SparseVector, add, dot, max_pool, norm, scale, without_terms
+from pyserini_compneg.vectors import SparseVector, add, dot, max_pool, norm, scale
 
 VectorDifference: TypeAlias = Callable[[SparseVector, Sequence[SparseVector], float], dict[str, float]]
 """From A, the negatives and λ to the vector of A without them."""
@@ -32,12 +32,17 @@ _ROUNDING = 1e-12
 
 
 def disentangled(a: SparseVector, negatives: Sequence[SparseVector], weight: float = 1.0) -> dict[str, float]:
-    """A − λB* with B* = B − 𝟙_A ⊙ B, Eq. 5: penalises the terms that B has and A lacks, and keeps A as it is.
+    """A − λB*, Eq. 5: penalises the terms that B has and A lacks, and keeps A as it is.
 
-    >>> disentangled({"birds": 1.0, "colombia": 1.0}, [{"birds": 1.0, "venezuela": 1.0}])
-    {'birds': 1.0, 'colombia': 1.0, 'venezuela': -1.0}
+    Args:
+        a: The positive part.
+        negatives: B* of each negative, B − 𝟙_A ⊙ B: its terms without those that A has.
+        weight: λ.
+
+    >>> disentangled({"birds": 1.0, "colombia": 1.0}, [{"venezuela": 1.0}, {"venezuela": 2.0, "peru": 1.0}])
+    {'birds': 1.0, 'colombia': 1.0, 'venezuela': -2.0, 'peru': -1.0}
     """
-    return add(a, without_terms(max_pool(filter(None, negatives)), a), -weight)
+    return add(a, max_pool(filter(None, negatives)), -weight)
 
 
 def subtraction(a: SparseVector, negatives: Sequence[SparseVector], weight: float = 1.0) -> dict[str, float]:

@@ -40,7 +40,8 @@ def test_unions_of_the_papers_birds():
     assert composed(text, union="maxpool") == Linear({**COLOMBIA, "venezuela": 1.0})
     shared = {"birds": 2.0, "fly": 2.0, "andes": 2.0}
     assert composed(text, union="addition") == Linear({**shared, "colombia": 1.0, "venezuela": 1.0})
-    assert composed(text) == Max((Linear(COLOMBIA), Linear(VENEZUELA)))
+    pooled = {term: 0.25 for term in (*COLOMBIA, "venezuela")}
+    assert composed(text) == Sum((Max((Linear(COLOMBIA), Linear(VENEZUELA))), Linear(pooled)))
 
 
 def test_intersections_of_the_papers_birds():
@@ -136,7 +137,7 @@ def test_a_left_side_that_is_a_tree_stays_and_gains_a_linear_part(difference, ch
     ):
         node = composed(f"(a {operator} b) NOT c", vectors, intersection="cpt", difference=difference)
         assert node.children[0] == left
-        assert node.children[1].weights == pytest.approx(change)
+        assert node.children[-1].weights == pytest.approx(change)
 
 
 def test_ignoring_leaves_a_tree_alone():
@@ -153,7 +154,8 @@ def test_sums_stay_flat():
 def test_nested_operators_of_a_kind_are_one_node():
     vectors = letters(a="p", b="q", c="r")
     assert composed("a AND (b AND c)", vectors, intersection="cpt") == Product(({"p": 1.0}, {"q": 1.0}, {"r": 1.0}))
-    assert composed("a OR (b OR c)", vectors) == Max((Linear({"p": 1.0}), Linear({"q": 1.0}), Linear({"r": 1.0})))
+    assert composed("a OR (b OR c)", vectors) == composed("a OR b OR c", vectors)
+    assert composed("a OR b OR c", vectors).children[0] == Max(tuple(Linear({term: 1.0}) for term in "pqr"))
 
 
 @pytest.mark.parametrize(("union", "node"), [("maxpool", Max), ("addition", Sum), ("dismax", Max)])
@@ -230,7 +232,7 @@ def test_negative_weights_of_atoms():
         "d": {"s": -2.0},
         "e": {"q": 5.0},
     }
-    assert composed("a OR a", vectors) == Max((Linear({"p": -1.0}),) * 2)
+    assert composed("a OR a", vectors) == Sum((Max((Linear({"p": -1.0}),) * 2), Linear({"p": -0.25})))
     assert composed("b NOT (d OR moon)", vectors) == composed("b NOT d", vectors)
     assert composed("moon NOT b", vectors) == Linear({})
     assert composed("b AND c NOT e", vectors, intersection="cpt") == composed("b AND c", vectors, intersection="cpt")

@@ -295,7 +295,9 @@ class Oracle:
         if operator == "ignore" or not self.weight or (kept.kind == "vector" and not kept.weights):
             return kept
         found = [self.taken(part, terms, operator in ("disentangled", "damped")) for part in parts]
-        found = [scores for scores in found if scores and self.found(scores)]
+        found = [scores for scores in found if scores]
+        if operator == "damped":
+            found = [scores for scores in found if any(map(scores.matches, self.documents.values()))]
         if not found:
             return kept
         if operator == "damped":
@@ -315,13 +317,6 @@ class Oracle:
         elif any(change.values()):
             lowering.append(self.vector(change))
         return self.sum([kept], lowering) if lowering else kept
-
-    def found(self, scores):
-        """Whether what is excluded matches a document of the index; for vectors, whether one has a term."""
-        terms, documents = set(scores.weights), self.documents.values()
-        if self.settings["difference"] == "damped":
-            return any(map(scores.matches, documents))
-        return any(terms & set(d) for d in documents)
 
     @staticmethod
     def scaled(scores, factor):

@@ -41,7 +41,7 @@ def test_operators(client, searcher, parameters, operators):
     query = "(spy OR western) AND comedy NOT animated"
     answer = client.get("/v1/films/search", params={"query": query, **parameters})
     assert ranking(answer) == searcher.search(query, 10, operators=operators)
-    assert answer.json()["query"]["operators"]["difference"] == parameters.get("difference", "disentangled")
+    assert answer.json()["query"]["operators"]["difference"] == parameters.get("difference", "damped")
 
 
 def test_plain_words_are_taken_apart_as_the_command_does(client, searcher):
