@@ -38,6 +38,7 @@ from pyserini_compneg.compose.rewrite import (
     conjunction,
     verbalised,
     without_differences,
+    without_exclusions,
 )
 from pyserini_compneg.compose.scoring import (
     Damped,
@@ -282,7 +283,7 @@ class _Composer:
         """
         required = []
         for group in whole.required:
-            wanted = [without_differences(operand) for operand in group]
+            wanted = [without_exclusions(without_differences(operand)) for operand in group]
             required += distinguishing_terms([_vector(self.compose(one)) for one in wanted], self.operators.cpt_terms)
         if not all(required):
             return Linear({})

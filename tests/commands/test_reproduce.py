@@ -26,7 +26,8 @@ sections:
     templates: [_ that are not _]
     rows:
       - {name: ignore, method: operators, settings: {difference: ignore}}
-      - {name: disentangled, formula: A − B*, method: operators, settings: {difference: disentangled}, published: [0.258]}
+      - {name: disentangled, formula: A − B*, method: operators, settings: {difference: disentangled},
+         published: [0.258]}
 """
 
 

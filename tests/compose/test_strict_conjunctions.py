@@ -51,9 +51,8 @@ NAMED = [{"named": ["yes"]}, {}]
 
 
 def compose(query, **operators):
-    return compose_query(
-        query, ENCODER, Operators(**{"exclusion": "any", **operators}), top_scores=lambda node, k: [9.0]
-    )
+    chosen = Operators(**{"exclusion": "any", **operators})
+    return compose_query(query, ENCODER, chosen, top_scores=lambda nodes, k: [[9.0]] * len(nodes))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +84,7 @@ def test_how_it_is_written():
     assert stock_obstacle(compose("cheese AND! goat cheese NOT! wine")) == (None, "NOT!")
     required = [{"vector": {"cheese": 100}}, {"vector": {"goat": 100, "milk": 100}}]
     score = to_json(node)["score"]
-    assert score == {"excluding": to_json(node.child)["score"], "required": required}
+    assert score == {"excluding": to_json(node.child), "required": required}
     assert query_terms(node) == query_terms(node.child)
     assert json.loads(json.dumps(score)) == score
 
@@ -94,7 +93,11 @@ def test_how_it_is_written():
 @pytest.mark.parametrize("text", ["{} AND! {}", "wine OR {} AND! {}", "{} AND! {} NOT wine", "({} AND! {}) AND wine"])
 def test_scores_are_those_of_and(text, intersection):
     strict, soft = (
-        compose(text.format("swiss cheese", "goat cheese").replace("AND!", sign), intersection=intersection)
+        compose(
+            text.format("swiss cheese", "goat cheese").replace("AND!", sign),
+            union="addition",
+            intersection=intersection,
+        )
         for sign in ("AND!", "AND")
     )
     both = {"swiss": 3.0, "milk": 2.0, "cheese": 1.0, "red": 1.0, "wine": 1.0}
