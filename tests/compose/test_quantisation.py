@@ -126,7 +126,7 @@ def test_rounding_finds_nothing_by_terms_that_are_only_excluded(vectors, text, a
     """Neither a document of such terms alone, nor, as far as these terms go, any other."""
     assume("vanilla" not in (operators.union, operators.intersection, operators.difference))
     expression, encoder = parse(around.format(text)), LookupEncoder(vectors)
-    (tree,) = scoring_trees([expression], encoder, operators, lambda node, k: [1.0] * k)
+    (tree,) = scoring_trees([expression], encoder, operators, lambda nodes, k: [[1.0] * k] * len(nodes))
     tree = lowered(tree, signed=signed)
     others = set("pqxyz").difference(*(vectors[name] for name in atoms(without_differences(expression))))
     survives = any(round(vector.get(term, 0.0) * scale) > 0 for vector in leaf_vectors(tree) for term in others)

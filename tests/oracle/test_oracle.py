@@ -13,4 +13,4 @@ def test_the_engine_ranks_as_the_oracle(seed, caplog):
     counts = Counter()
     for case, *_ in failures(draw_cases(seed), counts):
         pytest.fail(report(*next(failures([shrunk(case)]))))
-    assert counts["compared"] > 950 and counts["with hits"] > 700
+    assert counts["compared"] > 950 and counts["with hits"] > 550

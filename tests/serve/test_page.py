@@ -128,7 +128,7 @@ def test_plain_words_are_read_and_a_click_changes_a_role(new_page, sample):
     assert page.inner_text("#reading code") == "(French comedies OR Italian comedies) NOT musicals"
     roles = ["wanted", "or", "wanted", "shared", "not used", "not used", "excluded"]
     assert page.locator(".word small").all_text_contents() == roles
-    assert page.inner_text("#operators-used") == "Operators: dismax · cpt+maxpool · damped 0.5"
+    assert page.inner_text("#operators-used") == "Operators: dismax · disentangled · damped 0.5"
     picture(page, "reading.png")
     before = docids(page)
     page.get_by_role("button", name="Italian: wanted. Change its role").click()
@@ -174,7 +174,7 @@ def test_operators_work_at_once_and_two_settings_are_compared(new_page, sample):
     left, right = titles(page), titles(page, "#results section:nth-child(2)")
     assert left != right
     heads = page.locator("#results h2").all_inner_texts()
-    assert heads == ["dismax · cpt+maxpool · disentangled 1", "dismax · addition · disentangled 1"]
+    assert heads == ["dismax · disentangled · damped 0.5", "dismax · addition · damped 0.5"]
     for hit in page.locator("#results section:nth-child(2) .hit").all():
         title, shown = hit.locator("h3").inner_text(), hit.locator("header").inner_text()
         rank = int(hit.locator(".rank").inner_text())
