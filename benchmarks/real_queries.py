@@ -51,8 +51,8 @@ def _operands(expression: Expression) -> int:
 _CONJUNCTION = _two_atoms(Intersection)
 _KINDS: dict[str, tuple[Callable[[Expression], bool], Operators]] = {
     "positive": (_CONJUNCTION, Operators("vanilla", "vanilla", "vanilla")),
-    "signed": (_two_atoms(Difference), Operators()),
+    "signed": (_two_atoms(Difference), Operators(difference="disentangled")),
     "cpt": (_CONJUNCTION, Operators(intersection="cpt")),
-    "cpt+maxpool": (_CONJUNCTION, Operators()),
+    "cpt beside maxpool": (_CONJUNCTION, Operators()),
     "dismax": (lambda expression: isinstance(expression, Union) and _operands(expression) > 0, Operators()),
 }

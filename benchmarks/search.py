@@ -255,7 +255,7 @@ def main() -> int:
             if args.threads > 1:
                 print(f"\nqueries a second\n\n{throughput(other, kinds, args.threads, args.rounds)}")
         return 0
-    kinds |= {f"{kind}/generator": kinds[kind] for kind in ("signed", "cpt+maxpool")}
+    kinds |= {f"{kind}/generator": kinds[kind] for kind in ("signed", "cpt beside maxpool")}
     kinds["positive/anserini"] = kinds["positive"]
     measured = compare(index, kinds, args.rounds)
     print(f"{said}\n{measured}\n")

@@ -144,7 +144,7 @@ def queries(count: int, vocabulary: int = VOCABULARY) -> dict[str, list[Query]]:
             "positive": Query(Linear(positive), positive),
             "signed": Query(Linear(positive | negative), positive),
             "cpt": Query(product, a | b),
-            "cpt+maxpool": Query(Sum((product, Linear(a | b))), a | b),
+            "cpt beside maxpool": Query(Sum((product, Linear(a | b))), a | b),
             "dismax": Query(Max((Linear(a), Linear(b))), a | b),
         }.items():
             kinds.setdefault(kind, []).append(query)
