@@ -115,20 +115,6 @@ def test_each_space_has_the_impacts_of_its_own_index(tmp_path, collection, stand
         assert postings(tmp_path / "both", f"@{word}") == postings(tmp_path / "model", word) != {}
 
 
-def test_conjunctions_have_less_of_joint_occurrence(tmp_path, collection, stand_in):
-    atoms = ({"text": text, "vector": vector(text), "encoder": "bm25+owner/m"} for text in ("spy", "clumsy"))
-    write_jsonl(tmp_path / "atoms.jsonl", *atoms)
-    build_index(collection, tmp_path / "index", "bm25+owner/m")
-    with SignedImpactSearcher(tmp_path / "index", encoder=tmp_path / "atoms.jsonl") as searcher:
-        weights = {
-            weight: searcher.compose(["spy AND clumsy"], Operators(cpt_weight=weight)) for weight in (None, 1.0, 0.25)
-        }
-    assert weights[None] == weights[0.25] != weights[1.0]
-    encoder = LookupEncoder({text: vector(text) for text in ("spy", "clumsy")})
-    with SignedImpactSearcher(tmp_path / "index", encoder, model_weight=0.0) as searcher:
-        assert searcher.compose(["spy AND clumsy"]) == weights[1.0]
-
-
 def test_stock_anserini_takes_it_for_any_impact_index(tmp_path, collection, stand_in, anserini):
     build_index(collection, tmp_path / "index", "bm25+owner/m")
     (tmp_path / "topics.tsv").write_text("1\tspy spy @a @clumsy\n")
