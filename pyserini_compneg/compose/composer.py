@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeAlias, TypeVar
 
 from pyserini_compneg.compose.difference import VECTOR_DIFFERENCES
 from pyserini_compneg.compose.intersection import (
@@ -68,6 +68,9 @@ from pyserini_compneg.vectors import (
     scale,
     without_terms,
 )
+
+_Part = TypeVar("_Part")
+_Result = TypeVar("_Result")
 
 TopScores: TypeAlias = Callable[[Sequence[ScoringNode], int], Sequence[Sequence[float]]]
 """The scores of the documents that are best for each query in an index, best first, and at most that many."""
@@ -202,6 +205,21 @@ class _Answers:
             self._known |= zip(asked, self._top_scores(list(asked.values()), _FIRST_PAGE), strict=True)
 
 
+def _each(compose: Callable[[_Part], _Result], parts: Sequence[_Part]) -> list[_Result]:
+    """The result for each part; if one needs an answer, the others ask what they need, too.
+
+    Raises:
+        _Unanswered: A part needs an answer that is not yet known.
+    """
+    results = []
+    for part in parts:
+        with suppress(_Unanswered):
+            results.append(compose(part))
+    if len(results) < len(parts):
+        raise _Unanswered
+    return results
+
+
 def _warn_of_unknown_atoms(
     expressions: Sequence[Expression], trees: Sequence[ScoringNode], vectors: Mapping[str, SparseVector]
 ) -> None:
@@ -249,6 +267,7 @@ class _Composer:
         answers: What the index says of queries; None if there is no index.
         signed: Whether what is wanted meets negative weights of documents.
         context: The atoms that count as context in ``damped``; none if the expression was not read from a text.
+        done: What is composed already, by its identity: a composition starts again with each answer of the index.
     """
 
     operators: Operators
@@ -256,20 +275,25 @@ class _Composer:
     answers: _Answers | None
     signed: bool = False
     context: Sequence[str] = ()
+    done: dict[tuple[int, bool, bool], tuple[Expression, ScoringNode]] = field(default_factory=dict, compare=False)
 
     def compose(self, expression: Expression) -> ScoringNode:
         """The scoring tree."""
-        match expression:
-            case Atom(text):
-                return Linear(self.vectors[text])
-            case Union():
-                return self._union(list(map(self._conjunction, map(conjunction, alternatives(expression)))))
-        return self._conjunction(conjunction(expression))
+        if isinstance(expression, Atom):
+            return Linear(self.vectors[expression.text])
+        key = id(expression), self.signed, bool(self.context)
+        if key not in self.done:
+            if isinstance(expression, Union):
+                node = self._union(_each(self.compose, alternatives(expression)))
+            else:
+                node = self._conjunction(conjunction(expression))
+            self.done[key] = expression, node  # the expression stays, so that no other one gets its identity
+        return self.done[key][1]
 
     def _conjunction(self, whole: Conjunction) -> ScoringNode:
         """What is kept, under the intersection, without what is excluded."""
         inside = replace(self, context=())
-        node = self._intersection([inside.compose(member) for member in whole.kept])
+        node = self._intersection(_each(inside.compose, whole.kept))
         if whole.excluded and self.operators.strength and any(leaf_vectors(node)):
             node = self._difference(node, self._terms(whole.kept), whole.excluded)
         if whole.barred and any(leaf_vectors(node)):
@@ -337,7 +361,7 @@ class _Composer:
     def _difference(self, left: ScoringNode, a: AbstractSet[str], excluded: Sequence[Expression]) -> ScoringNode:
         r"""A \ B₁ \ … \ Bₙ, Eq. 5 and the other operators; ``left`` is A and ``a`` are its terms."""
         inside = replace(self, context=(), signed=False)  # what is excluded counts positive impacts only
-        parts = [inside._excluded(member, a) for member in excluded]
+        parts = _each(lambda member: inside._excluded(member, a), excluded)
         if self.operators.difference == "damped":
             return self._damped(left, parts)
         if self.operators.difference == "orthogonal":
@@ -406,7 +430,7 @@ class _Composer:
     def _excluding(self, node: ScoringNode, whole: Conjunction) -> ScoringNode:
         """The node without the documents of the barred parts."""
         a = self._terms(whole.kept)
-        barred = [(part, 0.0) if isinstance(part, Filter) else self._barred(part, a) for part in whole.barred]
+        barred = _each(lambda part: (part, 0.0) if isinstance(part, Filter) else self._barred(part, a), whole.barred)
         known = [(part, limit) for part, limit in barred if isinstance(part, Filter) or not is_empty(part)]
         return Excluding(node, *map(tuple, zip(*known, strict=True))) if known else node
 

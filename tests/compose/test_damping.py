@@ -170,6 +170,16 @@ def test_all_queries_ask_the_index_at_once():
     assert counts == [3, 2]  # what is excluded, then what is wanted, each once
 
 
+def test_all_alternatives_ask_the_index_at_once():
+    """So the time of a query grows with its length, no faster."""
+    counts = []
+    ask = lambda nodes, _: counts.append(len(nodes)) or [SPECIFIC] * len(nodes)  # noqa: E731
+    names = [f"{letter}{i}" for i in range(50) for letter in "ab"]
+    text = " OR ".join(f"a{i} NOT (b{i} NOT a{(i + 1) % 50})" for i in range(50))
+    compose_query(text, LookupEncoder({name: {name: 1.0} for name in names}), top_scores=ask)
+    assert len(counts) < 6
+
+
 A = Linear({"a": 1.0})
 PARTS = "excluded: each part must be a vector or a product, of positive weights"
 
