@@ -246,6 +246,8 @@ class Oracle:
         if operator == "maxpool":
             return self.vector(maxpool(vectors))
         own = [o for o in map(self.heaviest, self.distinguishing([positive(v) for v in vectors])) if o]
+        if len(own) > 2 and not all(any(round(w * self.scale) for w in o.values()) for o in own):
+            raise UndeterminedError  # the pairs are fewer products, whose operands are rounded together
         weight = self.beta / max(len(own) - 1, 1)
         return self.sum([self.vector(maxpool(vectors)), *(self.product(two, weight) for two in combinations(own, 2))])
 
