@@ -332,7 +332,7 @@ class _Composer:
         if len(nonempty) < 2:
             return nonempty[0] if nonempty else Linear({})
         if name == "dismax" and len(vectors) == len(children):
-            return _sum(Max(nonempty), Linear(scale(max_pool(vectors), DISMAX_POOLED)))
+            return _sum(Max(nonempty), Linear(scale(max_pool(vectors), DISMAX_POOLED), kept_terms(*children)))
         return Sum(nonempty) if name == "addition" else Max(nonempty)
 
     def _intersection(self, children: list[ScoringNode]) -> ScoringNode:

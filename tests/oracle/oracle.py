@@ -26,6 +26,7 @@ class Scores:
     score: Callable[[dict], float]
     size: Callable[[dict], float]  # of what is summed, in absolute values
     matches: Callable[[dict], bool]
+    finds: set[str]  # the terms of which rounding keeps one
     operands: tuple[dict[str, Fraction], ...] = ()
 
 
@@ -47,6 +48,11 @@ def maxpool(vectors):
 def total(vectors):
     """The sum of vectors."""
     return {term: sum(v.get(term, Fraction()) for v in vectors) for term in set().union(*vectors)}
+
+
+def finding(parts):
+    """The terms by which several scores find documents."""
+    return set().union(*(part.finds for part in parts))
 
 
 def dot(one, other):
@@ -121,21 +127,22 @@ class Oracle:
 
     # The four kinds of scores
 
-    def rounded(self, weights):
-        """The whole numbers of a vector."""
+    def rounded(self, weights, finds):
+        """The whole numbers of a vector that finds documents by some of its terms."""
         scaled = {term: weight * self.scale for term, weight in weights.items()}
         if self.inexact and any(abs(abs(w) % 1 - Fraction(1, 2)) < NEAR or 0 < abs(w) < NEAR for w in scaled.values()):
             raise UndeterminedError
         whole = {term: round(weight) for term, weight in scaled.items()}
-        if positive(weights) and not positive(whole):
-            heaviest = max(weights.values())
-            whole |= {term: 1 for term, weight in weights.items() if weight == heaviest}
+        finding = {term: weight for term, weight in positive(weights).items() if term in finds}
+        if finding and not any(whole[term] for term in finding):
+            whole |= {term: 1 for term, weight in finding.items() if weight == max(finding.values())}
         return {term: weight for term, weight in whole.items() if weight}
 
-    def vector(self, weights, operands=()):
+    def vector(self, weights, operands=(), finds=None):
         """A vector; of one that lowers or excludes, with its operands, positive impacts count."""
         weights = {term: weight for term, weight in weights.items() if weight}
-        whole = self.rounded(weights)
+        finds = set(positive(weights)) & set(weights if finds is None else finds)
+        whole = self.rounded(weights, finds)
 
         def products(d):
             return [w * (max(d.get(t, 0), 0) if operands else d.get(t, 0)) for t, w in whole.items()]
@@ -146,12 +153,13 @@ class Oracle:
             lambda d: sum(products(d)),
             lambda d: sum(map(abs, products(d))),
             lambda d: any(value > 0 for value in products(d)),
+            finds,
             tuple(operands or [weights]),
         )
 
     def product(self, operands, weight=1, power=None, root=1.0):
         """A product of the scores of its operands."""
-        power, rounded = power or 1 / len(operands), [self.rounded(operand) for operand in operands]
+        power, rounded = power or 1 / len(operands), [self.rounded(operand, set(operand)) for operand in operands]
 
         def score(d):
             sums = [sum((w * max(d.get(t, 0), 0)) ** power for t, w in weights.items()) for weights in rounded]
@@ -163,6 +171,7 @@ class Oracle:
             score,
             score,
             lambda d: all(any(d.get(term, 0) > 0 for term in weights) for weights in rounded),
+            set().union(*operands),
             tuple(operands),
         )
 
@@ -177,6 +186,7 @@ class Oracle:
             lambda d: sum(part.score(d) for part in [*parts, *lowering]),
             lambda d: sum(part.size(d) for part in [*parts, *lowering]),
             lambda d: any(part.matches(d) for part in [*parts, *lowering]),
+            finding(parts),
         )
 
     def maximum(self, parts):
@@ -190,6 +200,7 @@ class Oracle:
             lambda d: max((part.score(d) for part in parts if part.matches(d)), default=0),
             lambda d: max((part.size(d) for part in parts), default=0),
             lambda d: any(part.matches(d) for part in parts),
+            finding(parts),
         )
 
     # Expressions
@@ -216,14 +227,16 @@ class Oracle:
         """OR."""
         vectors, operator = all(part.kind == "vector" for part in parts), self.settings["union"]
         if operator == "addition":
-            return self.vector(total([part.weights for part in parts])) if vectors else self.sum(parts)
+            pooled = total([part.weights for part in parts])
+            return self.vector(pooled, finds=finding(parts)) if vectors else self.sum(parts)
         pooled = maxpool([part.weights for part in parts]) if vectors else {}
         if operator == "maxpool" and vectors:
-            return self.vector(pooled)
+            return self.vector(pooled, finds=finding(parts))
         best = self.maximum(parts)
         if operator == "maxpool" or best.kind == "vector":
             return best
-        return self.sum([best, self.vector({term: weight / 4 for term, weight in pooled.items()})])
+        quarter = {term: weight / 4 for term, weight in pooled.items()}
+        return self.sum([best, self.vector(quarter, finds=finding(parts))])
 
     def intersection(self, parts):
         """AND."""
@@ -242,14 +255,15 @@ class Oracle:
             return self.pairs(operands)
         vectors = [part.weights for part in parts]
         if operator == "addition":
-            return self.vector(total(vectors))
+            return self.vector(total(vectors), finds=finding(parts))
+        pooled = self.vector(maxpool(vectors), finds=finding(parts))
         if operator == "maxpool":
-            return self.vector(maxpool(vectors))
+            return pooled
         own = [o for o in map(self.heaviest, self.distinguishing([positive(v) for v in vectors])) if o]
         if len(own) > 2 and not all(any(round(w * self.scale) for w in o.values()) for o in own):
             raise UndeterminedError  # the pairs are fewer products, whose operands are rounded together
         weight = self.beta / max(len(own) - 1, 1)
-        return self.sum([self.vector(maxpool(vectors)), *(self.product(two, weight) for two in combinations(own, 2))])
+        return self.sum([pooled, *(self.product(two, weight) for two in combinations(own, 2))])
 
     def pairs(self, operands):
         """The heaviest products of one term of each operand."""
@@ -315,9 +329,9 @@ class Oracle:
         change = {term: -self.weight * weight for term, weight in away.items()}
         lowering = [self.scaled(scores, -self.weight) for scores in products]
         if kept.kind == "vector":
-            kept = self.vector(total([kept.weights, change]))
+            kept = self.vector(total([kept.weights, change]), finds=kept.finds)
         elif any(change.values()):
-            lowering.append(self.vector(change))
+            lowering.append(self.vector(change, finds=()))
         return self.sum([kept], lowering) if lowering else kept
 
     @staticmethod
@@ -329,6 +343,7 @@ class Oracle:
             lambda d: float(factor) * scores.score(d),
             lambda d: abs(float(factor)) * scores.size(d),
             lambda d: False,
+            set(),
         )
 
     def best(self, scores, n=1):
@@ -347,7 +362,7 @@ class Oracle:
             r = max(0, *(scores.score(d) / b[0] for scores, b in zip(found, best, strict=True)))
             return s if s <= 0 else max(s * (1 - weight * r**3), min(s, floor) * (1 - 0.02 * r**3))
 
-        return Scores("damped", positive(kept.weights), score, kept.size, kept.matches)
+        return Scores("damped", positive(kept.weights), score, kept.size, kept.matches, kept.finds)
 
     # NOT! and AND!
 
@@ -390,6 +405,7 @@ class Oracle:
             lambda d: scores.score(d) if allowed(d) else 0,
             scores.size,
             lambda d: scores.matches(d) and allowed(d),
+            scores.finds,
         )
 
 
