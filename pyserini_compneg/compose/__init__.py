@@ -1,6 +1,5 @@
 """Composition: an expression, an encoder and a choice of operators make the query that is run."""
 
-from pyserini_compneg.compose.composer import QueryEncoder, TopScores
 from pyserini_compneg.compose.json_form import composed_line, from_json, query_line, to_json
 from pyserini_compneg.compose.lowering import CPT_FORMS, lowered
 from pyserini_compneg.compose.operators import (
@@ -24,6 +23,7 @@ from pyserini_compneg.compose.scoring import (
     evaluate,
     is_empty,
 )
+from pyserini_compneg.compose.sources import QueryEncoder, TopScores
 
 __all__ = [
     "CPT_FORMS",

@@ -11,11 +11,10 @@ subtract its vector.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias, TypeVar
+from functools import partial
 
 from pyserini_compneg.compose.difference import VECTOR_DIFFERENCES
 from pyserini_compneg.compose.intersection import (
@@ -27,7 +26,6 @@ from pyserini_compneg.compose.intersection import (
     own_terms,
     pairwise,
 )
-from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.lowering import lowered
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.quantisation import kept_terms
@@ -53,27 +51,28 @@ from pyserini_compneg.compose.scoring import (
     positive_weights,
     summands,
 )
+from pyserini_compneg.compose.sources import (
+    FIRST_PAGE,
+    Answers,
+    QueryEncoder,
+    TopScores,
+    answered,
+    atom_vectors,
+    for_each,
+)
 from pyserini_compneg.compose.union import DISMAX_POOLED, VECTOR_UNIONS
-from pyserini_compneg.errors import CompositionError, EncodingError
+from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import Atom, Expression, Filter, Union, atoms, format_expression, leaves
 from pyserini_compneg.gathered import gathered_warnings, warn_of
 from pyserini_compneg.terminal import shown
 from pyserini_compneg.vectors import (
     SparseVector,
     add,
-    checked,
-    is_pseudo_term,
     max_pool,
     positive_part,
     scale,
     without_terms,
 )
-
-_Part = TypeVar("_Part")
-_Result = TypeVar("_Result")
-
-TopScores: TypeAlias = Callable[[Sequence[ScoringNode], int], Sequence[Sequence[float]]]
-"""The scores of the documents that are best for each query in an index, best first, and at most that many."""
 
 MOST_ATOMS = 20_000
 """The most atoms of an expression, repeated ones included. Time and memory grow with their number, no faster."""
@@ -81,7 +80,6 @@ MOST_ATOMS = 20_000
 _DISENTANGLED = ("disentangled", "damped")
 """The differences that leave the terms of A out of what they take away."""
 
-_FIRST_PAGE = 10
 _BROAD = 0.8
 """What is excluded is a class of documents if its tenth has this share of the best score, or more.
 
@@ -96,13 +94,6 @@ _CONTEXT = 0.25
 _BROAD_CONTEXT = 0.1
 """What all parts of a text count, excluded ones included, when the query that was read from it counts 1. The second
 is for what is excluded as a class, whose documents the first would find."""
-
-
-class QueryEncoder(Protocol):
-    """Turns texts into sparse vectors."""
-
-    def encode_batch(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """The vector of each text, in the order of the texts; the other texts of the batch do not change it."""
 
 
 def scoring_trees(
@@ -139,14 +130,15 @@ def scoring_trees(
     rewritten = [verbalised(expression, operators) for expression in expressions]
     texts = [text for expression in rewritten for text in atoms(expression)]
     vectors = atom_vectors(list(dict.fromkeys(texts)), encoder)
-    composer = _Composer(operators, vectors, top_scores and _Answers(top_scores), signed)
+    composer = _Composer(operators, vectors, top_scores and Answers(top_scores), signed)
     contexts = [
         atoms(expression) if read and not isinstance(expression, Union) else ()
         for expression, read in zip(rewritten, is_read or [False] * len(rewritten), strict=True)
     ]
     with gathered_warnings():
         composers = [replace(composer, context=context) for context in contexts]
-        trees = _composed(rewritten, composers, composer.answers)
+        compositions = [partial(one.compose, tree) for one, tree in zip(composers, rewritten, strict=True)]
+        trees = answered(compositions, composer.answers)
         _warn_of_unknown_atoms(rewritten, trees, vectors)
         said = f"NOT ({operators.difference}) takes away all its positive terms; choose another --difference"
         names = [shown(format_expression(expression)) for expression in rewritten]
@@ -157,67 +149,6 @@ def scoring_trees(
         }
         warn_of("query", "queries", said, emptied, names)
     return trees
-
-
-def _composed(
-    expressions: Sequence[Expression], composers: Sequence[_Composer], answers: _Answers | None
-) -> list[ScoringNode]:
-    """The tree of each expression; what they ask the index is asked for all of them at once."""
-    trees: dict[int, ScoringNode] = {}
-    while len(trees) < len(expressions):
-        for i, (expression, composer) in enumerate(zip(expressions, composers, strict=True)):
-            if i not in trees:
-                with suppress(_Unanswered):
-                    trees[i] = composer.compose(expression)
-        if answers:
-            answers.ask()
-    return [trees[i] for i in range(len(expressions))]
-
-
-class _Unanswered(Exception):  # noqa: N818  # no error: the composition is resumed with the answer
-    """The composition needs an answer of the index."""
-
-
-class _Answers:
-    """What the index answered. A composition that needs more stops, and starts again when all have asked."""
-
-    def __init__(self, top_scores: TopScores) -> None:
-        self._top_scores = top_scores
-        self._known: dict[str, Sequence[float]] = {}
-        self._asked: dict[str, ScoringNode] = {}
-
-    def best(self, nodes: Sequence[ScoringNode]) -> list[Sequence[float]]:
-        """The scores of the first page of each query, best first.
-
-        Raises:
-            _Unanswered: One of them is not yet known.
-        """
-        keys = [query_line(node) for node in nodes]
-        if missing := {key: node for key, node in zip(keys, nodes, strict=True) if key not in self._known}:
-            self._asked |= missing
-            raise _Unanswered
-        return [self._known[key] for key in keys]
-
-    def ask(self) -> None:
-        """Asks the index for all that is not yet known."""
-        asked, self._asked = self._asked, {}
-        if asked:
-            self._known |= zip(asked, self._top_scores(list(asked.values()), _FIRST_PAGE), strict=True)
-
-
-def _each(compose: Callable[[_Part], _Result], parts: Sequence[_Part]) -> list[_Result]:
-    """The result for each part; if one needs an answer, the others ask what they need, too.
-
-    Raises:
-        _Unanswered: A part needs an answer that is not yet known.
-    """
-    results = []
-    for part in parts:
-        with suppress(_Unanswered):
-            results.append(compose(part))
-    if len(results) < len(parts):
-        raise _Unanswered
-    return results
 
 
 def _warn_of_unknown_atoms(
@@ -239,24 +170,6 @@ def _warn_of_unknown_atoms(
     warn_of("atom", "atoms", "no term that the encoder knows, so it matches no document", unknown, vectors)
 
 
-def atom_vectors(texts: Sequence[str], encoder: QueryEncoder) -> dict[str, dict[str, float]]:
-    """The vector of each text, all encoded in one batch and checked.
-
-    Raises:
-        EncodingError: As for :func:`scoring_trees`.
-    """
-    vectors = encoder.encode_batch(list(texts)) if texts else []
-    if not isinstance(vectors, Sequence) or not all(isinstance(vector, Mapping) for vector in vectors):
-        raise EncodingError(f"the encoder must give a list of mappings of terms to weights, got {shown(vectors)}")
-    if len(vectors) != len(texts):
-        raise EncodingError(f"the encoder must give a vector for each text, got {len(vectors)} for {len(texts)} texts")
-    for text, vector in zip(texts, vectors, strict=True):
-        if reserved := [term for term in vector if isinstance(term, str) and is_pseudo_term(term)]:
-            form = "a∩b for pairs and ¬t for complements"
-            raise EncodingError(f"atom {text!r}: the term {reserved[0]!r} is reserved, {form}; leave it out")
-    return {text: checked(vector, f"atom {text!r}") for text, vector in zip(texts, vectors, strict=True)}
-
-
 @dataclass(frozen=True, slots=True)
 class _Composer:
     """Composes expressions without vanilla operators.
@@ -272,7 +185,7 @@ class _Composer:
 
     operators: Operators
     vectors: Mapping[str, SparseVector]
-    answers: _Answers | None
+    answers: Answers | None
     signed: bool = False
     context: Sequence[str] = ()
     done: dict[tuple[int, bool, bool], tuple[Expression, ScoringNode]] = field(default_factory=dict, compare=False)
@@ -284,7 +197,7 @@ class _Composer:
         key = id(expression), self.signed, bool(self.context)
         if key not in self.done:
             if isinstance(expression, Union):
-                node = self._union(_each(self.compose, alternatives(expression)))
+                node = self._union(for_each(self.compose, alternatives(expression)))
             else:
                 node = self._conjunction(conjunction(expression))
             self.done[key] = expression, node  # the expression stays, so that no other one gets its identity
@@ -293,7 +206,7 @@ class _Composer:
     def _conjunction(self, whole: Conjunction) -> ScoringNode:
         """What is kept, under the intersection, without what is excluded."""
         inside = replace(self, context=())
-        node = self._intersection(_each(inside.compose, whole.kept))
+        node = self._intersection(for_each(inside.compose, whole.kept))
         if whole.excluded and self.operators.strength and any(leaf_vectors(node)):
             node = self._difference(node, self._terms(whole.kept), whole.excluded)
         if whole.barred and any(leaf_vectors(node)):
@@ -361,7 +274,7 @@ class _Composer:
     def _difference(self, left: ScoringNode, a: AbstractSet[str], excluded: Sequence[Expression]) -> ScoringNode:
         r"""A \ B₁ \ … \ Bₙ, Eq. 5 and the other operators; ``left`` is A and ``a`` are its terms."""
         inside = replace(self, context=(), signed=False)  # what is excluded counts positive impacts only
-        parts = _each(lambda member: inside._excluded(member, a), excluded)
+        parts = for_each(lambda member: inside._excluded(member, a), excluded)
         if self.operators.difference == "damped":
             return self._damped(left, parts)
         if self.operators.difference == "orthogonal":
@@ -417,7 +330,7 @@ class _Composer:
         if not found:
             return left
         lowering, bests = zip(*found, strict=True)
-        is_class = any(len(best) == _FIRST_PAGE and best[-1] >= _BROAD * best[0] for best in bests)
+        is_class = any(len(best) == FIRST_PAGE and best[-1] >= _BROAD * best[0] for best in bests)
         if self.context:
             words = max_pool([self.vectors[text] for text in self.context])
             context = Linear(scale(words, _BROAD_CONTEXT if is_class else _CONTEXT), kept=())
@@ -430,7 +343,7 @@ class _Composer:
     def _excluding(self, node: ScoringNode, whole: Conjunction) -> ScoringNode:
         """The node without the documents of the barred parts."""
         a = self._terms(whole.kept)
-        barred = _each(lambda part: (part, 0.0) if isinstance(part, Filter) else self._barred(part, a), whole.barred)
+        barred = for_each(lambda part: (part, 0.0) if isinstance(part, Filter) else self._barred(part, a), whole.barred)
         known = [(part, limit) for part, limit in barred if isinstance(part, Filter) or not is_empty(part)]
         return Excluding(node, *map(tuple, zip(*known, strict=True))) if known else node
 

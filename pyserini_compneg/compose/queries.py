@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from pyserini_compneg.arguments import checked_list
-from pyserini_compneg.compose.composer import QueryEncoder, TopScores, scoring_trees
+from pyserini_compneg.compose.composer import scoring_trees
 from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.lowering import FACTORED, lowered
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, kept_terms, quantised
 from pyserini_compneg.compose.scoring import ScoringNode, positive_weights
+from pyserini_compneg.compose.sources import QueryEncoder, TopScores
 from pyserini_compneg.errors import ArgumentError, CompositionError, EncodingError
 from pyserini_compneg.expression import Expression, format_expression, parse
 from pyserini_compneg.expression.decomposition import Decomposition

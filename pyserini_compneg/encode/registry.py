@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from pyserini_compneg.compose import QueryEncoder
-from pyserini_compneg.compose.composer import atom_vectors
+from pyserini_compneg.compose.sources import atom_vectors
 from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
 from pyserini_compneg.encode.hybrid import BM25, PREFIX, HybridQueryEncoder, checked_weight, split_name

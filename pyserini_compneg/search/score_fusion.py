@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from pyserini_compneg.arguments import checked_count
 from pyserini_compneg.compose import Linear, ScoringNode, Sum, quantised
-from pyserini_compneg.compose.composer import atom_vectors
 from pyserini_compneg.compose.fusion import fused, fused_lists
+from pyserini_compneg.compose.sources import atom_vectors
 from pyserini_compneg.errors import IndexFormatError
 from pyserini_compneg.expression import Expression, atoms
 from pyserini_compneg.gathered import gathered_warnings

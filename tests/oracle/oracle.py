@@ -176,13 +176,13 @@ class Oracle:
         )
 
     def sum(self, parts, lowering=()):
-        """The sum of scores, less others that find nothing and are in no vector."""
+        """The sum of scores, with others that lower or change it."""
         parts = [part for part in parts if part.kind != "vector" or part.weights]
         if len(parts) < 2 and not lowering:
             return parts[0] if parts else self.vector({})
         return Scores(
             "sum",
-            maxpool([positive(part.weights) for part in parts]),
+            maxpool([positive(part.weights) for part in [*parts, *lowering]]),
             lambda d: sum(part.score(d) for part in [*parts, *lowering]),
             lambda d: sum(part.size(d) for part in [*parts, *lowering]),
             lambda d: any(part.matches(d) for part in [*parts, *lowering]),
