@@ -326,7 +326,8 @@ class _Composer:
             said = "damped needs an index, for the best score of what is excluded; name one (--index), or choose"
             raise CompositionError(f"{said} another --difference, such as disentangled")
         known = [part for part in parts if not is_empty(part)]
-        found = [(part, best) for part, best in zip(known, self.answers.best(known), strict=True) if best]
+        answers = zip(known, self.answers.best(known), strict=True)
+        found = [(part, best) for part, best in answers if best and best[0] > 0]
         if not found:
             return left
         lowering, bests = zip(*found, strict=True)

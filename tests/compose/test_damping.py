@@ -91,6 +91,10 @@ def test_what_no_document_has_damps_nothing():
     assert node == Linear(whole(bird=3, fly=1))
 
 
+def test_what_scores_0_everywhere_damps_nothing():
+    assert composed("birds NOT (parrots NOT bats)", scores=(0.0,)) == Linear(whole(bird=3, fly=1))
+
+
 def test_without_an_index():
     with pytest.raises(CompositionError) as error:
         compose_query("birds NOT parrots", ENCODER, Operators(difference="damped"))

@@ -313,7 +313,7 @@ class Oracle:
         found = [self.taken(part, terms, operator in ("disentangled", "damped")) for part in parts]
         found = [scores for scores in found if scores]
         if operator == "damped":
-            found = [scores for scores in found if any(map(scores.matches, self.documents.values()))]
+            found = [scores for scores in found if max(self.best(scores), default=0) > 0]
         if not found:
             return kept
         if operator == "damped":
