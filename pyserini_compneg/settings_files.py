@@ -117,7 +117,8 @@ def first_fault(faults: Sequence[Mapping[str, Any]], model: type[BaseModel] | No
         model: What was validated, to say which keys it has.
     """
     fault = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
-    *parents, last = fault["loc"] or [""]
+    keys = [part for part in fault["loc"] if not str(part).startswith("function-")]  # how pydantic tried to read it
+    *parents, last = keys or [""]
     if fault["type"] == "extra_forbidden":
         known = _model_at(model, parents).model_fields if model else []
         listed = f"; known are {', '.join(known)}" if known else ""

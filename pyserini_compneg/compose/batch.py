@@ -76,7 +76,7 @@ def compose_topics(
             batch = topics[start : start + batch_size]
             for qid, node in answers(batch, composed, skipped if skip else None).items():
                 if is_empty(node):
-                    _logger.warning("query %s finds nothing: no positive term is left that the encoder knows", qid)
+                    _logger.warning("query %s finds nothing: no positive term is left to search for", qid)
                 if output_format == "jsonl":
                     handle.write(composed_line(qid, contents[qid], node, extra[qid]) + "\n")
                 elif not is_empty(node):

@@ -2,41 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from pyserini_compneg.compose.intersection import distinguishing_terms
 from pyserini_compneg.compose.operators import Operators
-from pyserini_compneg.compose.rewrite import alternatives, conjunction, verbalised, without_differences
+from pyserini_compneg.compose.rewrite import Conjunction, alternatives, conjunction, verbalised, without_differences
 from pyserini_compneg.expression import Expression, atoms, format_expression
 from pyserini_compneg.vectors import SparseVector, max_pool
 
 
-def conjunctions(expression: Expression, operators: Operators) -> list[tuple[Expression, ...]]:
-    """The operands of AND in each alternative of the outermost OR, without what NOT takes away, each operand once.
+def conjunctions(expression: Expression, operators: Operators) -> list[Conjunction]:
+    """The conjunction in each alternative of the outermost OR, with each operand once.
 
-    There are none where an alternative is no conjunction: a document lacks nothing of that one.
+    There are none if a document lacks nothing of an alternative, which is no conjunction, or AND! requires all of it.
 
     >>> from pyserini_compneg.expression import parse
-    >>> conjunctions(parse("swiss AND goat NOT cheese"), Operators())
+    >>> [whole.kept for whole in conjunctions(parse("swiss AND goat NOT cheese"), Operators())]
     [(Atom(text='swiss'), Atom(text='goat'))]
-    >>> conjunctions(parse("swiss AND goat OR cheese"), Operators())
-    []
+    >>> conjunctions(parse("swiss AND goat OR cheese"), Operators()), conjunctions(parse("a AND! b"), Operators())
+    ([], [])
     """
-    members = alternatives(verbalised(expression, operators))
-    found = [tuple(dict.fromkeys(conjunction(member).kept)) for member in members]
-    return found if all(len(operands) > 1 for operands in found) else []
+    wholes = [
+        replace(whole, kept=tuple(dict.fromkeys(whole.kept)))
+        for whole in map(conjunction, alternatives(verbalised(expression, operators)))
+    ]
+    return wholes if all(len(whole.kept) > 1 and not _strict(whole).issuperset(whole.kept) for whole in wholes) else []
 
 
-def operand_terms(
-    operands: Sequence[Expression], vectors: Mapping[str, SparseVector], top: int
-) -> dict[str, tuple[str, ...]]:
-    """For each operand of a conjunction, as text, the terms of which a document that has the operand has one.
+def operand_terms(whole: Conjunction, vectors: Mapping[str, SparseVector], top: int) -> dict[str, tuple[str, ...]]:
+    """For each operand that AND! does not require, as text, the terms of which a document that has it has one.
 
     An operand that is a tree has the terms of its atoms, without what NOT takes away.
     """
-    pooled = [max_pool([vectors[text] for text in atoms(without_differences(operand))]) for operand in operands]
-    names = map(format_expression, operands)
-    return {name: tuple(terms) for name, terms in zip(names, distinguishing_terms(pooled, top), strict=True)}
+    pooled = [max_pool([vectors[text] for text in atoms(without_differences(operand))]) for operand in whole.kept]
+    found = zip(whole.kept, distinguishing_terms(pooled, top), strict=True)
+    return {format_expression(one): tuple(terms) for one, terms in found if one not in _strict(whole)}
+
+
+def _strict(whole: Conjunction) -> set[Expression]:
+    return {operand for group in whole.required for operand in group}
 
 
 def fewest(lacking: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

@@ -17,6 +17,9 @@ INTERSECTIONS = ("cpt", "cpt-l2", "cpt-pairs", "disentangled", *VECTOR_INTERSECT
 DIFFERENCES = (*DIFFERENCE_WEIGHTS, "ignore", "vanilla")
 EXCLUSIONS = ("any", "all")
 
+LARGEST_CPT_WEIGHT = 1e9
+"""The largest β; the smallest is one by it."""
+
 EXCLUSION_SHARE = 0.5
 """What NOT! excludes by default, chosen on the dev split of FilmSets: see docs/filters.md."""
 
@@ -63,6 +66,9 @@ class Operators:
                 continue
             if not is_number(weight) or not 0 <= weight < math.inf:
                 raise CompositionError(f"{setting} must be a finite number from 0, got {weight!r}")
+        if self.cpt_weight and not 1 / LARGEST_CPT_WEIGHT <= self.cpt_weight <= LARGEST_CPT_WEIGHT:
+            limits = f"from {1 / LARGEST_CPT_WEIGHT:g} to {LARGEST_CPT_WEIGHT:g}"
+            raise CompositionError(f"cpt_weight must be {limits}, got {self.cpt_weight!r}")
         if self.cpt_weight == 0:
             raise CompositionError("cpt_weight must be above 0; intersection='maxpool' does without joint occurrence")
         shared = is_number(self.exclusion) and 0 < self.exclusion < 1

@@ -64,7 +64,7 @@ class Conjunction:
         kept: Atoms and unions; none only while a set is put together.
         excluded: The expressions that are taken away, no unions among them; empty for a pure intersection.
         barred: What NOT! excludes, no unions among them.
-        required: The operands of each AND!; a document must have every one of them.
+        required: The operands of each AND!, each operand once; a document must have every one of them.
     """
 
     kept: tuple[Expression, ...]
@@ -128,7 +128,8 @@ def conjunction(expression: Expression) -> Conjunction:
             return Conjunction((expression,))
         case Intersection(operands):
             inner = Conjunction(()).restricted(*map(conjunction, operands))
-            return replace(inner, required=(*inner.required, operands)) if expression.strict else inner
+            groups = (*inner.required, tuple(dict.fromkeys(operands)))
+            return replace(inner, required=groups) if expression.strict else inner
         case Difference(left, right):
             inner = conjunction(left)
             return replace(inner, excluded=(*inner.excluded, *alternatives(right)))

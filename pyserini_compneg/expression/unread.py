@@ -11,7 +11,7 @@ from pyserini_compneg.terminal import shown
 _QUOTED = re.compile(r'"(?:\\.|[^"\\])*"', re.DOTALL)
 _MINUS = re.compile(r'(?<!\S)-(?:[^\W\d]|")')
 _SIGNS = re.compile(
-    r'(?<![^\s("])(?:[+!](?:[^\W\d]|")|(?:[+!]|&&?|\|\|?)(?![^\s)"]))|\w(?:&&|\|\|?)\w|(?<!\S)(?:AND|NOT)![^\s()]'
+    r'(?<![^\s("])(?:[+!](?:[^\W\d]|")|(?:[+!]|&&?|\|\|?)(?![^\s)"]))|\w(?:&&|\|\|?)\w|(?<!\S)(?:AND|NOT)![^\s()]|[∩∪\\]!'
 )
 _FIELD = r"[^\W\d][\w.-]*="
 _VALUE = re.compile(rf"NOT! +{_FIELD}(?:(?!\b(?:AND|OR|NOT)\b)[^()])*")

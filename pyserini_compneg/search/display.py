@@ -18,6 +18,7 @@ from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
 from pyserini_compneg.terminal import printable
 
 _TERMS_SHOWN = 5
+_OPERANDS_SHOWN = 3
 
 
 def show_hits(
@@ -59,7 +60,7 @@ def show_hits(
     digits = decimals([hit.score / unit for hit in hits])
     lacking = searcher.lacking(query, [hit.docid for hit in hits]) if method is None else [()] * len(hits)
     for rank, (hit, lacks) in enumerate(zip(hits, lacking, strict=True), 1):
-        title = titled(searcher.title(hit.docid), hit.docid) + (f"  (lacks {', '.join(lacks)})" if lacks else "")
+        title = titled(searcher.title(hit.docid), hit.docid) + (f"  (lacks {_listed(lacks)})" if lacks else "")
         lines.append(f"  {rank:>{width}}  {hit.score / unit:>9.{digits}f}  {title}")
         if node is None:
             continue
@@ -69,6 +70,17 @@ def show_hits(
                 listed = ", ".join(f"{part.term} {abs(part.amount):.{digits}f}" for part in parts)
                 lines.append(f"  {'':>{width}}  {sign:>9}  {listed}")
     handle.writelines(f"{printable(line)}\n" for line in lines)
+
+
+def _listed(operands: Sequence[str]) -> str:
+    """The first operands; one that has a comma is quoted.
+
+    >>> _listed(("a", "b, c", "d", "e", "f"))
+    'a, "b, c", d and 2 more'
+    """
+    names = [f'"{name}"' if "," in name and not name.startswith('"') else name for name in operands[:_OPERANDS_SHOWN]]
+    more = f" and {len(operands) - len(names)} more" if len(operands) > len(names) else ""
+    return ", ".join(names) + more
 
 
 def _node(searcher: SignedImpactSearcher, query: Query, method: Method | None) -> ScoringNode | None:

@@ -48,7 +48,7 @@ def lacking_operands(
     wholes = [[] if one is None else conjunctions(one, operators) for one in expressions]
     if not any(wholes):
         return [[()] * len(group) for group in docids]
-    operands = dict.fromkeys(operand for whole in wholes for parts in whole for operand in parts)
+    operands = dict.fromkeys(operand for whole in wholes for parts in whole for operand in parts.kept)
     texts = dict.fromkeys(text for operand in operands for text in atoms(without_differences(operand)))
     vectors = encoder.again(list(texts))
     sought = [[operand_terms(parts, vectors, operators.cpt_terms) for parts in whole] for whole in wholes]

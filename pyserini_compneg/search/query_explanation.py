@@ -99,7 +99,7 @@ def explain_query(
     node, *vectors = searcher.compose([query, *map(Atom, wordings)], operators)  # in one call, so each is encoded once
     text = text or query_text(query)
     if is_empty(node):
-        raise CompositionError(f"query {text!r}: no positive term is left that the encoder knows, so it finds nothing")
+        raise CompositionError(f"query {text!r}: no positive term is left to search for, so it finds nothing")
     docids = list(dict.fromkeys(checked_list("docids", docids)))
     explanations = [searcher.explain(node, docid, filter=filter) for docid in docids]  # unknown ones end it here
     name = query_name(query)

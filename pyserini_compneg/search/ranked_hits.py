@@ -26,7 +26,7 @@ from pyserini_compneg.terminal import shown
 FilterLike: TypeAlias = Filter | Mapping[str, Values] | None
 """A filter, or its fields; None lets all documents through."""
 
-_UNKNOWN = "no positive term is left that the encoder knows"
+_UNKNOWN = "no positive term is left to search for"
 _UNMATCHED = "no document matches"
 
 

@@ -289,6 +289,7 @@ class SignedImpactSearcher:
 
         A document has an operand if it has one of the ``cpt_terms`` heaviest terms that no other operand has, or one of
         its heaviest of all if there are none. Of the alternatives of OR, that one counts of which it lacks least.
+        Operands that AND! requires are left out, as a document that is found has them.
 
         Args:
             query: As for :meth:`search`.

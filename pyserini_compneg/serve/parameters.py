@@ -275,7 +275,9 @@ class SearchBody(OperatorParameters, HitParameters):
     query: QueryText | None = None
     read: Literal["expression", "plain", "model"] = "expression"
     tags: Tags = None
-    expression: Any = Field(default=None, description="a tree of union, intersection and difference")
+    expression: Any = Field(
+        default=None, description="an expression, as text or as a tree of union, intersection and difference"
+    )
     vector: dict[str, Any] | None = Field(default=None, description="a composed query: weights of terms")
     score: dict[str, Any] | None = Field(default=None, description="a composed query: a scoring tree")
     query_tokens: dict[str, Any] | None = Field(
@@ -308,6 +310,8 @@ class SearchBody(OperatorParameters, HitParameters):
         """
         if self.query is not None:
             return QueryParameters(query=self.query, read=self.read, tags=self.tags).asked()
+        if isinstance(self.expression, str):  # as in a file of topics
+            return parse(self.expression)
         if self.expression is not None:
             return from_json(self.expression, "expression")
         if self.query_tokens is not None:

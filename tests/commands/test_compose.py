@@ -175,4 +175,4 @@ def test_queries_without_terms_are_left_out_of_tsv(index, topics, capfd, caplog)
     assert [line.split("\t")[0] for line in capfd.readouterr().out.splitlines()] == list("123456")
     nothing, unknown = caplog.messages
     assert unknown.startswith("atom 'zebra' (query ")
-    assert nothing == "query 7 finds nothing: no positive term is left that the encoder knows"
+    assert nothing == "query 7 finds nothing: no positive term is left to search for"

@@ -390,7 +390,7 @@ class Oracle:
         """AND!."""
         sets = []
         for operands in strict:
-            vectors = [positive(self.compose(kept(operand)).weights) for operand in operands]
+            vectors = [positive(self.compose(kept(operand)).weights) for operand in dict.fromkeys(operands)]
             sets += [self.heaviest(own or v) for own, v in zip(self.distinguishing(vectors), vectors, strict=True)]
         if not all(sets):
             return self.vector({})

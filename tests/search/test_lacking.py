@@ -34,7 +34,7 @@ QUERIES = {
 }
 """For each query its alternatives, with the atoms of each operand."""
 
-WITHOUT_AND = ["a", "a OR b", "a NOT b", "a NOT (b AND c)", "a AND b OR c", "a NOT! (b AND c)"]
+WITHOUT_AND = ["a", "a AND! b", "a OR b", "a NOT b", "a NOT (b AND c)", "a AND b OR c", "a NOT! (b AND c)"]
 
 
 def vectors(seed, names, terms):
@@ -88,6 +88,15 @@ def test_what_documents_lack(searcher, query, top):
     expected = [min((lacking(DOCUMENTS[docid], parts, top) for parts in QUERIES[query]), key=len) for docid in DOCIDS]
     assert found == expected
     assert len(set(found)) > 1
+
+
+def test_what_and_requires_is_not_lacking(searcher):
+    """Its terms among two operands may be others than among three, and a hit has them."""
+    for query, operand in (("a AND! b AND c", "c"), ("c AND (a AND! b)", "c"), ("a AND! b AND! c AND d", "d")):
+        found = searcher.lacking(query, DOCIDS)
+        soft = searcher.lacking(query.replace("!", ""), DOCIDS)
+        assert found == [tuple(name for name in lacks if name == operand) for lacks in soft]
+        assert set(found) == {(), (operand,)}
 
 
 @pytest.mark.parametrize("query", WITHOUT_AND)

@@ -30,6 +30,7 @@ QUERIES = {
     "(A OR B) AND! C": ["pqr", "st"],
     "A AND B AND! C": ["pqr", "st"],
     "A AND! C AND B": ["pq", "st"],
+    "A AND! C AND! A": ["pq", "st"],
     "A AND! C NOT B": ["pq", "st"],
     "(A NOT B) AND! C": ["pq", "st"],
 }
@@ -190,7 +191,7 @@ def test_queries_of_the_command(run, index, query, expected):
             "atom 'zzz' (query 'swiss AND! zzz'): no term that the encoder knows, so it matches no document",
         ),
         ("search --query 'swiss and! goat'", 0, "'and', 'or', 'not' are words: write AND, OR, NOT for operators"),
-        ("explain --query 'swiss AND! zzz'", 2, "no positive term is left that the encoder knows, so it finds nothing"),
+        ("explain --query 'swiss AND! zzz'", 2, "no positive term is left to search for, so it finds nothing"),
         ("compose --query 'swiss AND! goat' --output-format tsv", 2, "tsv cannot hold AND!; use --output-format jsonl"),
     ],
 )

@@ -380,7 +380,7 @@ def test_nothing_found_says_why(new_page):
     page = new_page("/?index=hostile&query=zebra&read=expression")
     settled(page)
     assert page.inner_text("#results").endswith(
-        "Note: no result for query zebra: no positive term is left that the encoder knows\n\nNo document matches."
+        "Note: no result for query zebra: no positive term is left to search for\n\nNo document matches."
     )
 
 

@@ -141,6 +141,8 @@ def test_the_default_bounds(client):
         ({"vector": {"a": "1"}}, "vector: $.vector: the weight of 'a' must be a finite number, got '1'"),
         ({"query_tokens": {"a": True}}, "query_tokens: $.vector: the weight of 'a' must be a finite number, got True"),
         ({"expression": {"both": ["a", "b"]}}, None),
+        ({"expression": "a AND"}, None),
+        ({"query": "a", "exclusion": True}, "body: exclusion: expected a number, got True"),
         ({"score": {"max": []}}, "score: $.max: expected a list of one or more scores, got []"),
         ({"query": "a", "tags": "W"}, "body: tags need read=model"),
         ({"vector": {"a": 1}, "read": "model"}, "body: read has no use beside vector; leave it out"),

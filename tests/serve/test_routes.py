@@ -109,6 +109,7 @@ def test_what_compose_writes_is_a_body_of_search(client):
     [
         ({"query": "spy NOT comedy"}, "spy NOT comedy"),
         ({"expression": {"difference": ["spy", "comedy"]}}, "spy NOT comedy"),
+        ({"expression": "spy AND! comedy"}, "spy AND! comedy"),
         ({"expression": {"union": ["spy", {"intersection": ["western", "comedy"]}]}}, "spy OR western AND comedy"),
     ],
 )
@@ -224,7 +225,7 @@ def test_other_tags_make_another_expression(client):
 def test_warnings_are_notes_of_the_answer(client, caplog):
     answer = client.get("/v1/films/search", params={"query": "zebra"}).json()
     assert answer["candidates"] == []
-    assert answer["notes"] == ["no result for query zebra: no positive term is left that the encoder knows"]
+    assert answer["notes"] == ["no result for query zebra: no positive term is left to search for"]
     assert "notes" not in client.get("/v1/films/search", params={"query": "spy"}).json()
 
 

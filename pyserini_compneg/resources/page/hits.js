@@ -3,6 +3,7 @@
 import { amounts, element, plain, snippet, titleAndText } from "./text.js";
 
 const TERMS = 6;
+const OPERANDS = 3;
 
 /** A ranking as a list. `before` has the ranks of the ranking that it is compared with, or is null. */
 export function rankingList(answer, { before, isOpen, chosen, choose }) {
@@ -27,7 +28,7 @@ function hit(candidate, parts, { unit, largest, before, isOpen, isChosen, choose
     element("header", {},
       element("span", { class: "rank" }, `${candidate.rank}`),
       element("h3", { dir: "auto" }, plain(title)),
-      candidate.lacks ? element("span", { class: "lacks quiet" }, "lacks ", element("bdi", {}, plain(candidate.lacks.join(", ")))) : null,
+      candidate.lacks ? lacks(candidate.lacks) : null,
       before && moved(candidate, before),
       element("span", { class: "score", title: "score, in the unit of the encoder" }, number(candidate.score / unit))),
     text ? snippet(text, candidate.words, amounts(candidate.contributions)) : null,
@@ -38,6 +39,12 @@ function hit(candidate, parts, { unit, largest, before, isOpen, isChosen, choose
     element("label", { class: "docid" },
       element("input", { type: "checkbox", checked: isChosen, onchange: (event) => choose(candidate.docid, event.target.checked) }),
       " compare ", element("bdi", {}, plain(candidate.docid))));
+}
+
+/** The first operands that a document lacks. */
+function lacks(operands) {
+  const more = operands.length > OPERANDS ? ` and ${operands.length - OPERANDS} more` : "";
+  return element("span", { class: "lacks quiet" }, "lacks ", element("bdi", {}, plain(operands.slice(0, OPERANDS).join(", ")) + more));
 }
 
 function moved(candidate, before) {
