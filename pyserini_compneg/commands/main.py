@@ -12,6 +12,7 @@ from pyserini_compneg.terminal import shown, suggestion
 COMMANDS = {
     "search": "search queries with AND, OR and NOT, and write a TREC run",
     "explain": "show the composed form of a query, and why documents have their ranks",
+    "read": "show how plain words are read",
     "compose": "write composed queries to a file",
     "index": "build an impact index",
     "encode": "encode a collection with a model, in shards",

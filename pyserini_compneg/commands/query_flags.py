@@ -16,6 +16,7 @@ from pyserini_compneg.compose.intersection import CPT_TERMS, DISENTANGLED_CPT_WE
 from pyserini_compneg.compose.operators import EXCLUSION_SHARE, EXCLUSIONS
 from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.errors import ArgumentError, CollectionError
+from pyserini_compneg.gathered import warn_of
 from pyserini_compneg.terminal import shown
 
 if TYPE_CHECKING:
@@ -243,14 +244,18 @@ def takes_apart(args: argparse.Namespace) -> bool:
 
 
 def _taken_apart(topics: list[Topic], name: str) -> list[Topic]:
-    """The topics with their plain texts taken apart. The number of those that are not understood is told once."""
+    """The topics with their plain texts taken apart. One warning tells of those that may be misread."""
     from pyserini_compneg.encode.models.cache import cache_home
     from pyserini_compneg.expression.topics import decompose_topics
     from pyserini_compneg.reading import reader
 
     read = reader(name, cache_home())
     topics = decompose_topics(topics, read) if read else topics
-    if lost := sum(topic.decomposition is not None and not topic.decomposition.understood for topic in topics):
-        why = "they only exclude, their meaning is not sure, or they are too long"
-        _logger.warning("%s of %s texts stay whole: %s; --explain shows them", f"{lost:,}", f"{len(topics):,}", why)
+    doubted = {
+        topic.qid: f"{shown(topic.text)} ({'; '.join(topic.decomposition.doubts)})"
+        for topic in topics
+        if topic.decomposition is not None and topic.decomposition.doubts
+    }
+    qids = [topic.qid for topic in topics]
+    warn_of("text", "texts", "may be misread; the command read shows how texts are read", doubted, qids)
     return topics

@@ -52,8 +52,9 @@ class Decomposition:
         expression: What it asks for.
         parts: The atoms of the expression, from left to right.
         confidence: The estimated probability that the reading is right.
-        understood: Whether the text was read. If not, because the reading would be too unsure, would only exclude or
-            exclude what it asks for, or the text is too long, it stays one atom.
+        understood: Whether the reading can be relied on. If the text only excludes, excludes what it asks for, or is
+            too long, it stays one atom. Otherwise the reading is used, and ``doubts`` says why it may be wrong.
+        doubts: Reasons why the reading may be wrong.
     """
 
     text: str
@@ -61,10 +62,11 @@ class Decomposition:
     parts: tuple[Part, ...]
     confidence: float
     understood: bool = True
+    doubts: tuple[str, ...] = ()
 
 
-def undivided(text: str, confidence: float = 1.0, *, understood: bool = True) -> Decomposition:
-    """A text as one atom.
+def undivided(text: str, confidence: float = 1.0, *doubts: str) -> Decomposition:
+    """A text as one atom; it is understood if there are no doubts.
 
     >>> undivided(" not bad ").parts
     (Part(text='not bad', spans=((1, 8),), excluded=False),)
@@ -72,7 +74,7 @@ def undivided(text: str, confidence: float = 1.0, *, understood: bool = True) ->
     atom = Atom(text)
     start = len(text) - len(text.lstrip())
     part = Part(atom.text, ((start, start + len(atom.text)),), excluded=False)
-    return Decomposition(text, atom, (part,), confidence, understood)
+    return Decomposition(text, atom, (part,), confidence, not doubts, doubts)
 
 
 def tagged(decomposition: Decomposition) -> str:
@@ -111,4 +113,5 @@ def to_object(decomposition: Decomposition) -> dict[str, Any]:
         "parts": [asdict(part) for part in decomposition.parts],
         "confidence": decomposition.confidence,
         "understood": decomposition.understood,
+        "doubts": list(decomposition.doubts),
     }

@@ -83,7 +83,7 @@ def assembled(text: str, words: Sequence[Span], tags: Sequence[int], confidence:
         return undivided(text, confidence)
     kept, gone = ({part.text.casefold() for part in parts.values() if part.excluded == side} for side in (False, True))
     if kept & gone:
-        return undivided(text, confidence, understood=False)
+        return undivided(text, confidence, "it would exclude what it asks for")
     return Decomposition(text, expression, tuple(parts.values()), confidence)
 
 

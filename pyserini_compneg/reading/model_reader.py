@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_compneg.errors import ArgumentError, DecompositionError
-from pyserini_compneg.expression import Atom
 from pyserini_compneg.expression.decomposition import Decomposition, Span, undivided
 from pyserini_compneg.reading.assembly import assembled
+from pyserini_compneg.reading.doubts import doubts
 from pyserini_compneg.reading.tags import TAGS, closed
 from pyserini_compneg.reading.words import is_tied, words_of
 
@@ -33,7 +34,7 @@ class ModelReader:
         folder: The folder of a reader; by default the one that comes with the package.
 
     Attributes:
-        threshold: The confidence below which a text stays whole.
+        threshold: The confidence below which a reading is not ``understood``.
 
     Raises:
         DecompositionError: The folder cannot be used, see :class:`~pyserini_compneg.reading.tagger.Tagger`.
@@ -52,8 +53,8 @@ class ModelReader:
     def read(self, texts: Sequence[str]) -> list[Decomposition]:
         """The readings of texts. Many at once are faster than one after the other.
 
-        A text stays one atom, as it is, if it excludes and joins nothing, if it only excludes, if its reading is less
-        sure than ``threshold``, or if it is longer than the model reads.
+        A text stays one atom, as it is, if it excludes and joins nothing, if it only excludes, or if it is longer than
+        the model reads. A reading that may be wrong says why in ``doubts``.
 
         Args:
             texts: What people typed. Nothing in it is an operator.
@@ -93,10 +94,14 @@ class ModelReader:
             return _too_long(text)
         tags, wants = self._tagger.chain.best_path(scores, is_tied(text, words))
         confidence = self._calibrated(self._tagger.chain.least_sure(scores, tags))
-        reading = assembled(text, words, self._closed(text, words, tags), confidence)
-        if wants and (confidence >= self.threshold or isinstance(reading.expression, Atom)):
-            return reading
-        return undivided(text, confidence, understood=False)
+        tags = self._closed(text, words, tags)
+        reading = assembled(text, words, tags, confidence)
+        if not wants:
+            return undivided(text, confidence, "it only excludes")
+        said = [*reading.doubts, *doubts(text, words, tags, reading.parts, self._tagger.unasked)]
+        if confidence < self.threshold:
+            said.append(f"the reading is unsure ({confidence:.2f})")
+        return replace(reading, understood=not said, doubts=tuple(dict.fromkeys(said)))
 
     def _calibrated(self, chance: float) -> float:
         """The probability that a reading is right, by that of its least sure tag."""
@@ -106,7 +111,7 @@ class ModelReader:
 
 
 def _too_long(text: str) -> Decomposition:
-    return undivided(text, 0.0, understood=False)
+    return undivided(text, 0.0, "it is too long")
 
 
 @cache
@@ -122,7 +127,7 @@ def decompose(text: str) -> Decomposition:
         text: What someone typed. Nothing in it is an operator.
 
     Returns:
-        The reading. A text that excludes and joins nothing, or that is not understood, stays one atom, as it is.
+        The reading. A text that excludes and joins nothing stays one atom, as it is.
 
     Raises:
         DecompositionError: The text is blank, or onnxruntime or tokenizers is not installed.

@@ -42,8 +42,9 @@ class Tagger:
         slope: A reading is right with the probability 1 / (1 + exp(-slope · logit - offset)), where logit is that of
             the probability of its least sure tag.
         offset: See ``slope``.
-        threshold: A text whose reading is less probable stays whole.
+        threshold: A reading that is less probable is not relied on.
         separators: Words that keep two exclusions apart.
+        unasked: Words in lower case that need be in no part.
         max_tokens: The number of tokens, with the two that begin and end a text, that the network reads.
 
     Raises:
@@ -56,6 +57,7 @@ class Tagger:
         self.slope, self.offset = settings["calibration"]
         self.threshold: float = settings["threshold"]
         self.separators = frozenset[str](settings["separators"])
+        self.unasked = frozenset[str](settings["unasked"])
         self.max_tokens: int = settings["max_tokens"]
         self._tokenizer, self._session = _loaded(folder)
 
@@ -155,6 +157,10 @@ def _are_numbers(values: object, count: int) -> bool:
     return isinstance(values, list) and len(values) == count and all(map(_is_number, values))
 
 
+def _are_texts(values: object) -> bool:
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)
+
+
 def _is_number(value: Any) -> bool:
     return type(value) in (int, float) and abs(value) <= _LARGEST
 
@@ -165,7 +171,8 @@ _ENTRIES: dict[str, Callable[[Any], bool]] = {
     ),
     "calibration": lambda values: _are_numbers(values, 2),
     "threshold": lambda value: _is_number(value) and 0 <= value <= 1,
-    "separators": lambda words: isinstance(words, list) and all(isinstance(word, str) for word in words),
+    "separators": lambda words: _are_texts(words),
+    "unasked": lambda words: _are_texts(words),
     "max_tokens": lambda value: type(value) is int and 3 <= value <= _MOST_TOKENS,
     "sha256": lambda sums: isinstance(sums, dict),
 }

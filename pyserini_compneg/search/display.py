@@ -114,8 +114,8 @@ def decimals(numbers: Sequence[float], least: int = 3) -> int:
 def decomposition_lines(decomposition: Decomposition) -> Iterator[str]:
     """How a text was read: its words with their tags, and how sure the reading is."""
     yield " ".join(tagged(decomposition).split())
-    if not decomposition.understood:
-        yield "stays whole: it only excludes, its meaning is not sure, or it is too long"
+    if decomposition.doubts:
+        yield f"may be misread: {'; '.join(decomposition.doubts)}"
     elif isinstance(decomposition.expression, Atom):
         yield "nothing is excluded or joined"
     yield f"confidence {decomposition.confidence:.2f}"

@@ -31,6 +31,7 @@ from pyserini_compneg.training.requests import (
     exclusions,
     read_judged,
     separators,
+    unasked,
 )
 from pyserini_compneg.training.resumption import check_finite, keep, restore
 from pyserini_compneg.training.tagger_module import NO_TAG, TaggerModule, batch_of, load_base
@@ -85,6 +86,7 @@ def fit_reader(config: ReaderTrainConfig, requests: Sequence[TaggedRequest], unf
     entries = {
         "transitions": _chain(requests),
         "separators": separators(requests),
+        "unasked": unasked(requests),
         "max_tokens": _most_tokens(module, config),
     }
     _write_settings(folder, entries | {"calibration": (1.0, 0.0), "threshold": 0.0})

@@ -148,6 +148,19 @@ def separators(requests: Sequence[TaggedRequest]) -> list[str]:
     return sorted(word for word, count in seen.items() if count > 1 and word[0].isalnum())
 
 
+def unasked(requests: Sequence[TaggedRequest]) -> list[str]:
+    """The words that have no tag in a fifth of the requests that have them, and in three or more."""
+    seen, free = Counter[str](), Counter[str]()
+    for request in requests:
+        words = words_of(request.text)
+        lower = [request.text[start:end].lower().replace("’", "'") for start, end in words]
+        seen.update(lower)
+        free.update(word for word, tag in zip(lower, request.tags(words), strict=True) if tag == NONE)
+    return sorted(
+        word for word, count in free.items() if count >= 3 and count >= 0.2 * seen[word] and word[0].isalnum()
+    )
+
+
 def _exchanged(request: TaggedRequest, excluded: Sequence[str], draw: random.Random) -> TaggedRequest:
     places = [place for place, (_, tag) in enumerate(request.segments) if tag == EXCLUDED]
     if not places:

@@ -1,0 +1,70 @@
+"""``python -m pyserini_compneg.read``: plain words in, what they ask for out. Nothing is searched."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from pyserini_compneg.commands import flags
+from pyserini_compneg.commands.running import command
+
+_EPILOG = """\
+W is wanted, S is shared by all that is wanted, X is excluded. A reading that may be wrong says why: a word such as
+'without' is searched for, words are in no part, or the model is unsure. In JSON, `understood` is false then.
+
+examples:
+  python -m pyserini_compneg.read 'French or Italian comedies, but not musicals'
+  python -m pyserini_compneg.read --topics topics.tsv --output-format jsonl --output readings.jsonl
+"""
+
+
+def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    if bool(args.text) == (args.topics is not None):
+        parser.error("give texts, or a file of them as --topics")
+    from pyserini_compneg.encode.models.cache import cache_home
+    from pyserini_compneg.expression import format_expression
+    from pyserini_compneg.expression.decomposition import to_object
+    from pyserini_compneg.expression.topics import read_text, read_topics
+    from pyserini_compneg.files import atomic_writer, keep_inputs
+    from pyserini_compneg.reading import reader
+    from pyserini_compneg.search.display import decomposition_lines
+    from pyserini_compneg.terminal import printable
+
+    read = reader(args.read, cache_home())
+    if read is None:
+        parser.error("--read: name model, llm, or the folder of a reader")
+    keep_inputs(args.output, *([args.topics] if args.topics else []))
+    topics = (
+        [read_text(str(number), text, "plain") for number, text in enumerate(args.text, 1)]
+        if args.topics is None
+        else [topic for topic in read_topics(args.topics, "plain") if topic.plain]
+    )
+    with atomic_writer(args.output) as handle:
+        for topic, reading in zip(topics, read([topic.text for topic in topics]), strict=True):
+            if args.output_format == "jsonl":
+                handle.write(json.dumps({"qid": topic.qid, **to_object(reading)}, ensure_ascii=False) + "\n")
+            else:
+                lines = [format_expression(reading.expression), *(f"  {line}" for line in decomposition_lines(reading))]
+                handle.writelines(f"{printable(line)}\n" for line in lines)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = flags.command_parser(
+        "read",
+        "(TEXT ... | --topics FILE)",
+        "Reads plain English: what is wanted, what is excluded, and how it is joined.",
+        _EPILOG,
+    )
+    parser.add_argument("text", nargs="*", metavar="TEXT", help="what someone typed")
+    parser.add_argument("--topics", metavar="FILE", help="file of topics, as for search; its texts are read")
+    flags.add_read(
+        parser, "by the small model of the package (model, the default), a reader of your own (FOLDER), or llm"
+    )
+    parser.set_defaults(read="model")
+    flags.add_output(parser, "file of readings")
+    text = "a list for people (default), or JSON Lines"
+    parser.add_argument("--output-format", choices=("text", "jsonl"), default="text", help=text)
+    return parser
+
+
+main = command(_parser, _run)
