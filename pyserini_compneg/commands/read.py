@@ -42,7 +42,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     with atomic_writer(args.output) as handle:
         for topic, reading in zip(topics, read([topic.text for topic in topics]), strict=True):
             if args.output_format == "jsonl":
-                handle.write(json.dumps({"qid": topic.qid, **to_object(reading)}, ensure_ascii=False) + "\n")
+                handle.write(json.dumps({"id": topic.qid, **to_object(reading)}, ensure_ascii=False) + "\n")
             else:
                 lines = [format_expression(reading.expression), *(f"  {line}" for line in decomposition_lines(reading))]
                 handle.writelines(f"{printable(line)}\n" for line in lines)

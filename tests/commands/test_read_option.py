@@ -10,6 +10,7 @@ from json_lines import write_jsonl
 
 from pyserini_compneg.commands.compose import main as compose
 from pyserini_compneg.commands.explain import main as explain
+from pyserini_compneg.commands.read import main as read
 from pyserini_compneg.commands.search import main as search
 from pyserini_compneg.compose import Operators, to_json
 from pyserini_compneg.reading.model_reader import PACKAGED, packaged_reader
@@ -165,6 +166,7 @@ DECOMPOSITION = {
     ],
     "confidence": pytest.approx(0.9, abs=0.1),
     "understood": True,
+    "doubts": [],
 }
 
 
@@ -207,8 +209,27 @@ def test_a_reading_is_shown(run, topics):
 def test_a_text_that_is_not_understood_is_told(run, caplog, monkeypatch):
     monkeypatch.setattr(packaged_reader(), "threshold", 1.0)
     shown = run(search, "--query", TEXT, "--read", "model", "--explain").out
-    assert "  stays whole: it only excludes, its meaning is not sure, or it is too long\n" in shown
-    assert caplog.messages[0].startswith("1 of 1 texts stay whole: they only exclude, their meaning is not sure, or ")
+    assert "\n  may be misread: the reading is unsure (0.9" in shown
+    assert caplog.messages[0].startswith(f"text {TEXT!r} (the reading is unsure (0.9")
+    assert caplog.messages[0].endswith(": may be misread; the command read shows how texts are read")
+
+
+def test_the_command_read(capfd, topics, tmp_path):
+    def run(*arguments, code=0):
+        assert read([*map(str, arguments)]) == code
+        return capfd.readouterr()
+
+    shown = run(TEXT, "no leather, no fur").out
+    assert shown.startswith(f"{EXPRESSION}\n{SHOWN}")
+    assert "\nno leather, no fur\n  [W no leather, no fur]\n  may be misread: it only excludes\n" in shown
+    output = tmp_path / "readings.jsonl"
+    run("--topics", topics, "--output-format", "jsonl", "--output", output)
+    records = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+    assert {"id": "plain", **DECOMPOSITION} in records
+    for wrong in ([], [TEXT, "--topics", topics], [TEXT, "--read", "plain"], [" "]):
+        assert run(*wrong, code=2).err
+    topics.write_text('{"id": "1", "query": "spy"}\n{"id": "2"\n', encoding="utf-8")
+    assert f"{topics}:2" in run("--topics", topics, code=2).err
 
 
 @pytest.mark.parametrize("name", ["cues", "no/such/folder"])

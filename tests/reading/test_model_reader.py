@@ -92,7 +92,7 @@ def test_what_holds_for_every_text(text):
     gone = [span for part in result.parts if part.excluded for span in part.spans]
     assert all(one[1] <= other[0] or other[1] <= one[0] for one in kept for other in gone)
     if isinstance(result.expression, Atom):
-        assert result == undivided(text, result.confidence, understood=result.understood)
+        assert result == undivided(text, result.confidence, *result.doubts)
 
 
 def test_many_texts_are_read_as_one_by_one():
@@ -100,6 +100,25 @@ def test_many_texts_are_read_as_one_by_one():
     assert [reading.expression for reading in packaged_reader().read(texts)] == [
         decompose(text).expression for text in texts
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "doubt"),
+    [
+        ("Why did Switzerland never join the EU?", "'never' is searched as a word"),
+        ("signs your cat is not drinking enough water", "'not' is searched as a word"),
+        ("trick or treat safety tips", "'or' is searched as a word"),
+        ("no leather, no fur", "it only excludes"),
+    ],
+)
+def test_what_may_be_misread_is_said(text, doubt):
+    reading = decompose(text)
+    assert doubt in reading.doubts and not reading.understood
+
+
+def test_a_clear_request_is_understood():
+    for text in ("films with Vanessa Bayer other than Trainwreck", "spy films", "Can you list spy films, please?"):
+        assert (decompose(text).doubts, decompose(text).understood) == ((), True)
 
 
 @pytest.mark.parametrize("texts", ["spy films", [None], [b"spy"]])
@@ -128,7 +147,7 @@ def test_a_text_in_another_language_stays_whole(text):
 
 @pytest.mark.parametrize("text", ["spy films but not comedies, " * 40_000, "x" * 1_000_000, "not " * 900])
 def test_a_long_text_stays_whole(text):
-    assert decompose(text) == undivided(text, 0.0, understood=False)
+    assert decompose(text) == undivided(text, 0.0, "it is too long")
 
 
 @pytest.mark.parametrize("scores", [np.zeros((1, 4)), np.zeros((1, 6, 4)), np.full((1, 6, 6), np.nan)])
