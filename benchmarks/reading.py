@@ -74,7 +74,8 @@ def main() -> int:
 
 def requests(reader: ModelReader, folder: Path, wrong: bool) -> None:
     """Prints the shares of right readings by kind, and how they agree with the confidence."""
-    print(f"| whole reading right, % | all | {' | '.join(KINDS)} | excluded | joined |\n|---|{'---|' * 9}")
+    columns = [*KINDS, "excluded", "joined", "understood but wrong", "right but doubted"]
+    print(f"| whole reading right, % | all | {' | '.join(columns)} |\n|---|{'---|' * (len(columns) + 1)}")
     sure: list[tuple[float, bool]] = []
     for path in sorted(folder.glob("*.jsonl")):
         judged = read_judged(path)
@@ -83,8 +84,11 @@ def requests(reader: ModelReader, folder: Path, wrong: bool) -> None:
         groups = [[score.whole for score in scores]]
         groups += [[s.whole for s, one in zip(scores, judged, strict=True) if one.kind == kind] for kind in KINDS]
         groups += [[score.excluded for score in scores], [score.joined for score in scores]]
+        understood = [(reading.understood, score.whole) for reading, score in zip(readings, scores, strict=True)]
+        groups += [[one == (True, False) for one in understood], [one == (False, True) for one in understood]]
         print(f"| {path.stem} | {' | '.join(f'{100 * statistics.mean(group):.1f}' for group in groups)} |")
-        sure += [(reading.confidence, score.whole) for reading, score in zip(readings, scores, strict=True)]
+        if path.stem.startswith("dev"):  # what the confidence is calibrated on
+            sure += [(reading.confidence, score.whole) for reading, score in zip(readings, scores, strict=True)]
         for request, reading, score in zip(judged, readings, scores, strict=True):
             if wrong and not score.whole:
                 print(

@@ -46,6 +46,7 @@ class ReadingReply(BaseModel):
     parts: list[dict[str, Any]] = Field(description="text, spans and excluded of each atom")
     confidence: float
     understood: bool
+    doubts: list[str] = Field(description="reasons why the reading may be wrong; none if it is understood")
     words: list[dict[str, Any]] = Field(description="span and tag of each word; none of a text that is too long")
 
 

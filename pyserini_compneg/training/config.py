@@ -192,7 +192,7 @@ class ReaderSection(Settings):
         batch_size: The number of requests in a batch.
         learning_rate: Of the transformer: AdamW, with linear warm-up and decay.
         max_tokens: The number of tokens that the reader reads of a text; a longer text stays whole.
-        threshold: The confidence below which a text stays whole.
+        threshold: The confidence below which a reading is not understood.
         seed: The seed of all random draws.
     """
 
@@ -203,7 +203,7 @@ class ReaderSection(Settings):
     batch_size: Annotated[int, Field(ge=1, le=4096)] = 32
     learning_rate: Annotated[float, Field(ge=0, le=1)] = 8e-5
     max_tokens: Annotated[int, Field(ge=3, le=512)] = 384
-    threshold: _Share = 0.3
+    threshold: _Share = 0.9
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
 
 

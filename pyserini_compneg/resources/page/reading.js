@@ -19,10 +19,10 @@ export function showReading(section, reading, change, edit) {
     place = end;
   });
   pieces.push(characters.slice(place).join(""));
-  const sure = reading.understood ? `${Math.round(100 * reading.confidence)} % sure` : "not understood, so it stays whole";
+  const sure = reading.understood ? `${Math.round(100 * reading.confidence)} % sure` : `may be misread: ${reading.doubts.join("; ")}`;
   section.replaceChildren(
     element("p", { class: "words" }, ...pieces),
-    element("p", {}, "Read as ", element("code", {}, plain(reading.expression)), element("span", { class: "quiet" }, ` (${sure}) `),
+    element("p", {}, "Read as ", element("code", {}, plain(reading.expression)), element("span", { class: "quiet" }, ` (${plain(sure)}) `),
       element("button", { type: "button", onclick: () => edit(reading.expression) }, "Edit it")),
     element("p", { class: "quiet" }, "Press a word to change its role: ", Object.values(ROLES).join(", "), "."),
   );
