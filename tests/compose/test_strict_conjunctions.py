@@ -61,7 +61,7 @@ def compose(query, **operators):
         ("swiss cheese AND! goat cheese", {}, ["swiss", "goat milk"]),
         ("swiss cheese AND! goat cheese", {"cpt_terms": 1}, ["swiss", "goat"]),
         ("cheese AND! goat cheese", {}, ["cheese", "goat milk"]),
-        ("cheese AND! cheese", {}, ["cheese", "cheese"]),
+        ("cheese AND! cheese", {}, ["cheese"]),
         ("swiss cheese AND! goat cheese AND! wine", {}, ["swiss", "goat milk", "wine red"]),
         ("(swiss cheese OR goat cheese) AND! wine", {}, ["goat swiss cheese milk", "wine red"]),
         ("cheese AND wine AND! goat cheese", {}, ["wine red", "goat milk"]),
