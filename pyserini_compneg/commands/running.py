@@ -112,7 +112,8 @@ def _check_text(argv: Sequence[str]) -> None:
         if argument != (text := argument.encode(errors="replace").decode()):
             raise ArgumentError(f"the argument {text!r} is no UTF-8 text")
         if not argument or (argument.startswith("--") and argument.endswith("=")):
-            raise ArgumentError(f"argument {argument.rstrip('=') or flag}: must not be empty")
+            named = argument.rstrip("=") or (flag if flag.startswith("-") else "")
+            raise ArgumentError(f"argument {named}: must not be empty" if named else "an argument must not be empty")
 
 
 def _take_signals() -> None:
