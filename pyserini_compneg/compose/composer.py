@@ -48,6 +48,7 @@ from pyserini_compneg.compose.scoring import (
     Sum,
     is_empty,
     leaf_vectors,
+    nodes,
     positive_weights,
     summands,
 )
@@ -59,10 +60,22 @@ from pyserini_compneg.compose.sources import (
     answered,
     atom_vectors,
     for_each,
+    warn_of_unknown_atoms,
 )
 from pyserini_compneg.compose.union import DISMAX_POOLED, VECTOR_UNIONS
 from pyserini_compneg.errors import CompositionError
-from pyserini_compneg.expression import Atom, Expression, Filter, Union, atoms, format_expression, leaves
+from pyserini_compneg.expression import (
+    Atom,
+    Difference,
+    Exclusion,
+    Expression,
+    Filter,
+    Intersection,
+    Union,
+    atoms,
+    format_expression,
+    leaves,
+)
 from pyserini_compneg.gathered import gathered_warnings, warn_of
 from pyserini_compneg.terminal import shown
 from pyserini_compneg.vectors import (
@@ -83,8 +96,7 @@ _DISENTANGLED = ("disentangled", "damped")
 _BROAD = 0.8
 """What is excluded is a class of documents if its tenth has this share of the best score, or more.
 
-These numbers and the next three were chosen on QUEST train and the dev splits of FilmSets, ExcluIR, NegConstraint and
-ComLQ together; see docs/operators.md.
+This number and the next three were chosen on several dev sets together; see docs/operators.md.
 """
 
 _FLOOR = 4
@@ -139,7 +151,7 @@ def scoring_trees(
         composers = [replace(composer, context=context) for context in contexts]
         compositions = [partial(one.compose, tree) for one, tree in zip(composers, rewritten, strict=True)]
         trees = answered(compositions, composer.answers)
-        _warn_of_unknown_atoms(rewritten, trees, vectors)
+        warn_of_unknown_atoms(rewritten, trees, vectors)
         said = f"NOT ({operators.difference}) takes away all its positive terms; choose another --difference"
         names = [shown(format_expression(expression)) for expression in rewritten]
         emptied = {
@@ -151,43 +163,16 @@ def scoring_trees(
     return trees
 
 
-def _warn_of_unknown_atoms(
-    expressions: Sequence[Expression], trees: Sequence[ScoringNode], vectors: Mapping[str, SparseVector]
-) -> None:
-    """Warns of atoms without a known term.
-
-    A query that finds nothing at all is the caller's to report, unless AND! empties it: the other atoms are known.
-    """
-    unknown: dict[str, str] = {}
-    for expression, tree in zip(expressions, trees, strict=True):
-        texts = atoms(expression)
-        missing = [text for text in texts if not vectors[text] and text not in unknown]
-        is_strict = any(conjunction(member).required for member in alternatives(expression))
-        is_emptied = is_strict and any(vectors[text] for text in texts)
-        if missing and (is_emptied or not is_empty(tree)):
-            name = shown(format_expression(expression))
-            unknown |= {text: f"{shown(text)} (query {name})" for text in missing}
-    warn_of("atom", "atoms", "no term that the encoder knows, so it matches no document", unknown, vectors)
-
-
 @dataclass(frozen=True, slots=True)
 class _Composer:
-    """Composes expressions without vanilla operators.
-
-    Attributes:
-        operators: The operators of union, intersection and difference.
-        vectors: The vector of each atom's text.
-        answers: What the index says of queries; None if there is no index.
-        signed: Whether what is wanted meets negative weights of documents.
-        context: The atoms that count as context in ``damped``; none if the expression was not read from a text.
-        done: What is composed already, by its identity: a composition starts again with each answer of the index.
-    """
+    """Composes expressions without vanilla operators."""
 
     operators: Operators
-    vectors: Mapping[str, SparseVector]
-    answers: Answers | None
-    signed: bool = False
-    context: Sequence[str] = ()
+    vectors: Mapping[str, SparseVector]  # of each atom's text
+    answers: Answers | None  # of the index, if there is one
+    signed: bool = False  # whether what is wanted meets negative weights of documents
+    context: Sequence[str] = ()  # the atoms of a text that was read, which count in `damped`
+    # By its identity: a composition starts again with each answer of the index.
     done: dict[tuple[int, bool, bool], tuple[Expression, ScoringNode]] = field(default_factory=dict, compare=False)
 
     def compose(self, expression: Expression) -> ScoringNode:
@@ -218,14 +203,30 @@ class _Composer:
 
         What an operand excludes has no part in its terms. An operand without a positive term empties the conjunction.
         """
-        required = []
+        required, done = [], dict[int, SparseVector]()
         for group in whole.required:
-            wanted = [without_exclusions(without_differences(operand)) for operand in group]
-            required += distinguishing_terms([_vector(self.compose(one)) for one in wanted], self.operators.cpt_terms)
+            vectors = [self._wanted_vector(operand, done) for operand in group]
+            required += distinguishing_terms(vectors, self.operators.cpt_terms)
         if not all(required):
             return Linear({})
         parts = tuple(Linear(dict.fromkeys(terms, 1.0)) for terms in required)
         return replace(node, required=parts) if isinstance(node, Excluding) else Excluding(node, required=parts)
+
+    def _wanted_vector(self, expression: Expression, done: dict[int, SparseVector]) -> SparseVector:
+        """The vector of an expression without what it takes away, excludes or requires.
+
+        Under ``disentangled`` it is that of ``maxpool``. So a chain of AND! costs no products.
+        """
+        if id(expression) not in done:
+            match expression:
+                case Difference(left) | Exclusion(left):
+                    vector = self._wanted_vector(left, done)
+                case Intersection(operands) if self.operators.intersection == "disentangled":
+                    vector = max_pool([positive_part(self._wanted_vector(operand, done)) for operand in operands])
+                case _:
+                    vector = _vector(self.compose(without_exclusions(without_differences(expression))))
+            done[id(expression)] = vector
+        return done[id(expression)]
 
     def _terms(self, kept: Sequence[Expression]) -> set[str]:
         """The terms that A has: those of all its atoms, but for what is excluded in it."""
@@ -332,7 +333,7 @@ class _Composer:
             return left
         lowering, bests = zip(*found, strict=True)
         is_class = any(len(best) == FIRST_PAGE and best[-1] >= _BROAD * best[0] for best in bests)
-        if self.context:
+        if self.context and not any(isinstance(node, Excluding) for node in nodes(left)):  # it finds documents, too
             words = max_pool([self.vectors[text] for text in self.context])
             context = Linear(scale(words, _BROAD_CONTEXT if is_class else _CONTEXT), kept=())
             left = _sum(*summands(left), context)
@@ -374,13 +375,14 @@ class _Composer:
         return Product(tuple(each)) if len(each) > 1 else Linear(*each or [{}]), 0.0
 
     def _subtracted(self, left: ScoringNode, negatives: Sequence[SparseVector]) -> ScoringNode:
-        """The operator on a vector; to a tree it adds what it would change in the tree's vector."""
+        """The operator on a vector; to a tree it adds what it would lower in the tree's vector."""
         name, weight = self.operators.difference, self.operators.strength
         subtract = VECTOR_DIFFERENCES[name]
         if isinstance(left, Linear):
             return Linear(subtract(left.weights, negatives, weight), kept_terms(left))
         vector = positive_weights(left)
-        return _sum(*summands(left), Linear(add(subtract(vector, negatives, weight), vector, -1.0), kept=()))
+        change = add(subtract(vector, negatives, weight), vector, -1.0)
+        return _sum(*summands(left), Linear({term: w for term, w in change.items() if w < 0}, kept=()))
 
 
 def _vector(node: ScoringNode) -> SparseVector:

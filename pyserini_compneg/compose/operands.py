@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from pyserini_compneg.compose.intersection import distinguishing_terms
 from pyserini_compneg.compose.operators import Operators
@@ -13,7 +12,7 @@ from pyserini_compneg.vectors import SparseVector, max_pool
 
 
 def conjunctions(expression: Expression, operators: Operators) -> list[Conjunction]:
-    """The conjunction in each alternative of the outermost OR, with each operand once.
+    """The conjunction in each alternative of the outermost OR.
 
     There are none if a document lacks nothing of an alternative, which is no conjunction, or AND! requires all of it.
 
@@ -23,10 +22,7 @@ def conjunctions(expression: Expression, operators: Operators) -> list[Conjuncti
     >>> conjunctions(parse("swiss AND goat OR cheese"), Operators()), conjunctions(parse("a AND! b"), Operators())
     ([], [])
     """
-    wholes = [
-        replace(whole, kept=tuple(dict.fromkeys(whole.kept)))
-        for whole in map(conjunction, alternatives(verbalised(expression, operators)))
-    ]
+    wholes = [conjunction(member) for member in alternatives(verbalised(expression, operators))]
     return wholes if all(len(whole.kept) > 1 and not _strict(whole).issuperset(whole.kept) for whole in wholes) else []
 
 
@@ -41,7 +37,9 @@ def operand_terms(whole: Conjunction, vectors: Mapping[str, SparseVector], top: 
 
 
 def _strict(whole: Conjunction) -> set[Expression]:
-    return {operand for group in whole.required for operand in group}
+    """The kept parts that are an operand of AND!."""
+    kept = [conjunction(operand).kept for group in whole.required for operand in group]
+    return {parts[0] for parts in kept if len(parts) == 1}
 
 
 def fewest(lacking: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

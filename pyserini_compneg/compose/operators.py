@@ -77,6 +77,9 @@ class Operators:
             raise CompositionError(f"exclusion must be {named}, got {self.exclusion!r}")
         if self.difference_weight is not None and self.difference not in DIFFERENCE_WEIGHTS:
             raise CompositionError(f"difference_weight: {self.difference} has no strength; leave it out")
+        if self.cpt_weight is not None and self.intersection != "disentangled":
+            said = f"cpt_weight: {self.intersection} has no joint occurrence beside other terms"
+            raise CompositionError(f"{said}; leave it out, or choose disentangled")
         if self.difference == "damped" and self.strength > 1:
             raise CompositionError(f"difference_weight of damped must be at most 1, a share, got {self.strength!r}")
 

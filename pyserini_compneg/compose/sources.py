@@ -7,10 +7,13 @@ from contextlib import suppress
 from typing import Protocol, TypeAlias, TypeVar
 
 from pyserini_compneg.compose.json_form import query_line
-from pyserini_compneg.compose.scoring import ScoringNode
+from pyserini_compneg.compose.rewrite import alternatives, conjunction
+from pyserini_compneg.compose.scoring import ScoringNode, is_empty
 from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.expression import Expression, atoms, format_expression
+from pyserini_compneg.gathered import warn_of
 from pyserini_compneg.terminal import shown
-from pyserini_compneg.vectors import checked, is_pseudo_term
+from pyserini_compneg.vectors import SparseVector, checked, is_pseudo_term
 
 _Part = TypeVar("_Part")
 _Result = TypeVar("_Result")
@@ -45,6 +48,25 @@ def atom_vectors(texts: Sequence[str], encoder: QueryEncoder) -> dict[str, dict[
             form = "a∩b for pairs and ¬t for complements"
             raise EncodingError(f"atom {text!r}: the term {reserved[0]!r} is reserved, {form}; leave it out")
     return {text: checked(vector, f"atom {text!r}") for text, vector in zip(texts, vectors, strict=True)}
+
+
+def warn_of_unknown_atoms(
+    expressions: Sequence[Expression], trees: Sequence[ScoringNode], vectors: Mapping[str, SparseVector]
+) -> None:
+    """Warns of atoms without a known term.
+
+    A query that finds nothing at all is the caller's to report, unless AND! empties it: the other atoms are known.
+    """
+    unknown: dict[str, str] = {}
+    for expression, tree in zip(expressions, trees, strict=True):
+        texts = atoms(expression)
+        missing = [text for text in texts if not vectors[text] and text not in unknown]
+        is_strict = any(conjunction(member).required for member in alternatives(expression))
+        is_emptied = is_strict and any(vectors[text] for text in texts)
+        if missing and (is_emptied or not is_empty(tree)):
+            name = shown(format_expression(expression))
+            unknown |= {text: f"{shown(text)} (query {name})" for text in missing}
+    warn_of("atom", "atoms", "no term that the encoder knows, so it matches no document", unknown, vectors)
 
 
 class Unanswered(Exception):  # noqa: N818  # no error: the composition is resumed with the answer

@@ -124,11 +124,20 @@ def _collected(text: str, words: Sequence[Span], tags: Sequence[int]) -> _Reques
             request.conditions[-1][-1].own.extend(places)
             joined = None
         elif tag == EXCLUDED and places:
+            places = _without_links(text, words, places)
             last = request.conditions[-1][-1]
             is_local = bool(last.own) and _ends_an_alternative(text, words, tags, first)
             (last.excluded if is_local else request.excluded).append(places)
             joined = None
     return request
+
+
+def _without_links(text: str, words: Sequence[Span], places: range) -> range:
+    """The places without words at the edges that only link what is excluded to the rest: "nothing from Italy"."""
+    said = [text[slice(*words[place])] for place in places]
+    left = 1 if len(said) > 1 and said[0] in ("from", "about") else 0
+    right = 1 if len(said) > left + 1 and said[-1] == "ones" else 0
+    return range(places.start + left, places.stop - right)
 
 
 def _with_shared(text: str, words: Sequence[Span], own: Sequence[int], shared: Sequence[int]) -> list[int]:

@@ -50,7 +50,7 @@ def test_intersections_of_the_papers_birds():
     assert composed(text, intersection="maxpool") == Linear(pooled)
     assert composed(text, intersection="addition").weights["birds"] == 2.0
     assert composed(text, intersection="cpt") == Product((COLOMBIA, VENEZUELA))
-    assert composed(text, intersection="cpt", cpt_weight=0.5) == Product((COLOMBIA, VENEZUELA))
+    assert composed(text, intersection="cpt") == Product((COLOMBIA, VENEZUELA))
     assert composed(text, intersection="cpt-l2") == Product((COLOMBIA, VENEZUELA), 1.0, root=2)
     assert composed(f"{text} AND parrots", intersection="cpt-l2") == Product((COLOMBIA, VENEZUELA, PARROTS), 2 / 3, 2)
     assert composed("colombia AND moon", intersection="cpt-l2") == Linear({})

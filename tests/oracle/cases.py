@@ -78,6 +78,8 @@ def draw_case(random, documents, atoms, signed):
         "cpt_weight": random.choice([None, None, 0.25, 1.0, 2.0]),
         "exclusion": random.choice(EXCLUSIONS),
     }
+    if settings["intersection"] != "disentangled":
+        settings["cpt_weight"] = None
     if settings["difference"] == "ignore" or (
         settings["difference"] == "damped" and settings["difference_weight"] == 2
     ):

@@ -89,6 +89,7 @@ def gather(expression):
     for other in map(gather, others):
         for mine, more in zip(parts, other, strict=True):
             mine.extend(more)
+    parts[0][:] = dict.fromkeys(parts[0])
     if kind == "and!":
         parts[3].append(expression[1:])
     return parts
@@ -330,7 +331,7 @@ class Oracle:
         lowering = [self.scaled(scores, -self.weight) for scores in products]
         if kept.kind == "vector":
             kept = self.vector(total([kept.weights, change]), finds=kept.finds)
-        elif any(change.values()):
+        elif change := {term: weight for term, weight in change.items() if weight < 0}:
             lowering.append(self.vector(change, finds=()))
         return self.sum([kept], lowering) if lowering else kept
 
