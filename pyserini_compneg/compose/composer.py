@@ -191,7 +191,7 @@ class _Composer:
     def _conjunction(self, whole: Conjunction) -> ScoringNode:
         """What is kept, under the intersection, without what is excluded."""
         inside = replace(self, context=())
-        node = self._intersection(for_each(inside.compose, whole.kept))
+        node = self._intersection(for_each(inside.compose, list(dict.fromkeys(whole.kept))))
         if whole.excluded and self.operators.strength and any(leaf_vectors(node)):
             node = self._difference(node, self._terms(whole.kept), whole.excluded)
         if whole.barred and any(leaf_vectors(node)):
@@ -300,7 +300,8 @@ class _Composer:
 
         An operand of which A has all terms is taken as given and drops out; one without a known term leaves nothing.
         """
-        operands = [positive_part(_vector(self.compose(member))) for member in conjunction(expression).kept]
+        members = dict.fromkeys(conjunction(expression).kept)
+        operands = [positive_part(_vector(self.compose(member))) for member in members]
         if not all(operands):
             return []
         own = [left for left in (without_terms(operand, a) for operand in operands) if left]

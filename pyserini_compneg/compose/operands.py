@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from pyserini_compneg.compose.intersection import distinguishing_terms
 from pyserini_compneg.compose.operators import Operators
@@ -12,9 +13,10 @@ from pyserini_compneg.vectors import SparseVector, max_pool
 
 
 def conjunctions(expression: Expression, operators: Operators) -> list[Conjunction]:
-    """The conjunction in each alternative of the outermost OR.
+    """The conjunction in each alternative of the outermost OR, with each operand once.
 
-    There are none if a document lacks nothing of an alternative, which is no conjunction, or AND! requires all of it.
+    There are none if a document lacks nothing of an alternative, because that is no conjunction. Of a single
+    alternative, what AND! requires is left out: a document that is found has it.
 
     >>> from pyserini_compneg.expression import parse
     >>> [whole.kept for whole in conjunctions(parse("swiss AND goat NOT cheese"), Operators())]
@@ -22,7 +24,12 @@ def conjunctions(expression: Expression, operators: Operators) -> list[Conjuncti
     >>> conjunctions(parse("swiss AND goat OR cheese"), Operators()), conjunctions(parse("a AND! b"), Operators())
     ([], [])
     """
-    wholes = [conjunction(member) for member in alternatives(verbalised(expression, operators))]
+    wholes = [
+        replace(whole, kept=tuple(dict.fromkeys(whole.kept)))
+        for whole in map(conjunction, alternatives(verbalised(expression, operators)))
+    ]
+    if len(wholes) > 1:
+        wholes = [replace(whole, required=()) for whole in wholes]  # it may be found by another alternative
     return wholes if all(len(whole.kept) > 1 and not _strict(whole).issuperset(whole.kept) for whole in wholes) else []
 
 

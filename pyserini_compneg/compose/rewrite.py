@@ -61,7 +61,7 @@ class Conjunction:
     r"""The set ⋂ kept \ ⋃ excluded, without the documents that match a barred part.
 
     Attributes:
-        kept: Atoms and unions, each once; none only while a set is put together.
+        kept: Atoms and unions; none only while a set is put together.
         excluded: The expressions that are taken away, no unions among them; empty for a pure intersection.
         barred: What NOT! excludes, no unions among them.
         required: The operands of each AND!, each operand once; a document must have every one of them.
@@ -76,7 +76,7 @@ class Conjunction:
         """The intersection with other sets."""
         sets = (self, *others)
         return Conjunction(
-            tuple(dict.fromkeys(part for one in sets for part in one.kept)),
+            tuple(part for one in sets for part in one.kept),
             tuple(part for one in sets for part in one.excluded),
             tuple(part for one in sets for part in one.barred),
             tuple(group for one in sets for group in one.required),

@@ -10,16 +10,15 @@ from pyserini_compneg.reading.tags import NONE
 from pyserini_compneg.terminal import shown
 
 _CUE = re.compile(
-    r"(?<![\w'’])(?:(?:apart|aside|away)\s+from|other\s+than|rather\s+than|instead\s+of|save\s+for|"
-    r"(?:any|every|no)(?:thing|one|body|where)\s+but|all\s+but|but\s+(?:not|no|never)|(?:can|do|does|did|would|should|"
-    r"could|have|has|had|is|are|was|were|wo|ai)n['’]?t|cannot|but|can['’]t|not|no|non|nor|neither|never|none|nothing|without|"
-    r"w/o|sans|minus|except(?:ing|ed)?|excepting|exclud(?:e[sd]?|ing)|excl|besides|barring|omit(?:s|ting|ted)?|"
-    r"avoid(?:s|ing)?|skip(?:s|ping)?|unlike|or|either)(?![\w'’])|(?<!\w)non(?=-)",
+    r"(?<![\w'’])(?:(?:apart|aside|away)\s+from|other\s+than|rather\s+than|instead\s+of|save\s+for|but|not|no|non|nor|"
+    r"(?:ca|do|does|did|wo|would|should|could|have|has|had|is|are|was|were|ai|must|need|might)n['’]?t|can['’]?t|cannot|"
+    r"neither|never|none|nothing|without|w/o|sans|minus|except(?:ing|ed)?|exclud(?:e[sd]?|ing)|excl|besides|barring|"
+    r"omit(?:s|ting|ted)?|avoid(?:s|ing)?|skip(?:s|ping)?|unlike|or|either)(?![\w'’])|(?<!\w)non(?=-)",
     re.IGNORECASE,
 )
 """English words that often say that something is excluded, or that either of two things will do."""
 
-_NAME = re.compile(r"[\w,] (?!I['’])([A-Z]\w*[a-z])(?!\w)")
+_NAME = re.compile(r"(?<=[\w,] )(?!I['’])[^\W\d_a-z]\w*[a-z](?!\w)")
 """A word with a capital that begins no sentence."""
 
 
@@ -42,7 +41,7 @@ def doubts(
     """
     cues = [match[0] for part in parts if not part.excluded and (match := _CUE.search(part.text))]
     used = {place for part in parts for span in part.spans for place in range(*span)}
-    names = {match.start(1) for match in _NAME.finditer(text)}
+    names = {match.start() for match in _NAME.finditer(text)}
     lost = [
         text[start:end]
         for (start, end), tag in zip(words, tags, strict=True)

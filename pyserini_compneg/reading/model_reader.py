@@ -100,7 +100,7 @@ class ModelReader:
             return undivided(text, confidence, "it only excludes")
         said = [*reading.doubts, *doubts(text, words, tags, reading.parts, self._tagger.unasked)]
         if confidence < self.threshold:
-            said.append(f"the reading is unsure ({confidence:.2f})")
+            said.append(f"the reading is unsure ({math.floor(100 * confidence) / 100:.2f})")
         return replace(reading, understood=not said, doubts=tuple(dict.fromkeys(said)))
 
     def _calibrated(self, chance: float) -> float:

@@ -8,17 +8,7 @@ from typing import NamedTuple
 
 from pyserini_compneg.expression import Difference, Expression, Intersection, Union
 from pyserini_compneg.expression.decomposition import Decomposition
-from pyserini_compneg.training.requests import JudgedRequest
-
-_WORDS = """
-    a about after all also am an and any anything are as at be been before being between both but by can could d did
-    do does doing done dont during each either every find for from get give had has have he hello help her here hi his
-    how i id if im in into is it its just let like ll looking m may me might must my need needs no nor not of on one
-    ones only onto or our over please pls re s shall she should show so some something stuff t tell than thank thanks
-    that the their them then there these they thing things this those to too under us ve want wants was we were what
-    when where which who whom whose why will with would you your
-"""
-_FUNCTION_WORDS = frozenset(_WORDS.split())
+from pyserini_compneg.training.requests import FUNCTION_WORDS, JudgedRequest
 
 
 class RequestScore(NamedTuple):
@@ -59,4 +49,4 @@ def _has(expression: Expression, kind: type[Union | Intersection]) -> bool:
 
 def _content(texts: Iterable[str]) -> frozenset[str]:
     words = {word for text in texts for word in re.findall(r"\w+", text.lower().replace("’", "'"))}
-    return frozenset(words - _FUNCTION_WORDS)
+    return frozenset(words - FUNCTION_WORDS)

@@ -26,6 +26,17 @@ from pyserini_compneg.terminal import shown
 _TAG = re.compile(rf"\[({'|'.join(TAGS[1:])}) ([^\[\]]+)\]")
 
 
+_WORDS = """
+    a about after all also am an and any anything are as at be been before being between both but by can could d did
+    do does doing done dont during each either every find for from get give had has have he hello help her here hi his
+    how i id if im in into is it its just let like ll looking m may me might must my need needs no nor not of on one
+    ones only onto or our over please pls re s shall she should show so some something stuff t tell than thank thanks
+    that the their them then there these they thing things this those to too under us ve want wants was we were what
+    when where which who whom whose why will with would you your
+"""
+FUNCTION_WORDS = frozenset(_WORDS.split())
+
+
 @dataclass(frozen=True)
 class TaggedRequest:
     """A request and its tags.
@@ -149,7 +160,10 @@ def separators(requests: Sequence[TaggedRequest]) -> list[str]:
 
 
 def unasked(requests: Sequence[TaggedRequest]) -> list[str]:
-    """The words that have no tag in a fifth of the requests that have them, and in three or more."""
+    """The words without a tag in a third of the requests that have them and in five or more, and function words.
+
+    Numbers are never among them.
+    """
     seen, free = Counter[str](), Counter[str]()
     for request in requests:
         words = words_of(request.text)
@@ -157,7 +171,9 @@ def unasked(requests: Sequence[TaggedRequest]) -> list[str]:
         seen.update(lower)
         free.update(word for word, tag in zip(lower, request.tags(words), strict=True) if tag == NONE)
     return sorted(
-        word for word, count in free.items() if count >= 3 and count >= 0.2 * seen[word] and word[0].isalnum()
+        FUNCTION_WORDS.union(
+            word for word, count in free.items() if count >= 5 and 3 * count >= seen[word] and word[0].isalpha()
+        )
     )
 
 

@@ -31,6 +31,7 @@ QUERIES = {
     "a AND zebra": [{"a": "a", "zebra": ""}],
     "a AND all": [{"a": "a", "all": "+"}],
     "a AND b AND a": [{"a": "a", "b": "b"}],
+    "a AND! b OR c AND d": [{"a": "a", "b": "b"}, {"c": "c", "d": "d"}],
 }
 """For each query its alternatives, with the atoms of each operand."""
 
@@ -92,7 +93,12 @@ def test_what_documents_lack(searcher, query, top):
 
 def test_what_and_requires_is_not_lacking(searcher):
     """Its terms among two operands may be others than among three, and a hit has them."""
-    for query, operand in (("a AND! b AND c", "c"), ("c AND (a AND! b)", "c"), ("a AND! b AND! c AND d", "d")):
+    for query, operand in (
+        ("a AND! b AND c", "c"),
+        ("c AND (a AND! b)", "c"),
+        ("a AND! b AND! c AND d", "d"),
+        ("(a NOT d) AND! b AND c", "c"),
+    ):
         found = searcher.lacking(query, DOCIDS)
         soft = searcher.lacking(query.replace("!", ""), DOCIDS)
         assert found == [tuple(name for name in lacks if name == operand) for lacks in soft]
