@@ -10,7 +10,8 @@ from pyserini_compneg.commands.running import command
 
 _EPILOG = """\
 W is wanted, S is shared by all that is wanted, X is excluded. A reading that may be wrong says why: a word such as
-'without' is searched for, words are in no part, or the model is unsure. In JSON, `understood` is false then.
+'without' is searched for, words are in no part, or the model is unsure. In JSON, `understood` is false then. Of a
+reading by llm nothing is said.
 
 examples:
   python -m pyserini_compneg.read 'French or Italian comedies, but not musicals'
@@ -22,6 +23,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if bool(args.text) == (args.topics is not None):
         parser.error("give texts, or a file of them as --topics")
     from pyserini_compneg.encode.models.cache import cache_home
+    from pyserini_compneg.errors import CollectionError
     from pyserini_compneg.expression import format_expression
     from pyserini_compneg.expression.decomposition import to_object
     from pyserini_compneg.expression.topics import read_text, read_topics
@@ -32,13 +34,15 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
     read = reader(args.read, cache_home())
     if read is None:
-        parser.error("--read: name model, llm, or the folder of a reader")
+        parser.error(f"--read: {args.read} reads nothing; name model, llm, or the folder of a reader")
     keep_inputs(args.output, *([args.topics] if args.topics else []))
     topics = (
         [read_text(str(number), text, "plain") for number, text in enumerate(args.text, 1)]
         if args.topics is None
         else [topic for topic in read_topics(args.topics, "plain") if topic.plain]
     )
+    if not topics:
+        raise CollectionError(f"{args.topics}: no text in it; composed queries are not read")
     with atomic_writer(args.output) as handle:
         for topic, reading in zip(topics, read([topic.text for topic in topics]), strict=True):
             if args.output_format == "jsonl":
@@ -57,10 +61,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("text", nargs="*", metavar="TEXT", help="what someone typed")
     parser.add_argument("--topics", metavar="FILE", help="file of topics, as for search; its texts are read")
-    flags.add_read(
-        parser, "by the small model of the package (model, the default), a reader of your own (FOLDER), or llm"
-    )
-    parser.set_defaults(read="model")
+    text = "by the small model of the package (default), a reader of your own (its folder), or a language model (llm)"
+    parser.add_argument("--read", default="model", metavar="{model,llm,FOLDER}", help=text)
     flags.add_output(parser, "file of readings")
     text = "a list for people (default), or JSON Lines"
     parser.add_argument("--output-format", choices=("text", "jsonl"), default="text", help=text)

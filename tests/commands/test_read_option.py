@@ -226,8 +226,15 @@ def test_the_command_read(capfd, topics, tmp_path):
     run("--topics", topics, "--output-format", "jsonl", "--output", output)
     records = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
     assert {"id": "plain", **DECOMPOSITION} in records
-    for wrong in ([], [TEXT, "--topics", topics], [TEXT, "--read", "plain"], [" "]):
-        assert run(*wrong, code=2).err
+    said = {
+        "give texts, or a file of them as --topics": ([], [TEXT, "--topics", topics]),
+        "--read: plain reads nothing": [[TEXT, "--read", "plain"]],
+        "no way to read texts is named 'x'": [[TEXT, "--read", "x"]],
+        "blank": [[" "]],
+        "an argument must not be empty": [[""]],
+    }
+    for message, wrong in said.items():
+        assert all(message in run(*arguments, code=2).err for arguments in wrong)
     topics.write_text('{"id": "1", "query": "spy"}\n{"id": "2"\n', encoding="utf-8")
     assert f"{topics}:2" in run("--topics", topics, code=2).err
 
