@@ -159,7 +159,8 @@ def _composed_lines(node: ScoringNode, scale: float, most: int, indent: str) -> 
                 yield f"{indent}alternative {number}{' (the best alternative counts)' * (number == 1)}", []
                 yield from _composed_lines(child, scale, most, f"{indent}  ")
         elif isinstance(part, Damped):
-            yield f"{indent}lowered by up to {part.weight:.0%}", []
+            least = ", no further than near the fourth best score" if part.floor else ""
+            yield f"{indent}lowered by up to {part.weight:.0%}{least}", []
             yield from _composed_lines(part.child, scale, most, f"{indent}  ")
             for excluded in part.excluded:
                 linear = _weighted(_terms(excluded, scale), most) if isinstance(excluded, Linear) else []

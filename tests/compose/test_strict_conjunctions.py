@@ -37,6 +37,7 @@ from pyserini_compneg.expression import (
     format_expression,
     parse,
 )
+from pyserini_compneg.expression.decomposition import Decomposition
 
 CHEESES = {
     "swiss cheese": {"swiss": 2.0, "cheese": 1.0},
@@ -180,7 +181,7 @@ def finds(expression: Expression, document, named, in_and=False) -> bool:
             found = [finds(operand, document, named, in_and=True) for operand in operands]
             if not strict:
                 return any(found) and all(clean(operand, document, named) for operand in operands)
-            terms = [set(atoms(without_differences(operand))) for operand in operands]
+            terms = [set(atoms(without_differences(operand))) for operand in dict.fromkeys(operands)]
             own = [one.difference(*terms[:i], *terms[i + 1 :]) or one for i, one in enumerate(terms)]
             return all(document & one for one in own) and all(clean(operand, document, named) for operand in operands)
         case Difference(left, _):
@@ -258,3 +259,25 @@ def test_a_node_needs_something_to_leave_out_by():
     said = "above: what excludes needs excluded parts and a limit for each, got 0 and 0"
     assert refusal(Excluding, Linear({"a": 1.0}), error=CompositionError) == said
     assert parse("a AND! b") != parse("a AND b")
+
+
+@pytest.mark.parametrize("query", ["(a AND! r OR d) NOT (e OR f)", "(a NOT! r OR d) NOT (e OR f)"])
+def test_what_not_takes_away_finds_no_document(query):
+    """The part of f that is orthogonal to e has a weight above 0 for z."""
+    vectors = {"a": "x", "r": "r", "d": "d", "e": "xy", "f": "yz"}
+    encoder = LookupEncoder({name: dict.fromkeys(terms, 1.0) for name, terms in vectors.items()})
+    node = compose_query(query, encoder, Operators(difference="orthogonal", exclusion="any"))
+    assert evaluate(node, {"z": 9.0}) is None
+    assert evaluate(node, {"d": 1.0}) is not None
+    left_out = {"x": 3.0, "z": 5.0} | ({} if "AND!" in query else {"r": 1.0})
+    assert evaluate(node, left_out) is None
+
+
+def test_the_context_of_a_text_finds_no_document_that_is_left_out():
+    encoder = LookupEncoder({name: {name: 1.0} for name in "abrd"})
+    expression = parse("(a AND! r OR d) NOT b")
+    reading = Decomposition("a text", expression, (), 1.0)
+    ask = lambda nodes, k: [[900.0] * k] * len(nodes)  # noqa: E731
+    node = compose_query(reading, encoder, top_scores=ask)
+    assert evaluate(node, {"a": 1.0}) is None and evaluate(node, {"b": 1.0}) is None
+    assert evaluate(node, {"d": 1.0}) is not None

@@ -58,3 +58,17 @@ def test_parts_know_where_their_words_stand():
         ("basements", ((28, 37),), True),
     ]
     assert tagged(reading) == "[S flats] in [W Leeds] or [W York], not [X basements]"
+
+
+@pytest.mark.parametrize(
+    ("line", "excluded"),
+    [
+        ("[W cheese], nothing [X from Italy]", "Italy"),
+        ("[W papers on war], not [X about tanks]", "tanks"),
+        ("[W cheese], but not [X Greek ones]", "Greek"),
+        ("[W films] but not [X From Here to Eternity]", "From Here to Eternity"),
+        ("[W words], not [X from]", "from"),
+    ],
+)
+def test_words_that_link_an_exclusion_are_no_part_of_it(line, excluded):
+    assert [part.text for part in meaning(line).parts if part.excluded] == [excluded]
