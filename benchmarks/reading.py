@@ -1,18 +1,18 @@
 """Measures how plain texts are read, and what that does to rankings.
 
-    python benchmarks/reading.py [--requests data/requests] [--reader FOLDER] [--wrong]
-    python benchmarks/reading.py --data DATASETS [--reader FOLDER] [--wrong]
+    python benchmarks/reading.py [--data DATASETS] [--reader FOLDER] [--plot FILE] [--wrong]
 
-The first form compares readings of requests with what they ask for, by kind, and shows how well the confidence is
-calibrated, how long a reading takes, and how much memory. The second form ranks the dev splits of excluir/,
-negconstraint/ and filmsets/ below DATASETS, with BM25 impacts in indexes/, which are built on the first call; and it
-counts the texts of scifact/, cisi/, nevir/ and pairs/ that are taken apart. --wrong lists the readings that are wrong,
-or taken apart. Prints Markdown.
+Compares readings of requests with what they ask for, by kind, and shows how well the confidence is calibrated, how long
+a reading takes, and how much memory. With --data, it counts how many exclusions are seen in the wordings of
+quest-evidence/, and how many texts of scifact/, cisi/, nevir/ and pairs/ are taken apart; and it ranks the dev splits
+of excluir/, negconstraint/ and filmsets/, with BM25 impacts in indexes/, built on the first call. --wrong lists
+the readings that are wrong, or taken apart. Prints Markdown.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import resource
 import statistics
@@ -30,6 +30,8 @@ from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.eval.measures import Measure, evaluate, mean, parse_measures
 from pyserini_compneg.eval.significance import confidence_interval
 from pyserini_compneg.experiments.datasets import open_dataset
+from pyserini_compneg.experiments.plots import draw_curve
+from pyserini_compneg.experiments.results import Curve, Point
 from pyserini_compneg.expression import Atom, Difference, Expression, Union, format_expression
 from pyserini_compneg.expression.decomposition import tagged
 from pyserini_compneg.expression.topics import Topic
@@ -50,7 +52,15 @@ RANKINGS = {
 MOST_FOR_ALL = 10_000
 """Runs have all documents of a collection of at most this size, and 1,000 of a larger one."""
 
+EDGES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95)
+"""Of the intervals of confidence."""
+
+FEWEST = 10
+"""Readings of a point in the diagram."""
+
 Run = Mapping[str, Mapping[str, float]]
+Judgements = list[tuple[float, bool]]
+"""The confidence of readings, and whether they are right."""
 
 
 def main() -> int:
@@ -60,23 +70,26 @@ def main() -> int:
     parser.add_argument("--data", type=Path, metavar="DATASETS")
     parser.add_argument("--reader", type=Path, default=PACKAGED, metavar="FOLDER")
     parser.add_argument("--wrong", action="store_true", help="list what is wrong, or taken apart")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="the diagram of the confidence, as PNG")
     args = parser.parse_args()
     reader = ModelReader(args.reader)
-    if not args.data:
-        requests(reader, args.requests, args.wrong)
-        speed(args.reader, [request.text for request in read_judged(args.requests / "dev-a.jsonl")])
-        return 0
-    for name in RANKINGS:
-        rank(reader, args.data / name, args.wrong)
-    stays_whole(reader, args.data, args.wrong)
+    found = requests(reader, args.requests, args.wrong)
+    if args.data:
+        found["QUEST"] = wordings(reader, args.data / "quest-evidence", args.wrong)
+    calibration(found, args.plot)
+    speed(args.reader, [request.text for request in read_judged(args.requests / "dev-a.jsonl")])
+    if args.data:
+        stays_whole(reader, args.data, args.wrong)
+        for name in RANKINGS:
+            rank(reader, args.data / name, args.wrong)
     return 0
 
 
-def requests(reader: ModelReader, folder: Path, wrong: bool) -> None:
-    """Prints the shares of right readings by kind, and how they agree with the confidence."""
+def requests(reader: ModelReader, folder: Path, wrong: bool) -> dict[str, Judgements]:
+    """Prints the shares of right readings by kind, and returns which ones of each file are right."""
     columns = [*KINDS, "excluded", "joined", "understood but wrong", "right but doubted"]
     print(f"| whole reading right, % | all | {' | '.join(columns)} |\n|---|{'---|' * (len(columns) + 1)}")
-    sure: list[tuple[float, bool]] = []
+    found: dict[str, Judgements] = {}
     for path in sorted(folder.glob("*.jsonl")):
         judged = read_judged(path)
         readings = reader.read([request.text for request in judged])
@@ -87,8 +100,7 @@ def requests(reader: ModelReader, folder: Path, wrong: bool) -> None:
         understood = [(reading.understood, score.whole) for reading, score in zip(readings, scores, strict=True)]
         groups += [[one == (True, False) for one in understood], [one == (False, True) for one in understood]]
         print(f"| {path.stem} | {' | '.join(f'{100 * statistics.mean(group):.1f}' for group in groups)} |")
-        if path.stem.startswith("dev"):  # what the confidence is calibrated on
-            sure += [(reading.confidence, score.whole) for reading, score in zip(readings, scores, strict=True)]
+        found[path.stem] = [(r.confidence, score.whole) for r, score in zip(readings, scores, strict=True)]
         for request, reading, score in zip(judged, readings, scores, strict=True):
             if wrong and not score.whole:
                 print(
@@ -96,13 +108,36 @@ def requests(reader: ModelReader, folder: Path, wrong: bool) -> None:
                     end="",
                 )
                 print(f"{list(request.excluded)}\n  - read as {tagged(reading)} {reading.confidence:.2f}")
-    print("\n| confidence | requests | mean confidence | right |\n|---|---|---|---|")
-    for low in (0.0, 0.5, 0.7, 0.8, 0.9, 0.95):
-        high = next((edge for edge in (0.5, 0.7, 0.8, 0.9, 0.95) if edge > low), 1.01)
-        inside = [(confidence, right) for confidence, right in sure if low <= confidence < high]
-        if inside:
-            confidence, right = (statistics.mean(column) for column in zip(*inside, strict=True))
-            print(f"| {low:g} to {min(high, 1):g} | {len(inside)} | {confidence:.2f} | {right:.2f} |")
+    return found
+
+
+def calibration(found: Mapping[str, Judgements], plot: Path | None) -> None:
+    """Prints how often readings of a confidence are right, and draws it."""
+    bins = list(zip(EDGES, [*EDGES[1:], 1.01], strict=True))
+    print(
+        f"\n| right / readings of a confidence | {' | '.join(f'{low:g} to {min(high, 1):g}' for low, high in bins)} |"
+    )
+    print(f"|---|{'---|' * len(bins)}")
+    series: dict[str, tuple[Point, ...]] = {"perfect": tuple(Point(x, x, x, x, 0) for x in (EDGES[1], 1.0))}
+    for name, judgements in found.items():
+        cells, points = list[str](), list[Point]()
+        for low, high in bins:
+            inside = [(confidence, right) for confidence, right in judgements if low <= confidence < high]
+            cells.append(f"{sum(right for _, right in inside)} / {len(inside)}" if inside else "")
+            if len(inside) >= FEWEST:
+                x, y = (statistics.mean(column) for column in zip(*inside, strict=True))
+                points.append(Point(x, y, *proportion_interval(y, len(inside)), len(inside)))
+        series[name] = tuple(points)
+        print(f"| {name} | {' | '.join(cells)} |")
+    if plot and (drawn := draw_curve(Curve("How often readings are right", "confidence", "right", series))):
+        plot.write_bytes(drawn)
+
+
+def proportion_interval(share: float, count: int) -> tuple[float, float]:
+    """Wilson's interval of 95 %."""
+    z = 1.96
+    centre, half = share + z * z / (2 * count), z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2)
+    return (centre - half) / (1 + z * z / count), (centre + half) / (1 + z * z / count)
 
 
 def speed(folder: Path, texts: Sequence[str]) -> None:
@@ -196,6 +231,43 @@ def search(searcher: SignedImpactSearcher, topics: Sequence[Topic], k: int | Non
         qid: dict(zip([hit.docid for hit in ranked], printed_scores(ranked), strict=True))
         for qid, ranked in hits.items()
     }
+
+
+def wordings(reader: ModelReader, folder: Path, wrong: bool) -> Judgements:
+    """Prints how many of QUEST's human wordings are read with an exclusion: of those that have one, and of the others.
+
+    Returns:
+        A reading is right here if it has an exclusion or alternatives where the template does.
+    """
+    records = [record for _, record in iter_jsonl(folder / "wordings.train.jsonl")]
+    readings = reader.read([record["query"] for record in records])
+    print(
+        "\n| QUEST train, wordings | number | an exclusion is read | none is, and it is understood |\n|---|---|---|---|"
+    )
+    for name, excludes in (("with an exclusion", True), ("without", False)):
+        found = [
+            (record, reading, isinstance(reading.expression, Difference))
+            for record, reading in zip(records, readings, strict=True)
+            if ("not" in record["metadata"]["template"].split()) == excludes
+        ]
+        silent = sum(excludes and reading.understood and not seen for _, reading, seen in found)
+        print(f"| {name} | {len(found)} | {100 * statistics.mean(seen for *_, seen in found):.1f} % | {silent} |")
+        if wrong:
+            listed = [(record, reading) for record, reading, seen in found if seen != excludes]
+            print(*(f"- {record['query']}\n  - {tagged(reading)}" for record, reading in listed), sep="\n")
+    return [
+        (
+            reading.confidence,
+            _operators(reading.expression) == {"or", "not"} & set(record["metadata"]["template"].split()),
+        )
+        for record, reading in zip(records, readings, strict=True)
+    ]
+
+
+def _operators(expression: Expression) -> set[str]:
+    if isinstance(expression, Difference):
+        return {"not"} | _operators(expression.left)
+    return {"or"} if isinstance(expression, Union) else set()
 
 
 def stays_whole(reader: ModelReader, data: Path, wrong: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -63,6 +64,15 @@ class Decomposition:
     confidence: float
     understood: bool = True
     doubts: tuple[str, ...] = ()
+
+
+def shown_confidence(confidence: float) -> str:
+    """A probability with two decimals, rounded down: what is below a threshold is shown below it.
+
+    >>> shown_confidence(0.899)
+    '0.89'
+    """
+    return f"{math.floor(100 * confidence) / 100:.2f}"
 
 
 def undivided(text: str, confidence: float = 1.0, *doubts: str) -> Decomposition:

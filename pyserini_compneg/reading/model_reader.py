@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyserini_compneg.errors import ArgumentError, DecompositionError
-from pyserini_compneg.expression.decomposition import Decomposition, Span, undivided
+from pyserini_compneg.expression.decomposition import Decomposition, Span, shown_confidence, undivided
 from pyserini_compneg.reading.assembly import assembled
 from pyserini_compneg.reading.doubts import doubts
-from pyserini_compneg.reading.tags import TAGS, closed
+from pyserini_compneg.reading.tags import EXCLUDED, TAGS, closed
 from pyserini_compneg.reading.words import is_tied, words_of
 
 if TYPE_CHECKING:
@@ -97,10 +97,10 @@ class ModelReader:
         tags = self._closed(text, words, tags)
         reading = assembled(text, words, tags, confidence)
         if not wants:
-            return undivided(text, confidence, "it only excludes")
+            return undivided(text, confidence, "it only excludes" if EXCLUDED in tags else "it asks for nothing")
         said = [*reading.doubts, *doubts(text, words, tags, reading.parts, self._tagger.unasked)]
         if confidence < self.threshold:
-            said.append(f"the reading is unsure ({math.floor(100 * confidence) / 100:.2f})")
+            said.append(f"the reading is unsure ({shown_confidence(confidence)})")
         return replace(reading, understood=not said, doubts=tuple(dict.fromkeys(said)))
 
     def _calibrated(self, chance: float) -> float:

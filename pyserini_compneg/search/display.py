@@ -10,7 +10,7 @@ from pyserini_compneg.compose import Query, ScoringNode, query_text
 from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.encode.hybrid import PREFIX
 from pyserini_compneg.expression import Atom, Filter
-from pyserini_compneg.expression.decomposition import Decomposition, tagged
+from pyserini_compneg.expression.decomposition import Decomposition, shown_confidence, tagged
 from pyserini_compneg.expression.topics import Topic
 from pyserini_compneg.search.methods import ComposingMethod
 from pyserini_compneg.search.ranked_hits import query_name
@@ -118,7 +118,7 @@ def decomposition_lines(decomposition: Decomposition) -> Iterator[str]:
         yield f"may be misread: {'; '.join(decomposition.doubts)}"
     elif isinstance(decomposition.expression, Atom):
         yield "nothing is excluded or joined"
-    yield f"confidence {decomposition.confidence:.2f}"
+    yield f"confidence {shown_confidence(decomposition.confidence)}"
 
 
 def titled(title: str | None, docid: str) -> str:

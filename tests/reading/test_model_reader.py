@@ -109,6 +109,7 @@ def test_many_texts_are_read_as_one_by_one():
         ("signs your cat is not drinking enough water", "'not' is searched as a word"),
         ("trick or treat safety tips", "'or' is searched as a word"),
         ("no leather, no fur", "it only excludes"),
+        ("please show me", "it asks for nothing"),
         ("animals that cannot jump", "'cannot' is searched as a word"),
     ],
 )
