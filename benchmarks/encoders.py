@@ -2,10 +2,12 @@
 
     python benchmarks/encoders.py --data DATASETS --encoder bm25 FOLDER mini bm25+FOLDER bm25+mini
 
-The folders filmsets/, scifact/, cisi/, negconstraint/ and excluir/ below DATASETS are searched; plain texts of the last
-two are read by the model of the package, and their exclusions are `damped`; the columns of excluir/ have Right Rank
-and R@10. The first encoder is what others are compared with: * marks a difference with p < 0.05 (paired t-test, Holm's
-correction over a column). Indexes are kept in indexes/, and are built where they are missing. Prints Markdown.
+The folders quest-evidence/, filmsets/, scifact/, cisi/, negconstraint/, excluir/ and comlq/ below DATASETS are
+searched; the plain texts of the last three are read by the model of the package. The measure is nDCG@10, and Right Rank
+for ExcluIR. QUEST has a row for each domain and template, ComLQ one for each type. The first encoder is what others are
+compared with: a cell has the mean and its difference, with the 95 % interval (paired bootstrap over queries). The
+second table has the cells that lose more than 0.005. Indexes are kept in indexes/, and are built where missing.
+Prints Markdown.
 """
 
 from __future__ import annotations
@@ -20,23 +22,28 @@ from pathlib import Path
 from statistics import fmean, median
 
 from reading import search
-from reporting import INDEXES, describe, environment, table
+from reporting import INDEXES, TOLERANCE, describe, environment, paired, table
 
-from pyserini_compneg import decompose
-from pyserini_compneg.compose import Operators
 from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.eval.measures import evaluate, parse_measures
-from pyserini_compneg.eval.significance import holm, t_test
 from pyserini_compneg.experiments.datasets import open_dataset
 from pyserini_compneg.experiments.datasets.dataset import Dataset
 from pyserini_compneg.expression.topics import Topic
-from pyserini_compneg.files import slug
+from pyserini_compneg.files import iter_jsonl, slug
 from pyserini_compneg.index import build_index
+from pyserini_compneg.reading import ModelReader
 from pyserini_compneg.search import SignedImpactSearcher
 
-SPLITS = {"filmsets": ["dev"], "scifact": ["test", "train"], "cisi": ["all"], "negconstraint": ["dev"]}
-READ = {"negconstraint": ["dev"], "excluir": ["dev"]}
-SPLITS |= READ
+SPLITS = {
+    "quest-evidence": ["train"],
+    "filmsets": ["dev"],
+    "scifact": ["test", "train"],
+    "cisi": ["all"],
+    "negconstraint": ["dev"],
+    "excluir": ["dev"],
+    "comlq": ["dev"],
+}
+READ = {"negconstraint", "excluir", "comlq"}
 NAMES = {
     "_": "A",
     "_ or _": "A OR B",
@@ -46,14 +53,10 @@ NAMES = {
     "_ that are also _ but not _": "A AND B NOT C",
     "_ that are not _": "A NOT B",
 }
-MEASURES = parse_measures(["nDCG@10", "R@100"])
-EXCLUIR = parse_measures(["right_rank", "R@10"])
-"""In their place for ExcluIR."""
-
 TIMED = 100
 
 Values = dict[str, dict[str, float]]
-"""By column, such as ``scifact test``, then by query."""
+"""By row, such as ``scifact test``, then by query."""
 
 
 def main() -> int:
@@ -62,15 +65,11 @@ def main() -> int:
     parser.add_argument("--data", type=Path, required=True, metavar="DATASETS")
     parser.add_argument("--encoder", nargs="+", required=True, metavar="NAME")
     args = parser.parse_args()
-    values: dict[str, dict[str, Values]] = {measure.name: {} for measure in MEASURES}
-    costs = []
+    values, costs = {}, []
     for encoder in args.encoder:
-        found, cost = _evaluated(encoder, args.data)
+        values[encoder], cost = _evaluated(encoder, args.data)
         costs.append(cost)
-        for measure in MEASURES:
-            values[measure.name][encoder] = found[measure.name]
-    for measure in MEASURES:
-        print(f"\n{_compared(measure.name, values[measure.name])}")
+    print(f"\n{_compared(values)}\n\n{_losses(values)}")
     fastest = costs[0][-1]
     rows = [
         [f"`{label(encoder)}`", f"{rate:,.0f}", f"{size:,.0f}", f"{ms:.1f}", f"{ms / fastest:.2f}"]
@@ -81,34 +80,52 @@ def main() -> int:
     return 0
 
 
-def _evaluated(encoder: str, data: Path) -> tuple[dict[str, Values], tuple[float, float, float]]:
-    """The values of each query by measure and column; and of FilmSets documents/s, bytes a document, ms a query."""
-    values: dict[str, Values] = {measure.name: {} for measure in MEASURES}
+def _evaluated(encoder: str, data: Path) -> tuple[Values, tuple[float, float, float]]:
+    """The values of each query by row; and of FilmSets documents/s, bytes a document, ms a query."""
+    values: Values = {}
     cost = (0.0, 0.0, 0.0)
     for name, splits in SPLITS.items():
         dataset = open_dataset(data / name)
-        index = INDEXES / f"{name}-{slug(label(encoder))}"
+        index = INDEXES / f"{dataset.name}-{slug(label(encoder))}"
         start = time.perf_counter()
         built = not index.exists()
         if built:
             build_index(dataset.collection or _converted(dataset, splits[0]), index, encoder=encoder)
         took = time.perf_counter() - start
-        operators = Operators(difference="damped") if name in READ else None
-        with SignedImpactSearcher(index, encoder=encoder, operators=operators) as searcher:
+        with SignedImpactSearcher(index, encoder=encoder) as searcher:
             for split in splits:
                 qrels = dataset.qrels(split)
-                topics = [_read(topic, name) for topic in dataset.topics(split) if topic.qid in qrels]
-                measures = EXCLUIR if name == "excluir" else MEASURES
-                found = evaluate(qrels, search(searcher, topics), measures)
-                for topic in topics:
-                    column = NAMES.get(topic.group or "", f"{name} {split}")
-                    for place, measure in zip(MEASURES, measures, strict=True):
-                        values[place.name].setdefault(column, {})[topic.qid] = found[topic.qid][measure.name]
+                topics = _read([topic for topic in dataset.topics(split) if topic.qid in qrels], name)
+                (measure,) = parse_measures(["right_rank" if name == "excluir" else "nDCG@10"])
+                found = evaluate(qrels, search(searcher, topics), [measure])
+                types = _types(data / name, split)
+                for topic in sorted(topics, key=lambda topic: _order(topic, types)):
+                    row = f"{dataset.name} {split} {_row(topic, types)}".strip()
+                    values.setdefault(row, {})[topic.qid] = found[topic.qid][measure.name]
             if name == "filmsets":
                 size = sum(file.stat().st_size for file in index.iterdir()) / searcher.num_docs
                 rate = searcher.num_docs / took if built else float("nan")
                 cost = rate, size, _milliseconds(searcher, topics)
     return values, cost
+
+
+def _row(topic: Topic, types: Mapping[str, str]) -> str:
+    """The kind of a query: domain and template, or ComLQ's type."""
+    return " ".join(filter(None, (topic.metadata.get("domain"), NAMES.get(topic.group or ""), types.get(topic.qid))))
+
+
+def _order(topic: Topic, types: Mapping[str, str]) -> tuple[str, int, str]:
+    templates = list(NAMES)
+    place = templates.index(topic.group) if topic.group in templates else 0
+    return topic.metadata.get("domain", ""), place, types.get(topic.qid, "")
+
+
+def _types(folder: Path, split: str) -> dict[str, str]:
+    """The types of ComLQ's queries, which their dataset does not have; nothing for others."""
+    path = folder / f"queries.{split}.jsonl"
+    return (
+        {record["_id"]: record["type"] for _, record in iter_jsonl(path) if "type" in record} if path.exists() else {}
+    )
 
 
 def _converted(dataset: Dataset, split: str) -> Path:
@@ -119,11 +136,12 @@ def _converted(dataset: Dataset, split: str) -> Path:
     return path
 
 
-def _read(topic: Topic, name: str) -> Topic:
+def _read(topics: Sequence[Topic], name: str) -> list[Topic]:
     if name not in READ:
-        return topic
-    reading = decompose(topic.text)
-    return replace(topic, expression=reading.expression, decomposition=reading)
+        return list(topics)
+    readings = ModelReader().read([topic.text for topic in topics])
+    pairs = zip(topics, readings, strict=True)
+    return [replace(topic, expression=reading.expression, decomposition=reading) for topic, reading in pairs]
 
 
 def _milliseconds(searcher: SignedImpactSearcher, topics: Sequence[Topic]) -> float:
@@ -138,22 +156,33 @@ def _milliseconds(searcher: SignedImpactSearcher, topics: Sequence[Topic]) -> fl
     return median(times)
 
 
-def _compared(measure: str, values: Mapping[str, Values]) -> str:
-    """The means, a row for each encoder."""
+def _compared(values: Mapping[str, Values]) -> str:
+    """The means, a row for each kind of query."""
     first, *others = values
-    columns = list(values[first])
-    marks: dict[tuple[str, str], str] = {}
-    for column in columns:
-        base = values[first][column]
-        tests = [t_test([values[other][column][qid] - base[qid] for qid in base]) for other in others]
-        for other, corrected in zip(others, holm(tests), strict=True):
-            marks[other, column] = "*" if corrected < 0.05 else ""
     rows = []
-    for name, found in values.items():
-        means = [f"{fmean(found[column].values()):.3f}".removeprefix("0") for column in columns]
-        marked = [mean + marks.get((name, column), "") for column, mean in zip(columns, means, strict=True)]
-        rows.append([f"`{label(name)}`", *marked])
-    return table([measure, *columns], rows)
+    for name, base in values[first].items():
+        cells = [f"{_mean(values[other][name])} {paired(values[other][name], base)}" for other in others]
+        rows.append([name, str(len(base)), _mean(base), *cells])
+    return table(["queries", "n", *(f"`{label(encoder)}`" for encoder in values)], rows)
+
+
+def _losses(values: Mapping[str, Values]) -> str:
+    """The cells that are below the first encoder's by more than the tolerance."""
+    first, *others = values
+    rows = [
+        [name, label(other), _mean(base), _mean(found), paired(found, base)]
+        for other in others
+        for name, base in values[first].items()
+        if (found := values[other][name]) and fmean(found.values()) < fmean(base.values()) - TOLERANCE
+    ]
+    heading = f"Cells that are more than {TOLERANCE} below `{label(first)}`: {len(rows)}"
+    return (
+        f"{heading}\n\n{table(['queries', 'encoder', label(first), 'mean', 'difference'], rows)}" if rows else heading
+    )
+
+
+def _mean(by_query: Mapping[str, float]) -> str:
+    return f"{fmean(by_query.values()):.3f}".removeprefix("0")
 
 
 def label(encoder: str) -> str:

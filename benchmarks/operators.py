@@ -41,10 +41,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeAlias
 
-import numpy as np
 from encoders import NAMES, label
 from reading import search
-from reporting import INDEXES, describe, environment, table
+from reporting import INDEXES, TOLERANCE, describe, environment, paired, table
 
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.rewrite import hardened
@@ -57,10 +56,6 @@ from pyserini_compneg.files import atomic_writer, iter_jsonl, slug
 from pyserini_compneg.index import build_index
 from pyserini_compneg.reading import ModelReader
 from pyserini_compneg.search import SignedImpactSearcher
-
-SAMPLES = 2000
-TOLERANCE = 0.005
-"""What the default may lose to the wording, or to no exclusion."""
 
 COMLQ_TYPES = ("2i", "3i", "2u", "2in", "3in", "inp", "pin", "pni")
 
@@ -254,7 +249,7 @@ def _mean(by_query: Mapping[str, float] | None) -> str:
 def _differences(values: Values, baseline: str) -> str:
     return _table(
         values,
-        lambda _, by_system: _shown(by_system["default"], by_system[baseline]) if baseline in by_system else "–",
+        lambda _, by_system: paired(by_system["default"], by_system[baseline]) if baseline in by_system else "–",
     )
 
 
@@ -268,7 +263,7 @@ def _changes(before: Values, values: Values) -> str:
             return "–"
         now = {qid: value for qid, value in by_system["default"].items() if qid in then}
         then = {qid: then[qid] for qid in now}
-        return f"{_mean(then)} → {_mean(now)}, {_shown(now, then)}"
+        return f"{_mean(then)} → {_mean(now)}, {paired(now, then)}"
 
     return _table(values, cell)
 
@@ -282,25 +277,11 @@ def _losses(values: Values) -> str:
                 if other in by_system:
                     now, then = by_system["default"], by_system[other]
                     if fmean(now.values()) < fmean(then.values()) - TOLERANCE:
-                        rows.append([line, encoder, other, _mean(then), _mean(now), _shown(now, then)])
+                        rows.append([line, encoder, other, _mean(then), _mean(now), paired(now, then)])
     if not rows:
         return f"The default is nowhere more than {TOLERANCE} below `wording` or `ignore`."
     heading = f"Cells where the default is more than {TOLERANCE} below `wording` or `ignore`: {len(rows)}"
     return f"{heading}\n\n{table(['queries', 'vectors', 'below', 'that', 'default', 'difference'], rows)}"
-
-
-def _shown(now: Mapping[str, float], then: Mapping[str, float]) -> str:
-    """The mean difference with its interval."""
-    differences = np.array([now[qid] - then[qid] for qid in now])
-    low, high = bootstrap_interval(differences)
-    return f"{differences.mean():+.3f} [{low:+.3f}, {high:+.3f}]"
-
-
-def bootstrap_interval(differences: np.ndarray) -> tuple[float, float]:
-    """The 95 % interval of the mean, from samples of the queries."""
-    drawn = np.random.default_rng(0).integers(len(differences), size=(SAMPLES, len(differences)))
-    low, high = np.percentile(differences[drawn].mean(axis=1), [2.5, 97.5])
-    return float(low), float(high)
 
 
 def _table(values: Values, cell: Callable[[tuple[str, str], dict[str, dict[str, float]]], str]) -> str:

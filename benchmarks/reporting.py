@@ -10,12 +10,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.lucene.gate import anserini_jar
 from pyserini_compneg.lucene.java_home import find_java
 
 RUNS = Path("runs")
 INDEXES = Path("indexes")
+SAMPLES = 2000
+TOLERANCE = 0.005
+"""What a mean may lose to another before a benchmark lists it."""
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -28,6 +33,14 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
     rule = f"|{'|'.join('-' * (width + 1) + (':' if column else '-') for column, width in enumerate(widths))}|"
     return "\n".join([line(headers), rule, *(line(row) for row in rows)])
+
+
+def paired(now: Mapping[str, float], then: Mapping[str, float]) -> str:
+    """The mean difference of the same queries, with the 95 % interval of the bootstrap (always the same samples)."""
+    differences = np.array([now[qid] - then[qid] for qid in now])
+    drawn = np.random.default_rng(0).integers(len(differences), size=(SAMPLES, len(differences)))
+    low, high = np.percentile(differences[drawn].mean(axis=1), [2.5, 97.5])
+    return f"{differences.mean():+.3f} [{low:+.3f}, {high:+.3f}]"
 
 
 def megabytes(size: float) -> str:

@@ -1,9 +1,9 @@
 """Trains mini, the small model that comes with the package.
 
-    python tools/mini --data DATASETS --base SPLADE_TINY --teacher ALL_MINILM --output models/mini
+    python tools/mini --data DATASETS --summaries FILE --base SPLADE_TINY --teacher ALL_MINILM --output models/mini
 
-DATASETS has ``filmsets`` and ``pairs/train.jsonl.gz``. A training that was killed goes on when the command is given
-again. README.md has what it learns, and why.
+DATASETS has ``filmsets``, ``quest-evidence`` and ``pairs/train.jsonl.gz``. A training that was killed goes on
+when the command is given again. README.md has what it learns, and why.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ _SETTINGS = "settings.json"
 
 
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    data = Path(args.data)
-    pairs = data / "pairs" / "train.jsonl.gz"
-    settings = Settings(args.base, args.teacher, str(data / "filmsets"), (str(pairs),), steps=args.steps)
+    settings = Settings(args.base, args.teacher, args.data, args.summaries, steps=args.steps)
     output = Path(args.output)
     if output.exists():
         raise OutputError(f"{output}: exists already; choose another --output")
@@ -41,13 +39,14 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python tools/mini", description="Trains the small model of the package.")
     for name, text in (
-        ("data", "the folder of filmsets and pairs"),
+        ("data", "the folder of filmsets, quest-evidence and pairs"),
+        ("summaries", "summaries of Wikipedia's articles, as JSON"),
         ("base", "the sparse model to start from: a folder, or a name on the hub"),
         ("teacher", "a bi-encoder of sentence-transformers"),
         ("output", "the folder of the model"),
     ):
-        parser.add_argument(f"--{name}", required=True, metavar="FOLDER", help=text)
-    parser.add_argument("--steps", type=int, default=800, metavar="N", help="batches (default 800)")
+        parser.add_argument(f"--{name}", required=True, metavar="PATH", help=text)
+    parser.add_argument("--steps", type=int, default=Settings.steps, metavar="N", help="default: %(default)s")
     return parser
 
 

@@ -1,22 +1,22 @@
-"""The training of mini for ``bm25+mini``: what is trained is the sum of its score and BM25's.
+"""The training of mini for ``bm25+mini``: what is trained is what its score adds to BM25's.
 
-Queries have no network, a learned weight for each token. So only the weights of the terms of a batch's queries count in
-the loss, and the others need no logits. Of these a sample is drawn for the regulariser: the whole vocabulary is trained
-at a fraction of its cost.
+The model starts as the base and stays near it. Its score is trained towards a share of the base's plus a teacher's, and
+on judged queries about films. Documents get weights only for the terms of the batch's queries and for a sample of the
+others: a small part of the vocabulary, which changes no gradient of the scores.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from lead_queries import LeadQueries
-from mini_batches import SPLIT, Batch, Films, Passages, TrainingTexts, read_texts
+from mini_sources import SPLIT, Batch, Judged, Taught, Teacher, films, pairs, quest, summaries
 from torch import Tensor, nn
 
 from pyserini_compneg.encode.hybrid import MODEL_WEIGHT
@@ -25,50 +25,43 @@ from pyserini_compneg.experiments.datasets import open_dataset
 from pyserini_compneg.progress import progress
 from pyserini_compneg.training.config import LOG_FILE
 from pyserini_compneg.training.encoder_module import EncoderModule, write_layout
-from pyserini_compneg.training.masked_lm import load_base, neural_side
+from pyserini_compneg.training.masked_lm import load_base
 from pyserini_compneg.training.resumption import check_finite, keep, restore
-from pyserini_compneg.training.static_query import StaticQueryModule, idf_weights
 
-_SHARES = (6, 4, 12)
-"""Queries of films that choose a batch's documents: judged with a decade, judged with a name, made of leads."""
+QUERIES = 5
+"""That choose the documents of a batch with a teacher."""
 
-_PASSAGE_QUERIES = 16
-_SAMPLED_TERMS = 600
-_TEACHER_SCALE = 20.0
-"""What a cosine of the teacher is multiplied by, to be added to a score of BM25."""
+JUDGED_QUERIES = 16
+TEACHER_WEIGHT = 4.0
+"""What a cosine is multiplied by, to be added to a score of BM25."""
 
-_TEMPERATURE = 3.0
-"""Of the softmax over passages, of the teachers and of the model alike."""
+BASE_SHARE = 0.75
+"""How much of the base's score is kept beside the teacher's."""
 
-_START = 0.45
-"""The factor of ``idf_weights`` at the start: the model's scores are then a fraction of BM25's."""
-
-_LEAST_IDF = 0.5
-"""In the unit of ``idf_weights``, too: FLOPS counts tokens below it alike."""
-
-_WARMUP_STEPS = 100
-_FLOPS_WARMUP_STEPS = 300
+_SAMPLED_TERMS = 500
+_WARMUP_STEPS = 50
 _LAST_RATE = 0.02
-_LENGTH_GROUPS = 3
 _CHECKPOINT = "checkpoints/last/step.pt"
-_CHECKPOINT_STEPS = 100
+_CHECKPOINT_STEPS = 50
 _LOG_STEPS = 25
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Settings:
     """What is trained, and how long.
 
     Attributes:
         base: The sparse model to start from: a folder, or a name on the Hugging Face hub.
-        teacher: A bi-encoder for the passages, whose scores and BM25's are learned together.
-        films: The folder of FilmSets.
-        passages: Files of ``query``, ``positive`` and perhaps ``negative``.
-        steps: The number of batches.
-        learning_rate: That of the network: AdamW, with linear warm-up and decay.
-        query_learning_rate: That of the weights of queries' tokens.
-        passage_weight: The weight of the loss of passages beside that of films.
-        flops: The weight of the regulariser for documents.
+        teacher: A bi-encoder of sentence-transformers.
+        data: The folder of ``filmsets``, ``quest-evidence`` and ``pairs/train.jsonl.gz``.
+        summaries: A file of summaries of Wikipedia's articles.
+        steps: The number of batches of each source.
+        learning_rate: That of AdamW, with linear warm-up and decay.
+        near: The weight of the error among the documents near a query.
+        far: The weight of the error on all documents of a batch.
+        judged: The weight of judgements.
+        close: The weight of the distance of vectors from the base's.
+        flops: The weight of the regulariser for queries and documents.
         max_length: The number of tokens that the model reads of a text.
         training_length: The number of tokens that are read in training.
         seed: The seed of all random draws.
@@ -76,24 +69,25 @@ class Settings:
 
     base: str
     teacher: str
-    films: str
-    passages: tuple[str, ...]
-    steps: int = 800
-    learning_rate: float = 5e-4
-    query_learning_rate: float = 2e-2
-    passage_weight: float = 3.0
-    flops: float = 5e-4
+    data: str
+    summaries: str
+    steps: int = 700
+    learning_rate: float = 3e-4
+    near: float = 2.0
+    far: float = 1.0
+    judged: float = 0.1
+    close: float = 0.3
+    flops: float = 1e-3
     max_length: int = 256
-    training_length: int = 112
+    training_length: int = 80
     seed: int = 0
 
 
-class HybridModule(nn.Module):  # type: ignore[misc]  # torch without types
-    """The model: a network for documents, a weight for each token of queries.
+class MiniModule(nn.Module):  # type: ignore[misc]  # torch without types
+    """The model that is trained, and the base as it was.
 
     Args:
         base: The checkpoint to start from.
-        collections: The texts of the training; a token's first weight is its mean idf.
         lengths: The number of tokens that the model reads of a text, and of those that are read in training.
 
     Raises:
@@ -101,68 +95,98 @@ class HybridModule(nn.Module):  # type: ignore[misc]  # torch without types
         TrainingError: A checkpoint that cannot be trained.
     """
 
-    def __init__(self, base: str, collections: Sequence[Sequence[str]], lengths: tuple[int, int]) -> None:
+    def __init__(self, base: str, lengths: tuple[int, int]) -> None:
         super().__init__()
         network = load_base(model_folder(base), base, dropout=0.0)
-        self.document = EncoderModule(network, network.head or Head(), lengths[0], None, lengths[1])
-        width = self.document.decoder.out_features
-        idf = sum(idf_weights(network.tokenizer, texts, width) for texts in collections) / len(collections)
-        self.query = StaticQueryModule(network.tokenizer, _START * idf, None)
-        self.register_buffer("cost", idf.mean() / idf.clamp(min=_LEAST_IDF))
-        self._width = width
+        self.trained = EncoderModule(network, network.head or Head(), lengths[0], None, lengths[1])
+        self.base = copy.deepcopy(self.trained).requires_grad_(False)
 
-    def forward(self, queries: Sequence[str], documents: Sequence[str]) -> tuple[Tensor, Tensor]:
-        """The scores, (queries, documents), and the regulariser: FLOPS with a higher cost for frequent tokens.
+    def forward(self, batch: Batch) -> dict[str, Tensor]:
+        """The losses of a batch, by the names of their weights in ``Settings``.
 
-        Source: Paria et al. 2020 for FLOPS; Geng et al. 2024 for its weights by idf.
+        Source: Paria et al. 2020 for FLOPS.
         """
-        tokens = self.query.tokenizer(list(queries), add_special_tokens=False, verbose=False)["input_ids"]
-        terms = sorted({token for ids in tokens for token in ids})
-        place = {term: number for number, term in enumerate(terms)}
-        wanted = torch.zeros(len(queries), len(terms))
-        for row, ids in enumerate(tokens):
-            wanted[row, [place[token] for token in ids]] = 1
-        sample = torch.randint(0, self._width, (_SAMPLED_TERMS,))
-        weights = self._weights(documents, torch.cat([torch.tensor(terms), sample]))
-        scores = (wanted * torch.relu(self.query.weight[terms])) @ weights[:, : len(terms)].T
-        flops = (weights[:, len(terms) :].mean(0).square() * self.cost[sample]).sum()
-        return scores, flops * self._width / _SAMPLED_TERMS
-
-    def _weights(self, texts: Sequence[str], terms: Tensor) -> Tensor:
-        """The weights of some terms, (texts, terms). Texts of like lengths go together, so that little is padding."""
-        order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
-        size = -(-len(order) // _LENGTH_GROUPS)
-        self.document.vocabulary = terms
-        vectors = [
-            self.document(self.document.preprocess([texts[number] for number in order[start : start + size]]))
-            for start in range(0, len(order), size)
-        ]
-        self.document.vocabulary = None
-        weights = torch.cat([features["sentence_embedding"] for features in vectors])
-        return weights[torch.tensor(order).argsort()]
-
-    def write(self, folder: Path) -> None:
-        """Writes a checkpoint for ``bm25+FOLDER``, whose default model weight gives the sum that was trained."""
         with torch.no_grad():
-            self.query.weight /= MODEL_WEIGHT
-        write_layout(folder, self.query, self.document)
+            base_queries = weights(self.base, batch.queries)
+        queries = weights(self.trained, batch.queries)
+        active = (queries.detach() > 0).any(0) | (base_queries > 0).any(0)
+        active[torch.randint(0, len(active), (_SAMPLED_TERMS,))] = True
+        terms = active.nonzero()[:, 0]
+        queries, base_queries = queries[:, terms], base_queries[:, terms]
+        documents = weights(self.trained, batch.documents, terms)
+        with torch.no_grad():
+            base_documents = weights(self.base, batch.documents, terms)
+        scores, chosen = MODEL_WEIGHT * queries @ documents.T, torch.from_numpy(batch.chosen)
+        losses = {
+            "close": distance(queries, base_queries) + distance(documents, base_documents),
+            "flops": queries.mean(0).square().sum() + documents.mean(0).square().sum(),
+        }
+        if batch.teacher is None:
+            return losses | {"judged": judged_loss(torch.from_numpy(batch.bm25) + scores, chosen)}
+        theirs = torch.from_numpy(batch.teacher) + BASE_SHARE * MODEL_WEIGHT * base_queries @ base_documents.T
+        return losses | {"near": margin_loss(scores, theirs, chosen), "far": (scores - theirs).square().mean()}
 
 
-def film_loss(scores: Tensor, relevant: Tensor) -> Tensor:
+def weights(encoder: EncoderModule, texts: Sequence[str], terms: Tensor | None = None) -> Tensor:
+    """The weights of some terms, (texts, terms). Texts of like lengths go together, so that little is padding."""
+    order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
+    half = -(-len(order) // 2)
+    encoder.vocabulary = terms
+    parts = [
+        encoder(encoder.preprocess([texts[number] for number in order[start : start + half]]))["sentence_embedding"]
+        for start in range(0, len(order), half)
+    ]
+    encoder.vocabulary = None
+    return torch.cat(parts)[torch.tensor(order).argsort()]
+
+
+def distance(vectors: Tensor, others: Tensor) -> Tensor:
+    """The squares of the differences, as a share of the squares of the others."""
+    return (vectors - others).square().sum() / others.square().sum().clamp(min=1e-9)
+
+
+def margin_loss(scores: Tensor, wanted: Tensor, near: Tensor) -> Tensor:
+    """The variance of the error among the documents near a query: the mean square error of their margins, halved.
+
+    >>> scores, wanted = torch.tensor([[3.0, 1.0, 9.0]]), torch.tensor([[1.0, 1.0, 1.0]])
+    >>> margin_loss(scores, wanted, torch.tensor([[True, True, False]])).item()
+    2.0
+    """
+    error = (scores - wanted).masked_fill(~near, 0)
+    count = near.sum(1, keepdim=True)
+    centred = (error - error.sum(1, keepdim=True) / count.clamp(min=1)).masked_fill(~near, 0)
+    return centred.square().sum() / (count - 1).clamp(min=0).sum().clamp(min=1)
+
+
+def judged_loss(scores: Tensor, relevant: Tensor) -> Tensor:
     """The cross-entropy of each relevant document among it and all that are not relevant, averaged.
 
-    >>> film_loss(torch.tensor([[2.0, 2.0, 0.0]]), torch.tensor([[1.0, 1.0, 0.0]])).item() < 0.2
+    >>> judged_loss(torch.tensor([[2.0, 2.0, 0.0]]), torch.tensor([[True, True, False]])).item() < 0.2
     True
     """
-    others = torch.logsumexp(scores.masked_fill(relevant > 0, -1e9), 1, keepdim=True)
+    others = torch.logsumexp(scores.masked_fill(relevant, -1e9), 1, keepdim=True)
     losses = nn.functional.softplus(others - scores) * relevant
     return (losses.sum(1) / relevant.sum(1).clamp(min=1)).mean()
 
 
-def passage_loss(scores: Tensor, teacher: Tensor) -> Tensor:
-    """The Kullback-Leibler divergence of the distributions over the documents, in the scores' unit."""
-    given, wanted = (torch.log_softmax(values / _TEMPERATURE, 1) for values in (scores, teacher))
-    return _TEMPERATURE * nn.functional.kl_div(given, wanted, log_target=True, reduction="batchmean")
+def read_sources(settings: Settings) -> dict[str, Taught | Judged]:
+    """The sources by name.
+
+    Raises:
+        CompNegError: Data or a teacher that cannot be used.
+    """
+    data = Path(settings.data)
+    passages, film_atoms, other_atoms = quest(data / "quest-evidence")
+    texts, descriptions = summaries(Path(settings.summaries))
+    asked = pairs(str(data / "pairs" / "train.jsonl.gz"))
+    judged = films(str(data / "filmsets"), settings.seed)
+    teacher = Teacher(settings.teacher, TEACHER_WEIGHT)
+    return {
+        "summaries": Taught(texts, [*descriptions, *other_atoms], teacher, QUERIES),
+        "passages": Taught(passages, film_atoms, teacher, QUERIES),
+        "pairs": Taught(*asked, teacher, QUERIES),
+        "films": Judged(*judged, JUDGED_QUERIES),
+    }
 
 
 def train_mini(settings: Settings, unfinished: Path) -> Path:
@@ -179,34 +203,27 @@ def train_mini(settings: Settings, unfinished: Path) -> Path:
         CompNegError: Data or a base that cannot be used, a loss that is not a finite number, or a checkpoint that
             cannot be written.
     """
-    neural_side(model_folder(settings.base), settings.base, "document")  # before the data are read
-    texts = read_texts(settings.films, settings.passages)
-    films = Films(texts.films, LeadQueries(texts.films, texts.judged, settings.films), _SHARES)
-    passages = Passages(texts.examples, settings.teacher, _TEACHER_SCALE, _PASSAGE_QUERIES, settings.seed)
     torch.manual_seed(settings.seed)
-    module = HybridModule(settings.base, (films.texts, passages.texts), (settings.max_length, settings.training_length))
-    log = _fit(module, settings, films, passages, unfinished / _CHECKPOINT)
+    module = MiniModule(settings.base, (settings.max_length, settings.training_length))
+    log = _fit(module, settings, read_sources(settings), unfinished / _CHECKPOINT)
     folder = unfinished / "model"
     folder.mkdir(exist_ok=True)
-    module.write(folder)
+    write_layout(folder, module.trained, module.trained)
     said = {"settings": asdict(settings), "log": log}
     (folder / LOG_FILE).write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
-    (folder / "README.md").write_text(_model_card(settings, texts), encoding="utf-8")
+    (folder / "README.md").write_text(_model_card(settings), encoding="utf-8")
     return folder
 
 
 def _fit(
-    module: HybridModule, settings: Settings, films: Films, passages: Passages, checkpoint: Path
+    module: MiniModule, settings: Settings, sources: Mapping[str, Taught | Judged], checkpoint: Path
 ) -> list[dict[str, float]]:
-    groups = [
-        {"params": list(module.document.parameters()), "lr": settings.learning_rate},
-        {"params": [module.query.weight], "lr": settings.query_learning_rate},
-    ]
-    optimizer = torch.optim.AdamW(groups, weight_decay=0.0, fused=True)
+    trained = list(module.trained.parameters())
+    optimizer = torch.optim.AdamW(trained, lr=settings.learning_rate, weight_decay=0.0, fused=True)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(1.0, (step + 1) / _WARMUP_STEPS) * max(_LAST_RATE, 1 - step / settings.steps)
     )
-    states: dict[str, Any] = {"module": module, "optimizer": optimizer, "schedule": schedule}
+    states: dict[str, Any] = {"module": module.trained, "optimizer": optimizer, "schedule": schedule}
     done, log, draw = 0, list[dict[str, float]](), random.Random(settings.seed)
     if saved := restore(checkpoint, states):
         done, log = saved["steps"], saved["log"]
@@ -214,20 +231,20 @@ def _fit(
     sums: dict[str, float] = {}
     with progress(None, settings.steps, " steps", "training", done=done) as bar:
         for step in range(done + 1, settings.steps + 1):
-            losses = _losses(module, films, films.batch(draw), film=True)
-            losses |= _losses(module, passages, passages.batch(draw), film=False)
-            flops = settings.flops * min(1.0, step / _FLOPS_WARMUP_STEPS) ** 2
-            loss = losses["films"] + settings.passage_weight * losses["passages"]
-            loss = loss + flops * (losses["films_flops"] + losses["passages_flops"])
             optimizer.zero_grad()
-            loss.backward()
-            norm = nn.utils.clip_grad_norm_(module.parameters(), 1.0)
-            check_finite(loss, norm, f"step {step}")
+            total = 0.0
+            for source in sources.values():
+                losses = module(source.batch(draw))
+                loss = sum(getattr(settings, name) * value for name, value in losses.items())
+                loss.backward()
+                total += loss.detach()
+                for name, value in losses.items():
+                    sums[name] = sums.get(name, 0.0) + float(value.detach())
+            norm = nn.utils.clip_grad_norm_(trained, 1.0)
+            check_finite(total, norm, f"step {step}")
             optimizer.step()
             schedule.step()
             bar.update(1)
-            for name, value in losses.items():
-                sums[name] = sums.get(name, 0.0) + float(value.detach())
             if step % _LOG_STEPS == 0 or step == settings.steps:
                 count = (step - 1) % _LOG_STEPS + 1
                 log.append({"step": step, **{name: value / count for name, value in sums.items()}})
@@ -237,42 +254,32 @@ def _fit(
     return log
 
 
-def _losses(module: HybridModule, source: Films | Passages, batch: Batch, film: bool) -> dict[str, Tensor]:
-    scores, flops = module(batch.queries, [source.texts[number] for number in batch.documents])
-    known, target = torch.from_numpy(batch.bm25), torch.from_numpy(batch.target)
-    if film:
-        summed, drawn = scores + known, batch.drawn  # the queries of single leads are many, and easier
-        parts = [(summed[:drawn], target[:drawn]), (summed[drawn:], target[drawn:])]
-        losses = torch.stack([film_loss(*part) for part in parts if len(part[0])])
-        return {"films": losses.mean(), "films_flops": flops}
-    return {"passages": passage_loss(scores + known, known + _TEACHER_SCALE * target), "passages_flops": flops}
-
-
-def _model_card(settings: Settings, texts: TrainingTexts) -> str:
+def _model_card(settings: Settings) -> str:
     """The model card: purpose, sources and settings."""
     listed = "\n".join(f"- {name}: {value}" for name, value in asdict(settings).items())
     return f"""---
 library_name: sentence-transformers
 pipeline_tag: feature-extraction
-tags: [sparse-encoder, splade, inference-free, pyserini_compneg]
+tags: [sparse-encoder, splade, pyserini_compneg]
 ---
 
 # A small sparse encoder beside BM25
 
-Distilled from {settings.teacher} and BM25 on passages, and trained on judged queries about films. FilmSets is also a
-benchmark of this project.
-
     python -m pyserini_compneg.index --collection documents.jsonl --index indexes/name --encoder bm25+THIS_FOLDER
 
-Queries have no network: each token of a query has a learned weight. What was trained is the sum with BM25's score.
+A SPLADE model that was distilled from its base and a bi-encoder, beside BM25, on texts of several kinds. What was
+trained is what its score adds to BM25's.
 
 ## Made of
 
 - the weights of {settings.base}, whose licence applies
-- the scores of {settings.teacher}, the teacher for passages, and of BM25
-- {settings.films}, split {SPLIT}: {open_dataset(settings.films).provenance}; {len(texts.judged):,} queries about
-  {len(texts.films):,} documents, and queries that are made of the documents' words
-- {", ".join(settings.passages)}: {len(texts.examples):,} questions with passages, and sentences of the passages
+- the cosines of {settings.teacher}
+- {settings.summaries}: summaries of Wikipedia's articles (CC BY-SA), with their short descriptions as queries
+- QUEST (Malaviya et al. 2023, Apache-2.0): passages about films, and atoms of its training queries but those about
+  books, without a judgement; text from Wikipedia (CC BY-SA)
+- XQuAD, HotpotQA (CC BY-SA 4.0) and PubMedQA (MIT): questions and passages of pairs/train.jsonl.gz
+- filmsets, split {SPLIT}: {open_dataset(Path(settings.data) / "filmsets").provenance}; atomic queries with their
+  judgements. FilmSets is also a benchmark of this project
 
 ## Settings
 
