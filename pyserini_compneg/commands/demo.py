@@ -71,7 +71,7 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     print(
         "The default operators; BM25 alone; and vanilla, which encodes a query as one text. The first and the last use"
     )
-    print("mini, which was trained on these films with other queries: expect less of it on other texts.\n")
+    print("mini, which was trained on texts of several kinds, other queries about these films among them.\n")
     if evaluate(["--qrels", str(QUERIES), "--run", *map(str, runs), "--by", "template"]):
         raise SystemExit(1)
     print(f"\nThe runs are in {args.output.parent}. Search for yourself, explain a ranking, or list all commands:")

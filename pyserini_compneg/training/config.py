@@ -203,7 +203,7 @@ class ReaderSection(Settings):
     batch_size: Annotated[int, Field(ge=1, le=4096)] = 32
     learning_rate: Annotated[float, Field(ge=0, le=1)] = 8e-5
     max_tokens: Annotated[int, Field(ge=3, le=512)] = 384
-    threshold: _Share = 0.9
+    threshold: _Share = 0.86
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
 
 

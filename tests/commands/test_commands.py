@@ -169,7 +169,7 @@ def test_the_demo_is_one_page(tmp_path, capfd, monkeypatch):
     assert len(page.splitlines()) <= 50
     assert "\n1930s fantasy films NOT musical films\n  1   " in page
     assert re.search(r"^all +42 +0\.\d{4}\^bc ", page, re.MULTILINE)
-    assert "mini, which was trained on these films" in page
+    assert "mini, which was trained on texts of several kinds" in page
     tags = {path.stem: path.read_text().split(maxsplit=6)[5] for path in (tmp_path / "runs" / "sample").iterdir()}
     assert tags == {"default": "compneg-bm25+mini", "bm25": "compneg-bm25", "vanilla": "compneg-vanilla"}
     assert {path.name for path in (tmp_path / "runs" / "sample").iterdir()} == {

@@ -16,6 +16,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from checkpoints import write_router
 from film_index import FILMS, build
 from json_lines import write_jsonl
 from mutations import NUMBERS, TEXTS, mutated
@@ -234,7 +235,7 @@ def room(tmp_path_factory):
         (room / name).parent.mkdir(parents=True, exist_ok=True)
         (room / name).write_bytes(packed(content, name))
     resources = Path(pyserini_compneg.__file__).parent / "resources"
-    shutil.copytree(resources / "mini", room / "model")  # under its own name it would be the model of the package
+    write_router(room / "model", resources / "mini", tokenizer=resources / "mini")
     shutil.copytree(resources / "reader", room / "reader")
     return room
 

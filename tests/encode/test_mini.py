@@ -17,35 +17,31 @@ from pyserini_compneg.encode.vector_files import VECTORS_FILE  # noqa: E402
 from pyserini_compneg.errors import EncodingError  # noqa: E402
 from pyserini_compneg.vectors import dot, norm  # noqa: E402
 
-LEADS = {
-    "spies": "Ray\nRay is a 1994 American spy film directed by Ada Lovelace and starring Charles Babbage.",
-    "war": "Fay\nFay is a 1943 British war film. It was restored in the 1990s by a spy.",
-    "silent": "May\nMay is a 1924 silent comedy film starring Ada Lovelace.",
+TEXTS = {
+    "oak": "Oak\nThe oak is a hardwood of the genus Quercus, with acorns in cups.",
+    "piano": "Piano\nThe piano is struck by hammers when its keys are pressed.",
+    "sparrow": "Sparrow\nThe sparrow nests under roofs and eats seeds.",
+    "ray": "Ray\nRay is a 1994 American spy film directed by Ada Lovelace and starring Charles Babbage.",
 }
 
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mini")
-    lines = [json.dumps({"id": name, "contents": text}) for name, text in LEADS.items()]
+    lines = [json.dumps({"id": name, "contents": text}) for name, text in TEXTS.items()]
     (folder / "d.jsonl").write_text("\n".join(lines) + "\n")
     build_index(folder / "d.jsonl", folder / "index", encoder=f"bm25+{MINI}")
     return folder / "index"
 
 
-def test_a_year_is_of_a_decade():
-    encoder = ModelDocumentEncoder(read_checkpoint(model_folder(MINI)))
-    vectors = dict(zip(LEADS, encoder.encode_batch(list(LEADS.values())), strict=True))
-    assert vectors["spies"]["1990s"] > 1
-    assert vectors["spies"]["1990s"] > 2 * vectors["war"].get("1990s", 0)
-    assert vectors["war"]["1940s"] > 1
-    assert vectors["silent"]["1920s"] > 1
-
-
-def test_what_bm25_does_not_find_is_found(index):
-    for weight, found in ((0.0, "war"), (None, "spies")):
-        with SignedImpactSearcher(index, model_weight=weight) as searcher:
-            assert searcher.search("1990s spy films")[0].docid == found
+@pytest.mark.parametrize(
+    ("query", "found"), [("birds", "sparrow"), ("trees", "oak"), ("musical instruments", "piano"), ("movies", "ray")]
+)
+def test_what_bm25_does_not_find_is_found(index, query, found):
+    with SignedImpactSearcher(index, model_weight=0.0) as searcher:
+        assert searcher.search(query) == []
+    with SignedImpactSearcher(index) as searcher:
+        assert searcher.search(query)[0].docid == found
 
 
 def test_the_manifest_names_the_model_of_the_package(index, tmp_path, monkeypatch):
@@ -59,14 +55,14 @@ def test_the_manifest_names_the_model_of_the_package(index, tmp_path, monkeypatc
 def test_a_copy_is_the_same_model(index, tmp_path):
     shutil.copytree(model_folder(MINI), tmp_path / "copy")
     with SignedImpactSearcher(index, encoder=f"bm25+{tmp_path / 'copy'}") as searcher:
-        assert len(searcher.search("spy films")) == 3
+        assert searcher.search("birds")[0].docid == "sparrow"
 
 
-def test_a_damaged_query_side_is_found_before_anything_is_indexed(index, tmp_path):
+def test_a_damaged_model_is_found_before_anything_is_indexed(index, tmp_path):
     shutil.copytree(model_folder(MINI), tmp_path / "copy")
-    weights = next((tmp_path / "copy").glob("query*/model.safetensors"))
+    weights = tmp_path / "copy" / "model.onnx"
     weights.write_bytes(weights.read_bytes()[:60_000])
-    with pytest.raises(EncodingError, match=f"^{re.escape(str(weights))}: cannot be read"):
+    with pytest.raises(EncodingError, match=re.escape(str(tmp_path / "copy"))):
         build_index(index.parent / "d.jsonl", tmp_path / "index", encoder=f"bm25+{tmp_path / 'copy'}")
     assert not list(tmp_path.glob("index*"))
 

@@ -223,22 +223,34 @@ def write_pooling(folder: Path, activation: str = "relu", pooling: str = "max", 
     write_json(folder / "config.json", {"pooling_strategy": pooling, "activation_function": activation, **more})
 
 
-def write_static(folder: Path) -> None:
-    """The module SparseStaticEmbedding."""
-    import torch
-    from safetensors.torch import save_file
+def write_static(folder: Path, tokenizer: Path | None = None) -> None:
+    """The module SparseStaticEmbedding, with the tokenizer of a folder and weights of 1, or a small one with others."""
+    import numpy as np
+    from safetensors.numpy import save_file
 
-    write_tokenizer(folder)
+    if tokenizer:
+        folder.mkdir(parents=True)
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            shutil.copyfile(tokenizer / name, folder / name)
+        weights = [1.0] * len(json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"])
+    else:
+        write_tokenizer(folder)
+        weights = token_weights()
     write_json(folder / "config.json", {"frozen": False})
-    save_file({"weight": torch.tensor(token_weights())}, folder / "model.safetensors")
+    save_file({"weight": np.array(weights, np.float32)}, folder / "model.safetensors")
 
 
 def write_router(
-    folder: Path, masked_lm: Path, lexical: bool = False, prompts: Mapping[str, str] | None = None
+    folder: Path,
+    masked_lm: Path,
+    lexical: bool = False,
+    prompts: Mapping[str, str] | None = None,
+    tokenizer: Path | None = None,
 ) -> Path:
     """A Router: queries by the weights of their own tokens, documents by the model, with log(1 + log(1 + ReLU)).
 
-    Where it is lexical, queries go through the model, too, before their own tokens' weights are taken.
+    Where it is lexical, queries go through the model, too, before their own tokens' weights are taken. The tokenizer of
+    queries is small, or that of a folder.
     """
     write_modules(folder, ["Router"], prompts)
     neural = ["Transformer", "SpladePooling"]
@@ -253,7 +265,7 @@ def write_router(
         elif part.endswith("_SpladePooling"):
             write_pooling(folder / part, "log1p_relu" if part.startswith("document") else "relu")
         else:
-            write_static(folder / part)
+            write_static(folder / part, tokenizer)
     return folder
 
 

@@ -1,8 +1,8 @@
 """The training of mini for ``bm25+mini``: what is trained is what its score adds to BM25's.
 
-The model starts as the base and stays near it. Its score is trained towards a share of the base's plus a teacher's, and
-on judged queries about films. Documents get weights only for the terms of the batch's queries and for a sample of the
-others: a small part of the vocabulary, which changes no gradient of the scores.
+The model starts as the base and stays near it, with the base's embeddings. Its score is trained towards a share of the
+base's plus a teacher's, and on judged queries about films. Documents get weights only for the terms of the batch's
+queries and for a sample of the others: a small part of the vocabulary, which changes no gradient of the scores.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BASE_SHARE = 0.75
 """How much of the base's score is kept beside the teacher's."""
 
 _SAMPLED_TERMS = 500
-_WARMUP_STEPS = 50
+_WARMUP_STEPS = 30
 _LAST_RATE = 0.02
 _CHECKPOINT = "checkpoints/last/step.pt"
 _CHECKPOINT_STEPS = 50
@@ -71,11 +71,11 @@ class Settings:
     teacher: str
     data: str
     summaries: str
-    steps: int = 700
-    learning_rate: float = 3e-4
+    steps: int = 300
+    learning_rate: float = 4e-4
     near: float = 2.0
     far: float = 1.0
-    judged: float = 0.1
+    judged: float = 0.3
     close: float = 0.3
     flops: float = 1e-3
     max_length: int = 256
@@ -100,6 +100,8 @@ class MiniModule(nn.Module):  # type: ignore[misc]  # torch without types
         network = load_base(model_folder(base), base, dropout=0.0)
         self.trained = EncoderModule(network, network.head or Head(), lengths[0], None, lengths[1])
         self.base = copy.deepcopy(self.trained).requires_grad_(False)
+        self.trained.model.get_input_embeddings().requires_grad_(False)
+        self.trained.decoder.requires_grad_(False)
 
     def forward(self, batch: Batch) -> dict[str, Tensor]:
         """The losses of a batch, by the names of their weights in ``Settings``.
@@ -218,8 +220,8 @@ def train_mini(settings: Settings, unfinished: Path) -> Path:
 def _fit(
     module: MiniModule, settings: Settings, sources: Mapping[str, Taught | Judged], checkpoint: Path
 ) -> list[dict[str, float]]:
-    trained = list(module.trained.parameters())
-    optimizer = torch.optim.AdamW(trained, lr=settings.learning_rate, weight_decay=0.0, fused=True)
+    trained = [part for part in module.trained.parameters() if part.requires_grad]
+    optimizer = torch.optim.AdamW(trained, settings.learning_rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(1.0, (step + 1) / _WARMUP_STEPS) * max(_LAST_RATE, 1 - step / settings.steps)
     )
