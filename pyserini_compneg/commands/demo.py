@@ -87,7 +87,7 @@ def _show(searcher: SignedImpactSearcher, text: str) -> None:
     for rank, hit in enumerate(searcher.search(text, _HITS_SHOWN), 1):
         explanation = searcher.explain(text, hit.docid).in_unit(searcher.unit(text))
         parts = [*explanation.pulled_up(2), *explanation.pushed_down(1)]
-        why = "  ".join(f"{part.term} {part.amount:+.2f}" for part in parts)
+        why = "  ".join(f"{part.term} {part.amount:+.2f}" for part in parts if round(part.amount, 2))
         title = printable(searcher.title(hit.docid) or hit.docid)
         print(f"  {rank}  {explanation.score:>7.2f}  {title:<38.38}  {why}")
     print()

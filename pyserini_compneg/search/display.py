@@ -66,7 +66,7 @@ def show_hits(
             continue
         explanation = searcher.explain(node, hit.docid).in_unit(unit)
         for sign, parts in (("+", explanation.pulled_up(_TERMS_SHOWN)), ("-", explanation.pushed_down(_TERMS_SHOWN))):
-            if parts:
+            if parts := [part for part in parts if round(part.amount, digits)]:
                 listed = ", ".join(f"{part.term} {abs(part.amount):.{digits}f}" for part in parts)
                 lines.append(f"  {'':>{width}}  {sign:>9}  {listed}")
     handle.writelines(f"{printable(line)}\n" for line in lines)
