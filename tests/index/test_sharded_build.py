@@ -78,7 +78,7 @@ def test_vectors_of_shards_become_shards(tmp_path, collection, capsys):
     for name in ("one", "index"):
         assert search(["--index", str(tmp_path / name), "--query", "spy NOT war", "--output-format", "trec"]) == 0
         runs.append(capsys.readouterr().out)
-    assert runs[0] == runs[1] and len(runs[0].splitlines()) == 3
+    assert runs[0] == runs[1] and len(runs[0].splitlines()) >= 3
 
 
 def test_shards_that_are_whole_are_kept(tmp_path, collection, monkeypatch, caplog):
