@@ -34,7 +34,7 @@ test: $(TOOLS) ## run the tests and doctests
 
 test-fast: $(TOOLS) ## run the quick tests: no model, no kill, few random cases
 	$(BIN)/python -m pytest -q -m 'not slow and not kill' --hypothesis-profile=fast tests \
-	  --ignore=tests/training --ignore=tests/encode --ignore=tests/experiments --ignore=tests/docs --ignore=tests/integrations \
+	  --ignore=tests/lab --ignore=tests/encode --ignore=tests/docs --ignore=tests/integrations \
 	  --ignore=tests/commands/test_encode.py --ignore=tests/eval/test_significance.py
 
 lint: $(TOOLS) ## check style and formatting

@@ -12,7 +12,7 @@ from scipy import sparse
 from synthetic import TERMS, VOCABULARY, blocks, docid, term_names
 
 from pyserini_compneg.compose import Linear, Max, Product, ScoringNode, Sum
-from pyserini_compneg.vectors import SparseVector
+from pyserini_compneg.support.vectors import SparseVector
 
 _PEAK_BYTES_A_POSTING = 16
 """While rows are turned into columns: both hold a number of 4 bytes and an impact of 2, and some are copied."""

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 
-from pyserini_compneg.errors import CompNegError
+from pyserini_compneg.support.errors import CompNegError
 
 TERMS = 120
 """The mean number of terms of a text, about that of SPLADE models for a passage."""

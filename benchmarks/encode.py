@@ -29,7 +29,7 @@ from reporting import INDEXES, megabytes, table, write_json
 
 from pyserini_compneg.commands.flags import count
 from pyserini_compneg.commands.running import run_main
-from pyserini_compneg.encode.collection import collection_files, iter_collection_blocks, text_documents
+from pyserini_compneg.documents.collection import collection_files, iter_collection_blocks, text_documents
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder, load_checkpoint
 from pyserini_compneg.lucene import java_class

@@ -24,15 +24,15 @@ from statistics import fmean, median
 from reading import search
 from reporting import INDEXES, TOLERANCE, describe, environment, paired, table
 
-from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.eval.measures import evaluate, parse_measures
-from pyserini_compneg.experiments.datasets import open_dataset
-from pyserini_compneg.experiments.datasets.dataset import Dataset
-from pyserini_compneg.expression.topics import Topic
-from pyserini_compneg.files import iter_jsonl, slug
 from pyserini_compneg.index import build_index
+from pyserini_compneg.lab.experiments.datasets import open_dataset
+from pyserini_compneg.lab.experiments.datasets.dataset import Dataset
 from pyserini_compneg.reading import ModelReader
 from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.support.files import iter_jsonl, slug
+from pyserini_compneg.topics.batch import topic_query
+from pyserini_compneg.topics.topics import Topic
 
 SPLITS = {
     "quest-evidence": ["train"],

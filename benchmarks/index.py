@@ -24,7 +24,7 @@ from measuring import Finished, folder_bytes, in_child, run_command
 from reporting import INDEXES, describe, environment, megabytes, table
 from synthetic import ENCODER, queries, write_collection
 
-from pyserini_compneg.errors import CompNegError
+from pyserini_compneg.support.errors import CompNegError
 
 SIDES = ("ours", "stock")
 QUERIES, HITS = 200, 1000

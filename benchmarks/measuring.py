@@ -18,7 +18,7 @@ from typing import NamedTuple, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_compneg.errors import CompNegError
+from pyserini_compneg.support.errors import CompNegError
 
 WARM_UP_ROUNDS, WARM_UP_SECONDS = 2, 3.0
 """What is run before anything counts: this many rounds, and this much time of the processor, or Java has not compiled

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pyserini_compneg.files import iter_jsonl
 from pyserini_compneg.index import ImpactIndexer
 from pyserini_compneg.lucene import java_class
+from pyserini_compneg.support.files import iter_jsonl
 
 NEAR = 300
 KEPT, ADDED, VARIATION = 0.75, 0.35, 0.15

@@ -48,14 +48,14 @@ from reporting import INDEXES, TOLERANCE, describe, environment, paired, table
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.rewrite import hardened
 from pyserini_compneg.eval.measures import evaluate, parse_measures
-from pyserini_compneg.experiments.datasets import open_dataset
-from pyserini_compneg.experiments.datasets.dataset import require_file
 from pyserini_compneg.expression import Atom, Difference, Expression, Filter, Intersection, Union
-from pyserini_compneg.expression.topics import Topic
-from pyserini_compneg.files import atomic_writer, iter_jsonl, slug
 from pyserini_compneg.index import build_index
+from pyserini_compneg.lab.experiments.datasets import open_dataset
+from pyserini_compneg.lab.experiments.datasets.dataset import require_file
 from pyserini_compneg.reading import ModelReader
 from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.support.files import atomic_writer, iter_jsonl, slug
+from pyserini_compneg.topics.topics import Topic
 
 COMLQ_TYPES = ("2i", "3i", "2u", "2in", "3in", "inp", "pin", "pni")
 

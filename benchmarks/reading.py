@@ -26,23 +26,23 @@ from pathlib import Path
 from reporting import INDEXES
 
 from pyserini_compneg.compose import DIFFERENCES, Operators
-from pyserini_compneg.compose.batch import topic_query
 from pyserini_compneg.eval.measures import Measure, evaluate, mean, parse_measures
 from pyserini_compneg.eval.significance import confidence_interval
-from pyserini_compneg.experiments.datasets import open_dataset
-from pyserini_compneg.experiments.plots import draw_curve
-from pyserini_compneg.experiments.results import Curve, Point
 from pyserini_compneg.expression import Atom, Difference, Expression, Union, format_expression
-from pyserini_compneg.expression.decomposition import tagged
-from pyserini_compneg.expression.topics import Topic
-from pyserini_compneg.files import iter_jsonl
 from pyserini_compneg.index import build_index
+from pyserini_compneg.lab.experiments.datasets import open_dataset
+from pyserini_compneg.lab.experiments.plots import draw_curve
+from pyserini_compneg.lab.experiments.results import Curve, Point
+from pyserini_compneg.lab.training.request_scores import request_score
+from pyserini_compneg.lab.training.requests import KINDS, read_judged
 from pyserini_compneg.reading import ModelReader
+from pyserini_compneg.reading.decomposition import tagged
 from pyserini_compneg.reading.model_reader import PACKAGED
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.search.run_writer import printed_scores
-from pyserini_compneg.training.request_scores import request_score
-from pyserini_compneg.training.requests import KINDS, read_judged
+from pyserini_compneg.support.files import iter_jsonl
+from pyserini_compneg.topics.batch import topic_query
+from pyserini_compneg.topics.topics import Topic
 
 RANKINGS = {
     "excluir": ("right_rank", "right_rank@10", "R@10"),

@@ -11,8 +11,8 @@ from pyserini_compneg.compose import Operators
 from pyserini_compneg.compose.quantisation import whole
 from pyserini_compneg.compose.scoring import positive_weights
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union
-from pyserini_compneg.expression.topics import read_topics
 from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.topics.topics import read_topics
 
 
 def real_queries(index: Path, topics: Path, count: int) -> dict[str, list[Query]]:

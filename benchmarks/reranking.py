@@ -26,11 +26,11 @@ from encode import SAMPLE, read_texts
 from reporting import INDEXES, table, write_json
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from pyserini_compneg.baselines.pair_scorers import PairScorer, pair_scorer
 from pyserini_compneg.commands.flags import count
 from pyserini_compneg.commands.running import run_main
 from pyserini_compneg.encode.models.loading import quiet_transformers
-from pyserini_compneg.encode.pair_scorers import PairScorer, pair_scorer
-from pyserini_compneg.files import iter_jsonl
+from pyserini_compneg.support.files import iter_jsonl
 
 
 def cross_encoder() -> Path:

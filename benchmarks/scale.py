@@ -36,9 +36,9 @@ from reporting import INDEXES, describe, environment, megabytes, table
 from synthetic import ENCODER, JsonWriter, Query, blocks, queries
 
 from pyserini_compneg.compose import Linear, to_json
-from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.index import ImpactIndexer
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, Ranking
+from pyserini_compneg.support.errors import CompNegError
 
 KINDS = ("positive", "signed", "cpt")
 HITS = (10, 1000)

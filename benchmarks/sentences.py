@@ -13,8 +13,8 @@ import json
 import re
 from pathlib import Path
 
-from pyserini_compneg.errors import CollectionError
-from pyserini_compneg.files import atomic_writer, iter_jsonl
+from pyserini_compneg.support.errors import CollectionError
+from pyserini_compneg.support.files import atomic_writer, iter_jsonl
 
 END = re.compile(r"(?<=[.!?])\s+")
 SHORTEST = 20

@@ -36,8 +36,8 @@ import numpy as np
 from pyserini_compneg import SignedImpactSearcher, decompose
 from pyserini_compneg.commands.demo import ENCODER, QUERIES, VECTORS
 from pyserini_compneg.expression import format_expression
-from pyserini_compneg.expression.topics import read_topics
 from pyserini_compneg.index import build_index
+from pyserini_compneg.topics.topics import read_topics
 
 _HITS = 10
 _PAUSE_AFTER_REFUSAL = 0.05

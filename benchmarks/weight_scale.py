@@ -18,8 +18,8 @@ from pyserini_compneg.compose import quantised
 from pyserini_compneg.compose.composer import scoring_trees
 from pyserini_compneg.eval.measures import evaluate, mean, parse_measures
 from pyserini_compneg.eval.qrels import read_qrels
-from pyserini_compneg.expression.topics import read_topics
 from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.topics.topics import read_topics
 
 MEASURES = parse_measures(["nDCG@10", "R@100"])
 SCALES = (5, 10, 20, 32, 51.2, 64, 100, 128, 256, 1000)

@@ -19,9 +19,9 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.lucene.gate import anserini_jar, companion_jar
 from pyserini_compneg.lucene.java_home import MINIMUM_MAJOR, candidates
+from pyserini_compneg.support.errors import CompNegError
 
 JAVA = Path(__file__).resolve().parent
 COMMON = "src"

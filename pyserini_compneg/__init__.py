@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from pyserini_compneg.compose import Operators, compose_query
     from pyserini_compneg.encode.corpus import encode_collection
     from pyserini_compneg.encode.models import ModelOptions
-    from pyserini_compneg.errors import ArgumentError, CompNegError
     from pyserini_compneg.eval import evaluate, parse_measures, read_qrels, read_run
     from pyserini_compneg.expression import parse
     from pyserini_compneg.index import ImpactIndexer, build_index
     from pyserini_compneg.reading import decompose
     from pyserini_compneg.search import SignedImpactSearcher
+    from pyserini_compneg.support.errors import ArgumentError, CompNegError
 
 __all__ = [
     "ArgumentError",
@@ -45,8 +45,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ArgumentError": "errors",
-    "CompNegError": "errors",
+    "ArgumentError": "support.errors",
+    "CompNegError": "support.errors",
     "ImpactIndexer": "index",
     "ModelOptions": "encode.models",
     "Operators": "compose",

@@ -20,8 +20,8 @@ from ray_nodes import ray_nodes  # noqa: E402
 from pyserini_compneg import Operators, SignedImpactSearcher  # noqa: E402
 from pyserini_compneg.cluster import RayCluster, ShardedImpactSearcher  # noqa: E402
 from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS  # noqa: E402
-from pyserini_compneg.expression.topics import read_topics  # noqa: E402
-from pyserini_compneg.search.topic_runs import search_topics  # noqa: E402
+from pyserini_compneg.topics.topic_runs import search_topics  # noqa: E402
+from pyserini_compneg.topics.topics import read_topics  # noqa: E402
 
 SETTINGS = {"difference": DIFFERENCES, "intersection": INTERSECTIONS, "union": UNIONS}
 OPERATORS = {f"{kind}-{name}": Operators(**{kind: name}) for kind, names in SETTINGS.items() for name in names}

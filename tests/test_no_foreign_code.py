@@ -11,7 +11,7 @@ from checkpoints import edit_json, sample_texts, write_json
 import pyserini_compneg
 from pyserini_compneg.commands.main import main
 from pyserini_compneg.encode.models import model_folder
-from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.support.errors import EncodingError
 
 PACKAGE = Path(pyserini_compneg.__file__).parent
 LOADERS = {"from_pretrained", "SentenceTransformer", "CrossEncoder"}

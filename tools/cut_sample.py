@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.commands.encode import main as encode
+from pyserini_compneg.documents.vector_files import VECTORS_FILE
 from pyserini_compneg.encode.hybrid import HYBRID
 from pyserini_compneg.encode.models import MINI
-from pyserini_compneg.encode.vector_files import VECTORS_FILE
 
 SEED = 20
 QUERIES_PER_TEMPLATE = 6

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Self
 
-from pyserini_compneg.arguments import whole_number
 from pyserini_compneg.cluster.worker import Setup, versions
-from pyserini_compneg.errors import ArgumentError, ClusterError, install_hint
 from pyserini_compneg.lucene import machine_runs
-from pyserini_compneg.terminal import captured_output, shown
+from pyserini_compneg.support.arguments import whole_number
+from pyserini_compneg.support.errors import ArgumentError, ClusterError, install_hint
+from pyserini_compneg.support.terminal import captured_output, shown
 
 LOCAL = "local"
 """The address of a cluster that is started on this machine, and ends with the command."""

@@ -14,13 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate
 
-from pyserini_compneg.cancellation import Cancellation, check_cancelled, remaining_seconds
 from pyserini_compneg.cluster.connection import RayCluster
 from pyserini_compneg.cluster.worker import Setup, prepare
-from pyserini_compneg.errors import ArgumentError, ClusterError, CompNegError, IndexFormatError, ShardError
 from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, ShardedReader, resolve_index
+from pyserini_compneg.lucene.cancellation import Cancellation, check_cancelled, remaining_seconds
 from pyserini_compneg.lucene.shard import Answer, Asked, LocalShard
 from pyserini_compneg.lucene.shard_list import ShardEntry, read_shards
+from pyserini_compneg.support.errors import ArgumentError, ClusterError, CompNegError, IndexFormatError, ShardError
 
 ATTEMPTS = 3
 """So often a question is asked again of actors that were started anew, before its shard counts as gone."""

@@ -10,9 +10,9 @@ from typing import Any
 
 from pyserini_compneg.cluster.connection import RayCluster
 from pyserini_compneg.cluster.worker import Setup, prepare
-from pyserini_compneg.errors import ClusterError, CompNegError
-from pyserini_compneg.parallel import Done, lock_seconds
-from pyserini_compneg.progress import DOCUMENTS, progress, reported
+from pyserini_compneg.support.errors import ClusterError, CompNegError
+from pyserini_compneg.support.parallel import Done, lock_seconds
+from pyserini_compneg.support.progress import DOCUMENTS, progress, reported
 
 RETRIES = 10
 """So many losses of a worker a part survives; each time it goes on where it was."""
@@ -27,7 +27,7 @@ _UNREACHED = (FileNotFoundError, NotADirectoryError, PermissionError)
 
 
 class RayRunner:
-    """Runs parts of work on a cluster. It is a :class:`pyserini_compneg.parallel.Runner`.
+    """Runs parts of work on a cluster. It is a :class:`pyserini_compneg.support.parallel.Runner`.
 
     Args:
         cluster: The cluster.
@@ -45,7 +45,7 @@ class RayRunner:
         self._options: dict[str, Any] = {"num_cpus": cpus, "num_gpus": gpus, "max_retries": RETRIES}
 
     def __call__(self, work: Callable[..., Done], parts: Sequence[Sequence[Any]], doing: str) -> list[Done]:
-        """See :class:`pyserini_compneg.parallel.Runner`."""
+        """See :class:`pyserini_compneg.support.parallel.Runner`."""
         ray = self._ray
         here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False

@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from pyserini_compneg.errors import ClusterError
 from pyserini_compneg.lucene.gate import anserini_jar, companion_jar
+from pyserini_compneg.support.errors import ClusterError
 
 JAVA_OPTIONS = "JAVA_TOOL_OPTIONS"
 

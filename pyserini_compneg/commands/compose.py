@@ -7,7 +7,7 @@ from functools import partial
 
 from pyserini_compneg.commands import flags, query_flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.compose.batch import OUTPUT_FORMATS, compose_topics
+from pyserini_compneg.topics.batch import OUTPUT_FORMATS, compose_topics
 
 _EPILOG = f"""\
 A search of the composed queries ranks as a search of the topics themselves. Without --index, the queries suit an index
@@ -33,7 +33,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("--min-idf needs --index, which says how many documents have a term")
     if args.explain and args.output_format != "jsonl":
         parser.error("--explain needs --output-format jsonl")
-    from pyserini_compneg.files import keep_inputs
+    from pyserini_compneg.support.files import keep_inputs
 
     topics = query_flags.chosen_topics(args)
     keep_inputs(args.output, *query_flags.inputs(args))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command, say
-from pyserini_compneg.experiments.datasets.conversion import DOCUMENTS, EXPRESSIONS, PLAIN, QRELS, TEXTS, convert
-from pyserini_compneg.experiments.datasets.opening import KINDS, open_dataset
+from pyserini_compneg.lab.experiments.datasets.conversion import DOCUMENTS, EXPRESSIONS, PLAIN, QRELS, TEXTS, convert
+from pyserini_compneg.lab.experiments.datasets.opening import KINDS, open_dataset
 
 _EPILOG = f"""The folder is written atomically. It holds:
   {DOCUMENTS:28}documents for Anserini: -collection JsonCollection -input OUT/collection

@@ -38,12 +38,12 @@ _EPILOG = """example:
 def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
     from pyserini_compneg.commands.eval import main as evaluate
     from pyserini_compneg.compose import Operators
-    from pyserini_compneg.errors import ArgumentError, IndexFormatError
-    from pyserini_compneg.expression.topics import read_topics
-    from pyserini_compneg.files import keep_inputs
     from pyserini_compneg.index import build_index
     from pyserini_compneg.search import SignedImpactSearcher
-    from pyserini_compneg.search.topic_runs import search_topics
+    from pyserini_compneg.support.errors import ArgumentError, IndexFormatError
+    from pyserini_compneg.support.files import keep_inputs
+    from pyserini_compneg.topics.topic_runs import search_topics
+    from pyserini_compneg.topics.topics import read_topics
 
     others = {"bm25": (None, 0.0), "vanilla": (Operators("vanilla", "vanilla", "vanilla"), None)}
     runs = [args.output, *(args.output.with_name(f"{name}.txt") for name in others)]
@@ -81,7 +81,7 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
 
 
 def _show(searcher: SignedImpactSearcher, text: str) -> None:
-    from pyserini_compneg.terminal import printable
+    from pyserini_compneg.support.terminal import printable
 
     print(text)
     for rank, hit in enumerate(searcher.search(text, _HITS_SHOWN), 1):

@@ -30,9 +30,9 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("--ray needs --shards N, the parts that its machines encode")
     if args.shards is not None and args.shard_num > 1:
         parser.error("--shards encodes all shards, --shard-id and --shard-num one; give either")
+    from pyserini_compneg.documents.vector_files import Shard
     from pyserini_compneg.encode.corpus import encode_collection
     from pyserini_compneg.encode.sharded import encode_in_shards
-    from pyserini_compneg.encode.vector_files import Shard
 
     options: dict[str, Any] = {
         "model_options": flags.chosen_model_options(args, batch_size=args.batch_size),

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.errors import RunFormatError
 from pyserini_compneg.eval.measures import DEFAULT_MEASURES, Measure, coverage, evaluate, parse_measures
 from pyserini_compneg.eval.qrels import Qrels, read_groups, read_qrels
 from pyserini_compneg.eval.rows import PerQuery, compare_rows, make_rows
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.eval.table import TABLE_FORMATS, per_query_csv, render, run_labels
-from pyserini_compneg.files import atomic_writer, keep_inputs
+from pyserini_compneg.support.errors import RunFormatError
+from pyserini_compneg.support.files import atomic_writer, keep_inputs
 
 _logger = logging.getLogger("pyserini_compneg.eval")
 

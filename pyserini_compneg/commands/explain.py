@@ -7,7 +7,7 @@ import json
 
 from pyserini_compneg.commands import flags, query_flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.files import atomic_writer, keep_inputs
+from pyserini_compneg.support.files import atomic_writer, keep_inputs
 
 _EPILOG = f"""\
 Without --docid the query is shown: its tree with the heaviest terms of each atom, and the composed terms. With --docid
@@ -26,11 +26,11 @@ examples:
 def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if (args.topics is None) != (args.qid is None):
         parser.error("--topics needs --qid, the topic to explain" if args.qid is None else "--qid needs --topics")
-    from pyserini_compneg.compose.batch import topic_query
-    from pyserini_compneg.expression.decomposition import to_object as decomposition_object
-    from pyserini_compneg.search.display import decomposition_lines, heading
-    from pyserini_compneg.search.drawing import documents_drawing, draw, query_drawing
-    from pyserini_compneg.search.query_explanation import explain_query, to_object
+    from pyserini_compneg.explaining.display import decomposition_lines, heading
+    from pyserini_compneg.explaining.drawing import documents_drawing, draw, query_drawing
+    from pyserini_compneg.explaining.query_explanation import explain_query, to_object
+    from pyserini_compneg.reading.decomposition import to_object as decomposition_object
+    from pyserini_compneg.topics.batch import topic_query
 
     (topic,) = query_flags.chosen_topics(args, args.qid)
     keep_inputs(args.output, *query_flags.inputs(args, args.topics))

@@ -8,7 +8,7 @@ from pathlib import Path
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command, say
 from pyserini_compneg.encode.models import PRECISIONS, Head
-from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.support.errors import EncodingError
 
 _EPILOG = """\
 The first use of a model exports it. This command does it earlier, for example while there is a network. An export is

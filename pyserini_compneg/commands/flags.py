@@ -13,15 +13,15 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
-from pyserini_compneg.arguments import finite_number, whole_number
 from pyserini_compneg.commands.versions import ShowVersions
 from pyserini_compneg.encode.hybrid import MODEL_WEIGHT
 from pyserini_compneg.encode.models import BACKENDS, DEVICES, PRECISIONS, Head, ModelOptions
-from pyserini_compneg.errors import ArgumentError, OutputError
-from pyserini_compneg.expression.decomposition import READINGS
-from pyserini_compneg.files import of_standard_output
-from pyserini_compneg.parallel import Runner, in_turn
-from pyserini_compneg.terminal import shown, suggestion
+from pyserini_compneg.reading.decomposition import READINGS
+from pyserini_compneg.support.arguments import finite_number, whole_number
+from pyserini_compneg.support.errors import ArgumentError, OutputError
+from pyserini_compneg.support.files import of_standard_output
+from pyserini_compneg.support.parallel import Runner, in_turn
+from pyserini_compneg.support.terminal import shown, suggestion
 
 Flags: TypeAlias = argparse._ActionsContainer
 """A parser, or a group of its flags."""

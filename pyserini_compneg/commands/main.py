@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from pyserini_compneg.terminal import shown, suggestion
+from pyserini_compneg.support.terminal import shown, suggestion
 
 COMMANDS = {
     "search": "search queries with AND, OR and NOT, and write a TREC run",
@@ -56,7 +56,7 @@ def _without_command(argv: Sequence[str] | None) -> int:
         listed = "".join(f"  {name:<11}{what}\n" for name, what in COMMANDS.items())
         print(_USAGE.format(program=program) + listed, end="")
     else:
-        from pyserini_compneg.errors import ArgumentError
+        from pyserini_compneg.support.errors import ArgumentError
 
         said = f"there is no command {shown(verb)}{suggestion(verb, COMMANDS)}"
         raise ArgumentError(said).with_lines(f"see {program} -h")

@@ -8,15 +8,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from pyserini_compneg.baselines.methods import DEPTH, METHODS, make_method
+from pyserini_compneg.baselines.reranking import READS, RERANKED, Reranked
 from pyserini_compneg.commands import flags, query_flags
 from pyserini_compneg.compose import CPT_FORMS, WEIGHT_SCALE
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ABLATIONS
-from pyserini_compneg.errors import ArgumentError
-from pyserini_compneg.search.methods import DEPTH, METHODS, make_method
-from pyserini_compneg.search.reranking import READS, RERANKED, Reranked
 from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
+from pyserini_compneg.support.errors import ArgumentError
 
 OPERATORS = "operators"
 
@@ -88,7 +88,7 @@ def chosen_method(args: argparse.Namespace) -> Method | None:
         if given:
             raise ArgumentError(f"--rerank-{min(given)} has no use without --rerank MODEL")
         return method
-    from pyserini_compneg.encode.pair_scorers import pair_scorer
+    from pyserini_compneg.baselines.pair_scorers import pair_scorer
 
     return Reranked(pair_scorer(args.rerank), first=method, **given)
 

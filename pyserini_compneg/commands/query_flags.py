@@ -15,13 +15,13 @@ from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.compose.intersection import CPT_TERMS, DISENTANGLED_CPT_WEIGHT
 from pyserini_compneg.compose.operators import EXCLUSION_SHARE, EXCLUSIONS
 from pyserini_compneg.encode.models import ABLATIONS
-from pyserini_compneg.errors import ArgumentError, CollectionError
-from pyserini_compneg.gathered import warn_of
-from pyserini_compneg.terminal import shown
+from pyserini_compneg.support.errors import ArgumentError, CollectionError
+from pyserini_compneg.support.gathered import warn_of
+from pyserini_compneg.support.terminal import shown
 
 if TYPE_CHECKING:
-    from pyserini_compneg.expression.topics import Topic
     from pyserini_compneg.search import SignedImpactSearcher
+    from pyserini_compneg.topics.topics import Topic
 
 SYNTAX = """\
 Expressions have AND, OR, NOT in capitals, parentheses, and "quotes" around phrases that contain these words. AND and
@@ -205,8 +205,8 @@ def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topi
         QuerySyntaxError: An expression that cannot be parsed.
         DecompositionError: A reader cannot be loaded, or no language model is named.
     """
-    from pyserini_compneg.expression.topics import read_text, read_topics
-    from pyserini_compneg.expression.unread import notes_on
+    from pyserini_compneg.topics.topics import read_text, read_topics
+    from pyserini_compneg.topics.unread import notes_on
 
     decompose = takes_apart(args)
     skip = getattr(args, "on_error", "stop") == "skip" and args.query is None
@@ -246,8 +246,8 @@ def takes_apart(args: argparse.Namespace) -> bool:
 def _taken_apart(topics: list[Topic], name: str) -> list[Topic]:
     """The topics with their plain texts taken apart. One warning tells of those that may be misread."""
     from pyserini_compneg.encode.models.cache import cache_home
-    from pyserini_compneg.expression.topics import decompose_topics
     from pyserini_compneg.reading import reader
+    from pyserini_compneg.topics.topics import decompose_topics
 
     read = reader(name, cache_home())
     topics = decompose_topics(topics, read) if read else topics

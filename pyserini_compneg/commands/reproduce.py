@@ -11,10 +11,10 @@ from pathlib import Path
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.experiments.provided import ALL_MINILM, MS_MARCO_MINILM, protocol_names, protocol_title
+from pyserini_compneg.lab.experiments.provided import ALL_MINILM, MS_MARCO_MINILM, protocol_names, protocol_title
 
 _ALL, _BM25, _HYBRID = "all", "bm25", "bm25+mini"
-_logger = logging.getLogger("pyserini_compneg.experiments")
+_logger = logging.getLogger("pyserini_compneg.lab.experiments")
 
 _EPILOG = """\
 protocols:
@@ -49,7 +49,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         parser.error("--base is what --train starts from; give --train, too")
     if args.protocol == _ALL and args.rows:
         parser.error(f"--rows chooses rows of one protocol; name it in place of {_ALL}")
-    from pyserini_compneg.experiments.report import check_packages
+    from pyserini_compneg.lab.experiments.report import check_packages
 
     check_packages()
     if args.protocol == _ALL:
@@ -59,9 +59,9 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
 
 def _reproduce_all(args: argparse.Namespace) -> None:
-    from pyserini_compneg.experiments.all_protocols import reproduce_all
-    from pyserini_compneg.experiments.datasets import open_dataset
-    from pyserini_compneg.experiments.protocol import Protocol
+    from pyserini_compneg.lab.experiments.all_protocols import reproduce_all
+    from pyserini_compneg.lab.experiments.datasets import open_dataset
+    from pyserini_compneg.lab.experiments.protocol import Protocol
 
     def run(protocol: Protocol) -> None:
         is_default = protocol.weighs_model and args.encoder == [_BM25]
@@ -74,13 +74,13 @@ def _reproduce_all(args: argparse.Namespace) -> None:
 
 def _reproduce(args: argparse.Namespace, name: str, encoders: Sequence[str], report: Path) -> None:
     from pyserini_compneg.eval.table import run_labels
-    from pyserini_compneg.experiments.datasets import open_dataset
-    from pyserini_compneg.experiments.experiment import reproduce
-    from pyserini_compneg.experiments.protocol import read_protocol
-    from pyserini_compneg.experiments.quick import quick_dataset
-    from pyserini_compneg.experiments.report import write_report
-    from pyserini_compneg.experiments.results import warn_of_lost_rows, write_results
-    from pyserini_compneg.experiments.workplace import Engine
+    from pyserini_compneg.lab.experiments.datasets import open_dataset
+    from pyserini_compneg.lab.experiments.experiment import reproduce
+    from pyserini_compneg.lab.experiments.protocol import read_protocol
+    from pyserini_compneg.lab.experiments.quick import quick_dataset
+    from pyserini_compneg.lab.experiments.report import write_report
+    from pyserini_compneg.lab.experiments.results import warn_of_lost_rows, write_results
+    from pyserini_compneg.lab.experiments.workplace import Engine
 
     protocol = read_protocol(name)
     if args.rows:
@@ -91,7 +91,7 @@ def _reproduce(args: argparse.Namespace, name: str, encoders: Sequence[str], rep
     dataset = open_dataset(args.dataset or folder)
     models = {}
     if any(row.model for section in protocol.sections for row in section.rows):
-        from pyserini_compneg.training.protocol_models import find_models, train_models
+        from pyserini_compneg.lab.training.protocol_models import find_models, train_models
 
         place = args.models or args.report / "models"  # one place for all protocols
         if args.train:

@@ -23,9 +23,9 @@ from datetime import UTC, datetime
 from functools import partial
 
 from pyserini_compneg import end_quietly
-from pyserini_compneg.errors import ArgumentError, CompNegError
-from pyserini_compneg.files import of_standard_output, reason_of
-from pyserini_compneg.terminal import printable_line, printable_lines
+from pyserini_compneg.support.errors import ArgumentError, CompNegError
+from pyserini_compneg.support.files import of_standard_output, reason_of
+from pyserini_compneg.support.terminal import printable_line, printable_lines
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 _TERMINATED = {143: "terminated", 129: "terminated: the terminal was closed"}

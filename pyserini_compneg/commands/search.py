@@ -6,8 +6,8 @@ import argparse
 
 from pyserini_compneg.commands import flags, method_flags, query_flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.files import atomic_writer, keep_inputs
 from pyserini_compneg.search.run_writer import OUTPUT_FORMATS
+from pyserini_compneg.support.files import atomic_writer, keep_inputs
 
 _EPILOG = f"""{query_flags.SYNTAX}
 examples:
@@ -30,8 +30,8 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     if args.allow_partial and args.output_format == "msmarco":
         parser.error("--allow-partial needs --output-format trec or json; msmarco cannot say that a ranking is partial")
     flags.check_replicas(parser, args)
-    from pyserini_compneg.search.display import show_hits
-    from pyserini_compneg.search.topic_runs import search_topics
+    from pyserini_compneg.explaining.display import show_hits
+    from pyserini_compneg.topics.topic_runs import search_topics
 
     topics = query_flags.chosen_topics(args)
     keep_inputs(args.output, *query_flags.inputs(args, args.topics, args.rerank))

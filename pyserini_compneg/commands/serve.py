@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyserini_compneg.arguments import whole_number
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
+from pyserini_compneg.support.arguments import whole_number
 
 if TYPE_CHECKING:
     from pyserini_compneg.search import SignedImpactSearcher
@@ -41,7 +41,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     flags.check_replicas(parser, args)
     if not args.index and args.config is None:
         parser.error("name an index with --index, or a file of indexes with --config")
-    from pyserini_compneg.errors import ServerError, install_hint
+    from pyserini_compneg.support.errors import ServerError, install_hint
 
     try:
         from pyserini_compneg.serve.server import serve
@@ -77,7 +77,7 @@ def _opener(args: argparse.Namespace, folders: Sequence[str]) -> Iterator[OpenIn
         yield SignedImpactSearcher
         return
     from pyserini_compneg.cluster import RayCluster, ShardedImpactSearcher
-    from pyserini_compneg.errors import ServerError
+    from pyserini_compneg.support.errors import ServerError
 
     def is_sharded(folder: str) -> bool:
         return (Path(folder) / SHARDS_NAME).is_file()

@@ -7,8 +7,8 @@ import os
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.errors import TrainingError
-from pyserini_compneg.terminal import printable
+from pyserini_compneg.support.errors import TrainingError
+from pyserini_compneg.support.terminal import printable
 
 _EPILOG = """\
 CONFIG is a YAML file, or the name of a recipe that comes with the package. Checkpoints are kept in OUTPUT.training
@@ -22,8 +22,8 @@ examples:
 
 
 def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
-    from pyserini_compneg.training import train
-    from pyserini_compneg.training.recipe_file import located, read_config, recipe_text
+    from pyserini_compneg.lab.training import train
+    from pyserini_compneg.lab.training.recipe_file import located, read_config, recipe_text
 
     config = read_config(args.config)
     if args.show:

@@ -9,7 +9,7 @@ import zipfile
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from pyserini_compneg.errors import JvmError
+from pyserini_compneg.support.errors import JvmError
 
 _LUCENE = "org/apache/lucene/util/Version.class"
 

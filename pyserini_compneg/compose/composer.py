@@ -63,7 +63,6 @@ from pyserini_compneg.compose.sources import (
     warn_of_unknown_atoms,
 )
 from pyserini_compneg.compose.union import DISMAX_POOLED, VECTOR_UNIONS
-from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import (
     Atom,
     Difference,
@@ -76,9 +75,10 @@ from pyserini_compneg.expression import (
     format_expression,
     leaves,
 )
-from pyserini_compneg.gathered import gathered_warnings, warn_of
-from pyserini_compneg.terminal import shown
-from pyserini_compneg.vectors import (
+from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.gathered import gathered_warnings, warn_of
+from pyserini_compneg.support.terminal import shown
+from pyserini_compneg.support.vectors import (
     SparseVector,
     add,
     max_pool,

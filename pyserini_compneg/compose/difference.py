@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from pyserini_compneg.compose.union import addition
-from pyserini_compneg.vectors import SparseVector, add, dot, max_pool, norm, scale
+from pyserini_compneg.support.vectors import SparseVector, add, dot, max_pool, norm, scale
 
 VectorDifference: TypeAlias = Callable[[SparseVector, Sequence[SparseVector], float], dict[str, float]]
 """From A, the negatives and λ to the vector of A without them."""

@@ -27,8 +27,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from pyserini_compneg.compose.union import VECTOR_UNIONS, VectorUnion
-from pyserini_compneg.errors import CompositionError
-from pyserini_compneg.vectors import SparseVector, pair_term, positive_part, top_terms
+from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.vectors import SparseVector, pair_term, positive_part, top_terms
 
 CPT_TERMS = 5
 

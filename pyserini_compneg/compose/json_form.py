@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
-from pyserini_compneg.errors import ArgumentError, CompositionError
 from pyserini_compneg.expression import MAX_DEPTH, Filter
-from pyserini_compneg.vectors import SparseVector
+from pyserini_compneg.support.errors import ArgumentError, CompositionError
+from pyserini_compneg.support.vectors import SparseVector
 
 _DEFAULT_SETTINGS = {"power": None, "root": 1, "weight": 1}
 

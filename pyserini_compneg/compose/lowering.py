@@ -20,8 +20,8 @@ from pyserini_compneg.compose.intersection import cpt_pairs
 from pyserini_compneg.compose.quantisation import kept_terms
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum, summands
 from pyserini_compneg.compose.union import addition
-from pyserini_compneg.errors import CompositionError
-from pyserini_compneg.vectors import SparseVector, complement_term, positive_part, scale
+from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.vectors import SparseVector, complement_term, positive_part, scale
 
 FACTORED, MATERIALISED = CPT_FORMS = ("factored", "materialised")
 """A conjunction is a product of sums over plain terms, which any index has, or one sum over pairs."""

@@ -9,7 +9,7 @@ from pyserini_compneg.compose.intersection import distinguishing_terms
 from pyserini_compneg.compose.operators import Operators
 from pyserini_compneg.compose.rewrite import Conjunction, alternatives, conjunction, verbalised, without_differences
 from pyserini_compneg.expression import Expression, atoms, format_expression
-from pyserini_compneg.vectors import SparseVector, max_pool
+from pyserini_compneg.support.vectors import SparseVector, max_pool
 
 
 def conjunctions(expression: Expression, operators: Operators) -> list[Conjunction]:

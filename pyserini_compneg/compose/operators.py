@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.compose.intersection import CPT_TERMS, VECTOR_INTERSECTIONS
 from pyserini_compneg.compose.union import VECTOR_UNIONS
-from pyserini_compneg.errors import ArgumentError, CompositionError
-from pyserini_compneg.terminal import shown
-from pyserini_compneg.vectors import is_number
+from pyserini_compneg.support.errors import ArgumentError, CompositionError
+from pyserini_compneg.support.terminal import shown
+from pyserini_compneg.support.vectors import is_number
 
 UNIONS = (*VECTOR_UNIONS, "dismax", "vanilla")
 INTERSECTIONS = ("cpt", "cpt-l2", "cpt-pairs", "disentangled", *VECTOR_INTERSECTIONS, "vanilla")

@@ -17,9 +17,9 @@ import math
 from collections.abc import Container
 
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
-from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.vectors import SparseVector, complement_term, is_complement, is_number, positive_part
+from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.vectors import SparseVector, complement_term, is_complement, is_number, positive_part
 
 WEIGHT_SCALE = 100.0
 LARGEST_QUANTISED = 2**31 - 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.compose.composer import scoring_trees
 from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.lowering import FACTORED, lowered
@@ -13,11 +12,12 @@ from pyserini_compneg.compose.operators import DEFAULT_OPERATORS, Operators
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, kept_terms, quantised
 from pyserini_compneg.compose.scoring import ScoringNode, positive_weights
 from pyserini_compneg.compose.sources import QueryEncoder, TopScores
-from pyserini_compneg.errors import ArgumentError, CompositionError, EncodingError
 from pyserini_compneg.expression import Expression, format_expression, parse
-from pyserini_compneg.expression.decomposition import Decomposition
-from pyserini_compneg.gathered import gathered_warnings, warn_of
-from pyserini_compneg.terminal import shown
+from pyserini_compneg.reading.decomposition import Decomposition
+from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.errors import ArgumentError, CompositionError, EncodingError
+from pyserini_compneg.support.gathered import gathered_warnings, warn_of
+from pyserini_compneg.support.terminal import shown
 
 Query: TypeAlias = str | Expression | Decomposition | ScoringNode
 """An expression as text or as a tree, the reading of a plain text, or a query that is composed already."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, checked_scale
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
-from pyserini_compneg.vectors import SparseVector, add, pair_term, scale
+from pyserini_compneg.support.vectors import SparseVector, add, pair_term, scale
 
 _MOST_TUPLES = 4096
 _MOST_TERMS_OF_TUPLES = 1 << 16

@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import (
     Atom,
     Difference,
@@ -27,6 +26,7 @@ from pyserini_compneg.expression import (
     format_expression,
     verbalise,
 )
+from pyserini_compneg.support.errors import CompositionError
 
 
 class OperatorNames(Protocol):

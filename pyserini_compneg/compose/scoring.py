@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
 
-from pyserini_compneg.errors import CompositionError, EncodingError
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.vectors import SparseVector, checked, is_number, max_pool, positive_part
+from pyserini_compneg.support.errors import CompositionError, EncodingError
+from pyserini_compneg.support.vectors import SparseVector, checked, is_number, max_pool, positive_part
 
 SMALLEST_WEIGHT = 1e-18
 LARGEST_WEIGHT = 1e18

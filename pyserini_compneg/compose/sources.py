@@ -9,11 +9,11 @@ from typing import Protocol, TypeAlias, TypeVar
 from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.rewrite import alternatives, conjunction
 from pyserini_compneg.compose.scoring import ScoringNode, is_empty
-from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.expression import Expression, atoms, format_expression
-from pyserini_compneg.gathered import warn_of
-from pyserini_compneg.terminal import shown
-from pyserini_compneg.vectors import SparseVector, checked, is_pseudo_term
+from pyserini_compneg.support.errors import EncodingError
+from pyserini_compneg.support.gathered import warn_of
+from pyserini_compneg.support.terminal import shown
+from pyserini_compneg.support.vectors import SparseVector, checked, is_pseudo_term
 
 _Part = TypeVar("_Part")
 _Result = TypeVar("_Result")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
-from pyserini_compneg.vectors import SparseVector, add, max_pool
+from pyserini_compneg.support.vectors import SparseVector, add, max_pool
 
 DISMAX_POOLED = 0.25
 """What ``dismax`` adds of ``maxpool`` to the best score, chosen on QUEST train, FilmSets dev and ComLQ dev together."""

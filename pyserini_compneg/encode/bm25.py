@@ -14,12 +14,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pyserini_compneg.encode.collection import Part, iter_collection_blocks, text_documents
-from pyserini_compneg.encode.formats import CollectionFile
+from pyserini_compneg.documents.collection import Part, iter_collection_blocks, text_documents
+from pyserini_compneg.documents.formats import CollectionFile
 from pyserini_compneg.encode.models.options import checked_ablation
-from pyserini_compneg.errors import CollectionError, EncodingError
 from pyserini_compneg.lucene import IndexReader, analyze
-from pyserini_compneg.progress import progress
+from pyserini_compneg.support.errors import CollectionError, EncodingError
+from pyserini_compneg.support.progress import progress
 
 K1 = 0.9
 B = 0.4

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pyserini_compneg.arguments import checked_list
-from pyserini_compneg.errors import CollectionError, EncodingError
-from pyserini_compneg.files import iter_jsonl, source_name
-from pyserini_compneg.json_objects import json_kind
-from pyserini_compneg.vectors import checked
+from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.errors import CollectionError, EncodingError
+from pyserini_compneg.support.files import iter_jsonl, source_name
+from pyserini_compneg.support.json_objects import json_kind
+from pyserini_compneg.support.vectors import checked
 
 _TEXT_FIELDS = ("text", "contents", "query")
 _LINE = '{"text": an atom, "vector": {term: weight}}'

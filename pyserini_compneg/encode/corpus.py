@@ -9,9 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pyserini_compneg.arguments import checked_list
-from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, average_length
-from pyserini_compneg.encode.collection import (
+from pyserini_compneg.documents.collection import (
     Block,
     Fingerprint,
     Part,
@@ -23,12 +21,9 @@ from pyserini_compneg.encode.collection import (
     say_formats,
     text_documents,
 )
-from pyserini_compneg.encode.encoder import DocumentEncoder
-from pyserini_compneg.encode.formats import CollectionFile, Format
-from pyserini_compneg.encode.hybrid import HybridDocumentEncoder, split_name
-from pyserini_compneg.encode.models import ModelOptions
-from pyserini_compneg.encode.unread_fields import UnreadFields
-from pyserini_compneg.encode.vector_files import (
+from pyserini_compneg.documents.formats import CollectionFile, Format
+from pyserini_compneg.documents.unread_fields import UnreadFields
+from pyserini_compneg.documents.vector_files import (
     VECTORS_FILE,
     Shard,
     ShardFile,
@@ -36,9 +31,14 @@ from pyserini_compneg.encode.vector_files import (
     check_same_division,
     read_about,
 )
-from pyserini_compneg.errors import CollectionError, OutputError
-from pyserini_compneg.files import atomic_writer, keep_inputs
-from pyserini_compneg.progress import DOCUMENTS, progress
+from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder, average_length
+from pyserini_compneg.encode.encoder import DocumentEncoder
+from pyserini_compneg.encode.hybrid import HybridDocumentEncoder, split_name
+from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.errors import CollectionError, OutputError
+from pyserini_compneg.support.files import atomic_writer, keep_inputs
+from pyserini_compneg.support.progress import DOCUMENTS, progress
 
 
 class Counted(NamedTuple):

@@ -16,8 +16,8 @@ from pyserini_compneg.compose import QueryEncoder
 from pyserini_compneg.encode.bm25 import Bm25DocumentEncoder
 from pyserini_compneg.encode.encoder import DocumentEncoder
 from pyserini_compneg.encode.models.tokenizer import index_term
-from pyserini_compneg.errors import EncodingError
-from pyserini_compneg.vectors import COMPLEMENT_SIGN, PAIR_SIGN, is_number, is_pseudo_term, scale
+from pyserini_compneg.support.errors import EncodingError
+from pyserini_compneg.support.vectors import COMPLEMENT_SIGN, PAIR_SIGN, is_number, is_pseudo_term, scale
 
 BM25 = "bm25"
 HYBRID = f"{BM25}+"

@@ -10,7 +10,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 
-from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.encode.export import model_hash
 from pyserini_compneg.encode.models import (
     Checkpoint,
@@ -25,7 +24,8 @@ from pyserini_compneg.encode.models.options import checked_ablation
 from pyserini_compneg.encode.models.tokenizer import TokenIds
 from pyserini_compneg.encode.sides import SideEncoder, load_side
 from pyserini_compneg.encode.vector_cache import VectorCache
-from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.errors import EncodingError
 
 IMPACT_SCALE = 256 / 5
 """Pyserini's and Anserini's scale for SPLADE: impact = round(weight / 5 * 256)."""

@@ -12,15 +12,15 @@ from statistics import median
 
 from pyserini_compneg.compose import QueryEncoder
 from pyserini_compneg.compose.sources import atom_vectors
+from pyserini_compneg.documents.vector_files import SHARD_NAME, VECTORS_FILE, read_about
 from pyserini_compneg.encode.bm25 import Bm25QueryEncoder
 from pyserini_compneg.encode.cached import CachedQueryEncoder
 from pyserini_compneg.encode.hybrid import BM25, PREFIX, HybridQueryEncoder, checked_weight, split_name
 from pyserini_compneg.encode.models import Head, ModelOptions
-from pyserini_compneg.encode.vector_files import SHARD_NAME, VECTORS_FILE, read_about
-from pyserini_compneg.errors import ArgumentError, EncodingError, IndexFormatError
 from pyserini_compneg.lucene import IndexReader, Manifest
-from pyserini_compneg.terminal import shown
-from pyserini_compneg.vectors import is_number, without_terms
+from pyserini_compneg.support.errors import ArgumentError, EncodingError, IndexFormatError
+from pyserini_compneg.support.terminal import shown
+from pyserini_compneg.support.vectors import is_number, without_terms
 
 _TELLING_DOCUMENTS = 100
 _FOREIGN = ("the", "of", "and", "##s", "##ing", "##er", "[CLS]")

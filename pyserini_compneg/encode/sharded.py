@@ -10,13 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.encode.bm25 import count_terms, mean_length
-from pyserini_compneg.encode.collection import collection_files, fingerprint, parts, say_formats
-from pyserini_compneg.encode.corpus import Counted, count_documents, encode_collection
-from pyserini_compneg.encode.formats import Format
-from pyserini_compneg.encode.hybrid import split_name
-from pyserini_compneg.encode.models import ModelOptions
-from pyserini_compneg.encode.vector_files import (
+from pyserini_compneg.documents.collection import collection_files, fingerprint, parts, say_formats
+from pyserini_compneg.documents.formats import Format
+from pyserini_compneg.documents.vector_files import (
     VECTORS_FILE,
     Shard,
     check_number_of_shards,
@@ -24,9 +20,13 @@ from pyserini_compneg.encode.vector_files import (
     check_same_division,
     clear_unfinished,
 )
-from pyserini_compneg.errors import CollectionError, OutputError
-from pyserini_compneg.files import atomic_writer, keep_inputs
-from pyserini_compneg.parallel import Runner, in_turn
+from pyserini_compneg.encode.bm25 import count_terms, mean_length
+from pyserini_compneg.encode.corpus import Counted, count_documents, encode_collection
+from pyserini_compneg.encode.hybrid import split_name
+from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.support.errors import CollectionError, OutputError
+from pyserini_compneg.support.files import atomic_writer, keep_inputs
+from pyserini_compneg.support.parallel import Runner, in_turn
 
 PLAN_FILE = ".vectors.plan"
 """The file beside the shards that says what all of them are made of. It stays, so that another run can tell."""

@@ -12,9 +12,9 @@ from pyserini_compneg.encode.models import ModelOptions, NeuralSide, Side, Stati
 from pyserini_compneg.encode.models.batching import SparseModel, encode_tokens
 from pyserini_compneg.encode.models.onnx_model import OnnxModel
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer, TokenIds, index_term
-from pyserini_compneg.errors import EncodingError, in_one_line, install_hint
-from pyserini_compneg.terminal import shown
-from pyserini_compneg.vectors import is_number
+from pyserini_compneg.support.errors import EncodingError, in_one_line, install_hint
+from pyserini_compneg.support.terminal import shown
+from pyserini_compneg.support.vectors import is_number
 
 
 class SideEncoder:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from pyserini_compneg.vectors import checked
+from pyserini_compneg.support.vectors import checked
 
 _SECONDS = 10.0
 _PARAMETERS = 500

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pyserini_compneg.errors import MeasureError
+from pyserini_compneg.support.errors import MeasureError
 
 PAIRED = ("paired_accuracy", "paired_first", "paired_second", "paired_reversed")
 """The measures of pairs of queries."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from pyserini_compneg.errors import ArgumentError, MeasureError
 from pyserini_compneg.eval.contrast import CONTRASTS, PAIRED, Contrast, contrast_values, parse_contrast, partners
-from pyserini_compneg.terminal import shown, suggestion
+from pyserini_compneg.support.errors import ArgumentError, MeasureError
+from pyserini_compneg.support.terminal import shown, suggestion
 
 DEFAULT_MEASURES = ("ndcg_cut.10", "recall.100")
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.arguments import whole_number
-from pyserini_compneg.errors import RunFormatError
-from pyserini_compneg.files import iter_lines, source_name
-from pyserini_compneg.json_objects import parse_json_object
-from pyserini_compneg.records import checked_id, docid_from_title, query_id
+from pyserini_compneg.support.arguments import whole_number
+from pyserini_compneg.support.errors import RunFormatError
+from pyserini_compneg.support.files import iter_lines, source_name
+from pyserini_compneg.support.json_objects import parse_json_object
+from pyserini_compneg.support.records import checked_id, docid_from_title, query_id
 
 Qrels = dict[str, dict[str, int]]
 

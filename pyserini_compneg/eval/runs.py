@@ -11,13 +11,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.arguments import finite_number, whole_number
-from pyserini_compneg.errors import RunFormatError
 from pyserini_compneg.eval.qrels import QRELS_AS_RUN
-from pyserini_compneg.files import iter_lines, source_name
-from pyserini_compneg.json_objects import parse_json_object
-from pyserini_compneg.terminal import shown
-from pyserini_compneg.vectors import is_number
+from pyserini_compneg.support.arguments import finite_number, whole_number
+from pyserini_compneg.support.errors import RunFormatError
+from pyserini_compneg.support.files import iter_lines, source_name
+from pyserini_compneg.support.json_objects import parse_json_object
+from pyserini_compneg.support.terminal import shown
+from pyserini_compneg.support.vectors import is_number
 
 Run = dict[str, dict[str, float]]
 

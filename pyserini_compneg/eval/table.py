@@ -14,7 +14,7 @@ from string import ascii_letters
 from pyserini_compneg.eval.measures import Measure
 from pyserini_compneg.eval.rows import PerQuery, Row
 from pyserini_compneg.eval.significance import LEVEL, Comparison
-from pyserini_compneg.terminal import printable
+from pyserini_compneg.support.terminal import printable
 
 TABLE_FORMATS = ("text", "markdown", "json")
 

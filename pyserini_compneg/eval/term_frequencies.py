@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pyserini_compneg.arguments import checked_list
+from pyserini_compneg.support.arguments import checked_list
 
 _WORD = re.compile(r"\w+")
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
-from pyserini_compneg.errors import QuerySyntaxError
 from pyserini_compneg.expression import normalise
 from pyserini_compneg.expression.faults import Fault, blamed_on, position_of
 from pyserini_compneg.expression.normalise import Region
 from pyserini_compneg.expression.syntax import complement, load_grammar
 from pyserini_compneg.expression.tree import Atom, Expression
+from pyserini_compneg.support.errors import QuerySyntaxError
 
 if TYPE_CHECKING:
     from lark import Lark, Token, UnexpectedInput

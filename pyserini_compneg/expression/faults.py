@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyserini_compneg.errors import QuerySyntaxError
+from pyserini_compneg.support.errors import QuerySyntaxError
 
 if TYPE_CHECKING:
     from lark import Token

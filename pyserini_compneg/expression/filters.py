@@ -12,9 +12,9 @@ from operator import and_
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
-from pyserini_compneg.errors import ArgumentError, CollectionError
-from pyserini_compneg.files import iter_lines, source_name
-from pyserini_compneg.terminal import shown
+from pyserini_compneg.support.errors import ArgumentError, CollectionError
+from pyserini_compneg.support.files import iter_lines, source_name
+from pyserini_compneg.support.terminal import shown
 
 ID = "id"
 """The field of documents' ids, which every index has."""

@@ -6,9 +6,9 @@ import reprlib
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from pyserini_compneg.errors import ArgumentError, QuerySyntaxError
 from pyserini_compneg.expression.filters import Filter
 from pyserini_compneg.expression.tree import MAX_DEPTH, Atom, Difference, Exclusion, Expression, Intersection, Union
+from pyserini_compneg.support.errors import ArgumentError, QuerySyntaxError
 
 JsonExpression: TypeAlias = "str | dict[str, list[JsonExpression]] | dict[str, dict[str, list[str]]]"
 

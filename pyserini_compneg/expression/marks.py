@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from pyserini_compneg.errors import CompositionError, QuerySyntaxError
 from pyserini_compneg.expression.tree import Atom, Difference, Exclusion, Expression, Intersection, Union
+from pyserini_compneg.support.errors import CompositionError, QuerySyntaxError
 
 _MARK = re.compile(r"<mark>(.*?)</mark>", re.DOTALL)
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from pyserini_compneg.errors import ArgumentError
 from pyserini_compneg.expression.faults import NOTHING_BEFORE, Fault
 from pyserini_compneg.expression.filters import Filter
 from pyserini_compneg.expression.tree import Difference, Exclusion, Expression, Intersection, Union, leaves
+from pyserini_compneg.support.errors import ArgumentError
 
 NO_POSITIVE_PART = "NOT has nothing to take away from; a query needs a positive part, as in: birds NOT parrots"
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
-from pyserini_compneg.errors import QuerySyntaxError
 from pyserini_compneg.expression.filters import Filter
-from pyserini_compneg.terminal import shown
+from pyserini_compneg.support.errors import QuerySyntaxError
+from pyserini_compneg.support.terminal import shown
 
 MAX_DEPTH = 100
 

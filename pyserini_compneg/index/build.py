@@ -10,9 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder
-from pyserini_compneg.encode.bm25 import count_terms, mean_length
-from pyserini_compneg.encode.collection import (
+from pyserini_compneg.documents.collection import (
     Block,
     Part,
     collection_files,
@@ -21,17 +19,19 @@ from pyserini_compneg.encode.collection import (
     iter_collection_blocks,
     say_formats,
 )
-from pyserini_compneg.encode.formats import CollectionFile, Format
+from pyserini_compneg.documents.formats import CollectionFile, Format
+from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
+from pyserini_compneg.encode import BM25, Bm25DocumentEncoder, DocumentEncoder
+from pyserini_compneg.encode.bm25 import count_terms, mean_length
 from pyserini_compneg.encode.hybrid import HYBRID, HybridDocumentEncoder, split_name
 from pyserini_compneg.encode.models import MINI, ModelOptions, StaticSide
-from pyserini_compneg.encode.vector_files import VECTORS_FILE, read_about
-from pyserini_compneg.errors import ArgumentError, CollectionError, EncodingError
 from pyserini_compneg.expression.filters import checked_fields
 from pyserini_compneg.index.index_folder import check_target, clear_stale, unfinished_plan
 from pyserini_compneg.index.indexer import ImpactIndexer, OnError
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
 from pyserini_compneg.lucene import Manifest
-from pyserini_compneg.progress import progress
+from pyserini_compneg.support.errors import ArgumentError, CollectionError, EncodingError
+from pyserini_compneg.support.progress import progress
 
 _logger = logging.getLogger(__name__)
 

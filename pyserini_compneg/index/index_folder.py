@@ -20,10 +20,10 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from pyserini_compneg.errors import IndexReadError, OutputError
-from pyserini_compneg.files import DISK_FULL, atomic_writer, reason_of
 from pyserini_compneg.lucene import MANIFEST_NAME, SHARDS_NAME, Manifest, is_index
-from pyserini_compneg.parallel import lock_seconds
+from pyserini_compneg.support.errors import IndexReadError, OutputError
+from pyserini_compneg.support.files import DISK_FULL, atomic_writer, reason_of
+from pyserini_compneg.support.parallel import lock_seconds
 
 SKIPPED_LOG = "skipped-documents.txt"
 """A file in the index, with a line for each document that was left out: where it was, and why."""

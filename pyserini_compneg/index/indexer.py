@@ -12,10 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
-from pyserini_compneg.errors import ArgumentError, CollectionError, EncodingError
 from pyserini_compneg.expression.filters import checked_fields
 from pyserini_compneg.index.index_folder import SKIPPED_LOG, keep_unfinished, new_index_folder
 from pyserini_compneg.lucene import LARGEST_IMPACT, ImpactWriter, Manifest, java_class
+from pyserini_compneg.support.errors import ArgumentError, CollectionError, EncodingError
 
 MOST_PAIR_TERMS = 256
 """So many terms have 32,640 pairs."""

@@ -11,9 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.encode import BM25
-from pyserini_compneg.encode.bm25 import count_terms, mean_length
-from pyserini_compneg.encode.collection import (
+from pyserini_compneg.documents.collection import (
     Fingerprint,
     Part,
     check_same,
@@ -26,13 +24,13 @@ from pyserini_compneg.encode.collection import (
     say_formats,
     source_document,
 )
-from pyserini_compneg.encode.formats import CollectionFile, Format
+from pyserini_compneg.documents.formats import CollectionFile, Format
+from pyserini_compneg.documents.vector_files import check_number_of_shards
+from pyserini_compneg.encode import BM25
+from pyserini_compneg.encode.bm25 import count_terms, mean_length
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.sharded import model_settings
-from pyserini_compneg.encode.vector_files import check_number_of_shards
-from pyserini_compneg.errors import CollectionError, OutputError, ShardError
-from pyserini_compneg.files import decoded_line
 from pyserini_compneg.index.build import build_index, unfinished_length
 from pyserini_compneg.index.index_folder import (
     check_target,
@@ -51,7 +49,9 @@ from pyserini_compneg.lucene.shard_list import (
     whole_manifest,
     write_shards,
 )
-from pyserini_compneg.parallel import Runner, in_turn
+from pyserini_compneg.support.errors import CollectionError, OutputError, ShardError
+from pyserini_compneg.support.files import decoded_line
+from pyserini_compneg.support.parallel import Runner, in_turn
 
 
 def build_sharded_index(

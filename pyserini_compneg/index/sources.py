@@ -6,13 +6,13 @@ import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from pyserini_compneg.documents.collection import Block, SourceDocument, text_documents
+from pyserini_compneg.documents.formats import CollectionFile
+from pyserini_compneg.documents.unread_fields import UnreadFields
+from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.encode import DocumentEncoder
-from pyserini_compneg.encode.collection import Block, SourceDocument, text_documents
-from pyserini_compneg.encode.formats import CollectionFile
 from pyserini_compneg.encode.registry import made_by
-from pyserini_compneg.encode.unread_fields import UnreadFields
-from pyserini_compneg.encode.vector_files import VECTORS_FILE, read_about
-from pyserini_compneg.errors import CollectionError
+from pyserini_compneg.support.errors import CollectionError
 
 
 class VectorSource:

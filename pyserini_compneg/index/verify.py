@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 
 from pyserini_compneg.encode import BM25
-from pyserini_compneg.errors import IndexFormatError, IndexReadError
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene import (
     CONTENTS,
@@ -21,6 +20,7 @@ from pyserini_compneg.lucene import (
 )
 from pyserini_compneg.lucene.gate import java_errors
 from pyserini_compneg.lucene.shard_list import read_shards
+from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
 
 
 def verify_index(index: str | Path, threads: int | None = None) -> int:

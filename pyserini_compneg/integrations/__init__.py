@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from importlib import metadata
 
-from pyserini_compneg.errors import install_hint
+from pyserini_compneg.support.errors import install_hint
 
 
 def require(host: str, floor: str, extra: str | None = None) -> None:

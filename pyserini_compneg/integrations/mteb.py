@@ -9,15 +9,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.compose import Operators, Query
 from pyserini_compneg.encode import BM25
 from pyserini_compneg.expression import Atom
-from pyserini_compneg.files import slug
 from pyserini_compneg.integrations import require
 from pyserini_compneg.integrations.records import index_records
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.search.run_writer import printed_scores
+from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.files import slug
 
 require("mteb", "2.10")
 

@@ -11,16 +11,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.arguments import checked_list
 from pyserini_compneg.compose import WEIGHT_SCALE, Max, Operators, Product, Query, query_text
 from pyserini_compneg.compose import QueryEncoder as AtomEncoder
 from pyserini_compneg.compose.lowering import FACTORED
-from pyserini_compneg.compose.token_form import stock_obstacle, whole_weights
-from pyserini_compneg.errors import ArgumentError, CompositionError, EncodingError, IndexFormatError
 from pyserini_compneg.integrations.records import plain_vector
 from pyserini_compneg.lucene import java_class, resolve_index
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 from pyserini_compneg.search.ranked_hits import FilterLike, query_name
+from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.errors import ArgumentError, CompositionError, EncodingError, IndexFormatError
+from pyserini_compneg.topics.token_form import stock_obstacle, whole_weights
 
 java_class("io.compneg.SignedSearcher")  # Pyserini itself would start any Java
 

@@ -14,10 +14,8 @@ from typing import Any
 
 from pyserini_compneg.compose import Operators, Query, QueryEncoder, from_json, lowered, query_text
 from pyserini_compneg.encode import BM25
-from pyserini_compneg.errors import CompNegError, JvmError
 from pyserini_compneg.expression import parse
 from pyserini_compneg.expression.filters import narrowed
-from pyserini_compneg.files import atomic_writer
 from pyserini_compneg.integrations import require
 from pyserini_compneg.integrations.records import index_records, plain_vector
 from pyserini_compneg.lucene.gate import configure_machine
@@ -25,6 +23,8 @@ from pyserini_compneg.reading import decompose
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.search.ranked_hits import FilterLike
 from pyserini_compneg.search.run_writer import printed_scores
+from pyserini_compneg.support.errors import CompNegError, JvmError
+from pyserini_compneg.support.files import atomic_writer
 
 require("pyterrier", "1.1")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.index import build_index
+from pyserini_compneg.support.errors import CompNegError
 
 
 def index_records(records: Iterable[Mapping[str, Any]], index: str | Path, encoder: str, **options: Any) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyserini_compneg.arguments import checked_list
-from pyserini_compneg.errors import JvmError
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
+from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.errors import JvmError
 
 
 def analyze(texts: Sequence[str]) -> list[list[str]]:

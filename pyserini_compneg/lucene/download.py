@@ -11,8 +11,8 @@ from http.client import HTTPException
 from pathlib import Path
 from urllib.request import Request, urlopen
 
-from pyserini_compneg.errors import DownloadError
-from pyserini_compneg.progress import progress
+from pyserini_compneg.support.errors import DownloadError
+from pyserini_compneg.support.progress import progress
 
 _AGENT = "Mozilla/5.0 (pyserini_compneg)"  # some servers refuse Python's own
 _TIMEOUT_S = 60

@@ -18,9 +18,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.errors import CompNegError, JvmError
 from pyserini_compneg.lucene.java_home import find_java, heap_of, memory_bytes, memory_is_limited
-from pyserini_compneg.terminal import captured_output
+from pyserini_compneg.support.errors import CompNegError, JvmError
+from pyserini_compneg.support.terminal import captured_output
 
 _VECTOR_MODULE = "jdk.incubator.vector"
 _COLLECTOR = "-XX:+UseParallelGC"

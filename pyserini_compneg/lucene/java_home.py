@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyserini_compneg.errors import JvmError
-from pyserini_compneg.files import reason_of
+from pyserini_compneg.support.errors import JvmError
+from pyserini_compneg.support.files import reason_of
 
 try:
     import resource

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.errors import IndexReadError
-from pyserini_compneg.files import atomic_writer
-from pyserini_compneg.json_objects import parse_json_object
+from pyserini_compneg.support.errors import IndexReadError
+from pyserini_compneg.support.files import atomic_writer
+from pyserini_compneg.support.json_objects import parse_json_object
 
 MANIFEST_NAME = "compneg.json"
 SHARDS_NAME = "compneg-shards.json"

@@ -20,10 +20,10 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from pyserini_compneg.errors import DownloadError, IndexFormatError
-from pyserini_compneg.files import reason_of
 from pyserini_compneg.lucene.download import fetch, unpack
 from pyserini_compneg.lucene.gate import java_class, message_of
+from pyserini_compneg.support.errors import DownloadError, IndexFormatError
+from pyserini_compneg.support.files import reason_of
 
 _logger = logging.getLogger(__name__)
 

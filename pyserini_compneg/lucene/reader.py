@@ -12,12 +12,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from pyserini_compneg.arguments import checked_list
-from pyserini_compneg.cancellation import check_cancelled
-from pyserini_compneg.errors import ArgumentError, CollectionError, IndexFormatError, IndexReadError
 from pyserini_compneg.expression import Filter
+from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME, Manifest
+from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.errors import ArgumentError, CollectionError, IndexFormatError, IndexReadError
 
 CONTENTS = "contents"
 """The field in which Anserini and we keep impacts."""
@@ -237,7 +237,7 @@ class ImpactReader:
 
         Raises:
             QueryFailure: A query that the index cannot answer.
-            SearchCancelled: The :class:`~pyserini_compneg.cancellation.Cancellation` of this thread says so.
+            SearchCancelled: The :class:`~pyserini_compneg.lucene.cancellation.Cancellation` of this thread says so.
             IndexFormatError: As :meth:`filtered`.
         """
         queries = checked_list("queries", queries)

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from pyserini_compneg.errors import IndexFormatError, ShardError
 from pyserini_compneg.lucene.reader import ImpactReader
 from pyserini_compneg.lucene.shard_list import ShardEntry, checked_shard
+from pyserini_compneg.support.errors import IndexFormatError, ShardError
 
 Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")

@@ -16,11 +16,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.errors import IndexReadError, ShardError
-from pyserini_compneg.files import atomic_writer, reason_of
-from pyserini_compneg.json_objects import parse_json_object
 from pyserini_compneg.lucene.manifest import FORMAT_VERSION, MANIFEST_NAME, SHARDS_NAME, Manifest
-from pyserini_compneg.terminal import shown
+from pyserini_compneg.support.errors import IndexReadError, ShardError
+from pyserini_compneg.support.files import atomic_writer, reason_of
+from pyserini_compneg.support.json_objects import parse_json_object
+from pyserini_compneg.support.terminal import shown
 
 _REMEDY = "build the index again"
 

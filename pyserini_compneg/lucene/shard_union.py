@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from pyserini_compneg.arguments import checked_list
-from pyserini_compneg.errors import ShardError
 from pyserini_compneg.lucene.gate import java_class, java_errors
+from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.errors import ShardError
 
 
 class ShardUnion:

@@ -16,13 +16,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Concatenate, Self, TypeAlias
 
-from pyserini_compneg.errors import CollectionError, IndexFormatError, IndexReadError, ShardError
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest
 from pyserini_compneg.lucene.reader import KEPT_FILTERS, Filtered, ImpactReader, Ranking, WorkDone, resolve_index
 from pyserini_compneg.lucene.shard import Answer, Asked, LocalShard, OpenShard, Shard
 from pyserini_compneg.lucene.shard_list import checked_shard, read_shards, whole_manifest
+from pyserini_compneg.support.errors import CollectionError, IndexFormatError, IndexReadError, ShardError
 
 _logger = logging.getLogger(__name__)
 

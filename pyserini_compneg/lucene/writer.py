@@ -10,10 +10,10 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pyserini_compneg.arguments import checked_list
-from pyserini_compneg.errors import OutputError
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
 from pyserini_compneg.lucene.reader import CONTENTS
+from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.errors import OutputError
 
 LONGEST_TERM_BYTES = 32766
 """Lucene's limit for a term, and so for an id, in UTF-8."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pyserini_compneg.arguments import checked_list
-from pyserini_compneg.errors import ArgumentError
 from pyserini_compneg.expression import Atom, Difference, Expression, Intersection, Union
-from pyserini_compneg.expression.decomposition import Decomposition, Part, Span, undivided
+from pyserini_compneg.reading.decomposition import Decomposition, Part, Span, undivided
 from pyserini_compneg.reading.tags import AND, EXCLUDED, NONE, OR, SHARED, TAGS, WANTED
 from pyserini_compneg.reading.words import trimmed, words_of
+from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.errors import ArgumentError
 
 
 @dataclass

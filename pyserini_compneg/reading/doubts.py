@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from pyserini_compneg.expression.decomposition import Part, Span
+from pyserini_compneg.reading.decomposition import Part, Span
 from pyserini_compneg.reading.tags import NONE
-from pyserini_compneg.terminal import shown
+from pyserini_compneg.support.terminal import shown
 
 _CUE = re.compile(
     r"(?<![\w'’])(?:(?:apart|aside|away)\s+from|other\s+than|rather\s+than|instead\s+of|save\s+for|but|not|no|non|nor|"

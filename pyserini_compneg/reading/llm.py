@@ -10,14 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.arguments import checked_list
-from pyserini_compneg.errors import CompNegError, DecompositionError, install_hint
 from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Intersection, format_expression, parse
-from pyserini_compneg.expression.decomposition import Decomposition, Part, Span, undivided
-from pyserini_compneg.files import atomic_writer
-from pyserini_compneg.json_objects import parse_json_object
+from pyserini_compneg.reading.decomposition import Decomposition, Part, Span, undivided
 from pyserini_compneg.reading.model_reader import decompose
 from pyserini_compneg.reading.words import words_of
+from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.errors import CompNegError, DecompositionError, install_hint
+from pyserini_compneg.support.files import atomic_writer
+from pyserini_compneg.support.json_objects import parse_json_object
 
 URL, KEY, MODEL = "OPENAI_BASE_URL", "OPENAI_API_KEY", "COMPNEG_LLM_MODEL"
 """The environment variables that name the endpoint, its key and the model."""

@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyserini_compneg.errors import ArgumentError, DecompositionError
-from pyserini_compneg.expression.decomposition import Decomposition, Span, shown_confidence, undivided
 from pyserini_compneg.reading.assembly import assembled
+from pyserini_compneg.reading.decomposition import Decomposition, Span, shown_confidence, undivided
 from pyserini_compneg.reading.doubts import doubts
 from pyserini_compneg.reading.tags import EXCLUDED, TAGS, closed
 from pyserini_compneg.reading.words import is_tied, words_of
+from pyserini_compneg.support.errors import ArgumentError, DecompositionError
 
 if TYPE_CHECKING:
     import numpy as np

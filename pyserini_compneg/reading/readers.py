@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pyserini_compneg.errors import DecompositionError
-from pyserini_compneg.expression.decomposition import READINGS, Decomposition
+from pyserini_compneg.reading.decomposition import READINGS, Decomposition
 from pyserini_compneg.reading.llm import LlmReader
 from pyserini_compneg.reading.model_reader import ModelReader, packaged_reader
+from pyserini_compneg.support.errors import DecompositionError
 
 ReadTexts = Callable[[Sequence[str]], list[Decomposition]]
 """Reads texts, all at once."""

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyserini_compneg.errors import DecompositionError, in_one_line, install_hint
-from pyserini_compneg.expression.decomposition import Span
-from pyserini_compneg.files import reason_of
-from pyserini_compneg.json_objects import parse_json_object
-from pyserini_compneg.onnx_sessions import import_onnxruntime, open_session, processors
 from pyserini_compneg.reading.decoding import Chain
+from pyserini_compneg.reading.decomposition import Span
 from pyserini_compneg.reading.tags import TAGS
+from pyserini_compneg.support.errors import DecompositionError, in_one_line, install_hint
+from pyserini_compneg.support.files import reason_of
+from pyserini_compneg.support.json_objects import parse_json_object
+from pyserini_compneg.support.onnx_sessions import import_onnxruntime, open_session, processors
 
 SETTINGS_FILE, MODEL_FILE, TOKENIZER_FILE = "reader.json", "model.onnx", "tokenizer.json"
 FORMAT_VERSION = 1

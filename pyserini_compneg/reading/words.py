@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyserini_compneg.expression.decomposition import Span
+from pyserini_compneg.reading.decomposition import Span
 
 _LETTER = r"(?:\w[\u0300-\u036f]*)"
 """With the accents that some keyboards put behind it."""

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from pyserini_compneg.compose.json_form import query_line
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode
-from pyserini_compneg.errors import ArgumentError
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene import IndexReader
-from pyserini_compneg.terminal import shown
-from pyserini_compneg.vectors import pair_term, positive_part
+from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.terminal import shown
+from pyserini_compneg.support.vectors import pair_term, positive_part
 
 _MOST_TUPLES = 4096
 _SINGLE = struct.Struct("f")

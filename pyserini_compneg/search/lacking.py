@@ -6,7 +6,6 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 
-from pyserini_compneg.arguments import checked_count
 from pyserini_compneg.compose import Linear, Operators, Query, QueryEncoder, ScoringNode, query_line
 from pyserini_compneg.compose.operands import conjunctions, fewest, operand_terms
 from pyserini_compneg.compose.rewrite import without_differences
@@ -14,6 +13,7 @@ from pyserini_compneg.compose.sources import atom_vectors
 from pyserini_compneg.expression import Expression, atoms
 from pyserini_compneg.lucene import IndexReader
 from pyserini_compneg.search.ranked_hits import as_expressions
+from pyserini_compneg.support.arguments import checked_count
 
 
 class LastBatch(threading.local):

@@ -7,21 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple, TypeAlias
 
-from pyserini_compneg.arguments import checked_count, checked_list
 from pyserini_compneg.compose import Query, ScoringNode, is_empty, query_line, query_text
 from pyserini_compneg.compose.lowering import MATERIALISED
 from pyserini_compneg.compose.queries import checked_queries
 from pyserini_compneg.compose.scoring import Excluding, leaf_vectors
 from pyserini_compneg.compose.scoring import nodes as tree_nodes
-from pyserini_compneg.errors import ArgumentError, CompositionError, IndexFormatError
 from pyserini_compneg.expression import Expression, Filter, parse
-from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.expression.filters import ID, Values, as_filter
-from pyserini_compneg.gathered import warn_of
 from pyserini_compneg.lucene import IndexReader
 from pyserini_compneg.lucene.reader import QueryFailure
+from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.search.run_writer import Hit
-from pyserini_compneg.terminal import shown
+from pyserini_compneg.support.arguments import checked_count, checked_list
+from pyserini_compneg.support.errors import ArgumentError, CompositionError, IndexFormatError
+from pyserini_compneg.support.gathered import warn_of
+from pyserini_compneg.support.terminal import shown
 
 FilterLike: TypeAlias = Filter | Mapping[str, Values] | None
 """A filter, or its fields; None lets all documents through."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, TextIO
 
-from pyserini_compneg.errors import ArgumentError, OutputError
+from pyserini_compneg.support.errors import ArgumentError, OutputError
 
 OUTPUT_FORMATS = ("trec", "msmarco", "json")
 

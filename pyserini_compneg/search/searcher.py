@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from pyserini_compneg.arguments import checked_count, checked_list
 from pyserini_compneg.compose import (
     WEIGHT_SCALE,
     Operators,
@@ -28,9 +27,7 @@ from pyserini_compneg.encode import query_encoder
 from pyserini_compneg.encode.hybrid import checked_weight, split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.registry import RareTerms, checked_idf
-from pyserini_compneg.errors import ArgumentError
 from pyserini_compneg.expression.filters import as_filter
-from pyserini_compneg.gathered import gathered_warnings
 from pyserini_compneg.lucene import IndexReader, open_reader
 from pyserini_compneg.search.explanation import Explanation, explained
 from pyserini_compneg.search.lacking import LastBatch, lacking_operands
@@ -46,12 +43,15 @@ from pyserini_compneg.search.ranked_hits import (
     warn_of_no_result,
 )
 from pyserini_compneg.search.run_writer import Hit
-from pyserini_compneg.terminal import shown
+from pyserini_compneg.support.arguments import checked_count, checked_list
+from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.gathered import gathered_warnings
+from pyserini_compneg.support.terminal import shown
 
 
 @runtime_checkable
 class Method(Protocol):
-    """Another way to answer queries than by operators alone; :mod:`pyserini_compneg.search.methods` has them."""
+    """Another way to answer queries than by operators alone; :mod:`pyserini_compneg.baselines.methods` has them."""
 
     def answer(self, searcher: SignedImpactSearcher, batch: Batch) -> dict[str, list[Hit]]:
         """The k best documents for each query, by its id: higher scores first, equal ones by ascending docid.

@@ -11,21 +11,19 @@ from typing import Any, TypeAlias
 
 from starlette.exceptions import HTTPException
 
-from pyserini_compneg.cancellation import check_cancelled
 from pyserini_compneg.compose import Operators, Query, ScoringNode, query_text
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.compose.operators import DEFAULT_OPERATORS
 from pyserini_compneg.encode.hybrid import PREFIX
+from pyserini_compneg.explaining.query_explanation import explain_query, to_object
 from pyserini_compneg.expression import Atom, format_expression, parse, to_json
-from pyserini_compneg.expression.decomposition import Decomposition
-from pyserini_compneg.expression.decomposition import to_object as decomposition_object
-from pyserini_compneg.expression.topics import Topic
-from pyserini_compneg.expression.unread import notes_on
 from pyserini_compneg.lucene import analyze
+from pyserini_compneg.lucene.cancellation import check_cancelled
+from pyserini_compneg.reading.decomposition import Decomposition
+from pyserini_compneg.reading.decomposition import to_object as decomposition_object
 from pyserini_compneg.reading.model_reader import packaged_reader
 from pyserini_compneg.reading.words import words_of
 from pyserini_compneg.search import SignedImpactSearcher
-from pyserini_compneg.search.query_explanation import explain_query, to_object
 from pyserini_compneg.search.ranked_hits import query_name
 from pyserini_compneg.serve.limits import Limits
 from pyserini_compneg.serve.parameters import (
@@ -38,7 +36,9 @@ from pyserini_compneg.serve.parameters import (
 )
 from pyserini_compneg.serve.served_index import ServedIndex
 from pyserini_compneg.serve.stages import Stages
-from pyserini_compneg.vectors import PAIR_SIGN
+from pyserini_compneg.support.vectors import PAIR_SIGN
+from pyserini_compneg.topics.topics import Topic
+from pyserini_compneg.topics.unread import notes_on
 
 API = "v1"
 

@@ -18,7 +18,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
-from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.serve.answers import API
 from pyserini_compneg.serve.backend import CLIENT_GONE, Backend, gather_notes, unexpected
 from pyserini_compneg.serve.gate import ApiKeys, Gate, error_answer
@@ -27,7 +26,8 @@ from pyserini_compneg.serve.metrics import Metrics
 from pyserini_compneg.serve.routes import router
 from pyserini_compneg.serve.search_pool import SearchPool
 from pyserini_compneg.serve.served_index import ServedIndex
-from pyserini_compneg.settings_files import first_fault
+from pyserini_compneg.support.errors import CompNegError
+from pyserini_compneg.support.settings_files import first_fault
 
 PAGE = Path(__file__).parents[1] / "resources" / "page"
 

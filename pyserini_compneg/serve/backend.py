@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 from starlette.exceptions import HTTPException
 
-from pyserini_compneg.errors import CompNegError, SearchCancelled, SearchTimeout
 from pyserini_compneg.serve.answers import Answer
 from pyserini_compneg.serve.limits import Limits
 from pyserini_compneg.serve.search_pool import SearchPool
 from pyserini_compneg.serve.served_index import ServedIndex
+from pyserini_compneg.support.errors import CompNegError, SearchCancelled, SearchTimeout
 
 CLIENT_GONE = 499  # for the log, as other servers have it; nobody is there to read it
 

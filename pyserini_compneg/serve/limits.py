@@ -6,11 +6,11 @@ from pydantic import Field
 
 from pyserini_compneg.compose import Operators, Query, ScoringNode
 from pyserini_compneg.compose.scoring import Excluding, leaf_vectors, nodes
-from pyserini_compneg.errors import ArgumentError
 from pyserini_compneg.expression import Expression, parse
-from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.expression.tree import leaves
-from pyserini_compneg.settings_files import Settings
+from pyserini_compneg.reading.decomposition import Decomposition
+from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.settings_files import Settings
 
 MOST_CHARACTERS = 8_000
 """Of a query, and of all atoms of a tree together."""

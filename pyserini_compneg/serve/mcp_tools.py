@@ -42,7 +42,6 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.serve import answers
 from pyserini_compneg.serve.answers import Answer
 from pyserini_compneg.serve.backend import Backend, gather_notes, unexpected
@@ -57,8 +56,9 @@ from pyserini_compneg.serve.parameters import (
 from pyserini_compneg.serve.search_pool import SearchPool
 from pyserini_compneg.serve.served_index import ServedIndex
 from pyserini_compneg.serve.stages import Stages
-from pyserini_compneg.settings_files import first_fault
-from pyserini_compneg.terminal import shown, suggestion
+from pyserini_compneg.support.errors import CompNegError
+from pyserini_compneg.support.settings_files import first_fault
+from pyserini_compneg.support.terminal import shown, suggestion
 
 _INSTRUCTIONS = (
     "Search document collections. A query is an expression: texts joined by AND, OR and NOT in capitals, with "

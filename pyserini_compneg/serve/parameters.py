@@ -17,14 +17,14 @@ from pyserini_compneg.compose import (
     quantised,
 )
 from pyserini_compneg.compose.json_form import from_json as composed_from_json
-from pyserini_compneg.errors import ArgumentError
 from pyserini_compneg.expression import Atom, Filter, from_json, parse
-from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.expression.filters import read_conditions
 from pyserini_compneg.reading import decompose, tagged_reading
+from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.reading.tags import TAGS
 from pyserini_compneg.serve.limits import MOST_CHARACTERS
-from pyserini_compneg.terminal import shown, suggestion
+from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.terminal import shown, suggestion
 
 MOST_HITS = 1_000
 LAST_RANK = 10_000

@@ -11,8 +11,6 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ValidationError
 
-from pyserini_compneg.errors import ArgumentError
-from pyserini_compneg.json_objects import parse_json_object
 from pyserini_compneg.serve import answers
 from pyserini_compneg.serve.answers import API, Answer
 from pyserini_compneg.serve.backend import Backend
@@ -29,8 +27,10 @@ from pyserini_compneg.serve.parameters import (
 from pyserini_compneg.serve.replies import DocumentReply, ErrorReply, ExplainReply, ReadingReply, SearchReply
 from pyserini_compneg.serve.served_index import ServedIndex
 from pyserini_compneg.serve.stages import Stages
-from pyserini_compneg.settings_files import first_fault
-from pyserini_compneg.terminal import shown
+from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.json_objects import parse_json_object
+from pyserini_compneg.support.settings_files import first_fault
+from pyserini_compneg.support.terminal import shown
 
 Body = TypeVar("Body", bound=BaseModel)
 

@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from starlette.exceptions import HTTPException
 
-from pyserini_compneg.cancellation import Cancellation
-from pyserini_compneg.errors import SearchCancelled
+from pyserini_compneg.lucene.cancellation import Cancellation
 from pyserini_compneg.serve.stages import Stages
+from pyserini_compneg.support.errors import SearchCancelled
 
 T = TypeVar("T")
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from pyserini_compneg.encode.hybrid import split_name
-from pyserini_compneg.errors import IndexReadError
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.serve.settings import IndexSettings
+from pyserini_compneg.support.errors import IndexReadError
 
 OpenIndex: TypeAlias = Callable[[str, str | None], SignedImpactSearcher]
 """Opens an index by its folder or the name of a prebuilt one, and an encoder or None for the one that it names."""

@@ -11,14 +11,14 @@ from ipaddress import ip_address
 
 import uvicorn
 
-from pyserini_compneg.errors import ServerError
-from pyserini_compneg.files import reason_of
 from pyserini_compneg.search import SignedImpactSearcher
 from pyserini_compneg.serve.app import create_app
 from pyserini_compneg.serve.connections import ACCEPTED_AT_ONCE, Connections, protocol
 from pyserini_compneg.serve.limits import MOST_CHARACTERS, Limits
 from pyserini_compneg.serve.served_index import OpenIndex, ServedIndex
 from pyserini_compneg.serve.settings import IndexSettings
+from pyserini_compneg.support.errors import ServerError
+from pyserini_compneg.support.files import reason_of
 
 _MOST_BYTES_OF_A_HEAD = 12 * MOST_CHARACTERS + 32_768
 """Of the line and the headers of a request. A character of a query may be percent-encoded as 12."""

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator
 
-from pyserini_compneg.errors import ServerError
 from pyserini_compneg.serve.limits import Limits
-from pyserini_compneg.settings_files import Settings, read_settings
+from pyserini_compneg.support.errors import ServerError
+from pyserini_compneg.support.settings_files import Settings, read_settings
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 _SHORTEST_KEY = 8

@@ -9,10 +9,10 @@ exceptions = pytest.importorskip("ray.exceptions", reason="the extra ray is not 
 
 from pyserini_compneg.cluster import RayRunner, tasks  # noqa: E402
 from pyserini_compneg.cluster.worker import Setup, versions  # noqa: E402
-from pyserini_compneg.encode.collection import collection_files  # noqa: E402
-from pyserini_compneg.errors import ClusterError, CollectionError  # noqa: E402
-from pyserini_compneg.files import iter_jsonl, iter_lines  # noqa: E402
-from pyserini_compneg.parallel import lock_seconds  # noqa: E402
+from pyserini_compneg.documents.collection import collection_files  # noqa: E402
+from pyserini_compneg.support.errors import ClusterError, CollectionError  # noqa: E402
+from pyserini_compneg.support.files import iter_jsonl, iter_lines  # noqa: E402
+from pyserini_compneg.support.parallel import lock_seconds  # noqa: E402
 
 
 def part(work, *arguments):

@@ -18,9 +18,9 @@ pytest.importorskip("ray", reason="the extra ray is not installed")
 from pyserini_compneg.cluster import RayCluster  # noqa: E402
 from pyserini_compneg.commands import encode, search, serve  # noqa: E402
 from pyserini_compneg.encode.sharded import PLAN_FILE  # noqa: E402
-from pyserini_compneg.errors import ClusterError  # noqa: E402
 from pyserini_compneg.index import build_index, build_sharded_index  # noqa: E402
 from pyserini_compneg.lucene import SHARDS_NAME, java_class  # noqa: E402
+from pyserini_compneg.support.errors import ClusterError  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

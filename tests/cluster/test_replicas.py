@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from pyserini_compneg.cancellation import Cancellation, check_cancelled
 from pyserini_compneg.cluster import RayCluster, connection
 from pyserini_compneg.cluster.shards import RayShard, ShardActor
-from pyserini_compneg.errors import ArgumentError, ClusterError, SearchTimeout, ShardError
+from pyserini_compneg.lucene.cancellation import Cancellation, check_cancelled
+from pyserini_compneg.support.errors import ArgumentError, ClusterError, SearchTimeout, ShardError
 
 REPLICAS = 3
 

@@ -142,7 +142,7 @@ def test_an_interruption_while_modules_are_imported_is_one_line(tmp_path, module
 import os, signal, sys
 class Interrupting:
     def find_spec(self, name, *_):
-        if name == "pyserini_compneg.errors":
+        if name == "pyserini_compneg.support.errors":
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Interrupting())
 """)

@@ -13,12 +13,12 @@ from pyserini_compneg import ImpactIndexer, SignedImpactSearcher, build_index, e
 from pyserini_compneg.commands.main import main
 from pyserini_compneg.compose import Linear, compose_queries
 from pyserini_compneg.encode import CachedQueryEncoder, query_encoder
-from pyserini_compneg.errors import ArgumentError, CollectionError, OutputError
 from pyserini_compneg.eval import term_frequencies
+from pyserini_compneg.explaining import explain_query
 from pyserini_compneg.index.index_folder import check_target
 from pyserini_compneg.lucene import ImpactWriter, Manifest, ShardUnion, analyze
 from pyserini_compneg.reading import tagged_reading
-from pyserini_compneg.search import explain_query
+from pyserini_compneg.support.errors import ArgumentError, CollectionError, OutputError
 
 FILMS = [
     {"id": "d1", "contents": "a spy comedy", "year": 1966, "genre": ["Comedy", "Spy film"]},

@@ -10,8 +10,8 @@ from wordnet_files import write_wordnet
 from pyserini_compneg.commands.eval import main as evaluate
 from pyserini_compneg.commands.index import main as index
 from pyserini_compneg.commands.reproduce import main
-from pyserini_compneg.experiments import all_protocols, plots, quick
-from pyserini_compneg.experiments.provided import protocol_names
+from pyserini_compneg.lab.experiments import all_protocols, plots, quick
+from pyserini_compneg.lab.experiments.provided import protocol_names
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from pyserini_compneg.commands.running import run_main
-from pyserini_compneg.errors import CollectionError, IndexFormatError, OutputError
+from pyserini_compneg.support.errors import CollectionError, IndexFormatError, OutputError
 
 
 def usage(argv):
@@ -82,7 +82,7 @@ def test_a_closed_pipe_is_quiet(lines):
     ],
 )
 def test_a_full_standard_output_is_one_line(end, code, said):
-    script = f"from pyserini_compneg.errors import CompNegError\ndef main(argv):\n    {end}"
+    script = f"from pyserini_compneg.support.errors import CompNegError\ndef main(argv):\n    {end}"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     environment["PYTHONPATH"] = os.pathsep.join(sys.path)
     with open("/dev/full", "w") as full, run_script(script, stdout=full, env=environment) as process:

@@ -9,9 +9,9 @@ from pyserini_compneg.commands.eval import main as evaluate
 from pyserini_compneg.commands.index import main as index
 from pyserini_compneg.commands.search import main as search
 from pyserini_compneg.commands.train import main
-from pyserini_compneg.errors import install_hint
+from pyserini_compneg.lab.training import training
 from pyserini_compneg.lucene import Manifest
-from pyserini_compneg.training import training
+from pyserini_compneg.support.errors import install_hint
 
 SIGNED = "snrelu:sum:0.1"
 CONFIG = """

@@ -6,8 +6,8 @@ from hypothesis import example, given
 from scoring_strategies import nodes
 
 from pyserini_compneg.compose import Linear, Max, Product, Sum, composed_line, from_json, to_json
-from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import MAX_DEPTH
+from pyserini_compneg.support.errors import CompositionError
 
 
 def read_back(line):

@@ -5,8 +5,8 @@ from lookup_encoder import LookupEncoder, letters
 
 from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum, compose_query, evaluate, is_empty
 from pyserini_compneg.compose.composer import MOST_ATOMS, scoring_trees
-from pyserini_compneg.errors import CompositionError, EncodingError
 from pyserini_compneg.expression import Atom, Union, parse
+from pyserini_compneg.support.errors import CompositionError, EncodingError
 
 COLOMBIA = {"birds": 1.0, "fly": 1.0, "colombia": 1.0, "andes": 1.0}
 VENEZUELA = {"birds": 1.0, "fly": 1.0, "venezuela": 1.0, "andes": 1.0}

@@ -18,9 +18,9 @@ from pyserini_compneg.compose import (
     to_json,
 )
 from pyserini_compneg.compose.scoring import leaf_vectors, matches
-from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import parse
-from pyserini_compneg.expression.decomposition import Decomposition
+from pyserini_compneg.reading.decomposition import Decomposition
+from pyserini_compneg.support.errors import CompositionError
 
 BEST = 1000.0
 WEIGHT = 0.5

@@ -21,9 +21,9 @@ from pyserini_compneg.compose import (
     to_json,
 )
 from pyserini_compneg.compose.rewrite import without_differences
-from pyserini_compneg.compose.token_form import stock_obstacle
-from pyserini_compneg.errors import ArgumentError, CompositionError
 from pyserini_compneg.expression import Atom, Difference, Exclusion, Filter, Intersection, Union, atoms
+from pyserini_compneg.support.errors import ArgumentError, CompositionError
+from pyserini_compneg.topics.token_form import stock_obstacle
 
 ATOMS = {
     "A": {"p": 2.0, "q": 1.0},

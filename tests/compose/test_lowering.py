@@ -6,7 +6,7 @@ from scoring_strategies import DOCUMENTS, defined_score, nodes
 
 from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, Sum, evaluate, lowered
 from pyserini_compneg.compose.scoring import leaf_vectors
-from pyserini_compneg.errors import CompositionError
+from pyserini_compneg.support.errors import CompositionError
 
 AB = Product(({"a": 4.0}, {"b": 1.0}))
 

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from pyserini_compneg.compose import Operators
-from pyserini_compneg.errors import CompositionError
+from pyserini_compneg.support.errors import CompositionError
 
 
 def test_defaults():

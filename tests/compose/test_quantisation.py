@@ -26,8 +26,8 @@ from pyserini_compneg.compose.quantisation import LARGEST_QUANTISED
 from pyserini_compneg.compose.rewrite import without_differences
 from pyserini_compneg.compose.scoring import leaf_vectors, matches
 from pyserini_compneg.compose.scoring import nodes as tree_nodes
-from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import atoms, parse
+from pyserini_compneg.support.errors import CompositionError
 
 
 def test_every_leaf_is_rounded_half_to_even():

@@ -4,8 +4,8 @@ import pytest
 from lookup_encoder import LookupEncoder, letters
 
 from pyserini_compneg.compose import Linear, Operators, Product, Sum, compose_queries, compose_query
-from pyserini_compneg.errors import CompositionError, EncodingError, QuerySyntaxError
 from pyserini_compneg.expression import parse
+from pyserini_compneg.support.errors import CompositionError, EncodingError, QuerySyntaxError
 
 ENCODER = LookupEncoder({"a": {"p": 4.0, "s": 0.5}, "b": {"q": 1.0}, "c": {"x": 0.123}, **letters(d="r")})
 CPT = Operators(intersection="cpt", difference="disentangled")

@@ -6,8 +6,8 @@ from scoring_strategies import DOCUMENTS, defined_score, nodes
 
 from pyserini_compneg.compose import Linear, Max, Product, Sum, evaluate, is_empty
 from pyserini_compneg.compose.scoring import leaf_vectors, positive_weights
-from pyserini_compneg.errors import CompositionError
-from pyserini_compneg.vectors import positive_part
+from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.vectors import positive_part
 
 
 @given(nodes(), DOCUMENTS)

@@ -23,8 +23,6 @@ from pyserini_compneg.compose import (
 )
 from pyserini_compneg.compose.operators import INTERSECTIONS
 from pyserini_compneg.compose.rewrite import without_differences
-from pyserini_compneg.compose.token_form import stock_obstacle
-from pyserini_compneg.errors import CompositionError
 from pyserini_compneg.expression import (
     Atom,
     Difference,
@@ -37,7 +35,9 @@ from pyserini_compneg.expression import (
     format_expression,
     parse,
 )
-from pyserini_compneg.expression.decomposition import Decomposition
+from pyserini_compneg.reading.decomposition import Decomposition
+from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.topics.token_form import stock_obstacle
 
 CHEESES = {
     "swiss cheese": {"swiss": 2.0, "cheese": 1.0},

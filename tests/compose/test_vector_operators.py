@@ -16,8 +16,8 @@ from pyserini_compneg.compose.difference import (
 )
 from pyserini_compneg.compose.intersection import CPT_TERMS, cpt_operands, cpt_pairs
 from pyserini_compneg.compose.union import VECTOR_UNIONS
-from pyserini_compneg.errors import CompositionError
-from pyserini_compneg.vectors import add, dot, norm, scale, top_terms
+from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.vectors import add, dot, norm, scale, top_terms
 
 COLOMBIA = {"birds": 1.0, "fly": 1.0, "colombia": 1.0, "andes": 1.0}
 VENEZUELA = {"birds": 1.0, "fly": 1.0, "venezuela": 1.0, "andes": 1.0}

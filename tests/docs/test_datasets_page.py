@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pyserini_compneg.experiments.datasets import KINDS
+from pyserini_compneg.lab.experiments.datasets import KINDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "datasets.md"
 

@@ -7,10 +7,10 @@ import pytest
 from checkpoints import sample_texts
 from json_lines import write_jsonl
 
-import pyserini_compneg.training
+import pyserini_compneg.lab.training
 from pyserini_compneg.commands.train import main
-from pyserini_compneg.training import read_config
-from pyserini_compneg.training.config import (
+from pyserini_compneg.lab.training import read_config
+from pyserini_compneg.lab.training.config import (
     DevConfig,
     ModelConfig,
     ReaderSection,
@@ -18,9 +18,9 @@ from pyserini_compneg.training.config import (
     TeacherConfig,
     TrainingConfig,
 )
-from pyserini_compneg.training.recipe_file import recipe_names
+from pyserini_compneg.lab.training.recipe_file import recipe_names
 
-PAGE = (Path(pyserini_compneg.training.__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
+PAGE = (Path(pyserini_compneg.lab.training.__file__).parents[3] / "docs" / "training.md").read_text(encoding="utf-8")
 
 
 def test_the_configuration_shows_every_key(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from json_lines import write_jsonl
 from vector_files import DOCUMENTS
 
-from pyserini_compneg import files
+from pyserini_compneg.support import files
 
 
 @pytest.fixture

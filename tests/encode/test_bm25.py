@@ -10,14 +10,14 @@ from pyserini_compneg.compose import WEIGHT_SCALE
 from pyserini_compneg.encode import Bm25DocumentEncoder, Bm25QueryEncoder, query_encoder
 from pyserini_compneg.encode.bm25 import term_counts
 from pyserini_compneg.encode.models import ABLATIONS
-from pyserini_compneg.errors import EncodingError
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.qrels import read_qrels
 from pyserini_compneg.expression import Atom
-from pyserini_compneg.files import iter_jsonl
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene import ImpactReader, java_class
 from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.support.errors import EncodingError
+from pyserini_compneg.support.files import iter_jsonl
 
 
 @pytest.mark.parametrize(

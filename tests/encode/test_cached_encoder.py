@@ -4,8 +4,8 @@ from json_lines import write_jsonl
 from refusals import refusal
 
 from pyserini_compneg.encode import Bm25QueryEncoder, CachedQueryEncoder, query_encoder
-from pyserini_compneg.errors import CollectionError, CompNegError, EncodingError
 from pyserini_compneg.lucene import ImpactReader, Manifest
+from pyserini_compneg.support.errors import CollectionError, CompNegError, EncodingError
 
 
 def test_atoms_are_looked_up_by_text(tmp_path):

@@ -8,10 +8,10 @@ from refusals import refusal
 from stand_in_encoder import StandInEncoder, vector
 from vector_files import DOCUMENTS, NAME, encode, leftovers, records, sources
 
-from pyserini_compneg import files
-from pyserini_compneg.encode.vector_files import Shard
-from pyserini_compneg.errors import CollectionError, OutputError
+from pyserini_compneg.documents.vector_files import Shard
 from pyserini_compneg.index import build_index
+from pyserini_compneg.support import files
+from pyserini_compneg.support.errors import CollectionError, OutputError
 
 
 @pytest.mark.parametrize("blocks", [1 << 10, 1 << 20])

@@ -13,8 +13,8 @@ from vector_files import records
 from pyserini_compneg.encode import sharded
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.sharded import encode_in_shards
-from pyserini_compneg.errors import ClusterError, CollectionError, CompNegError, OutputError
-from pyserini_compneg.parallel import lock_seconds
+from pyserini_compneg.support.errors import ClusterError, CollectionError, CompNegError, OutputError
+from pyserini_compneg.support.parallel import lock_seconds
 
 
 @pytest.fixture

@@ -17,16 +17,16 @@ from pyserini_compneg import Operators, SignedImpactSearcher, build_index
 from pyserini_compneg.commands.compose import main as compose
 from pyserini_compneg.commands.reproduce import main as reproduce
 from pyserini_compneg.commands.search import main as search
+from pyserini_compneg.documents.vector_files import Shard
 from pyserini_compneg.encode import Bm25DocumentEncoder, query_encoder
 from pyserini_compneg.encode.corpus import encode_collection
 from pyserini_compneg.encode.hybrid import PREFIX, HybridDocumentEncoder, HybridQueryEncoder, joined, side
 from pyserini_compneg.encode.models import ModelOptions
-from pyserini_compneg.encode.vector_files import Shard
-from pyserini_compneg.errors import CompNegError, EncodingError
+from pyserini_compneg.explaining import explain_query
+from pyserini_compneg.explaining.query_explanation import sides, to_object
 from pyserini_compneg.index import build, verify_index
 from pyserini_compneg.lucene import ImpactReader, Manifest, analyze
-from pyserini_compneg.search import explain_query
-from pyserini_compneg.search.query_explanation import sides, to_object
+from pyserini_compneg.support.errors import CompNegError, EncodingError
 
 TEXTS = ["A spy comedy about a clumsy spy.", "A serious spy drama.", "", "Westerns, with horses and the law"]
 IDS = [f"d{number}" for number in range(len(TEXTS))]

@@ -13,13 +13,13 @@ from stand_in_encoder import StandInEncoder
 from vector_files import DOCUMENTS, NAME, encode, leftovers, records, sources
 
 from pyserini_compneg.encode.corpus import encode_collection
-from pyserini_compneg.errors import OutputError
+from pyserini_compneg.support.errors import OutputError
 
 # Runs the encoding with the stand-in, and kills its own process at a step of the work, before or after it is done.
 MORTAL = """
 import os, sys
 from mortal import make_mortal
-from pyserini_compneg import files
+from pyserini_compneg.support import files
 from pyserini_compneg.encode import vector_files
 from pyserini_compneg.encode.corpus import encode_collection
 from stand_in_encoder import StandInEncoder

@@ -11,11 +11,11 @@ from checkpoints import SAMPLE
 pytest.importorskip("onnxruntime", reason="models are run by onnxruntime")
 
 from pyserini_compneg import SignedImpactSearcher, build_index  # noqa: E402
+from pyserini_compneg.documents.vector_files import VECTORS_FILE  # noqa: E402
 from pyserini_compneg.encode.models import MINI, ModelOptions, model_folder, read_checkpoint  # noqa: E402
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, checkpoint_hash  # noqa: E402
-from pyserini_compneg.encode.vector_files import VECTORS_FILE  # noqa: E402
-from pyserini_compneg.errors import EncodingError  # noqa: E402
-from pyserini_compneg.vectors import dot, norm  # noqa: E402
+from pyserini_compneg.support.errors import EncodingError  # noqa: E402
+from pyserini_compneg.support.vectors import dot, norm  # noqa: E402
 
 TEXTS = {
     "oak": "Oak\nThe oak is a hardwood of the genus Quercus, with acorns in cups.",

@@ -22,8 +22,8 @@ from pyserini_compneg.encode.models import ABLATIONS, Head, ModelOptions  # noqa
 from pyserini_compneg.encode.models.checkpoint import MODEL_FILE  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder, load_checkpoint  # noqa: E402
-from pyserini_compneg.errors import DownloadError, EncodingError  # noqa: E402
 from pyserini_compneg.lucene import Manifest  # noqa: E402
+from pyserini_compneg.support.errors import DownloadError, EncodingError  # noqa: E402
 
 QUERIES = ["spy films", "films starring Brian Cox", "comedies set in Japan", "not a word"]
 TORCH = ModelOptions("torch")

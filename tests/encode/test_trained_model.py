@@ -10,7 +10,7 @@ from pyserini_compneg.encode.models.onnx_model import MODEL_FILE
 from pyserini_compneg.eval.measures import evaluate, mean, parse_measures
 from pyserini_compneg.eval.qrels import read_qrels
 from pyserini_compneg.expression import Atom
-from pyserini_compneg.files import iter_jsonl
+from pyserini_compneg.support.files import iter_jsonl
 
 pytestmark = pytest.mark.slow
 

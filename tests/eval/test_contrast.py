@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
 
-from pyserini_compneg.errors import MeasureError
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.contrast import PAIRED, partners
+from pyserini_compneg.support.errors import MeasureError
 
 QRELS = {"1": {"a": 1, "b": 0}, "2": {"a": 0, "b": 1}}
 MEASURES = ["paired_accuracy", "right_rank", "delta_recall@1", "delta_recall@3", "delta_mrr@1", "delta_mrr@3"]

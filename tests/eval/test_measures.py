@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
 
-from pyserini_compneg.errors import ArgumentError
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.measures import MeasureError
+from pyserini_compneg.support.errors import ArgumentError
 
 QRELS = {"1": {"a": 1, "b": 0}, "2": {"a": 2}, "3": {"a": 0}}
 

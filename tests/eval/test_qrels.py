@@ -4,8 +4,8 @@ import pytest
 from json_lines import write_jsonl
 from refusals import refusal
 
-from pyserini_compneg.errors import RunFormatError
 from pyserini_compneg.eval.qrels import RUN_AS_QRELS, read_groups, read_qrels
+from pyserini_compneg.support.errors import RunFormatError
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import io
 import pytest
 from refusals import refusal
 
-from pyserini_compneg.errors import RunFormatError
 from pyserini_compneg.eval import read_run
 from pyserini_compneg.search.run_writer import OUTPUT_FORMATS, Hit, write_run
+from pyserini_compneg.support.errors import RunFormatError
 
 
 @pytest.fixture

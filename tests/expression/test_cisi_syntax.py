@@ -1,7 +1,7 @@
 import pytest
 
-from pyserini_compneg.errors import QuerySyntaxError
 from pyserini_compneg.expression import atoms, format_expression, parse, parse_cisi
+from pyserini_compneg.support.errors import QuerySyntaxError
 
 EXPECTED = "expected statements such as #q1= #and ('titles', #not ('articles'));"
 NO_POSITIVE_PART = "NOT has nothing to take away from; a query needs a positive part, as in: birds NOT parrots"

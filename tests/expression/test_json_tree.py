@@ -5,8 +5,8 @@ from expression_strategies import expressions
 from hypothesis import given
 from refusals import refusal
 
-from pyserini_compneg.errors import QuerySyntaxError
 from pyserini_compneg.expression import MAX_DEPTH, Difference, from_json, parse, to_json
+from pyserini_compneg.support.errors import QuerySyntaxError
 
 KINDS = '"union", "intersection", "strict_intersection", "difference" or "exclusion"'
 ONE_KEY = f"expected a text or an object with one key, {KINDS}"

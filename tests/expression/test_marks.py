@@ -6,8 +6,8 @@ from expression_strategies import expressions
 from hypothesis import given
 from refusals import refusal
 
-from pyserini_compneg.errors import QuerySyntaxError
 from pyserini_compneg.expression import from_marks, leaves, parse, verbalise
+from pyserini_compneg.support.errors import QuerySyntaxError
 
 TEMPLATES = {
     "_": "a",

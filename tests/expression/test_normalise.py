@@ -5,8 +5,8 @@ from expression_strategies import DOCUMENTS, contains
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyserini_compneg.errors import QuerySyntaxError
 from pyserini_compneg.expression import Atom, Difference, leaves, parse, parse_cisi
+from pyserini_compneg.support.errors import QuerySyntaxError
 
 
 def formulas():

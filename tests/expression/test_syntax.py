@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
 
-from pyserini_compneg.errors import QuerySyntaxError
 from pyserini_compneg.expression import (
     Atom,
     Difference,
@@ -21,6 +20,7 @@ from pyserini_compneg.expression import (
     leaves,
     parse,
 )
+from pyserini_compneg.support.errors import QuerySyntaxError
 
 A, B, C, D = map(Atom, "abcd")
 

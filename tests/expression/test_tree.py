@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 from refusals import refusal
 
-from pyserini_compneg.errors import QuerySyntaxError
 from pyserini_compneg.expression import MAX_DEPTH, Atom, Difference, Intersection, Union
+from pyserini_compneg.support.errors import QuerySyntaxError
 
 A, B = Atom("a"), Atom("b")
 

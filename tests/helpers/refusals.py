@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyserini_compneg.errors import CollectionError, QuerySyntaxError
+from pyserini_compneg.support.errors import CollectionError, QuerySyntaxError
 
 
 def refusal(read, *arguments, error=CollectionError, **options):

@@ -9,9 +9,9 @@ from checkpoints import sample_texts
 from json_lines import write_jsonl
 from refusals import refusal
 
-from pyserini_compneg.errors import CompNegError
-from pyserini_compneg.training import train
-from pyserini_compneg.training.config import DevConfig, ModelConfig, SourceConfig, TrainConfig, TrainingConfig
+from pyserini_compneg.lab.training import train
+from pyserini_compneg.lab.training.config import DevConfig, ModelConfig, SourceConfig, TrainConfig, TrainingConfig
+from pyserini_compneg.support.errors import CompNegError
 
 
 def write_dataset(folder, pairs):
@@ -50,7 +50,7 @@ def training_log(folder):
 @contextmanager
 def killed_at(step, trainer=None):
     """Interrupts a training at a step."""
-    from pyserini_compneg.training.sparse_trainer import SparseTrainer
+    from pyserini_compneg.lab.training.sparse_trainer import SparseTrainer
 
     trainer = trainer or SparseTrainer
     training_step = trainer.training_step

@@ -11,9 +11,9 @@ from json_lines import write_jsonl
 from refusals import refusal
 
 from pyserini_compneg.commands.index import main
-from pyserini_compneg.errors import ArgumentError, CollectionError, OutputError
 from pyserini_compneg.index import ImpactIndexer, build, build_index, index_folder
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, ImpactWriter, Manifest
+from pyserini_compneg.support.errors import ArgumentError, CollectionError, OutputError
 
 
 def write(path, *documents):

@@ -11,11 +11,11 @@ from index_folders import impacts
 from pair_index import document_pairs
 from refusals import refusal
 
-from pyserini_compneg.errors import CollectionError
 from pyserini_compneg.index import ImpactIndexer, build_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.index.indexer import MOST_PAIR_TERMS
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest
+from pyserini_compneg.support.errors import CollectionError
 
 few = settings(
     max_examples=settings.default.max_examples // 5,

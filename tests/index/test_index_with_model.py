@@ -6,12 +6,12 @@ from json_lines import write_jsonl
 from refusals import refusal
 from stand_in_encoder import StandInEncoder, vector
 
-from pyserini_compneg import files
-from pyserini_compneg.encode.collection import collection_files, has_vectors
-from pyserini_compneg.errors import DownloadError, OutputError
+from pyserini_compneg.documents.collection import collection_files, has_vectors
 from pyserini_compneg.index import build, build_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.lucene import Manifest
+from pyserini_compneg.support import files
+from pyserini_compneg.support.errors import DownloadError, OutputError
 
 DOCUMENTS = 200
 

@@ -14,11 +14,11 @@ from index_folders import contents, hidden
 from json_lines import write_jsonl
 from refusals import refusal
 
-from pyserini_compneg import files
-from pyserini_compneg.errors import CollectionError, OutputError
 from pyserini_compneg.index import ImpactIndexer, build, build_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest, writer
+from pyserini_compneg.support import files
+from pyserini_compneg.support.errors import CollectionError, OutputError
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ KILLS = 4
 MORTAL_COMMAND = """
 import shutil, sys
 from mortal import make_mortal
-from pyserini_compneg import files
+from pyserini_compneg.support import files
 from pyserini_compneg.index import build, index_folder, indexer
 from pyserini_compneg.commands.index import main
 from pyserini_compneg.lucene import ImpactWriter, Manifest

@@ -11,10 +11,12 @@ from json_lines import write_jsonl
 from pyserini_compneg.commands.encode import main as encode
 from pyserini_compneg.commands.index import main
 from pyserini_compneg.commands.search import main as search
-from pyserini_compneg.encode.collection import Part, collection_files, parts
+from pyserini_compneg.documents.collection import Part, collection_files, parts
+from pyserini_compneg.documents.vector_files import Shard
 from pyserini_compneg.encode.models import ModelOptions
-from pyserini_compneg.encode.vector_files import Shard
-from pyserini_compneg.errors import (
+from pyserini_compneg.index import build_index, build_sharded_index, sharded, verify_index
+from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, open_reader
+from pyserini_compneg.support.errors import (
     ArgumentError,
     ClusterError,
     CollectionError,
@@ -22,8 +24,6 @@ from pyserini_compneg.errors import (
     OutputError,
     ShardError,
 )
-from pyserini_compneg.index import build_index, build_sharded_index, sharded, verify_index
-from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, open_reader
 
 TEXTS = ["a spy film", "a war film", "a comedy of spies", "war", "a western", "a comedy", "a spy comedy", "a drama"]
 

@@ -8,7 +8,7 @@ from hosts import adapter
 from refusals import refusal
 
 from pyserini_compneg import SignedImpactSearcher, decompose
-from pyserini_compneg.errors import ArgumentError, QuerySyntaxError
+from pyserini_compneg.support.errors import ArgumentError, QuerySyntaxError
 
 host = adapter("langchain")
 

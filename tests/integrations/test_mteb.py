@@ -5,7 +5,7 @@ from hosts import adapter
 from refusals import refusal
 
 from pyserini_compneg import decompose
-from pyserini_compneg.files import iter_jsonl
+from pyserini_compneg.support.files import iter_jsonl
 
 host = adapter("mteb", "torch", "transformers")
 

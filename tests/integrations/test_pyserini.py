@@ -9,8 +9,8 @@ from refusals import refusal
 
 from pyserini_compneg import Operators, SignedImpactSearcher, build_index
 from pyserini_compneg.commands.main import main
-from pyserini_compneg.errors import ArgumentError, CompositionError, EncodingError, IndexFormatError
 from pyserini_compneg.lucene import java_class
+from pyserini_compneg.support.errors import ArgumentError, CompositionError, EncodingError, IndexFormatError
 
 pytestmark = pytest.mark.slow
 

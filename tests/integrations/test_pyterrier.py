@@ -13,9 +13,9 @@ from refusals import refusal
 
 from pyserini_compneg import Operators, SignedImpactSearcher, compose_query, decompose
 from pyserini_compneg.compose import Linear
-from pyserini_compneg.errors import ArgumentError, CollectionError, CompositionError, QuerySyntaxError
-from pyserini_compneg.expression.decomposition import undivided
+from pyserini_compneg.reading.decomposition import undivided
 from pyserini_compneg.search.run_writer import printed_scores
+from pyserini_compneg.support.errors import ArgumentError, CollectionError, CompositionError, QuerySyntaxError
 
 host = adapter("pyterrier")
 

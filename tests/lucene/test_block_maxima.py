@@ -9,10 +9,10 @@ from impact_indexes import add_documents, delete_documents, json_lines, pairs, s
 from refusals import refusal
 
 from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, Sum, to_json
-from pyserini_compneg.errors import IndexReadError, OutputError
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.index import verify_index
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, java_class
+from pyserini_compneg.support.errors import IndexReadError, OutputError
 
 FILE = "compneg.maxima"
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_parts")]

@@ -13,9 +13,9 @@ from refusals import refusal
 from test_exactness import PINNED, SHAPES, few
 
 from pyserini_compneg.compose import Linear, Product, Sum
-from pyserini_compneg.errors import IndexFormatError
 from pyserini_compneg.lucene import ImpactWriter
 from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.support.errors import IndexFormatError
 
 
 @few

@@ -15,9 +15,9 @@ from score_oracle import check_ranking, passes
 
 from pyserini_compneg import SignedImpactSearcher
 from pyserini_compneg.compose import Excluding, Linear, Max, Sum, composed_line
-from pyserini_compneg.errors import IndexFormatError
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter
+from pyserini_compneg.support.errors import IndexFormatError
 
 few = settings(
     max_examples=settings.default.max_examples // 5,

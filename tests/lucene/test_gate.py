@@ -117,7 +117,7 @@ def test_an_error_of_a_worker_ends_a_build(tmp_path):
 
 
 FULL = """
-from pyserini_compneg.errors import JvmError
+from pyserini_compneg.support.errors import JvmError
 with ImpactReader(folder) as reader:
     long = "x" * 100_000_000
     query = '{"vector": {"%s": 1}}' % long
@@ -165,7 +165,7 @@ import os
 from pyserini_compneg.lucene.java_home import find_java
 os.environ["JAVA_HOME"], os.environ["JVM_PATH"] = str(find_java().home), str(find_java().library)
 import jnius
-from pyserini_compneg.errors import JvmError
+from pyserini_compneg.support.errors import JvmError
 try:
     from pyserini_compneg.lucene import java_class
     java_class("io.compneg.SignedSearcher")
@@ -207,7 +207,7 @@ except KeyboardInterrupt:
 
 FORK = """
 import multiprocessing
-from pyserini_compneg.errors import JvmError
+from pyserini_compneg.support.errors import JvmError
 from pyserini_compneg.lucene import ImpactReader, analyze
 context = multiprocessing.get_context(sys.argv[2])
 def work(number):

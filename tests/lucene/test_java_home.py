@@ -3,9 +3,9 @@ import sys
 import pytest
 from refusals import refusal
 
-from pyserini_compneg.errors import JvmError
 from pyserini_compneg.lucene import gate, java_home
 from pyserini_compneg.lucene.java_home import find_java, inspect_java
+from pyserini_compneg.support.errors import JvmError
 
 
 @pytest.fixture

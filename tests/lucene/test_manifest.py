@@ -5,8 +5,8 @@ from dataclasses import asdict
 import pytest
 from refusals import refusal
 
-from pyserini_compneg.errors import IndexFormatError
 from pyserini_compneg.lucene import MANIFEST_NAME, Manifest
+from pyserini_compneg.support.errors import IndexFormatError
 
 WHOLE = Manifest("bm25", {"k1": 0.9, "b": 0.4, "average_length": 12.5}, 256.0, False, 0, 7, 1)
 

@@ -13,8 +13,8 @@ from impact_indexes import pairs, search, write_index
 from refusals import refusal
 
 from pyserini_compneg.compose import Linear
-from pyserini_compneg.errors import DownloadError, IndexFormatError
 from pyserini_compneg.lucene import ImpactReader, prebuilt, resolve_index
+from pyserini_compneg.support.errors import DownloadError, IndexFormatError
 
 pytestmark = pytest.mark.slow
 

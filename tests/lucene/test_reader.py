@@ -5,9 +5,9 @@ from impact_indexes import add_documents, pairs, search, write_index
 from refusals import refusal
 
 from pyserini_compneg.compose import Linear
-from pyserini_compneg.errors import IndexFormatError, OutputError
 from pyserini_compneg.index import ImpactIndexer, verify_index
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest, analyze
+from pyserini_compneg.support.errors import IndexFormatError, OutputError
 
 
 @pytest.mark.slow

@@ -15,8 +15,8 @@ from test_pruning import TERMS, random_node
 from pyserini_compneg import SignedImpactSearcher, build_index
 from pyserini_compneg.commands.demo import QUERIES, SAMPLE
 from pyserini_compneg.compose import composed_line
-from pyserini_compneg.expression.topics import read_topics
 from pyserini_compneg.lucene import ImpactReader, java_class
+from pyserini_compneg.topics.topics import read_topics
 
 few = settings(
     max_examples=settings.default.max_examples // 5,

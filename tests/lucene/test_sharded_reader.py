@@ -13,14 +13,14 @@ from random_searches import TERMS, trees
 
 from pyserini_compneg import Operators, SignedImpactSearcher
 from pyserini_compneg.compose import DIFFERENCES, INTERSECTIONS, UNIONS, query_line
-from pyserini_compneg.errors import IndexFormatError, IndexReadError, ShardError
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.expression.topics import read_text
 from pyserini_compneg.index import build_index, build_sharded_index
 from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, ShardedReader, open_reader
 from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.lucene.shard import LocalShard
-from pyserini_compneg.search.topic_runs import search_topics
+from pyserini_compneg.support.errors import IndexFormatError, IndexReadError, ShardError
+from pyserini_compneg.topics.topic_runs import search_topics
+from pyserini_compneg.topics.topics import read_text
 
 SHARDS = (1, 2, 3, 7)
 FIELDS = ["genre", "year"]

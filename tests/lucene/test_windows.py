@@ -12,9 +12,9 @@ from impact_indexes import pairs, search, write_index
 from score_oracle import check_ranking
 
 from pyserini_compneg.compose import Damped, Linear, Max, Product, Sum, to_json
-from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.lucene import ImpactReader, java_class
 from pyserini_compneg.lucene.reader import QueryFailure, _unpack_rankings
+from pyserini_compneg.support.errors import CompNegError
 
 BOTH = {"a": 3.0, "b": 2.0}
 SHAPES = [

@@ -3,10 +3,10 @@
 import pytest
 
 from pyserini_compneg.expression import format_expression, leaves
-from pyserini_compneg.expression.decomposition import tagged
+from pyserini_compneg.lab.training.requests import parse_request
 from pyserini_compneg.reading.assembly import assembled
+from pyserini_compneg.reading.decomposition import tagged
 from pyserini_compneg.reading.words import words_of
-from pyserini_compneg.training.requests import parse_request
 
 
 def meaning(line):

@@ -6,9 +6,9 @@ import sys
 import pytest
 from chat_server import chat_server, content, expression
 
-from pyserini_compneg.errors import DecompositionError, install_hint
 from pyserini_compneg.expression import parse
 from pyserini_compneg.reading import LlmReader, decompose, undivided
+from pyserini_compneg.support.errors import DecompositionError, install_hint
 
 TEXT = "spy films other than comedies"
 READ = decompose(TEXT)

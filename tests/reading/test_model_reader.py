@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pyserini_compneg.errors import ArgumentError, DecompositionError
 from pyserini_compneg.expression import Atom, Difference, format_expression, leaves
 from pyserini_compneg.reading import ModelReader, decompose, undivided
 from pyserini_compneg.reading.model_reader import PACKAGED, packaged_reader
+from pyserini_compneg.support.errors import ArgumentError, DecompositionError
 
 REQUESTS = {
     "I want horror movies from the 1980s, but please nothing with zombies or vampires": (

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pyserini_compneg.expression import Atom, Difference, from_marks
-from pyserini_compneg.expression.topics import read_topics
-from pyserini_compneg.files import iter_jsonl
 from pyserini_compneg.reading.model_reader import packaged_reader
+from pyserini_compneg.support.files import iter_jsonl
+from pyserini_compneg.topics.topics import read_topics
 
 pytestmark = [pytest.mark.slow, pytest.mark.once]
 

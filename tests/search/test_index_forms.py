@@ -8,8 +8,8 @@ from pair_index import with_pairs, write, write_atoms
 from refusals import refusal
 
 from pyserini_compneg.compose import Linear, Operators, evaluate
-from pyserini_compneg.errors import CompositionError, IndexFormatError
 from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.support.errors import CompositionError, IndexFormatError
 
 TERMS = "pqrstuvw"
 QUERIES = ["a AND b", "b AND c NOT d", "a AND b OR c", "a OR b AND d", "(a OR b) AND d NOT c", "(a AND b NOT c) OR d"]

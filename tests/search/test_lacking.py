@@ -9,11 +9,11 @@ from pair_index import write
 from refusals import refusal
 
 from pyserini_compneg.compose import INTERSECTIONS, Linear, Operators
-from pyserini_compneg.errors import ArgumentError
 from pyserini_compneg.expression import parse
-from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.index import build_sharded_index
+from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.support.errors import ArgumentError
 
 TERMS = "opqrstuvwxyz"
 

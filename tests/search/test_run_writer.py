@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from refusals import refusal
 
-from pyserini_compneg.errors import OutputError
 from pyserini_compneg.search.run_writer import Hit, printed_scores, write_run
+from pyserini_compneg.support.errors import OutputError
 
 
 def written(hits, output_format="trec", qid="1"):

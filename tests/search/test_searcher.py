@@ -11,13 +11,13 @@ from lookup_encoder import LookupEncoder
 from refusals import refusal
 
 from pyserini_compneg.compose import Damped, Linear, Max, Operators, Product, Sum
-from pyserini_compneg.errors import ArgumentError, EncodingError, IndexFormatError
+from pyserini_compneg.explaining.display import heading
 from pyserini_compneg.expression import Atom, Difference, parse
-from pyserini_compneg.expression.decomposition import Decomposition
 from pyserini_compneg.index import build_index
 from pyserini_compneg.lucene import MANIFEST_NAME
+from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.search import Hit, SignedImpactSearcher
-from pyserini_compneg.search.display import heading
+from pyserini_compneg.support.errors import ArgumentError, EncodingError, IndexFormatError
 
 
 @pytest.fixture(scope="module")

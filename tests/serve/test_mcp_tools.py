@@ -15,7 +15,6 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from pyserini_compneg.errors import IndexReadError
 from pyserini_compneg.lucene import ImpactReader
 from pyserini_compneg.serve import answers
 from pyserini_compneg.serve.backend import Backend
@@ -23,6 +22,7 @@ from pyserini_compneg.serve.mcp_tools import tools
 from pyserini_compneg.serve.search_pool import SearchPool
 from pyserini_compneg.serve.served_index import ServedIndex
 from pyserini_compneg.serve.settings import IndexSettings
+from pyserini_compneg.support.errors import IndexReadError
 
 
 @pytest.fixture(scope="module")

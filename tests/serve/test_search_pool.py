@@ -6,10 +6,10 @@ import threading
 import pytest
 from starlette.exceptions import HTTPException
 
-from pyserini_compneg.cancellation import Cancellation, check_cancelled
-from pyserini_compneg.errors import SearchCancelled, SearchTimeout
+from pyserini_compneg.lucene.cancellation import Cancellation, check_cancelled
 from pyserini_compneg.serve.search_pool import SearchPool
 from pyserini_compneg.serve.stages import Stages
+from pyserini_compneg.support.errors import SearchCancelled, SearchTimeout
 
 
 async def never():

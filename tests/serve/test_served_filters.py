@@ -5,9 +5,9 @@ from json_lines import write_jsonl
 from served import make_client
 
 from pyserini_compneg import Operators, SignedImpactSearcher
-from pyserini_compneg.errors import CompNegError
 from pyserini_compneg.expression.filters import read_conditions
 from pyserini_compneg.index import build_index
+from pyserini_compneg.support.errors import CompNegError
 
 FILMS = {
     "d1": ("a spy comedy", 1955, ["comedy"]),

@@ -10,12 +10,12 @@ from json_lines import write_jsonl
 from served import make_client
 
 from pyserini_compneg import SignedImpactSearcher
-from pyserini_compneg.errors import ArgumentError, CompNegError, IndexReadError
 from pyserini_compneg.index import build_index, build_sharded_index
 from pyserini_compneg.lucene.shard_list import read_shards
 from pyserini_compneg.lucene.sharded_reader import open_reader
 from pyserini_compneg.serve.served_index import ServedIndex
 from pyserini_compneg.serve.settings import IndexSettings
+from pyserini_compneg.support.errors import ArgumentError, CompNegError, IndexReadError
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from pyserini_compneg.cancellation import check_cancelled
+from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.serve import answers
 from pyserini_compneg.serve.gate import ApiKeys
 

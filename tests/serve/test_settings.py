@@ -2,8 +2,8 @@
 
 import pytest
 
-from pyserini_compneg.errors import ServerError
 from pyserini_compneg.serve.settings import IndexSettings, named_indexes, read_server_settings
+from pyserini_compneg.support.errors import ServerError
 
 
 def test_pyserinis_keys(tmp_path):

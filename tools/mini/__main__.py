@@ -16,7 +16,7 @@ from pathlib import Path
 from mini_training import Settings, train_mini
 
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.errors import OutputError
+from pyserini_compneg.support.errors import OutputError
 
 _SETTINGS = "settings.json"
 

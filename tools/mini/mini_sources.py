@@ -15,12 +15,12 @@ from bm25_scores import Bm25Scores
 from numpy.typing import NDArray
 
 from pyserini_compneg.encode.models import model_folder
-from pyserini_compneg.errors import TrainingError, in_one_line
-from pyserini_compneg.experiments.datasets import open_dataset
 from pyserini_compneg.expression import Atom
-from pyserini_compneg.files import iter_jsonl
-from pyserini_compneg.training.config import SourceConfig
-from pyserini_compneg.training.examples import read_examples
+from pyserini_compneg.lab.experiments.datasets import open_dataset
+from pyserini_compneg.lab.training.config import SourceConfig
+from pyserini_compneg.lab.training.examples import read_examples
+from pyserini_compneg.support.errors import TrainingError, in_one_line
+from pyserini_compneg.support.files import iter_jsonl
 
 SPLIT = "train"
 UNSEEN = "books"

@@ -21,12 +21,12 @@ from torch import Tensor, nn
 
 from pyserini_compneg.encode.hybrid import MODEL_WEIGHT
 from pyserini_compneg.encode.models import Head, model_folder
-from pyserini_compneg.experiments.datasets import open_dataset
-from pyserini_compneg.progress import progress
-from pyserini_compneg.training.config import LOG_FILE
-from pyserini_compneg.training.encoder_module import EncoderModule, write_layout
-from pyserini_compneg.training.masked_lm import load_base
-from pyserini_compneg.training.resumption import check_finite, keep, restore
+from pyserini_compneg.lab.experiments.datasets import open_dataset
+from pyserini_compneg.lab.training.config import LOG_FILE
+from pyserini_compneg.lab.training.encoder_module import EncoderModule, write_layout
+from pyserini_compneg.lab.training.masked_lm import load_base
+from pyserini_compneg.lab.training.resumption import check_finite, keep, restore
+from pyserini_compneg.support.progress import progress
 
 QUERIES = 5
 """That choose the documents of a batch with a teacher."""

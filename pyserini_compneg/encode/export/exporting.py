@@ -19,9 +19,9 @@ from pyserini_compneg.encode.models.cache import cache_home, content_hash
 from pyserini_compneg.encode.models.checkpoint import MODEL_FILE, REPORT_FILE, WEIGHTS, Checkpoint, NeuralSide
 from pyserini_compneg.encode.models.onnx_model import OnnxModel
 from pyserini_compneg.encode.models.tokenizer import TOKENIZER_FILE, TextTokenizer
-from pyserini_compneg.errors import EncodingError, OutputError
-from pyserini_compneg.files import reason_of
-from pyserini_compneg.vectors import dot, norm
+from pyserini_compneg.support.errors import EncodingError, OutputError
+from pyserini_compneg.support.files import reason_of
+from pyserini_compneg.support.vectors import dot, norm
 
 TOLERANCE = 1e-4
 """How much a weight of an fp32 export may differ from torch's, relative to the larger of 1 and the weight."""

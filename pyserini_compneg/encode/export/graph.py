@@ -15,7 +15,7 @@ import torch
 from pyserini_compneg.encode.export.int8 import quantised
 from pyserini_compneg.encode.models.onnx_model import INPUTS, OUTPUTS
 from pyserini_compneg.encode.models.torch_model import SparseEncoderModule
-from pyserini_compneg.errors import EncodingError, in_one_line, install_hint
+from pyserini_compneg.support.errors import EncodingError, in_one_line, install_hint
 
 _DENSE = "pooled"
 _OPSET = 20

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from pyserini_compneg.encode.models.options import BATCH_SIZE
-from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.support.errors import EncodingError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

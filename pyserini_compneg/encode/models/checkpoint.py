@@ -20,7 +20,7 @@ from pyserini_compneg.encode.models.configuration import (
     required_json,
 )
 from pyserini_compneg.encode.models.heads import Head
-from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.support.errors import EncodingError
 
 _WEIGHT_FILES = ("model*.safetensors", "pytorch_model*.bin")
 WEIGHTS = ("*.safetensors", "*.bin", "*.h5", "*.msgpack", "*.index.json")

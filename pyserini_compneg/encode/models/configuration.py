@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.errors import EncodingError
-from pyserini_compneg.json_objects import json_kind
-from pyserini_compneg.terminal import shown
-from pyserini_compneg.vectors import is_number
+from pyserini_compneg.support.errors import EncodingError
+from pyserini_compneg.support.json_objects import json_kind
+from pyserini_compneg.support.terminal import shown
+from pyserini_compneg.support.vectors import is_number
 
 _LONGEST_INPUT = 512
 """Tokens of a text, where a checkpoint has no smaller limit; the rest of the text is cut off."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyserini_compneg.arguments import finite_number
-from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.support.arguments import finite_number
+from pyserini_compneg.support.errors import EncodingError
 
 _POOLINGS_OF = {"relu": ("max", "sum"), "log1p_relu": ("max", "sum"), "snrelu": ("absmax", "sum")}
 ACTIVATIONS = tuple(_POOLINGS_OF)

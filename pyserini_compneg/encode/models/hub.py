@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pyserini_compneg.encode.models.cache import cache_home
 from pyserini_compneg.encode.models.configuration import refuse_foreign_code
-from pyserini_compneg.errors import DownloadError, EncodingError, install_hint
+from pyserini_compneg.support.errors import DownloadError, EncodingError, install_hint
 
 MINI = "mini"
 """The model that comes with the package."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyserini_compneg.errors import CompNegError, EncodingError, in_one_line, install_hint
+from pyserini_compneg.support.errors import CompNegError, EncodingError, in_one_line, install_hint
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyserini_compneg.encode.models.batching import Entries
 from pyserini_compneg.encode.models.checkpoint import MODEL_FILE
-from pyserini_compneg.errors import EncodingError, in_one_line, install_hint
-from pyserini_compneg.onnx_sessions import import_onnxruntime, open_session, processors
+from pyserini_compneg.support.errors import EncodingError, in_one_line, install_hint
+from pyserini_compneg.support.onnx_sessions import import_onnxruntime, open_session, processors
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from pyserini_compneg.encode.models.checkpoint import NeuralSide, Side
 from pyserini_compneg.encode.models.heads import Head
-from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.support.errors import EncodingError
 
 BACKENDS = ("onnx", "torch")
 PRECISIONS = ("fp32", "int8", "fp16")

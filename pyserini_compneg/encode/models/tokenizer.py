@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from pyserini_compneg.encode.models.loading import load_tokenizer
-from pyserini_compneg.errors import EncodingError, in_one_line, install_hint
-from pyserini_compneg.vectors import is_pseudo_term
+from pyserini_compneg.support.errors import EncodingError, in_one_line, install_hint
+from pyserini_compneg.support.vectors import is_pseudo_term
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

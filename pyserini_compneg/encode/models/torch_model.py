@@ -15,7 +15,7 @@ from pyserini_compneg.encode.models.checkpoint import NeuralSide
 from pyserini_compneg.encode.models.heads import Head
 from pyserini_compneg.encode.models.loading import load_masked_lm
 from pyserini_compneg.encode.models.pooling import SLICE, own_logits, pooled
-from pyserini_compneg.errors import EncodingError, in_one_line
+from pyserini_compneg.support.errors import EncodingError, in_one_line
 
 if TYPE_CHECKING:
     import numpy as np

@@ -35,7 +35,7 @@ from pyserini_compneg.encode.models.onnx_model import OnnxModel  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
 from pyserini_compneg.encode.models.torch_model import TorchModel  # noqa: E402
 from pyserini_compneg.encode.neural import ModelDocumentEncoder, ModelQueryEncoder  # noqa: E402
-from pyserini_compneg.errors import EncodingError, OutputError, install_hint  # noqa: E402
+from pyserini_compneg.support.errors import EncodingError, OutputError, install_hint  # noqa: E402
 
 SIGNED = ("snrelu", "absmax", 0.5)
 

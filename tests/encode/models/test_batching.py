@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from refusals import refusal
 
 from pyserini_compneg.encode.models.batching import Entries, batches, encode_tokens
-from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.support.errors import EncodingError
 
 TERMS = [f"t{number}" for number in range(50)]
 

@@ -6,7 +6,7 @@ import pytest
 from refusals import refusal
 
 from pyserini_compneg.encode.models import Checkpoint, Head, NeuralSide, StaticSide, read_checkpoint
-from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.support.errors import EncodingError
 
 MLM = {"architectures": ["BertForMaskedLM"], "max_position_embeddings": 512}
 POOLING = {"pooling_strategy": "max", "activation_function": "relu"}

@@ -4,7 +4,7 @@ import pytest
 from refusals import refusal
 
 from pyserini_compneg.encode.models import ACTIVATIONS, Head
-from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.support.errors import EncodingError
 
 POOLINGS_OF = {"relu": {"max", "sum"}, "log1p_relu": {"max", "sum"}, "snrelu": {"absmax", "sum"}}
 

@@ -11,14 +11,14 @@ from hub_server import COMMIT, hub_server
 from refusals import refusal
 
 from pyserini_compneg.encode.models import model_folder, read_checkpoint
-from pyserini_compneg.errors import DownloadError, EncodingError, install_hint
+from pyserini_compneg.support.errors import DownloadError, EncodingError, install_hint
 
 pytest.importorskip("huggingface_hub", reason="models come from the hub by huggingface_hub")
 pytestmark = [pytest.mark.slow, pytest.mark.once]
 
 SCRIPT = """
 import sys
-from pyserini_compneg.errors import CompNegError
+from pyserini_compneg.support.errors import CompNegError
 from pyserini_compneg.encode.models import model_folder
 
 for name in sys.argv[1:]:

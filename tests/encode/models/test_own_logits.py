@@ -10,7 +10,7 @@ from refusals import refusal
 from pyserini_compneg.encode.models import Head, read_checkpoint
 from pyserini_compneg.encode.models.checkpoint import OWN_LOGITS_FILE
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer
-from pyserini_compneg.errors import EncodingError
+from pyserini_compneg.support.errors import EncodingError
 
 torch = pytest.importorskip("torch", reason="the reference is torch")
 

@@ -11,8 +11,8 @@ from checkpoints import MAX_LENGTH, ODD_TOKENS, write_tokenizer  # noqa: E402
 from refusals import refusal  # noqa: E402
 
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
-from pyserini_compneg.errors import EncodingError, install_hint  # noqa: E402
-from pyserini_compneg.vectors import is_pseudo_term  # noqa: E402
+from pyserini_compneg.support.errors import EncodingError, install_hint  # noqa: E402
+from pyserini_compneg.support.vectors import is_pseudo_term  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from pyserini_compneg.encode.models.batching import encode_tokens  # noqa: E402
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer  # noqa: E402
 from pyserini_compneg.encode.models.torch_model import TorchModel  # noqa: E402
 from pyserini_compneg.encode.sides import load_side  # noqa: E402
-from pyserini_compneg.errors import EncodingError  # noqa: E402
+from pyserini_compneg.support.errors import EncodingError  # noqa: E402
 
 TEXTS = varied_texts(60)
 

@@ -1,0 +1,173 @@
+"""Methods: how a searcher answers queries. Operators are one way, the others are the papers' baselines.
+
+A searcher takes one as ``method``, the command line takes its name as ``--method``, rows of protocols have it, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+from pyserini_compneg.baselines.score_fusion import ScoreFusion
+from pyserini_compneg.compose import Operators, Query, ScoringNode
+from pyserini_compneg.compose.rewrite import hardened
+from pyserini_compneg.search.ranked_hits import Batch, as_expressions, ranked, warn_of_no_result
+from pyserini_compneg.search.run_writer import Hit
+from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
+from pyserini_compneg.support.arguments import checked_count
+from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.terminal import shown
+
+_OPERATORS = tuple(field.name for field in fields(Operators))
+
+DEPTH = 1000
+"""The documents of a first step, where a method has one."""
+
+
+@runtime_checkable
+class ComposingMethod(Method, Protocol):
+    """A method that ranks by one scoring tree a query, so that its scores can be explained."""
+
+    def compose(self, searcher: SignedImpactSearcher, queries: Sequence[Query]) -> list[ScoringNode]:
+        """The tree of each query, whose scores are those of the ranking."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """The searcher itself, with a choice of operators."""
+
+    operators: Operators
+
+    def answer(self, searcher: SignedImpactSearcher, batch: Batch) -> dict[str, list[Hit]]:
+        """As for every method: see :class:`Method`."""
+        return searcher.batch_search(
+            batch.queries, batch.qids, batch.k, batch.threads, operators=self.operators, filter=batch.filters
+        )
+
+    def compose(self, searcher: SignedImpactSearcher, queries: Sequence[Query]) -> list[ScoringNode]:
+        """The composed queries."""
+        return searcher.compose(queries, self.operators)
+
+
+@dataclass(frozen=True, slots=True)
+class Filtering:
+    """Ranks by what is wanted, without the documents that hold a negated term: every NOT is a NOT!.
+
+    Attributes:
+        operators: ``union`` and ``intersection`` of what is wanted, with their settings, and how many of the heaviest
+            terms of each negated atom leave documents out, ``cpt_terms``. Its ``exclusion`` must be ``any``.
+
+    Source: Widdows 2003, Sections 3.1 and 4.1, where each negated term is a word of its own.
+    """
+
+    operators: Operators = Operators(exclusion="any")
+
+    def answer(self, searcher: SignedImpactSearcher, batch: Batch) -> dict[str, list[Hit]]:
+        """As for every method.
+
+        Raises:
+            CompositionError: Also a composed query, or one in which NOT! cannot stand for a NOT.
+        """
+        nodes = self.compose(searcher, batch.queries)
+        return searcher.batch_search(nodes, batch.qids, batch.k, batch.threads, filter=batch.filters)
+
+    def compose(self, searcher: SignedImpactSearcher, queries: Sequence[Query]) -> list[ScoringNode]:
+        """The composed queries, with NOT! for NOT."""
+        return searcher.compose(list(map(hardened, as_expressions(queries))), self.operators)
+
+
+@dataclass(frozen=True, slots=True)
+class TwoStep:
+    """Searches with a plain query, then ranks its first documents again by the exact scores of conjunctions.
+
+    The plain query has ``maxpool`` for ∩. Documents that the conjunction does not match drop out, as they do where it
+    is searched for in one step.
+
+    Attributes:
+        operators: Those of the second step.
+        depth: How many documents are ranked again.
+
+    Source: Krasakis, Yates, Kanoulas, Section 3.2.2, below Eq. 8.
+    """
+
+    operators: Operators = Operators(intersection="cpt")
+    depth: int = DEPTH
+
+    def __post_init__(self) -> None:
+        """Checks the number."""
+        checked_count("depth", self.depth)
+
+    def answer(self, searcher: SignedImpactSearcher, batch: Batch) -> dict[str, list[Hit]]:
+        """As for every method.
+
+        Raises:
+            CompositionError: Also a composed query.
+        """
+        as_expressions(batch.queries)
+        plain = Composed(replace(self.operators, intersection="maxpool"))
+        first = plain.answer(searcher, batch._replace(k=self.depth))
+        docids = [[hit.docid for hit in hits] for hits in first.values()]
+        nodes = self.compose(searcher, batch.queries)
+        scores = searcher.batch_score(nodes, docids, batch.threads)
+        rankings = {}
+        for qid, listed, values in zip(first, docids, scores, strict=True):
+            hits = [Hit(docid, score) for docid, score in zip(listed, values, strict=True) if score is not None]
+            rankings[qid] = ranked(hits, batch.k)
+        emptied = {qid: node for qid, node in zip(first, nodes, strict=True) if first[qid] and not rankings[qid]}
+        warn_of_no_result(searcher.reader, list(emptied), [()] * len(emptied), list(emptied.values()))
+        return rankings
+
+    def compose(self, searcher: SignedImpactSearcher, queries: Sequence[Query]) -> list[ScoringNode]:
+        """The composed queries of the second step."""
+        return searcher.compose(queries, self.operators)
+
+
+def _composed(**operators: Any) -> Composed:
+    return Composed(Operators(**operators))
+
+
+def _filtering(**operators: Any) -> Filtering:
+    return Filtering(Operators(**operators, exclusion="any"))
+
+
+def _two_step(depth: int = DEPTH, **operators: Any) -> TwoStep:
+    return TwoStep(Operators(**{"intersection": "cpt", **operators}), depth)
+
+
+M = TypeVar("M")
+Makers: TypeAlias = Mapping[str, tuple[Callable[..., M], tuple[str, ...]]]
+"""For each name of a method, the function that makes it and the names of its settings."""
+
+METHODS: Makers[Method] = {
+    "operators": (_composed, _OPERATORS),
+    "score-fusion": (ScoreFusion, ("depth",)),
+    "score-fusion-scaled": (partial(ScoreFusion, scaled=True), ("depth",)),
+    "filtering": (_filtering, ("union", "intersection", "cpt_terms", "cpt_weight")),
+    "two-step": (_two_step, ("depth", *_OPERATORS)),
+}
+
+
+def make_method(makers: Makers[M], name: str, settings: Mapping[str, Any]) -> M:
+    """Makes a method from its name.
+
+    Args:
+        makers: The methods to choose from, such as ``METHODS``.
+        name: The method's name.
+        settings: Its settings.
+
+    Raises:
+        ArgumentError: No such method, a setting that it does not have, or a wrong number.
+        CompositionError: An unknown operator, or an operator's setting out of range.
+
+    >>> make_method(METHODS, "score-fusion", {"depth": 1000})
+    ScoreFusion(scaled=False, depth=1000)
+    """
+    if name not in makers:
+        raise ArgumentError(f"no method {shown(name)}; expected one of {', '.join(makers)}")
+    make, known = makers[name]
+    if unknown := sorted(settings.keys() - set(known)):
+        raise ArgumentError(f"method {name}: unknown setting {shown(unknown[0])}; expected one of {', '.join(known)}")
+    return make(**settings)

@@ -1,0 +1,1 @@
+"""Collections: files of documents and files of vectors."""

@@ -1,0 +1,305 @@
+"""The formats of a collection's files. Each is read as JSON Lines: an object on the line where its document begins."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from json.decoder import JSONDecodeError, JSONDecoder
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pyserini_compneg.support.errors import CollectionError
+from pyserini_compneg.support.files import iter_blocks, iter_chunks
+from pyserini_compneg.support.records import DOCUMENT_ID_FIELDS
+
+Format = Literal["jsonl", "json", "csv", "tsv"]
+SUFFIXES: Mapping[Format, tuple[str, ...]] = {
+    "jsonl": (".jsonl", ".json"),
+    "json": (".json",),
+    "csv": (".csv",),
+    "tsv": (".tsv",),
+}
+"""How files of a folder are called, where a format is asked for; each also with ``.gz``."""
+
+_TEXT_FIELDS = ("contents", "title", "text")
+_BLOCK_BYTES = 1 << 20
+_LONGEST_CELL = 1 << 26
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")
+_BLANK = re.compile(r"[ \t\r\n]*")
+_LITERAL = 10
+"""A syntax error so near to the end of what was read may come from what was not: ``-Infinity`` has 9 characters."""
+
+
+class Lines(NamedTuple):
+    """Some documents as lines of JSON, blank where none begins.
+
+    Attributes:
+        first: The number of the first line.
+        lines: The lines, UTF-8.
+        faults: What is wrong with a document, by the number of its line, which is blank.
+    """
+
+    first: int
+    lines: bytes
+    faults: Mapping[int, str]
+
+
+class CollectionFile(NamedTuple):
+    """A file of a collection.
+
+    Attributes:
+        path: Where it is.
+        format: How it is read.
+        numbers: Columns whose cells may be numbers; all others are texts.
+    """
+
+    path: Path
+    format: Format = "jsonl"
+    numbers: tuple[str, ...] = ()
+
+    @property
+    def document(self) -> str:
+        """What messages call the place of a document, before its number: a line, but in a JSON list its position."""
+        return f"{self.path}: document" if self.format == "json" else str(self.path)
+
+    def iter_lines(self) -> Iterator[Lines]:
+        """The documents in blocks of about a megabyte.
+
+        Raises:
+            CollectionError: A file that cannot be read; the message starts with its path.
+        """
+        if self.format == "jsonl":
+            return (Lines(first, lines, {}) for first, lines in iter_blocks(self.path))
+        if self.format == "json":
+            return _in_blocks((1, text, None) for text in _objects(self.path))
+        return _in_blocks(_rows(self))
+
+    def fields(self) -> list[str]:
+        """The names of the fields, of a header or of the first document."""
+        if self.format in ("csv", "tsv"):
+            return _header(self, csv.reader(_decoded(self.path), **_dialect(self.format)))
+        for block in self.iter_lines():
+            with suppress(ValueError, RecursionError):
+                first = json.loads(block.lines.split(b"\n", 1)[0])
+                return list(first) if isinstance(first, dict) else []
+        return []
+
+
+def guessed_format(path: Path) -> Format:
+    """The format of a file by its name, and by its beginning where the name leaves it open."""
+    name = path.name.lower().removesuffix(".gz")
+    by_name: tuple[Format, ...] = ("csv", "tsv", "jsonl")
+    if found := next((format for format in by_name if name.endswith(f".{format}")), None):
+        return found
+    try:
+        start = next(iter_chunks(path), b"").decode("utf-8", "replace").lstrip()
+    except CollectionError:  # which is said where it is read
+        return "jsonl"
+    if start.startswith("["):
+        return "json"
+    line, feed, _ = start.partition("\n")
+    if start.startswith("{"):
+        return "json" if feed and not line.rstrip().endswith("}") else "jsonl"
+    separators: Mapping[Format, str] = {"tsv": "\t", "csv": ","}
+    tables = (format for format, one in separators.items() if one in line and _has_id(line.strip().split(one)))
+    return next(tables, "jsonl")
+
+
+def _has_id(names: Sequence[str]) -> bool:
+    return not {*DOCUMENT_ID_FIELDS, "title"}.isdisjoint(names)
+
+
+def _in_blocks(documents: Iterable[tuple[int, bytes, str | None]]) -> Iterator[Lines]:
+    """Blocks of documents, each with the number of lines that it takes, its JSON, and what is wrong with it."""
+    lines, faults, first, number = bytearray(), {}, 1, 1
+    for count, text, fault in documents:
+        if fault is not None:
+            faults[number] = fault
+        lines += text + b"\n" * count
+        number += count
+        if len(lines) >= _BLOCK_BYTES:
+            yield Lines(first, bytes(lines), faults)
+            lines, faults, first = bytearray(), {}, number
+    if lines:
+        yield Lines(first, bytes(lines), faults)
+
+
+def _decoded(path: Path) -> Iterator[str]:
+    """The lines of a file; bytes that are no UTF-8 become halves of surrogate pairs."""
+    for _, block in iter_blocks(path):
+        for line in io.BytesIO(block):
+            yield line.decode("utf-8", "surrogateescape")
+
+
+def _dialect(format: Format) -> dict[str, Any]:
+    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
+    return {"delimiter": "\t" if format == "tsv" else ",", "strict": True}
+
+
+def _rows(file: CollectionFile) -> Iterator[tuple[int, bytes, str | None]]:
+    """The rows below the header, as :func:`_in_blocks` takes them."""
+    rows = csv.reader(_decoded(file.path), **_dialect(file.format))
+    header = _header(file, rows)
+    yield rows.line_num, b"", None
+    while True:
+        before, row, fault = rows.line_num, [], None
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as cause:
+            if "unexpected end" in str(cause) or "field larger" in str(cause):
+                raise CollectionError(
+                    f"{file.path}:{before + 1}: a quote is never closed; double quotes in texts"
+                ) from None
+            fault = f"quotes or line ends are broken ({cause}); enclose the text in quotes, and double those in it"
+        fault = fault or _fault(row, header)
+        if file.format == "tsv" and any("\t" in cell and "\n" in cell for cell in row):
+            fault = "a quote holds a tab and a line end, as one does that is never closed; double quotes in texts"
+        text = b"" if fault or not row else _json_of(row, header, file.numbers)
+        place = f"{file.path}:{before + 1}: "
+        yield rows.line_num - before, text, place + fault if fault else None
+
+
+def _header(file: CollectionFile, rows: Any) -> list[str]:
+    """The names in the first row that is not blank."""
+    try:
+        header = [name.strip() for name in next((row for row in rows if row), [])]
+    except csv.Error as cause:
+        raise CollectionError(f"{file.path}:1: no header: {cause}") from None
+    where = f"{file.path}:{rows.line_num}"
+    named = ", ".join(name if name.isprintable() else ascii(name) for name in header)[:200]
+    if not header:
+        raise CollectionError(f"{file.path}: empty, expected a header with the names of the fields")
+    if fault := _fault(header, header):
+        raise CollectionError(f"{where}: the header: {fault}")
+    if "" in header:
+        raise CollectionError(f"{where}: column {header.index('') + 1} of the header has no name")
+    if twice := next((name for name, count in Counter(header).items() if count > 1), None):
+        raise CollectionError(f"{where}: the header has {twice!r} twice; rename one")
+    if not _has_id(header):
+        expected = ", ".join(DOCUMENT_ID_FIELDS)
+        raise CollectionError(f"{where}: the header ({named}) has no column for the id; expected one of {expected}")
+    return header
+
+
+def _fault(row: Sequence[str], header: Sequence[str]) -> str | None:
+    if row and len(row) != len(header):
+        return f"{len(row)} fields, and the header has {len(header)}; enclose texts with separators in quotes"
+    if any("\0" in cell for cell in row):
+        return "a NUL character, so this is no text file"
+    if any("\ud800" <= character <= "\udfff" for cell in row if not cell.isascii() for character in cell):
+        return "not UTF-8 text"
+    return None
+
+
+def _json_of(row: Sequence[str], header: Sequence[str], numbers: Sequence[str]) -> bytes:
+    """A row as an object, without the fields of empty cells."""
+    record: dict[str, Any] = {}
+    for name, cell in zip(header, row, strict=True):
+        if name == "vector" or (name in numbers and name not in _TEXT_FIELDS and _NUMBER.fullmatch(cell)):
+            with suppress(ValueError, RecursionError):
+                value = json.loads(cell)
+                json.dumps([[value]], ensure_ascii=False).encode()  # half a surrogate pair, or too many brackets
+                record[name] = value
+                continue
+        if cell:
+            record[name] = cell
+    return json.dumps(record, ensure_ascii=False).encode()
+
+
+def _objects(path: Path) -> Iterator[bytes]:
+    """The values of a JSON list, or of JSON values one after the other, each in one line as it is written."""
+    source = _Source(path)
+    listed = source.peek() == "["
+    if listed:
+        source.skip(1)
+    while (character := source.peek()) and not (listed and character == "]"):
+        yield source.value()
+        if listed and source.peek() == ",":
+            source.skip(1)
+            if source.peek() == "]":
+                raise source.fault("a comma before the end of the list")
+        elif listed and source.peek() != "]":
+            raise source.fault("the list does not end" if not source.peek() else "expected a comma between documents")
+    if listed:
+        if not source.peek():
+            raise source.fault("the list does not end")
+        source.skip(1)
+        if source.peek():
+            raise source.fault("more after the end of the list")
+
+
+class _Source:
+    """The characters of a file that are not read yet, and as few of them in memory as can be."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._chunks = iter_chunks(path)
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._scan = JSONDecoder().raw_decode
+        self._text, self._at, self._line, self._ended = "", 0, 1, False
+
+    def peek(self) -> str:
+        """The next character that is not white space; an empty text at the end."""
+        while True:
+            match = _BLANK.match(self._text, self._at)
+            self._move(match.end() if match else self._at)
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._more():
+                return ""
+
+    def skip(self, count: int) -> None:
+        """Leaves out characters."""
+        self._move(self._at + count)
+
+    def value(self) -> bytes:
+        """The next JSON value. What has no meaning between its parts becomes blanks."""
+        while True:
+            try:
+                _, end = self._scan(self._text, self._at)
+                break
+            except RecursionError:
+                raise self.fault("too many brackets within brackets") from None
+            except JSONDecodeError as cause:
+                cut = cause.pos >= len(self._text) - _LITERAL or cause.msg.startswith("Unterminated string")
+                if not (cut and self._more()):
+                    self._move(cause.pos)
+                    raise self.fault(f"not valid JSON: {cause.msg.removesuffix(' at')}") from None
+            except ValueError:
+                raise self.fault("not valid JSON: a number of thousands of digits") from None
+        text = self._text[self._at : end]
+        self._move(end)
+        return text.replace("\r", " ").replace("\n", " ").encode("utf-8", "replace")
+
+    def fault(self, what: str) -> CollectionError:
+        """An error at this place."""
+        return CollectionError(f"{self._path}:{self._line}: {what}")
+
+    def _move(self, to: int) -> None:
+        self._line += self._text.count("\n", self._at, to)
+        self._at = to
+
+    def _more(self) -> bool:
+        """Reads on, as much again as there is; whether there was anything."""
+        if self._ended:
+            return False
+        parts = [self._text[self._at :]]
+        size = max(len(parts[0]), 1)
+        while size > 0 and not self._ended:
+            chunk = next(self._chunks, b"")
+            self._ended = not chunk
+            try:
+                parts.append(self._decoder.decode(chunk, final=self._ended))
+            except UnicodeDecodeError as cause:
+                raise self.fault(f"not UTF-8 text after this line: {cause.reason}") from None
+            size -= len(chunk)
+        self._text, self._at = "".join(parts), 0
+        return len(self._text) > len(parts[0])

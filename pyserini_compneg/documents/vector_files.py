@@ -1,0 +1,260 @@
+"""Files of vectors: their names, what is said about them, and how a file grows while a collection is encoded."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import logging
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Self
+
+from filelock import FileLock, Timeout
+
+from pyserini_compneg.lucene.manifest import bad_value
+from pyserini_compneg.support.errors import ArgumentError, CollectionError, OutputError
+from pyserini_compneg.support.files import atomic_writer, reason_of
+from pyserini_compneg.support.json_objects import parse_json_object
+from pyserini_compneg.support.parallel import lock_seconds
+
+VECTORS_FILE = "vectors.about"
+"""The file beside the vectors that says which encoder made them, with its settings and the impact scale."""
+
+SHARD_NAME = re.compile(r"vectors-([0-9]{5})-of-([0-9]{5})\.jsonl\.gz")
+
+MOST_SHARDS = 10_000
+
+_ABOUT_KEYS = {"encoder", "settings", "signed", "impact_scale"}
+_LEVEL = 6
+_REMEDY = "make room, or give another --output"
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A part of a collection: every ``count``-th line, from ``number`` on.
+
+    Attributes:
+        number: From 0.
+        count: Of how many.
+    """
+
+    number: int = 0
+    count: int = 1
+
+    @property
+    def file_name(self) -> str:
+        """What its file is called."""
+        return f"vectors-{self.number:05d}-of-{self.count:05d}.jsonl.gz"
+
+
+def check_number_of_shards(count: int) -> None:
+    """Makes sure that a collection may have so many shards.
+
+    Raises:
+        ArgumentError: It is below 1 or above ``MOST_SHARDS``.
+    """
+    if not 1 <= count <= MOST_SHARDS:
+        raise ArgumentError(f"the number of shards must be from 1 to {MOST_SHARDS:,}, got {count}")
+
+
+def check_same_division(path: Path) -> None:
+    """Makes sure that a shard of N comes into a folder without shards of another number.
+
+    Args:
+        path: Where the shard will be.
+
+    Raises:
+        OutputError: One is there.
+    """
+    ours = SHARD_NAME.fullmatch(path.name)
+    for file in sorted(path.parent.glob("vectors-*")):
+        theirs = SHARD_NAME.fullmatch(file.name)
+        if ours and theirs and ours[2] != theirs[2]:
+            raise OutputError(f"{file}: is no shard of {int(ours[2])}; move it, or give another --output")
+
+
+class ShardFile:
+    """A gzip file that grows block by block. Use it as a context manager.
+
+    Each block is a gzip member of its own, so that the file can be cut back to the end of any block. A second file, the
+    state, says how many blocks are complete. Both files are hidden. When the context is left without an exception, the
+    first takes its final name and the state is removed.
+
+    Args:
+        path: The file.
+        plan: The source and the settings of the vectors, in JSON. Unfinished work is continued only with an equal plan.
+        overwrite: Replace an existing file, and discard unfinished work.
+        resume: Continue unfinished work, if there is any.
+
+    Attributes:
+        position: The position in the collection where encoding continues, as it was given to :meth:`add`.
+        documents: The number of lines.
+
+    Raises:
+        OutputError: On entry: the file exists, another process writes it, or there is unfinished work that may not be
+            continued. Anywhere: the file cannot be written.
+    """
+
+    def __init__(self, path: Path, plan: Mapping[str, Any], overwrite: bool, resume: bool) -> None:
+        self._path = path
+        self._plan = plan
+        self._overwrite, self._resume = overwrite, resume
+        self._partial, self._state = _partial_of(path), _state_of(path)
+        self._lock = FileLock(path.with_name(f".{path.name}.lock"), timeout=lock_seconds.get())
+        self.position = (0, 1)
+        self.documents = 0
+
+    def __enter__(self) -> Self:
+        """Makes the file, or opens unfinished work."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire()
+        except Timeout:
+            raise OutputError(f"{self._path}: another process is writing it; wait for it") from None
+        except OSError as cause:
+            raise self._unwritable(cause) from None
+        try:
+            self._open()
+        except BaseException:
+            self._unlock()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        """Gives the file its name; after an exception, keeps the unfinished work."""
+        try:
+            with suppress(OSError):  # the blocks that count are on disk; the buffer may hold one that did not fit
+                self._data.close()
+            if error is None:
+                os.replace(self._partial, self._path)
+                self._state.unlink(missing_ok=True)
+            elif self.documents and self._state.exists():
+                _logger.warning("%s: the encoded documents are kept; continue with --resume", self._path)
+            else:
+                self._partial.unlink(missing_ok=True)
+                self._state.unlink(missing_ok=True)
+            if isinstance(error, OSError) and not isinstance(error, OutputError):
+                raise self._unwritable(error) from None
+        finally:
+            self._unlock()
+
+    def add(self, position: tuple[int, int], lines: Sequence[str]) -> None:
+        """Writes the lines of a block to disk, and then the position after it."""
+        packed = io.BytesIO()
+        with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=_LEVEL, mtime=0) as member:
+            member.write("".join(f"{line}\n" for line in lines).encode(errors="replace"))
+        if lines:
+            self._data.write(packed.getvalue())
+            self._data.flush()
+            os.fsync(self._data.fileno())
+        self.documents += len(lines)
+        self.position = position
+        state = {"plan": self._plan, "bytes": self._data.tell(), "position": position, "documents": self.documents}
+        with atomic_writer(self._state, _REMEDY) as handle:
+            json.dump(state, handle)
+
+    def _open(self) -> None:
+        check_output(self._path, self._overwrite)
+        for half_written in self._path.parent.glob(f".{self._state.name}.*.tmp"):  # states, left by a kill
+            half_written.unlink(missing_ok=True)
+        state = self._unfinished()
+        if state is not None and not self._resume and not self._overwrite:
+            raise _unfinished_work(self._path)
+        if state is None or not self._resume:
+            self._state.unlink(missing_ok=True)
+            self._data: BinaryIO = self._partial.open("wb")
+            return
+        if changed := [name for name in self._plan if state["plan"].get(name) != self._plan[name]]:
+            raise OutputError(
+                f"{self._path}: cannot be continued, because {', '.join(changed)} changed; start again with "
+                "--overwrite and without --resume"
+            )
+        self._data = self._partial.open("r+b")
+        self._data.truncate(state["bytes"])
+        self._data.seek(state["bytes"])
+        self.position, self.documents = tuple(state["position"]), state["documents"]
+
+    def _unfinished(self) -> dict[str, Any] | None:
+        """The state of unfinished work, if its data are all there."""
+        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+            state: dict[str, Any] = json.loads(self._state.read_text(encoding="utf-8"))
+            position, counts = state["position"], (state["bytes"], state["documents"], *state["position"])
+            if (
+                all(type(number) is int and number >= 0 for number in counts)
+                and len(position) == 2
+                and position[1] >= 1
+                and isinstance(state["plan"], dict)
+                and self._partial.stat().st_size >= state["bytes"]
+            ):
+                return state
+        return None
+
+    def _unwritable(self, cause: OSError) -> OutputError:
+        return OutputError(f"{self._path}: cannot be written: {reason_of(cause)}; {_REMEDY}")
+
+    def _unlock(self) -> None:
+        with suppress(OSError):  # removed while it is held, so that no process waits for a file of the same name
+            os.unlink(self._lock.lock_file)
+        self._lock.release()
+
+
+def clear_unfinished(path: Path, overwrite: bool, resume: bool) -> None:
+    """Discards unfinished work of an earlier run, unless it is to be resumed.
+
+    Raises:
+        OutputError: There is some, and neither option is given.
+    """
+    state, partial = _state_of(path), _partial_of(path)
+    if resume or not state.exists():
+        return
+    if not overwrite:
+        raise _unfinished_work(path)
+    state.unlink(missing_ok=True)
+    partial.unlink(missing_ok=True)
+
+
+def _partial_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.partial")
+
+
+def _state_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.state")
+
+
+def _unfinished_work(path: Path) -> OutputError:
+    return OutputError(f"{path}: there is unfinished work; continue it with --resume, or discard it with --overwrite")
+
+
+def check_output(path: Path, overwrite: bool) -> None:
+    """Makes sure that a file may be written. Callers check it before they load a model.
+
+    Raises:
+        OutputError: It is there already.
+    """
+    if path.is_dir():
+        raise OutputError(f"{path}: a folder; move it, or give another --output")
+    if path.exists() and not overwrite:
+        raise OutputError(f"{path}: exists already; give --overwrite to replace it, or another --output")
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """The ``encoder``, its ``settings``, whether it is ``signed``, its ``impact_scale``; empty if there is no file.
+
+    Raises:
+        CollectionError: A damaged file.
+    """
+    try:
+        about = parse_json_object(path.read_text(encoding="utf-8"), str(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, ValueError):
+        about = {}
+    if set(about) != _ABOUT_KEYS or bad_value(about):
+        raise CollectionError(f"{path}: damaged; delete it, and name --encoder and --impact-scale")
+    return about

@@ -1,0 +1,126 @@
+"""A ranking for people, as plain text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TextIO
+
+from pyserini_compneg.baselines.methods import ComposingMethod
+from pyserini_compneg.compose import Query, ScoringNode, query_text
+from pyserini_compneg.encode.hybrid import PREFIX
+from pyserini_compneg.expression import Atom, Filter
+from pyserini_compneg.reading.decomposition import Decomposition, shown_confidence, tagged
+from pyserini_compneg.search.ranked_hits import query_name
+from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
+from pyserini_compneg.support.terminal import printable
+from pyserini_compneg.topics.batch import topic_query
+from pyserini_compneg.topics.topics import Topic
+
+_TERMS_SHOWN = 5
+_OPERANDS_SHOWN = 3
+
+
+def show_hits(
+    handle: TextIO,
+    searcher: SignedImpactSearcher,
+    topic: Topic,
+    k: int,
+    threads: int = 1,
+    *,
+    explain: bool = False,
+    method: Method | None = None,
+) -> None:
+    """Prints the k best documents, each with its title and the terms that pulled it up or pushed it down.
+
+    The title is the stored document's ``title``, where the index keeps the source (``--store-raw``). A document that
+    lacks operands of AND is marked. Scores are in the encoder's unit. Those of a method that does not compose are its
+    own, without terms.
+
+    Args:
+        handle: Where to write.
+        searcher: An open searcher.
+        topic: The query.
+        k: Documents.
+        threads: As for :meth:`SignedImpactSearcher.batch_search`.
+        explain: Begin with how a plain text was decomposed.
+        method: Another way to answer the query than by the searcher's operators.
+    """
+    query = topic_query(topic)
+    name, node = query_name(query), _node(searcher, query, method)
+    unit = 1.0 if node is None else searcher.unit(query)
+    asked = query if node is None or method is not None else node  # what is composed is not composed again
+    hits = searcher.batch_search([asked], [name], k, threads, filter=topic.filter, method=method)[name]
+    lines = [heading(query_text(query), searcher, topic.filter)]
+    if explain and topic.decomposition:
+        lines += [f"  {line}" for line in decomposition_lines(topic.decomposition)]
+    if not hits:
+        lines.append("  no document matches")
+    width = len(str(len(hits)))
+    digits = decimals([hit.score / unit for hit in hits])
+    lacking = searcher.lacking(query, [hit.docid for hit in hits]) if method is None else [()] * len(hits)
+    for rank, (hit, lacks) in enumerate(zip(hits, lacking, strict=True), 1):
+        title = titled(searcher.title(hit.docid), hit.docid) + (f"  (lacks {_listed(lacks)})" if lacks else "")
+        lines.append(f"  {rank:>{width}}  {hit.score / unit:>9.{digits}f}  {title}")
+        if node is None:
+            continue
+        explanation = searcher.explain(node, hit.docid).in_unit(unit)
+        for sign, parts in (("+", explanation.pulled_up(_TERMS_SHOWN)), ("-", explanation.pushed_down(_TERMS_SHOWN))):
+            if parts := [part for part in parts if round(part.amount, digits)]:
+                listed = ", ".join(f"{part.term} {abs(part.amount):.{digits}f}" for part in parts)
+                lines.append(f"  {'':>{width}}  {sign:>9}  {listed}")
+    handle.writelines(f"{printable(line)}\n" for line in lines)
+
+
+def _listed(operands: Sequence[str]) -> str:
+    """The first operands; one that has a comma is quoted.
+
+    >>> _listed(("a", "b, c", "d", "e", "f"))
+    'a, "b, c", d and 2 more'
+    """
+    names = [f'"{name}"' if "," in name and not name.startswith('"') else name for name in operands[:_OPERANDS_SHOWN]]
+    more = f" and {len(operands) - len(names)} more" if len(operands) > len(names) else ""
+    return ", ".join(names) + more
+
+
+def _node(searcher: SignedImpactSearcher, query: Query, method: Method | None) -> ScoringNode | None:
+    """The scoring tree that ranks; None if there is none."""
+    if method is None:
+        return searcher.compose([query])[0]
+    return method.compose(searcher, [query])[0] if isinstance(method, ComposingMethod) else None
+
+
+def heading(text: str, searcher: SignedImpactSearcher, filter: Filter | None = None) -> str:
+    """A query above its scores, with its filter.
+
+    It says if the scores cannot be in the encoder's unit, and which terms are a model's.
+    """
+    text += f"  [{filter}]" if filter else ""
+    if searcher.is_hybrid:
+        return f"{text}  (terms that begin with {PREFIX} are the model's, the others bm25's)"
+    return text if searcher.reader.manifest else f"{text}  (scores in impacts: the index does not say their scale)"
+
+
+def decimals(numbers: Sequence[float], least: int = 3) -> int:
+    """Decimal places that show two or more digits of the largest number; ``least`` or more.
+
+    >>> decimals([250.0, -3.0]), decimals([0.025]), decimals([])
+    (3, 4, 3)
+    """
+    largest = max(map(abs, numbers), default=0.0)
+    return max(least, least - 1 - math.floor(math.log10(largest))) if largest else least
+
+
+def decomposition_lines(decomposition: Decomposition) -> Iterator[str]:
+    """How a text was read: its words with their tags, and how sure the reading is."""
+    yield " ".join(tagged(decomposition).split())
+    if decomposition.doubts:
+        yield f"may be misread: {'; '.join(decomposition.doubts)}"
+    elif isinstance(decomposition.expression, Atom):
+        yield "nothing is excluded or joined"
+    yield f"confidence {shown_confidence(decomposition.confidence)}"
+
+
+def titled(title: str | None, docid: str) -> str:
+    """A document's title and id; its id alone where it has no title."""
+    return f"{title}  [{docid}]" if title else docid

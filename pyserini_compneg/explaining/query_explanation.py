@@ -1,0 +1,159 @@
+"""Explanations as data: the composed form of a query, and the contributions to the scores of documents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_terms, query_text, to_json
+from pyserini_compneg.compose.operators import DEFAULT_OPERATORS
+from pyserini_compneg.compose.rewrite import verbalised
+from pyserini_compneg.encode.hybrid import side
+from pyserini_compneg.expression import Atom, Expression, Filter, atoms, format_expression, parse
+from pyserini_compneg.reading.decomposition import Decomposition
+from pyserini_compneg.search.explanation import Explanation
+from pyserini_compneg.search.ranked_hits import query_name
+from pyserini_compneg.search.searcher import SignedImpactSearcher
+from pyserini_compneg.support.arguments import checked_list
+from pyserini_compneg.support.errors import CompositionError
+
+RANKED = 1000
+"""The search for ranks ends here, as runs do by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedDocument:
+    """A document, the contributions to its score, and its rank.
+
+    Attributes:
+        title: The title in the stored source, if there is one.
+        rank: From 1; None beyond ``RANKED``, and where the query does not retrieve the document.
+        explanation: The score and its parts.
+    """
+
+    title: str | None
+    rank: int | None
+    explanation: Explanation
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedQuery:
+    """A query, its composed form, and documents.
+
+    Attributes:
+        text: The query as people read it.
+        expression: Its expression; None for a query that was composed already.
+        operators: How the expression was composed.
+        node: Its composed form, with whole weights if it was composed here.
+        weight_scale: The weights of ``node``, divided by it, are in the unit of the encoder.
+        unit: The scores of documents, divided by it, are in that unit; see ``SignedImpactSearcher.unit``.
+        atoms: The composed form of each atom alone. A ``vanilla`` operator has one atom, its wording.
+        documents: The documents, in the order given.
+        is_hybrid: Whether the terms are of two spaces.
+        filter: The documents that may be found; None for all.
+    """
+
+    text: str
+    expression: Expression | None
+    operators: Operators
+    node: ScoringNode
+    weight_scale: float
+    unit: float
+    atoms: Mapping[str, ScoringNode]
+    documents: tuple[ExplainedDocument, ...]
+    is_hybrid: bool = False
+    filter: Filter | None = None
+
+
+def explain_query(
+    searcher: SignedImpactSearcher,
+    query: Query,
+    docids: Sequence[str] = (),
+    text: str | None = None,
+    filter: Filter | None = None,
+    operators: Operators | None = None,
+) -> ExplainedQuery:
+    """Explains a query, and the scores and ranks of documents.
+
+    Args:
+        searcher: An open searcher, which composes and searches.
+        query: The query.
+        docids: Documents to explain; one that is given twice counts once.
+        text: The query as people read it; by default the expression.
+        filter: The documents that may be found, None for all.
+        operators: As for ``SignedImpactSearcher.search``.
+
+    Raises:
+        QuerySyntaxError: A text that is no expression.
+        EncodingError: An atom that the encoder cannot encode.
+        CompositionError: A query without a known term of positive weight.
+        CollectionError: The index has no such document.
+    """
+    query = parse(query) if isinstance(query, str) else query
+    operators = operators or searcher.operators or DEFAULT_OPERATORS
+    asked = query.expression if isinstance(query, Decomposition) else query
+    expression = None if isinstance(asked, ScoringNode) else asked
+    wordings = [] if expression is None else atoms(verbalised(expression, operators))
+    node, *vectors = searcher.compose([query, *map(Atom, wordings)], operators)  # in one call, so each is encoded once
+    text = text or query_text(query)
+    if is_empty(node):
+        raise CompositionError(f"query {text!r}: no positive term is left to search for, so it finds nothing")
+    docids = list(dict.fromkeys(checked_list("docids", docids)))
+    explanations = [searcher.explain(node, docid, filter=filter) for docid in docids]  # unknown ones end it here
+    name = query_name(query)
+    hits = searcher.batch_search([node], [name], RANKED, filter=filter)[name] if explanations else []
+    ranks = {hit.docid: rank for rank, hit in enumerate(hits, 1)}
+    return ExplainedQuery(
+        text,
+        expression,
+        operators,
+        node,
+        1.0 if expression is None else searcher.weight_scale,
+        searcher.unit(query),
+        dict(zip(wordings, vectors, strict=True)),
+        tuple(ExplainedDocument(searcher.title(one.docid), ranks.get(one.docid), one) for one in explanations),
+        searcher.is_hybrid,
+        filter,
+    )
+
+
+def sides(explanation: Explanation) -> dict[str, float]:
+    """What each space of ``bm25+MODEL``, and pairs of terms from ``both``, add to a score."""
+    amounts: dict[str, list[float]] = {"bm25": [], "model": [], "both": []}
+    for term, amount in explanation.contributions:
+        amounts[side(term)].append(amount)
+    return {name: math.fsum(parts) for name, parts in amounts.items() if parts}
+
+
+def to_object(explained: ExplainedQuery) -> dict[str, Any]:
+    """The explanation as one JSON object; everything unrounded.
+
+    ``composed`` holds what ``compose`` writes, and ``weights`` the signed terms and pairs in the unit of the encoder,
+    heaviest first.
+    """
+    expression, scale = explained.expression, explained.weight_scale
+    return {
+        "query": explained.text,
+        "expression": None if expression is None else format_expression(expression),
+        "operators": {kind: getattr(explained.operators, kind) for kind in ("union", "intersection", "difference")},
+        **({"filter": explained.filter.to_json()} if explained.filter else {}),
+        "weight_scale": scale,
+        "composed": to_json(explained.node),
+        "weights": dict(query_terms(explained.node, scale)),
+        "atoms": {text: dict(query_terms(node, scale)) for text, node in explained.atoms.items()},
+        "documents": [
+            {
+                "docid": document.explanation.docid,
+                "title": document.title,
+                "rank": document.rank,
+                "score": document.explanation.score,
+                "matched": document.explanation.matched,
+                "filtered_out": document.explanation.filtered_out,
+                **({"sides": sides(document.explanation)} if explained.is_hybrid else {}),
+                "contributions": [part._asdict() for part in document.explanation.contributions],
+            }
+            for document in explained.documents
+        ],
+    }

@@ -1,0 +1,133 @@
+"""Converts a split of a dataset to files that stock Anserini and this package read alike."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from pyserini_compneg.documents.collection import SourceDocument
+from pyserini_compneg.expression import Atom, Expression, format_expression, verbalise
+from pyserini_compneg.lab.experiments.datasets.dataset import Dataset
+from pyserini_compneg.support.errors import CollectionError, CompNegError, OutputError
+from pyserini_compneg.support.files import keep_inputs, reason_of
+from pyserini_compneg.support.progress import progress
+from pyserini_compneg.topics.topics import Topic
+
+DOCUMENTS = "collection/documents.jsonl"
+EXPRESSIONS, TEXTS, PLAIN = "topics.tsv", "topics.jsonl", "topics.plain.tsv"
+QRELS = "qrels.txt"
+
+
+class Converted(NamedTuple):
+    """How much was written.
+
+    Attributes:
+        documents: The documents of the collection.
+        queries: The topics.
+        judgements: The lines of the qrels, also those of relevance 0.
+    """
+
+    documents: int
+    queries: int
+    judgements: int
+
+
+def convert(dataset: Dataset, split: str, output: str | Path) -> Converted:
+    """Writes a split into a folder, which appears complete or not at all.
+
+    ``collection/documents.jsonl`` has ``{"id", "contents"}``. ``topics.tsv`` has the expressions. Where each of them is
+    only the text as one atom, there is ``topics.jsonl`` with ``{"id", "text"}`` instead. ``topics.plain.tsv`` has the
+    texts for Anserini's ``TsvString``. ``qrels.txt`` has the judgements in TREC's format.
+
+    Args:
+        dataset: The dataset.
+        split: One of its splits.
+        output: The folder to make.
+
+    Raises:
+        CompNegError: The folder is there already or cannot be written, a line is broken, an id is given twice, or a
+            document is judged that there is not.
+    """
+    keep_inputs(output, dataset.folder)
+    topics, qrels = dataset.topics(split), dataset.qrels(split)
+    with _whole_folder(Path(output)) as folder:
+        docids: set[str] = set()
+        _write(folder / DOCUMENTS, _document_lines(dataset.documents(split), docids))
+        unknown = next((docid for judged in qrels.values() for docid in judged if docid not in docids), None)
+        if unknown is not None:
+            raise CollectionError(
+                f"{dataset.folder}: split {split}: document {unknown!r} is judged, but there is no such document"
+            )
+        queries = [(topic.qid, _expression(topic), _text(topic)) for topic in topics]
+        if all(expression == Atom(text) for _, expression, text in queries):
+            _write(folder / TEXTS, (_json_line(id=qid, text=text) for qid, _, text in queries))
+        else:
+            _write(folder / EXPRESSIONS, (_tsv_line(qid, format_expression(tree)) for qid, tree, _ in queries))
+        _write(folder / PLAIN, (_tsv_line(qid, text) for qid, _, text in queries))
+        judgements = [f"{qid} 0 {docid} {value}" for qid, judged in qrels.items() for docid, value in judged.items()]
+        _write(folder / QRELS, judgements)
+    return Converted(len(docids), len(queries), len(judgements))
+
+
+def _document_lines(documents: Iterable[SourceDocument], docids: set[str]) -> Iterator[str]:
+    """The lines of the documents; adds their ids to ``docids``."""
+    for document in progress(documents, None, " docs", "converting"):
+        if document.docid in docids:
+            raise CollectionError(f"{document.source}: the document id {document.docid!r} was given already")
+        if document.text is None:
+            raise CollectionError(f"{document.source}: only a `vector`; only texts can be converted")
+        docids.add(document.docid)
+        yield _json_line(id=document.docid, contents=document.text)
+
+
+def _expression(topic: Topic) -> Expression:
+    if topic.expression is None:
+        raise CollectionError(f"{topic.source}: query {topic.qid!r} is composed already; only texts can be converted")
+    return topic.expression
+
+
+def _text(topic: Topic) -> str:
+    """The query for an engine that knows no expressions."""
+    return topic.text.strip() or verbalise(_expression(topic))
+
+
+def _json_line(**fields: str) -> str:
+    return json.dumps(fields, ensure_ascii=False)
+
+
+def _tsv_line(qid: str, text: str) -> str:
+    return f"{qid}\t{' '.join(text.split())}"
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    path.parent.mkdir(exist_ok=True)
+    with open(path, "x", encoding="utf-8", newline="\n") as handle:
+        handle.writelines(f"{line}\n" for line in lines)
+        handle.flush()
+        os.fsync(handle.fileno())
+
+
+@contextmanager
+def _whole_folder(target: Path) -> Iterator[Path]:
+    """A folder beside the target. It gets the target's name on a clean exit and is removed on any exception."""
+    if target.exists():
+        raise OutputError(f"{target}: exists already; choose another place with --output")
+    if not target.parent.is_dir():
+        raise OutputError(f"{target}: cannot be written: there is no folder {target.parent}; create it first")
+    try:
+        with TemporaryDirectory(".tmp", f".{target.name[:200]}.", target.parent, ignore_cleanup_errors=True) as beside:
+            working = Path(beside) / "made"  # with the permissions of any folder, which `beside` has not
+            working.mkdir()
+            yield working
+            os.rename(working, target)
+    except CompNegError:
+        raise
+    except OSError as cause:
+        raise OutputError(
+            f"{target}: cannot be written: {reason_of(cause)}; choose another place with --output"
+        ) from None

@@ -1,0 +1,154 @@
+"""What a dataset is, whatever files it comes in, and how the kinds of datasets find and read their files.
+
+Every file of a dataset may be packed with gzip. Its name then ends in ``.gz``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyserini_compneg.documents.collection import SourceDocument, source_document
+from pyserini_compneg.eval.qrels import Qrels
+from pyserini_compneg.expression import Atom
+from pyserini_compneg.support.errors import CollectionError
+from pyserini_compneg.support.files import decoded_line, iter_blocks, iter_jsonl, iter_lines
+from pyserini_compneg.topics.topics import Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How a split is read. Its files are not read before their content is asked for.
+
+    Attributes:
+        documents: Gives the documents that the topics are searched in.
+        topics: Gives the topics, in the order of the file.
+        qrels: Gives the judgements.
+    """
+
+    documents: Callable[[], Iterator[SourceDocument]]
+    topics: Callable[[], list[Topic]]
+    qrels: Callable[[], Qrels]
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A folder of official files, as experiments see it.
+
+    Attributes:
+        kind: One of ``opening.KINDS``.
+        provenance: One line: who made it, and under which licence.
+        folder: Where its files are.
+        collection: What ``index --collection`` takes as it is; None where the documents have to be converted first.
+        parts: The splits by name, in the order in which they are named to users.
+    """
+
+    kind: str
+    provenance: str
+    folder: Path
+    collection: Path | None
+    parts: Mapping[str, Split] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.resolve().name
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The names of the splits."""
+        return tuple(self.parts)
+
+    def part(self, split: str) -> Split:
+        """How a split is read.
+
+        Raises:
+            CollectionError: There is no such split; from what the split gives, a broken line of a file.
+        """
+        if split not in self.parts:
+            raise CollectionError(f"{self.folder}: no split {split!r}; there are: {', '.join(self.parts)}")
+        return self.parts[split]
+
+    def documents(self, split: str) -> Iterator[SourceDocument]:
+        """The documents that the topics of a split are searched in; the same for all splits where there is a corpus."""
+        return self.part(split).documents()
+
+    def topics(self, split: str) -> list[Topic]:
+        """The topics of a split, in the order of the file."""
+        return self.part(split).topics()
+
+    def qrels(self, split: str) -> Qrels:
+        """The judgements of a split, also those of hard negatives, which are 0."""
+        return self.part(split).qrels()
+
+
+def collection_documents(path: Path) -> Iterator[SourceDocument]:
+    """The documents of a JSON Lines file.
+
+    Raises:
+        CollectionError: A line that is no document; the message starts with ``path:line``.
+    """
+    return (source_document(line, f"{path}:{number}") for number, line in iter_lines(path))
+
+
+def plain_topic(qid: str, text: str, source: str, metadata: Mapping[str, str] | None = None) -> Topic:
+    """A topic that is one text, in which nothing is an operator."""
+    return Topic(qid, text, Atom(text), source=source, metadata=metadata or {}, plain=True)
+
+
+def check_queries(topics: Sequence[Topic], qrels: Qrels, topics_file: Path, qrels_file: Path) -> None:
+    """Makes sure that there is a topic for each query that is judged.
+
+    Raises:
+        CollectionError: Judgements of a query that the topics lack.
+    """
+    known = {topic.qid for topic in topics}
+    unknown = [qid for qid in qrels if qid not in known]
+    if unknown:
+        raise CollectionError(
+            f"{qrels_file}: {len(unknown)} of {len(qrels)} queries are not in {topics_file}, first {unknown[0]!r}"
+        )
+
+
+def find_file(folder: Path, name: str) -> Path | None:
+    """The file of that name, plain or gzip, if it is there."""
+    return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
+
+
+def require_file(folder: Path, name: str, kind: str) -> Path:
+    """The file of that name, plain or gzip.
+
+    Raises:
+        CollectionError: It is not there.
+    """
+    path = find_file(folder, name)
+    if path is None:
+        raise CollectionError(f"{folder}: {name} is missing, plain or gzip, which the kind {kind} needs")
+    return path
+
+
+def find_splits(folder: Path, names: Iterable[str], suffix: str) -> dict[str, Path]:
+    """The files ``name + suffix`` that are there, by name."""
+    paths = {name: find_file(folder, name + suffix) for name in names}
+    return {name: path for name, path in paths.items() if path}
+
+
+def first_fields(path: Path) -> set[str]:
+    """The fields of the first object of a JSON Lines file; none in an empty file.
+
+    Raises:
+        CollectionError: The first line is no JSON object.
+    """
+    return set(next((record for _, record in iter_jsonl(path)), {}))
+
+
+def all_lines(path: Path) -> Iterator[str]:
+    """The lines of a file, blank ones too, so that parsers count them as an editor does.
+
+    Raises:
+        CollectionError: The file cannot be read, or is no UTF-8 text; the message starts with ``path:line``.
+    """
+    for first, block in iter_blocks(path):
+        for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), first):
+            yield decoded_line(line, f"{path}:{number}")

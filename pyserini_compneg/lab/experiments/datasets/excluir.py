@@ -1,0 +1,152 @@
+"""ExcluIR: queries that exclude something, each with the document it asks for and the one it excludes.
+
+The official files are JSON lists. There a document's id is its position in ``corpus.json``, from 0, and a query's is
+``excluir_`` and its position in ``test_manual_final.json``. A training file has the same records; any name that begins
+with ``train`` is taken, because the repository of the authors names none. Samples are JSON Lines that name both
+documents.
+
+Source: Zhang et al. 2024, ExcluIR: Exclusionary Neural Information Retrieval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.documents.collection import SourceDocument
+from pyserini_compneg.eval.qrels import Qrels
+from pyserini_compneg.lab.experiments.datasets.dataset import (
+    Dataset,
+    Split,
+    all_lines,
+    collection_documents,
+    find_file,
+    first_fields,
+    plain_topic,
+    require_file,
+)
+from pyserini_compneg.support.errors import CollectionError
+from pyserini_compneg.support.files import iter_jsonl
+from pyserini_compneg.support.json_objects import json_kind, parse_json_list
+from pyserini_compneg.support.records import checked_id, query_id
+from pyserini_compneg.topics.topics import Topic, read_topics
+
+_CORPUS, _QUERIES = "corpus.json", "test_manual_final.json"
+_QUERY_FIELDS = ("RQ_rewrite", "ExcluQ")
+_INDEX_FIELDS = ("corpus_sub_index", "index")
+_PROVENANCE = "ExcluIR, zwh-sdu/ExcluIR (no licence stated)"
+
+
+def is_excluir(folder: Path) -> bool:
+    """Whether a folder has one of the official files, or queries that name a positive and a negative document."""
+    return _has_official_files(folder) or any(
+        {"positive", "negative"} <= first_fields(path) for path in _samples(folder).values()
+    )
+
+
+def open_excluir(folder: Path) -> Dataset:
+    """The official files, ``test`` and perhaps ``train``, or a sample: a split for each ``queries.SPLIT.jsonl``.
+
+    Raises:
+        CollectionError: A file is missing, or there are several files of training queries.
+    """
+    samples = _samples(folder)
+    if _has_official_files(folder) or not samples:
+        corpus, queries = require_file(folder, _CORPUS, "excluir"), {"test": require_file(folder, _QUERIES, "excluir")}
+        training = sorted(path for pattern in ("train*.json", "train*.json.gz") for path in folder.glob(pattern))
+        if len(training) > 1:
+            names = ", ".join(path.name for path in training)
+            raise CollectionError(f"{folder}: {names}: several files of training queries; leave one")
+        if training:
+            queries["train"] = training[0]
+        parts = {
+            name: Split(partial(_documents, corpus), partial(_topics, path), partial(_qrels, path))
+            for name, path in queries.items()
+        }
+        return Dataset("excluir", _PROVENANCE, folder, None, parts)
+    collection = require_file(folder, "corpus.jsonl", "excluir")
+    parts = {
+        name: Split(partial(collection_documents, collection), partial(read_topics, path), partial(_sample_qrels, path))
+        for name, path in samples.items()
+    }
+    return Dataset("excluir", _PROVENANCE, folder, collection, parts)
+
+
+def _has_official_files(folder: Path) -> bool:
+    return any(find_file(folder, name) for name in (_CORPUS, _QUERIES))
+
+
+def _samples(folder: Path) -> dict[str, Path]:
+    paths = sorted(path for pattern in ("queries.*.jsonl", "queries.*.jsonl.gz") for path in folder.glob(pattern))
+    return {path.name.split(".")[1]: path for path in paths}
+
+
+def _sample_qrels(path: Path) -> Qrels:
+    qrels: Qrels = {}
+    for number, record in iter_jsonl(path):
+        source = f"{path}:{number}"
+        positive, negative = (_named(record, field, source) for field in ("positive", "negative"))
+        qrels[query_id(record, number, source, CollectionError)] = _judged(positive, negative, source)
+    return qrels
+
+
+def _named(record: dict[str, Any], field: str, source: str) -> str:
+    if field not in record:
+        raise CollectionError(f"{source}: no `{field}` document")
+    return checked_id(record[field], f"{field} document id", source, CollectionError)
+
+
+def _judged(positive: str, negative: str, source: str) -> dict[str, int]:
+    if positive == negative:
+        raise CollectionError(f"{source}: document {positive!r} is both the positive and the negative one")
+    return {positive: 1, negative: 0}
+
+
+def _documents(path: Path) -> Iterator[SourceDocument]:
+    for number, text in enumerate(_read_list(path)):
+        source = f"{path}: document {number}"
+        if not isinstance(text, str):
+            raise CollectionError(f"{source}: expected a text, got {json_kind(text)}")
+        yield SourceDocument(str(number), text, None, source)
+
+
+def _topics(path: Path) -> list[Topic]:
+    topics = []
+    for qid, record, source in _queries(path):
+        text = next((record[field] for field in _QUERY_FIELDS if field in record), None)
+        if not isinstance(text, str) or not text.strip():
+            raise CollectionError(f"{source}: no query; expected a text as {' or '.join(_QUERY_FIELDS)}")
+        topics.append(plain_topic(qid, text.strip(), source))
+    return topics
+
+
+def _qrels(path: Path) -> Qrels:
+    qrels: Qrels = {}
+    for qid, record, source in _queries(path):
+        positions = next((record[field] for field in _INDEX_FIELDS if field in record), None)
+        # type() and not isinstance(): True is no position
+        if not isinstance(positions, list) or [type(one) for one in positions] != [int, int] or min(positions) < 0:
+            raise CollectionError(
+                f"{source}: expected [negative, positive], two positions in {_CORPUS} from 0, as "
+                f"{' or '.join(_INDEX_FIELDS)}, got {positions!r:.60}"
+            )
+        negative, positive = map(str, positions)
+        qrels[qid] = _judged(positive, negative, source)
+    return qrels
+
+
+def _queries(path: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
+    records = _read_list(path)
+    if not records:
+        raise CollectionError(f"{path}: no queries")
+    for number, record in enumerate(records):
+        source = f"{path}: query {number}"
+        if not isinstance(record, dict):
+            raise CollectionError(f"{source}: expected a JSON object, got {json_kind(record)}")
+        yield f"excluir_{number}", record, source
+
+
+def _read_list(path: Path) -> list[Any]:
+    return parse_json_list("\n".join(all_lines(path)), str(path))

@@ -1,0 +1,135 @@
+"""QUEST's files, and those of collections that have its fields: entities named by set expressions.
+
+Source: Malaviya et al. 2023, QUEST; the domain split and the non-compositional subset are those of Krasakis, Yates and
+Kanoulas, section 4.1. They do not say which files they divide by domain; here it is all that the folder has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from pyserini_compneg.documents.collection import SourceDocument
+from pyserini_compneg.eval.qrels import Qrels, read_qrels
+from pyserini_compneg.expression import Atom
+from pyserini_compneg.lab.experiments.datasets.dataset import (
+    Dataset,
+    Split,
+    collection_documents,
+    find_file,
+    find_splits,
+    first_fields,
+    require_file,
+)
+from pyserini_compneg.support.errors import CollectionError
+from pyserini_compneg.support.records import ID_FIELDS
+from pyserini_compneg.topics.topics import Topic, read_topics
+
+_NAMES = ("train", "train_aug", "val", "dev", "test", "queries")
+_QUEST = "QUEST, google-research/language (Apache-2.0); text from Wikipedia (CC BY-SA)"
+_FILMSETS = "FilmSets, which is not QUEST, from prust/wikipedia-movie-data (MIT); text from Wikipedia (CC BY-SA)"
+
+
+def is_quest(folder: Path) -> bool:
+    """Whether a folder has QUEST's documents or queries, and the queries have no ids."""
+    return not is_filmsets(folder) and _is_layout(folder)
+
+
+def is_filmsets(folder: Path) -> bool:
+    """Whether a folder has documents or queries like QUEST's, and the queries have ids."""
+    ids = any(first_fields(path) & {*ID_FIELDS} for path in _query_files(folder).values())
+    return ids and _is_layout(folder)
+
+
+def open_quest(folder: Path) -> Dataset:
+    """QUEST: a split for each file, one with the atomic queries of each training file, and the domain split.
+
+    Raises:
+        CollectionError: A file is missing.
+    """
+    dataset = _opened(folder, "quest", _QUEST)
+    files, documents = _query_files(folder), dataset.parts[dataset.splits[0]].documents
+    if "train_aug" in files:  # it holds all queries of train
+        files.pop("train", None)
+    train, test = ("films", "books"), ("plants", "animals")
+    domain_parts = {
+        "domain-train": _selection(documents, files, domains=train),
+        "domain-train-nc": _selection(documents, files, domains=train, atomic=True),
+        "domain-test": _selection(documents, files, domains=test),
+    }
+    return replace(dataset, parts={**dataset.parts, **domain_parts})
+
+
+def open_filmsets(folder: Path) -> Dataset:
+    """FilmSets and its like: a split for each file, and one with the atomic queries of each training file.
+
+    Raises:
+        CollectionError: A file is missing.
+    """
+    return _opened(folder, "filmsets", _FILMSETS)
+
+
+def _opened(folder: Path, kind: str, provenance: str) -> Dataset:
+    collection = require_file(folder, "documents.jsonl", kind)
+    documents = partial(collection_documents, collection)
+    parts: dict[str, Split] = {}
+    for name, path in _query_files(folder).items():
+        parts[name] = Split(documents, partial(read_topics, path), partial(read_qrels, path))
+        if name.startswith("train"):
+            parts[f"{name}-nc"] = _selection(documents, {name: path}, atomic=True)
+    if not parts:
+        names = ", ".join(f"{name}.jsonl" for name in _NAMES)
+        raise CollectionError(f"{folder}: no queries; the kind {kind} needs one of {names}, plain or gzip")
+    return Dataset(kind, provenance, folder, collection, parts)
+
+
+def _query_files(folder: Path) -> dict[str, Path]:
+    return find_splits(folder, _NAMES, ".jsonl")
+
+
+def _is_layout(folder: Path) -> bool:
+    files = _query_files(folder).values()
+    return find_file(folder, "documents.jsonl") is not None or any("docs" in first_fields(path) for path in files)
+
+
+def _is_atomic(topic: Topic) -> bool:
+    """Whether a query is of the template ``_``; augmented queries may lack both template and marks."""
+    return isinstance(topic.expression, Atom) and topic.group in ("_", None)
+
+
+def _selection(
+    documents: Callable[[], Iterator[SourceDocument]],
+    files: Mapping[str, Path],
+    *,
+    atomic: bool = False,
+    domains: tuple[str, ...] | None = None,
+) -> Split:
+    """Some queries of some files: the atomic ones, those of some domains, or both.
+
+    With domains the names of the files precede the query ids, because QUEST numbers the queries of each file anew.
+    """
+
+    def full_id(name: str, qid: str) -> str:
+        return qid if domains is None else f"{name}-{qid}"
+
+    def topics() -> list[Topic]:
+        selected = [
+            replace(topic, qid=full_id(name, topic.qid))
+            for name, path in files.items()
+            for topic in read_topics(path)
+            if (not atomic or _is_atomic(topic)) and (domains is None or topic.metadata.get("domain") in domains)
+        ]
+        if not selected:
+            raise CollectionError(f"{', '.join(map(str, files.values()))}: no query that belongs to this split")
+        return selected
+
+    def qrels() -> Qrels:
+        selected = {topic.qid for topic in topics()}
+        judgements = {
+            full_id(name, qid): judged for name, path in files.items() for qid, judged in read_qrels(path).items()
+        }
+        return {qid: judged for qid, judged in judgements.items() if qid in selected}
+
+    return Split(documents, topics, qrels)

@@ -1,0 +1,318 @@
+"""The dense baseline: a model of sentence-transformers, its vectors of all documents, and the algebra of its queries.
+
+A query is a *subspace*: one direction, or for a disjunction the plane of several. It is kept as the vectors that span
+it, the rows of an array, until :func:`orthonormal` gives the basis that documents are compared with. Expressions are
+composed bottom-up, with these approximations:
+
+- An intersection is the sum of its operands, because two lines have only the zero vector in common. An operand that
+  is a plane takes part with the sum of the vectors that span it.
+- A difference changes each vector that spans a plane on its left. ``orthogonal`` excludes a plane on the right as a
+  whole, ``subtraction`` the sum of its vectors.
+
+Source: Widdows 2003, Orthogonal Negation in Vector Spaces, Section 2; Widdows and Peters 2003, Word Vectors and Quantum
+Logic.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyserini_compneg.baselines.dense import DOT, DenseEncoder
+from pyserini_compneg.compose.rewrite import alternatives, conjunction, verbalised
+from pyserini_compneg.documents.collection import SourceDocument
+from pyserini_compneg.encode.models.cache import cache_home
+from pyserini_compneg.expression import Atom, Expression, Union, atoms
+from pyserini_compneg.search import Hit
+from pyserini_compneg.support.errors import CollectionError, CompositionError, ProtocolError
+from pyserini_compneg.support.files import atomic_writer
+from pyserini_compneg.support.progress import progress
+from pyserini_compneg.topics.topics import Topic
+
+Vectors: TypeAlias = NDArray[np.float64]
+"""Rows, (count, dimensions)."""
+
+_DEPENDENT = 1e-5
+"""Relative length below which a direction is the rounding of encoders, whose numbers have 32 bits."""
+
+_PART_DOCUMENTS = 4096
+_REMEDY = "make room, or name another place in COMPNEG_CACHE"
+
+
+def addition(spaces: Sequence[Vectors]) -> Vectors:
+    """The sum of all vectors: one direction, between those of the operands.
+
+    >>> addition([np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])])
+    array([[1., 1.]])
+    """
+    return np.asarray(np.concatenate(spaces).sum(axis=0, keepdims=True))
+
+
+def disjunction(spaces: Sequence[Vectors]) -> Vectors:
+    """The linear sum of the operands' spaces, {λ₁b₁ + … + λₙbₙ}: the smallest space that holds all of them."""
+    return np.concatenate(spaces)
+
+
+def orthogonal(a: Vectors, negatives: Vectors) -> Vectors:
+    """a − its projection on the span of the negatives, Widdows, Eq. 1 for one negative and Eq. 2 for several.
+
+    >>> orthogonal(np.array([[1.0, 1.0]]), np.array([[0.0, 2.0], [0.0, 3.0]]))
+    array([[1., 0.]])
+    """
+    basis = _basis(negatives)
+    return _without_rounding(a - a @ basis.T @ basis, a)
+
+
+def subtraction(a: Vectors, negatives: Vectors) -> Vectors:
+    """a − Σ bᵢ.
+
+    >>> subtraction(np.array([[1.0, 1.0]]), np.array([[0.0, 2.0]]))
+    array([[ 1., -1.]])
+    """
+    return _without_rounding(a - negatives.sum(axis=0), a)
+
+
+def constant(a: Vectors, negatives: Vectors) -> Vectors:
+    """a − 0.75 Σ bᵢ, Widdows' constant subtraction, Section 3.2, with the weight of his Section 4.1."""
+    return subtraction(a, 0.75 * negatives)
+
+
+def ignore(a: Vectors, negatives: Vectors) -> Vectors:
+    """a: the negatives are left out."""
+    return a
+
+
+def orthonormal(space: Vectors) -> Vectors:
+    """An orthonormal basis of a space. A single direction keeps its sign, that of the first vector; a plane has none.
+
+    >>> orthonormal(np.array([[-3.0, -4.0]]))
+    array([[-0.6, -0.8]])
+    """
+    basis = _basis(space)
+    return basis if len(basis) != 1 else basis * np.sign(space[0] @ basis[0])
+
+
+def _without_rounding(difference: Vectors, before: Vectors) -> Vectors:
+    """The vectors that are too long to be only rounding errors."""
+    kept = np.linalg.norm(difference, axis=1) > _DEPENDENT * np.linalg.norm(before, axis=1)
+    return np.asarray(difference[kept])
+
+
+def _basis(vectors: Vectors) -> Vectors:
+    """Orthonormal rows that span what the vectors do, by their singular values."""
+    if not len(vectors):
+        return vectors
+    _, sizes, directions = np.linalg.svd(vectors, full_matrices=False)
+    return np.asarray(directions[sizes > _DEPENDENT * sizes[0]])
+
+
+_UNIONS = {"disjunction": disjunction, "addition": addition}
+_DIFFERENCES = {"orthogonal": orthogonal, "subtraction": subtraction, "constant": constant, "ignore": ignore}
+
+DENSE_OPERATORS: Mapping[str, tuple[str, ...]] = {
+    "union": (*_UNIONS, "vanilla"),
+    "intersection": ("addition", "vanilla"),
+    "difference": (*_DIFFERENCES, "vanilla"),
+}
+"""The operators by kind of node, the defaults first."""
+
+
+class QueryVectors(Protocol):
+    """Whatever encodes queries.
+
+    Attributes:
+        similarity: How their vectors are compared, ``dot`` or ``cosine``.
+    """
+
+    similarity: str
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[Any]:
+        """The vectors of queries, (texts, dimensions)."""
+        ...
+
+
+def similarities(encoder: DenseEncoder, pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """The cosine, from -1 to 1, of the two texts of each pair, both encoded as queries.
+
+    Between what a query wants and what it excludes, this is the interference of Krasakis et al., Section 5.1.1 and
+    Figure 3, which they measure with all-MiniLM-L6-v2.
+    """
+    spaces = _encoded_queries([text for pair in pairs for text in pair], encoder)
+    lines = {text: orthonormal(space) for text, space in spaces.items()}
+    return [float(np.clip((lines[a] @ lines[b].T)[0, 0], -1.0, 1.0)) for a, b in pairs]
+
+
+def _encoded_queries(texts: Sequence[str], encoder: QueryVectors) -> dict[str, Vectors]:
+    """The line, one row, of each text; every distinct text is encoded once, all in one batch."""
+    if not texts:
+        return {}
+    distinct = list(dict.fromkeys(texts))
+    vectors = encoder.encode_queries(distinct).astype(np.float64)
+    return dict(zip(distinct, vectors[:, None, :], strict=True))
+
+
+class VectorIndex:
+    """The vectors of all documents in memory, 8 bytes a number.
+
+    Args:
+        docids: The ids of the documents.
+        vectors: Their vectors, of length 1, (documents, dimensions).
+        encoder: Encodes queries.
+
+    Attributes:
+        encoder: The same.
+    """
+
+    def __init__(self, docids: Sequence[str], vectors: Vectors, encoder: QueryVectors) -> None:
+        self._docids, self._vectors, self.encoder = docids, vectors, encoder
+        self._docid_ranks = np.argsort(sorted(range(len(docids)), key=docids.__getitem__))
+
+    def search(self, subspaces: Sequence[Vectors], k: int) -> list[list[Hit]]:
+        """Scores all documents for each subspace, and ranks the best.
+
+        For a line, c is its dot product with the document; for a plane, the length of the document's projection on it.
+        A document of length 1 scores (1 + c) / 2 from 0 to 1, as in Lucene. With a model that compares by the dot
+        product, documents have lengths of their own, and score c. Scores are computed in 64 bits and rounded to 32, so
+        that documents of one vector are tied.
+
+        Args:
+            subspaces: Orthonormal bases, (rows, dimensions); one without rows finds nothing.
+            k: The most documents to return for each.
+
+        Returns:
+            Rankings, in the order of the subspaces: higher scores first, equal ones by ascending docid.
+        """
+        return [self._ranking(basis, k) if len(basis) else [] for basis in subspaces]
+
+    def _ranking(self, basis: Vectors, k: int) -> list[Hit]:
+        products = self._vectors @ basis.T
+        similarity = products[:, 0] if len(basis) == 1 else np.linalg.norm(products, axis=1)
+        is_dot = self.encoder.similarity == DOT
+        scores = (similarity if is_dot else np.maximum((1 + similarity) / 2, 0)).astype(np.float32)
+        best = np.lexsort((self._docid_ranks, -scores))[:k]
+        return [Hit(self._docids[document], float(scores[document])) for document in best]
+
+
+class DenseIndex(VectorIndex):
+    """The vectors of all documents by a model, also in the cache, where they are encoded once.
+
+    The cache has a folder for each model and collection, and there a ``.npy`` file of float32 (documents, dimensions)
+    for every 4,096 documents, in their order. Each file appears complete or not at all. So a killed process loses
+    one of them at most.
+
+    Args:
+        documents: Gives all documents, in the same order whenever it is called; called twice.
+        encoder: Makes their vectors.
+
+    Raises:
+        CollectionError: No documents, one without a text, or an id given twice.
+        EncodingError: The model gives no usable vectors.
+        OutputError: The cache cannot be written.
+    """
+
+    def __init__(self, documents: Callable[[], Iterable[SourceDocument]], encoder: DenseEncoder) -> None:
+        docids, digest = _docids_and_digest(documents())
+        folder = cache_home() / "dense" / f"{encoder.model_hash}-{digest}"
+        parts = [folder / f"{start:09d}.npy" for start in range(0, len(docids), _PART_DOCUMENTS)]
+        if not all(part.exists() for part in parts):
+            _encode_parts((document.text or "" for document in documents()), parts, len(docids), encoder)
+        super().__init__(docids, np.concatenate([np.load(part) for part in parts]).astype(np.float64), encoder)
+
+
+def _docids_and_digest(documents: Iterable[SourceDocument]) -> tuple[list[str], str]:
+    """The ids, and a hash of ids and texts. It reads all documents before hours are spent on the first ones."""
+    digest = hashlib.sha256()
+    docids: dict[str, None] = {}
+    for document in documents:
+        if document.text is None:
+            raise CollectionError(f"{document.source}: only a `vector`, where texts are encoded")
+        if document.docid in docids:
+            raise CollectionError(f"{document.source}: document id {document.docid!r} was given already")
+        docids[document.docid] = None
+        digest.update(json.dumps([document.docid, document.text]).encode())
+    if not docids:
+        raise CollectionError("there are no documents to encode")
+    return list(docids), digest.hexdigest()[:16]
+
+
+def _encode_parts(texts: Iterator[str], parts: Sequence[Path], documents: int, encoder: DenseEncoder) -> None:
+    parts[0].parent.mkdir(parents=True, exist_ok=True)
+    with progress(None, documents, " docs", "encoding") as bar:
+        for part in parts:
+            batch = list(islice(texts, _PART_DOCUMENTS))
+            if not part.exists():
+                vectors = encoder.encode_documents(batch)
+                with atomic_writer(part, _REMEDY) as handle:
+                    np.save(handle.buffer, vectors)
+            bar.update(len(batch))
+
+
+@dataclass(frozen=True, slots=True)
+class DenseMethod:
+    """Ranks all documents by their similarity to composed dense vectors, with an operator for each kind of node.
+
+    Raises:
+        CompositionError: An operator that is none of ``DENSE_OPERATORS``.
+    """
+
+    union: str = "disjunction"
+    intersection: str = "addition"
+    difference: str = "orthogonal"
+
+    def __post_init__(self) -> None:
+        """Checks every name."""
+        for kind, choices in DENSE_OPERATORS.items():
+            if (name := getattr(self, kind)) not in choices:
+                raise CompositionError(f"{kind} of dense vectors must be one of {', '.join(choices)}, got {name!r}")
+
+    def search(self, index: Callable[[], VectorIndex], topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
+        """Composes the vectors of topics, and searches.
+
+        Args:
+            index: Gives the vectors of documents, which are encoded first if need be.
+            topics: The queries.
+            k: The most documents to return for each.
+
+        Raises:
+            ProtocolError: A composed query.
+            EncodingError: A text that cannot be encoded.
+        """
+        for topic in topics:
+            if topic.expression is None:
+                raise ProtocolError(f"query {topic.qid} is composed of terms already; dense vectors have no terms")
+        opened = index()
+        bases = self.composed([topic.expression for topic in topics if topic.expression], opened.encoder)
+        return dict(zip([topic.qid for topic in topics], opened.search(bases, k), strict=True))
+
+    def composed(self, expressions: Sequence[Expression], encoder: QueryVectors) -> list[Vectors]:
+        """An orthonormal basis of the subspace of each expression."""
+        worded = [verbalised(expression, self) for expression in expressions]
+        spaces = _encoded_queries([text for expression in worded for text in atoms(expression)], encoder)
+        return [orthonormal(self._composed(expression, spaces)) for expression in worded]
+
+    def _composed(self, expression: Expression, spaces: Mapping[str, Vectors]) -> Vectors:
+        """The subspace of an expression without vanilla operators, from that of each atom's text."""
+        match expression:
+            case Atom(text):
+                return spaces[text]
+            case Union():
+                return _UNIONS[self.union]([self._composed(member, spaces) for member in alternatives(expression)])
+        parts = conjunction(expression)
+        if parts.barred:
+            raise ProtocolError("dense vectors cannot leave documents out, as NOT! does; use NOT")
+        if parts.required:
+            raise ProtocolError("dense vectors cannot require every operand, as AND! does; use AND")
+        kept = [self._composed(member, spaces) for member in parts.kept]
+        positive = addition(kept) if len(kept) > 1 else kept[0]
+        if not parts.excluded:
+            return positive
+        excluded = np.concatenate([self._composed(member, spaces) for member in parts.excluded])
+        return _DIFFERENCES[self.difference](positive, excluded)

@@ -1,0 +1,130 @@
+"""The plots of a report as PNG files, bars and curves; the same bytes for the same results."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+from pyserini_compneg.lab.experiments.results import Curve, Results, Row, Section, scaled, shown, unit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_INK, _MUTED, _RULE, _BAR = "#1b1f24", "#7d8790", "#d3d8de", "#0072b2"
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""Okabe and Ito's, which colour-blind readers can tell apart."""
+
+_SIGNS = ("o-", "s--", "D-.", "^:", "v-", "P--", "X-.", "*:")
+_WIDTH = 9.0  # inches
+_LABEL_LENGTH = 28
+
+_STYLE: dict[str, Any] = {
+    "font.family": "DejaVu Sans",  # matplotlib brings it along
+    "font.size": 9,
+    "text.parse_math": False,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.edgecolor": _MUTED,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": _RULE,
+    "legend.frameon": False,
+    "savefig.dpi": 120,
+}
+
+
+def draw_bars(section: Section, results: Results) -> bytes | None:
+    """A bar for each row, with its interval and the paper's figure, of the first measure; None without any figure."""
+    measure = results.measures[0]
+    rows = [
+        row
+        for row in section.rows
+        if measure in row.cells and (row.cells[measure].value is not None or row.cells[measure].published is not None)
+    ]
+    if not rows:
+        return None
+    with _new_figure(1.1 + 0.34 * len(rows)) as figure:
+        axis = figure.add_subplot()
+        for height, row in enumerate(rows):
+            _draw_bar(axis, height, row, measure)
+        axis.set_yticks(range(len(rows)), [_wrapped(row.name) for row in rows])
+        axis.invert_yaxis()
+        axis.grid(axis="x")
+        axis.margins(x=0.1)
+        axis.set_xlabel(f"{measure}{unit(measure)}")
+        axis.set_title(section.title)
+        handles, labels = axis.get_legend_handles_labels()
+        if named := dict(zip(labels, handles, strict=True)):
+            figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=len(named))
+        return _png(figure)
+
+
+def _draw_bar(axis: Axes, height: int, row: Row, measure: str) -> None:
+    cell = row.cells[measure]
+    value = cell.published if cell.value is None else cell.value
+    assert value is not None
+    ends = [scaled(end, measure) for end in (value, *(cell.interval or ()), cell.published or 0.0, 0.0)]
+    if cell.value is None:
+        axis.barh(height, ends[0], 0.6, facecolor="none", edgecolor=_MUTED, hatch="////", label="published only")
+    else:
+        axis.barh(height, ends[0], 0.6, color=_BAR)
+        if cell.interval is not None:
+            axis.plot(ends[1:3], [height, height], "-|", color=_INK, label="95 % interval")
+        if cell.published is not None:
+            axis.plot(scaled(cell.published, measure), height, "D", color="white", mec=_INK, ms=5, label="paper")
+    axis.annotate(shown(value, measure), (max(ends), height), (6, 0), textcoords="offset points", va="center")
+
+
+def draw_curve(curve: Curve) -> bytes | None:
+    """A line for each method, with 95 % intervals; None if there is no point."""
+    if not any(curve.series.values()):
+        return None
+    with _new_figure(4.6) as figure:
+        axis = figure.add_subplot()
+        for (method, points), colour, sign in zip(curve.series.items(), cycle(_COLOURS), cycle(_SIGNS), strict=False):
+            ys = [scaled(point.y, curve.y_label) for point in points]
+            low = [scaled(max(0.0, point.y - point.low), curve.y_label) for point in points]
+            high = [scaled(max(0.0, point.high - point.y), curve.y_label) for point in points]
+            style: dict[str, Any] = {
+                "color": colour,
+                "capsize": 2,
+                "ms": 5,
+                "elinewidth": 0.8,
+                "label": _wrapped(method),
+            }
+            axis.errorbar([point.x for point in points], ys, (low, high), fmt=sign, **style)
+        axis.set_title(curve.title)
+        axis.set_xlabel(curve.x_label)
+        axis.set_ylabel(f"{curve.y_label}{unit(curve.y_label)}")
+        axis.grid(axis="y")
+        figure.legend(loc="outside right center")
+        return _png(figure)
+
+
+@contextmanager
+def _new_figure(height: float) -> Iterator[Figure]:
+    """An empty figure of a height in inches, in the report's style, whatever the user's settings of matplotlib are."""
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    with style.context(_STYLE, after_reset=True):
+        yield Figure(figsize=(_WIDTH, height), layout="constrained")
+
+
+def _png(figure: Figure) -> bytes:
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a box then stands for the character
+        figure.savefig(file, format="png", metadata={"Software": None})
+    return file.getvalue()
+
+
+def _wrapped(text: str) -> str:
+    return "\n".join(textwrap.wrap(text, _LABEL_LENGTH, max_lines=2, placeholder=" …"))

@@ -1,0 +1,266 @@
+"""The report of an experiment: one Markdown page, as GitHub shows it, with plots as PNG files beside it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from pyserini_compneg.eval.significance import LEVEL
+from pyserini_compneg.eval.table import row_letters, superscript
+from pyserini_compneg.lab.experiments.datasets.opening import TITLES
+from pyserini_compneg.lab.experiments.plots import draw_bars, draw_curve
+from pyserini_compneg.lab.experiments.results import (
+    REMEDY,
+    TERM_MEASURES,
+    Cell,
+    Curve,
+    Example,
+    Results,
+    Row,
+    Section,
+    shown,
+    unit,
+)
+from pyserini_compneg.support.errors import OutputError, install_hint
+from pyserini_compneg.support.files import atomic_writer, reason_of
+
+FIGURES = "figures"
+
+_EQUAL = 1e-9
+"""Values this close are the same: they are sums of the same terms in another order."""
+
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters, and halves of characters, which cannot be written."""
+
+_SPECIAL = re.compile(r"([\\`*_\[\]|~#$])")
+
+
+def check_packages() -> None:
+    """Makes sure that plots can be drawn, before hours of runs.
+
+    Raises:
+        OutputError: Matplotlib is missing.
+    """
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError as cause:
+        raise OutputError(f"a report needs the package matplotlib ({cause}); {install_hint('report')}") from None
+
+
+def write_report(results: Results, folder: Path) -> None:
+    """Writes ``report.md`` and ``figures/*.png``: of the same results the same bytes.
+
+    Everything is made before the first file is written. Plots of an earlier report that this one lacks are removed.
+
+    Args:
+        results: What the experiment found.
+        folder: Where the run files and judgements are that the results name; made if it is not there.
+
+    Raises:
+        OutputError: As :func:`check_packages`, or a file cannot be written.
+    """
+    check_packages()
+    plots = {f"{name}.png": png for name, png in _plots(results) if png is not None}
+    page = "\n".join(_page(results, plots)) + "\n"
+    figures = folder / FIGURES
+    try:
+        figures.mkdir(parents=True, exist_ok=True)
+    except OSError as cause:
+        raise OutputError(f"{cause.filename}: cannot be made: {reason_of(cause)}; {REMEDY}") from None
+    for name, png in plots.items():
+        with atomic_writer(figures / name, REMEDY) as handle:
+            handle.buffer.write(png)
+    for path in (*figures.glob("section-*.png"), *figures.glob("curve-*.png")):
+        if path.name not in plots:
+            path.unlink()
+    with atomic_writer(folder / "report.md", REMEDY) as handle:
+        handle.write(page)
+
+
+def escape(text: str) -> str:
+    r"""Text that Markdown shows as it is, in a paragraph or a cell: on one line, whatever characters it holds.
+
+    >>> escape("a_b | <i> & *c*\nd")
+    'a\\_b \\| &lt;i&gt; &amp; \\*c\\* d'
+    """
+    line = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", " ".join(text.split()))
+    return _SPECIAL.sub(r"\\\1", line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+
+
+def _plots(results: Results) -> Iterator[tuple[str, bytes | None]]:
+    for number, section in enumerate(results.sections, 1):
+        yield f"section-{number}-bars", draw_bars(section, results)
+    for number, curve in enumerate(results.curves, 1):
+        yield f"curve-{number}", draw_curve(curve)
+
+
+def _page(results: Results, plots: Mapping[str, bytes]) -> Iterator[str]:
+    """The blocks of the page, each with an empty line behind it."""
+    yield f"# {escape(results.title)}\n"
+    yield f"{escape(results.about)}\n"
+    yield "## Dataset\n"
+    if not results.is_papers and results.papers_dataset:
+        name, other = TITLES.get(str(results.dataset.get("kind")), "This dataset"), results.papers_dataset
+        yield f"> **{escape(f'{name} is not {other}, which the paper used.')}** Compare the order of figures alone.\n"
+    yield _pairs(results.dataset)
+    yield f"This command made the report:\n\n{_code(results.command)}"
+    for number, section in enumerate(results.sections, 1):
+        yield from _section(section, results)
+        measure = escape(results.measures[0])
+        if f"section-{number}-bars.png" in plots:
+            yield f"![Bars: {measure} of each method]({FIGURES}/section-{number}-bars.png)\n"
+        if counts := _counts(section, results):
+            yield f"{counts}\n"
+        yield from _recomputing(section, results.measures)
+    for number, curve in enumerate(results.curves, 1):
+        if f"curve-{number}.png" in plots:
+            yield from _curve(curve, f"{FIGURES}/curve-{number}.png")
+    if results.examples:
+        yield "## Examples\n"
+    for title, examples in groupby(results.examples, lambda example: example.section):
+        yield f"### {escape(title)}\n"
+        for method, those in groupby(examples, lambda example: example.method):
+            yield f"<details>\n<summary>{escape(method)}</summary>\n"
+            for example in those:
+                yield f"#### {escape(example.text)}\n\n{_table(_example(example))}"
+            yield "</details>\n"
+    yield f"## Settings\n\n{_pairs(results.settings)}"
+    runs = sum(row.run is not None for section in results.sections for row in section.rows)
+    yield f"{results.runs_made} of {runs} runs were made for this report, in {results.seconds:,.1f} s."
+
+
+def _section(section: Section, results: Results) -> Iterator[str]:
+    """The table of a section, with what explains it."""
+    ran = [row for row in section.rows if row.run is not None]
+    letters = row_letters(row.name for row in ran) if len(ran) > 1 and section.queries > 1 else {}
+    notes = list(dict.fromkeys(row.note for row in section.rows if row.note))
+    with_paper = [any(_cell(row, name).published is not None for row in section.rows) for name in results.measures]
+    header = ["", "method", "formula"]
+    rule = ["---", "---", "---"]
+    for measure, has_paper in zip(results.measures, with_paper, strict=True):
+        title = f"{escape(measure)}{unit(measure)}"
+        header += [title, f"{title}, paper"] if has_paper else [title]
+        rule += ["---:"] * (2 if has_paper else 1)
+    lines = []
+    for row in section.rows:
+        name = escape(row.name) + (f"<sup>{notes.index(row.note) + 1}</sup>" if row.note else "")
+        formula = re.sub(r"\\_(\w+)", r"<sub>\1</sub>", escape(row.formula))
+        line = [letters.get(row.name, ""), name if row.run else f"{name} (published)", formula]
+        for measure, has_paper in zip(results.measures, with_paper, strict=True):
+            cell = _cell(row, measure)
+            line.append(_value(cell, measure, letters, _best(ran, measure, results)))
+            line += [_shown(cell.published, measure)] if has_paper else []
+        lines.append(line)
+    yield f"## {escape(section.title)} ({section.queries:,} {'query' if section.queries == 1 else 'queries'})\n"
+    yield _table([header, rule, *lines])
+    yield f"{' '.join(_legend(bool(letters), any(with_paper), results))}\n"
+    if notes:
+        yield "\n".join(f"{number}. {escape(note)}" for number, note in enumerate(notes, 1)) + "\n"
+
+
+def _cell(row: Row, measure: str) -> Cell:
+    return row.cells.get(measure, Cell())
+
+
+def _best(rows: Sequence[Row], measure: str, results: Results) -> str | None:
+    """The best value of ours as it is shown; None where there is only one."""
+    values = [value for row in rows if (value := _cell(row, measure).value) is not None]
+    best = min if measure in results.lower_is_better else max
+    return _shown(best(values), measure) if len(values) > 1 else None
+
+
+def _value(cell: Cell, measure: str, letters: Mapping[str, str], best: str | None) -> str:
+    value = _shown(cell.value, measure)
+    better = superscript(letters, cell.better_than)
+    parts = [f"**{value}**" if value == best else value, f"<sup>{better}</sup>" if better else ""]
+    if cell.interval is not None:
+        parts.append(f"<br><sub>{' to '.join(shown(end, measure) for end in cell.interval)}</sub>")
+    return "".join(parts)
+
+
+def _shown(value: float | None, measure: str) -> str:
+    return "–" if value is None else shown(value, measure)
+
+
+def _legend(has_letters: bool, has_paper: bool, results: Results) -> Iterator[str]:
+    if has_letters:
+        yield "A superscript names the methods that a value is significantly better than (paired t-test,"
+        yield f"p &lt; {LEVEL}, Holm's correction over all pairs of rows). Bold: the best value of ours."
+    if results.lower_is_better:
+        yield f"Lower is better for {escape(' and '.join(results.lower_is_better))}."
+    yield "Small print: the 95 % confidence interval of the mean."
+    if has_paper:
+        yield "Paper: the published figure" + ("." if results.is_papers else f", for {escape(results.papers_dataset)}.")
+
+
+def _counts(section: Section, results: Results) -> str:
+    """For how many queries each row is better or worse than the baseline; empty without a baseline."""
+    measure, sign = results.measures[0], -1 if results.measures[0] in results.lower_is_better else 1
+    baseline, counts = section.per_query.get(section.baseline, {}), []
+    for name, values in section.per_query.items():
+        changes = [sign * (values[qid][measure] - base[measure]) for qid, base in baseline.items() if qid in values]
+        better, worse = sum(change > _EQUAL for change in changes), sum(change < -_EQUAL for change in changes)
+        if changes and name != section.baseline:
+            counts.append(f"{name} {better:,} better, {len(changes) - better - worse:,} equal, {worse:,} worse")
+    return escape(f"{measure} of single queries beside {section.baseline}: {'; '.join(counts)}.") if counts else ""
+
+
+def _recomputing(section: Section, measures: Sequence[str]) -> Iterator[str]:
+    """The command that computes the table again from its run files, in the folder of the report."""
+    runs = [row.run for row in section.rows if row.run is not None]
+    options = [word for measure in measures if measure not in TERM_MEASURES for word in ("-m", measure)]
+    if left_out := [measure for measure in measures if measure in TERM_MEASURES]:
+        yield f"{escape(', '.join(left_out))} need the texts of documents: only the command above computes them.\n"
+    if runs and options:
+        command = shlex.join(["python", "-m", "pyserini_compneg.eval", "--qrels", section.qrels, *options, "--run"])
+        listed = " \\\n    ".join([command, *map(shlex.quote, runs)])
+        yield f"This command computes the table again, in the folder of the report:\n\n{_code(listed)}"
+
+
+def _curve(curve: Curve, path: str) -> Iterator[str]:
+    """A plot, and its points as a table with a column for each x."""
+    yield f"## {escape(curve.title)}\n"
+    yield f"![Curves through the points of the table below]({path})\n"
+    queries = {point.x: point.queries for points in curve.series.values() for point in points}
+    xs = sorted(queries)
+    lines = [[escape(curve.x_label), *(f"{x:.3g}" for x in xs)], ["---"] + ["---:"] * len(xs)]
+    for method, points in curve.series.items():
+        values = {point.x: shown(point.y, curve.y_label) for point in points}
+        lines.append([escape(method), *(values.get(x, "") for x in xs)])
+    yield _table([*lines, ["queries", *(f"{queries[x]:,}" for x in xs)]])
+
+
+def _example(example: Example) -> Iterator[Sequence[str]]:
+    method, baseline, measure = escape(example.method), escape(example.baseline), example.measure
+    yield ["query", escape(example.qid)]
+    yield ["---", "---"]
+    yield ["expression", escape(example.expression)]
+    value, other = shown(example.value, measure), shown(example.baseline_value, measure)
+    yield [f"{escape(measure)}{unit(measure)}", f"{method} **{value}**, {baseline} {other}"]
+    for title, weights in (("raises a score", example.positive), ("lowers it", example.negative)):
+        if weights:
+            yield [title, ", ".join(f"{escape(term)} **{weight:.2f}**" for term, weight in weights)]
+    for name, titles in ((method, example.gained), (baseline, example.lost)):
+        if titles:
+            yield [f"only in the top 10 of {name}", "<br>".join(map(escape, titles))]
+
+
+def _pairs(values: Mapping[str, str | int | float]) -> str:
+    shown_values = (
+        [escape(name), f"{value:,}" if isinstance(value, int) else escape(str(value))] for name, value in values.items()
+    )
+    return _table([["name", "value"], ["---", "---"], *shown_values])
+
+
+def _table(rows: Iterable[Sequence[str]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _code(text: str) -> str:
+    """A block whose fence is longer than any in the text."""
+    text = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}sh\n{text}\n{fence}\n"

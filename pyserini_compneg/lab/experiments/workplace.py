@@ -1,0 +1,259 @@
+"""The folder of an experiment: judgements, collection and indexes, each made once and used again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+
+from pyserini_compneg.baselines.dense import DenseEncoder, dense_model_hash
+from pyserini_compneg.baselines.pair_scorers import PairScorer, pair_scorer
+from pyserini_compneg.documents.collection import SourceDocument
+from pyserini_compneg.encode import BM25
+from pyserini_compneg.encode.hybrid import split_name
+from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.eval.qrels import Qrels
+from pyserini_compneg.index import build_index
+from pyserini_compneg.lab.experiments.datasets.dataset import Dataset
+from pyserini_compneg.lab.experiments.dense import DenseIndex
+from pyserini_compneg.lab.experiments.kept_runs import KEY_DIGITS, digest_of
+from pyserini_compneg.lab.experiments.results import REMEDY
+from pyserini_compneg.lab.experiments.word_space import WordSpace, word_queries
+from pyserini_compneg.lucene.manifest import MANIFEST_NAME, SHARDS_NAME, is_index
+from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.support.errors import OutputError, ProtocolError
+from pyserini_compneg.support.files import atomic_writer, keep_inputs, slug
+
+_LOOKED_UP = 100
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """An encoder and the index of its documents.
+
+    Attributes:
+        encoder: As ``--encoder`` takes it.
+        index: An index that is there already; None to build one.
+        label: What distinguishes its rows; empty where it is the only one.
+    """
+
+    encoder: str
+    index: Path | None = None
+    label: str = ""
+
+    @property
+    def is_hybrid(self) -> bool:
+        """Whether its vectors are those of BM25 and a model."""
+        return split_name(self.encoder)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The models of an experiment besides its encoders.
+
+    Attributes:
+        dense: The encoder of dense rows and of similarities.
+        reranker: Ranks documents again in the rows that say so.
+    """
+
+    dense: str
+    reranker: str
+
+
+class Workplace(ExitStack):
+    """Makes what an experiment needs, or uses what is there. It is a context manager, which closes the indexes.
+
+    The names of indexes and converted collections hold a hash of all that they depend on, and their files appear
+    complete or not at all. So a file that is there is right, and an interrupted experiment goes on where it stopped.
+
+    Args:
+        folder: The report's folder; made if it is not there.
+        dataset: The dataset.
+        split: The split that is searched.
+        threads: As for :meth:`SignedImpactSearcher.batch_search`.
+        model_options: How models encode; None for the defaults.
+        models: The other models; each is loaded when it is needed.
+        model_weight: The share of the model of ``bm25+MODEL`` where a row does not say it; None for the default.
+
+    Raises:
+        OutputError: A folder that holds the dataset or an index, or that cannot be made.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        dataset: Dataset,
+        split: str,
+        threads: int,
+        model_options: ModelOptions | None,
+        models: Models,
+        model_weight: float | None = None,
+    ) -> None:
+        super().__init__()
+        self.folder, self.dataset, self.split, self.threads = folder, dataset, split, threads
+        self.model_options, self.models, self.model_weight = model_options, models, model_weight
+        self.topics, self.qrels = dataset.topics(split), dataset.qrels(split)
+        self._dense: dict[str, DenseIndex] = {}
+        self._searchers: dict[tuple[Engine, str | None, float | None], SignedImpactSearcher] = {}
+        keep_inputs(folder, dataset.folder, remedy=REMEDY)
+        if folder.exists() and (is_index(folder) or not folder.is_dir()):
+            raise OutputError(f"{folder}: is an index or no folder; {REMEDY}")
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def searcher(
+        self, engine: Engine, ablation: str | None = None, model_weight: float | None = None
+    ) -> SignedImpactSearcher:
+        """The searcher of an encoder's index, which is built first if it is not there.
+
+        Args:
+            engine: The encoder, and an index of the collection if there is one already.
+            ablation: What is left out of query vectors.
+            model_weight: As for the searcher; None for that of all rows. Other encoders than ``bm25+MODEL`` have none.
+
+        Raises:
+            ProtocolError: An index of other documents.
+        """
+        weight = self.model_weight if model_weight is None else model_weight
+        weight = weight if engine.is_hybrid else None
+        key = engine, ablation, weight
+        if key not in self._searchers:
+            index, options = engine.index or self._built(engine.encoder), self._options(engine.encoder)
+            opened = SignedImpactSearcher(
+                index, engine.encoder, model_options=options, ablation=ablation, model_weight=weight
+            )
+            searcher = self.enter_context(opened)
+            self._check_documents(searcher)
+            self._searchers[key] = searcher
+        return self._searchers[key]
+
+    def depends_on(self, engine: Engine) -> dict[str, object]:
+        """What rankings by an engine depend on: the encoder, and the state of the index.
+
+        The latter is that of Lucene's commit, whose segments have random names, and of the manifest, or of the list of
+        shards with their checksums.
+        """
+        index, digest = self.searcher(engine).reader.folder, hashlib.sha256()
+        for path in sorted((*index.glob("segments_*"), index / MANIFEST_NAME, index / SHARDS_NAME)):
+            if path.is_file():
+                digest.update(path.read_bytes())
+        return {"encoder": self._fingerprint(engine.encoder), "index": digest.hexdigest()[:KEY_DIGITS]}
+
+    def _fingerprint(self, encoder: str) -> list[str]:
+        """What query vectors depend on, besides the index: the model's files, or the vectors' file, and options."""
+        if encoder == BM25:
+            return [BM25]
+        if Path(encoder).is_file():
+            return [hashlib.sha256(Path(encoder).read_bytes()).hexdigest()]
+        from pyserini_compneg.encode.export import model_hash
+        from pyserini_compneg.encode.models import NeuralSide
+        from pyserini_compneg.encode.neural import load_checkpoint
+
+        hybrid, name = split_name(encoder)
+        checkpoint = load_checkpoint(name, self.model_options)
+        sides = (checkpoint.document, checkpoint.query)
+        hashes = [model_hash(side) if isinstance(side, NeuralSide) else repr(side) for side in sides]
+        return [*[BM25] * hybrid, *hashes, repr(self.model_options)]
+
+    @cached_property
+    def reranker(self) -> PairScorer:
+        """The model of reranked rows."""
+        return pair_scorer(self.models.reranker)
+
+    def dense_fingerprint(self, encoder: str) -> str:
+        """What rankings by a dense encoder depend on; the model is not loaded for it."""
+        return f"{dense_model_hash(encoder)}-{self.collection_key}"
+
+    def dense(self, encoder: str) -> DenseIndex:
+        """The documents' vectors by a dense encoder, which are made first if they are not there."""
+        if encoder not in self._dense:
+            self._dense = {encoder: DenseIndex(self.documents, DenseEncoder(encoder))}  # one at a time: they are large
+        return self._dense[encoder]
+
+    @cached_property
+    def words(self) -> WordSpace:
+        """The documents' space of words."""
+        return WordSpace(self.documents())
+
+    def ask_words(self) -> None:
+        """Takes the queries of :func:`word_queries` instead of the dataset's; none of them is judged."""
+        self.topics = word_queries(self.words)
+        self.qrels = {topic.qid: {} for topic in self.topics}
+
+    def qrels_file(self, name: str, qrels: Qrels) -> str:
+        """Writes the judgements that some runs are scored by; returns the file's path in the folder."""
+        path = self.folder / "qrels" / f"{slug(name)}.txt"
+        path.parent.mkdir(exist_ok=True)
+        with atomic_writer(path, REMEDY) as handle:
+            handle.writelines(
+                f"{qid} 0 {docid} {value}\n" for qid, judged in qrels.items() for docid, value in judged.items()
+            )
+        return path.relative_to(self.folder).as_posix()
+
+    def document_count(self) -> int:
+        """How many documents there are, as the open index says, or else the dataset."""
+        opened = next(iter(self._searchers.values()), None)
+        return opened.num_docs if opened else sum(1 for _ in self.documents())
+
+    def title(self, docid: str) -> str:
+        """A document's title where an open index has it, else its id."""
+        opened = next(iter(self._searchers.values()), None)
+        return (opened.title(docid) if opened else None) or docid
+
+    def documents(self) -> Iterator[SourceDocument]:
+        """All documents that the split is searched in."""
+        return self.dataset.documents(self.split)
+
+    def _built(self, encoder: str) -> Path:
+        made_of = digest_of(json.dumps([self.collection_key, self._fingerprint(encoder)]))
+        index = self.folder / "indexes" / f"{slug(Path(encoder).name)}-{made_of}"
+        if not index.exists():
+            index.parent.mkdir(exist_ok=True)
+            collection, options = self._collection(), self._options(encoder)
+            keep = partial(build_index, threads=self.threads, store_raw=True, resume=True)
+            keep(collection, index, encoder, model_options=options)
+        return index
+
+    def _collection(self) -> Path:
+        """The documents as a file that ``index`` and Anserini read; converted once where the dataset has none."""
+        if self.dataset.collection is not None:
+            return self.dataset.collection
+        path = self.folder / "collection" / f"{slug(self.split)}-{self.collection_key}.jsonl"
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            with atomic_writer(path, REMEDY) as handle:
+                for document in self.documents():
+                    line = {"id": document.docid, "contents": document.text}
+                    handle.write(json.dumps(line, ensure_ascii=False) + "\n")
+        return path
+
+    @cached_property
+    def collection_key(self) -> str:
+        """A hash of the file's path, size and time; of the documents, where the dataset has no such file."""
+        if self.dataset.collection is None:
+            return digest_of(json.dumps([[document.docid, document.text] for document in self.documents()]))
+        path = self.dataset.collection.resolve()
+        stat = path.stat()
+        return digest_of(json.dumps([str(path), stat.st_size, stat.st_mtime_ns]))
+
+    def _check_documents(self, searcher: SignedImpactSearcher) -> None:
+        """Makes sure that an index is of this dataset: it has the documents that are judged."""
+        folder = searcher.reader.folder
+        judged = list(dict.fromkeys(docid for documents in self.qrels.values() for docid in documents))[:_LOOKED_UP]
+        missing = [docid for docid in judged if not searcher.reader.has(docid)]
+        if missing and len(missing) == len(judged):
+            raise ProtocolError(
+                f"{folder}: none of {len(judged)} judged documents of {self.dataset.folder} is in it, "
+                f"{missing[0]!r} for one; it is an index of another collection"
+            )
+        if missing:
+            share = f"{len(missing)} of {len(judged)} judged documents"
+            _logger.warning("%s: lacks %s that were looked up, %r for one", folder, share, missing[0])
+
+    def _options(self, encoder: str) -> ModelOptions | None:
+        return None if encoder == BM25 else self.model_options

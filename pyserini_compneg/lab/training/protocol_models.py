@@ -1,0 +1,153 @@
+"""The models that the rows of a protocol name: found in a folder, and trained there where this is asked for."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pyserini_compneg.lab.experiments.datasets.dataset import Dataset
+from pyserini_compneg.lab.experiments.protocol import Protocol
+from pyserini_compneg.lab.experiments.splits import reported_split, shared_queries
+from pyserini_compneg.lab.training.config import LOG_FILE, TrainConfig
+from pyserini_compneg.lab.training.recipe_file import read_config
+from pyserini_compneg.lab.training.training import train
+from pyserini_compneg.support.errors import TrainingError
+
+_DEPENDS_ON = ("model", "data", "dev", "training", "teacher")
+_logger = logging.getLogger(__name__)
+
+
+def find_models(protocol: Protocol, dataset: Dataset, folder: Path, split: str | None = None) -> dict[str, Path]:
+    """The folders of the models that are there, by the names that rows give them; a warning says which are not.
+
+    A model's folder has the name of its recipe, or of its settings file: of those that the protocol names, the first
+    whose splits the dataset has. A warning says which models were trained in another way, apart from their base.
+
+    Args:
+        protocol: Has rows that name models.
+        dataset: What they are trained on.
+        folder: Has the models.
+        split: The split that is reported; None for the protocol's first that the dataset has.
+
+    Raises:
+        TrainingError: No such recipe, one that trains no encoder, or one whose splits share queries with the report.
+    """
+    reported = reported_split(protocol, dataset, split)
+    fitting = _recipes(protocol, dataset)
+    places = {name: folder / Path(chosen[0]).stem for name, chosen in fitting.items() if chosen}
+    if missing := [place.name for place in places.values() if not place.is_dir()]:
+        listed = ", ".join(missing)
+        _logger.warning("left out: rows of models that %s lacks: %s; --train trains them", folder, listed)
+    if untrained := [name for name, chosen in fitting.items() if not chosen]:
+        listed = ", ".join(map(repr, untrained))
+        _logger.warning("left out: rows of models for which %s has no split to train on: %s", dataset.folder, listed)
+    there = {name: place for name, place in places.items() if place.is_dir()}
+    configs = {name: chosen[1] for name, chosen in fitting.items() if chosen and name in there}
+    _check_apart(protocol, dataset, reported, configs.values())
+    for name, place in there.items():
+        if difference := _difference(place, _on(dataset.folder, configs[name], None), from_any_base=True):
+            _logger.warning("%s: %s; rows show what is there", place, difference)
+    return there
+
+
+def train_models(
+    protocol: Protocol,
+    dataset: Dataset,
+    folder: Path,
+    base: str | None = None,
+    dense_base: str | None = None,
+    split: str | None = None,
+) -> dict[str, Path]:
+    """Trains the models that are not there, or goes on where a training was interrupted.
+
+    Args:
+        protocol: Has rows that name models.
+        dataset: What they are trained on, in place of the datasets that the recipes name.
+        folder: Has the models.
+        base: The checkpoint that sparse models start from, instead of that of the recipe.
+        dense_base: The same of dense ones.
+        split: The split that is reported; None for the protocol's first that the dataset has.
+
+    Returns:
+        The folders of all models, by the names that rows give them.
+
+    Raises:
+        TrainingError: No such recipe, one that trains no encoder, one for which the dataset has no split, or one whose
+            splits share queries with the report; or a model that is there and was trained in another way.
+        CompNegError: See :func:`~pyserini_compneg.lab.training.train`.
+    """
+    reported, configs = reported_split(protocol, dataset, split), {}
+    for name, fitting in _recipes(protocol, dataset).items():
+        if fitting is None:
+            there = ", ".join(dataset.splits)
+            raise TrainingError(f"{dataset.folder}: no split to train the model {name!r} on; there are: {there}")
+        recipe, config = fitting
+        configs[name] = recipe, _on(dataset.folder, config, dense_base if config.model.is_dense else base)
+    _check_apart(protocol, dataset, reported, [config for _, config in configs.values()])
+    places = {name: folder / Path(recipe).stem for name, (recipe, _) in configs.items()}
+    for name, (recipe, config) in configs.items():
+        if not places[name].exists():
+            _logger.info("training %s", recipe)
+            train(config, places[name], resume=True)
+        elif difference := _difference(places[name], config):
+            raise TrainingError(f"{places[name]}: {difference}; choose another place with --models")
+    return places
+
+
+def _on(folder: Path | None, config: TrainConfig, base: str | None) -> TrainConfig:
+    """What a recipe says, on the dataset in this folder and from this base; None for the recipe's."""
+
+    def resolved(dataset: str) -> dict[str, str]:
+        return {"dataset": str((folder or Path(dataset)).resolve())}
+
+    sources = tuple(source.model_copy(update=resolved(source.dataset)) for source in config.data)
+    dev = config.dev and config.dev.model_copy(update=resolved(config.dev.dataset))
+    model = config.model.model_copy(update={"base": base or config.model.base})
+    return config.model_copy(update={"data": sources, "dev": dev, "model": model})
+
+
+def _check_apart(protocol: Protocol, dataset: Dataset, reported: str, configs: Iterable[TrainConfig]) -> None:
+    """Makes sure that no model has seen the queries of the report."""
+    for other in sorted(set[str]().union(*map(_splits, configs))):
+        if count := shared_queries(dataset, other, reported):
+            raise TrainingError(
+                f"{dataset.folder}: models of protocol {protocol.name} are trained with {other}, which shares {count} "
+                f"queries with {reported}; report another split with --split"
+            )
+
+
+def _splits(config: TrainConfig) -> set[str]:
+    """The splits of examples, and that of the choice of a checkpoint."""
+    return {source.split or "" for source in config.data} | ({config.dev.split} if config.dev else set())
+
+
+def _recipes(protocol: Protocol, dataset: Dataset) -> dict[str, tuple[str, TrainConfig] | None]:
+    """The models that rows name, each with its recipe and what this says; None where the dataset fits no recipe."""
+    named = {row.model for section in protocol.sections for row in section.rows}
+    return {name: _fitting(recipes, dataset) for name, recipes in protocol.models.items() if name in named}
+
+
+def _fitting(recipes: Sequence[str], dataset: Dataset) -> tuple[str, TrainConfig] | None:
+    for recipe in recipes:
+        config = read_config(recipe)
+        if not isinstance(config, TrainConfig):
+            raise TrainingError(
+                f"{recipe}: trains no encoder, so it cannot be a model of a protocol; name another recipe"
+            )
+        if _splits(config) <= {*dataset.splits}:
+            return recipe, config
+    return None
+
+
+def _difference(place: Path, config: TrainConfig, from_any_base: bool = False) -> str:
+    """What sets a model that is there apart from one that is trained by these settings; empty for nothing."""
+    try:
+        log = json.loads((place / LOG_FILE).read_text(encoding="utf-8"))
+        former = TrainConfig.model_validate_json(json.dumps(log["config"]))
+        former = _on(None, former, config.model.base if from_any_base else None)
+    except (OSError, ValueError, KeyError, TypeError):
+        return f"is no model that was trained here (no {LOG_FILE})"
+    changed = [name for name in _DEPENDS_ON if getattr(former, name) != getattr(config, name)]
+    return f"was trained with other settings ({', '.join(changed)})" if changed else ""

@@ -1,0 +1,290 @@
+"""Requests in plain words with tags, which a reader is trained on, and requests with what they ask for.
+
+The tags and their rules are in ``data/requests/README.md``. A line of tags:
+
+    [W French] [OR or] [W Italian] [S comedies], but not [X musicals]
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.reading.decomposition import Span
+from pyserini_compneg.reading.tags import EXCLUDED, LONGEST_GAP, NONE, SHARED, TAGS, WANTED
+from pyserini_compneg.reading.words import words_of
+from pyserini_compneg.support.errors import TrainingError
+from pyserini_compneg.support.files import iter_jsonl, iter_lines
+from pyserini_compneg.support.terminal import shown
+
+_TAG = re.compile(rf"\[({'|'.join(TAGS[1:])}) ([^\[\]]+)\]")
+
+
+_WORDS = """
+    a about after all also am an and any anything are as at be been before being between both but by can could d did
+    do does doing done dont during each either every find for from get give had has have he hello help her here hi his
+    how i id if im in into is it its just let like ll looking m may me might must my need needs no nor not of on one
+    ones only onto or our over please pls re s shall she should show so some something stuff t tell than thank thanks
+    that the their them then there these they thing things this those to too under us ve want wants was we were what
+    when where which who whom whose why will with would you your
+"""
+FUNCTION_WORDS = frozenset(_WORDS.split())
+
+
+@dataclass(frozen=True)
+class TaggedRequest:
+    """A request and its tags.
+
+    Attributes:
+        text: The request as it was typed.
+        segments: Where tagged words stand, in order, and the places of their tags in ``TAGS``.
+    """
+
+    text: str
+    segments: tuple[tuple[Span, int], ...]
+
+    def tags(self, words: Sequence[Span]) -> list[int]:
+        """The place in ``TAGS`` of each word's tag; of the segment that has most of it, if a word is cut.
+
+        >>> request = parse_request("[W spy films] but not [X comedies]", "line 1")
+        >>> [TAGS[tag] for tag in request.tags(words_of(request.text))]
+        ['W', 'W', 'O', 'O', 'X']
+        """
+        tags = [NONE] * len(words)
+        for number, (start, end) in enumerate(words):
+            common = [(min(end, last) - max(start, first), tag) for (first, last), tag in self.segments]
+            most, tag = max(common, default=(0, NONE))
+            tags[number] = tag if most > 0 else NONE
+        return tags
+
+
+def parse_request(line: str, source: str) -> TaggedRequest:
+    """Reads a line of tags.
+
+    Raises:
+        TrainingError: A bracket that is no tag, a tag with a blank at its edge, nothing that is wanted, or S with
+            fewer than two W.
+    """
+    pieces: list[str] = []
+    segments: list[tuple[Span, int]] = []
+    length = done = 0
+    for match in _TAG.finditer(line):
+        tag, words = match.groups()
+        if words != words.strip():
+            raise TrainingError(f"{source}: a blank at the edge of {shown(match[0])}")
+        before = line[done : match.start()]
+        start = length + len(before)
+        length = start + len(words)
+        pieces += [before, words]
+        segments.append(((start, length), TAGS.index(tag)))
+        done = match.end()
+    text = "".join([*pieces, line[done:]])
+    counts = [sum(tag == number for _, tag in segments) for number in range(len(TAGS))]
+    if "[" in text or "]" in text:
+        raise TrainingError(
+            f"{source}: a bracket that is no whole tag; write [TAG words], where TAG is one of {', '.join(TAGS[1:])}"
+        )
+    if not counts[WANTED]:
+        raise TrainingError(f"{source}: nothing is wanted; give at least one [W ...]")
+    if counts[SHARED] and counts[WANTED] < 2:
+        raise TrainingError(f"{source}: S is shared by several W, and there is one")
+    return TaggedRequest(text, tuple(segments))
+
+
+def read_requests(path: str | Path) -> list[TaggedRequest]:
+    """Reads a file of tagged requests, one a line.
+
+    Raises:
+        TrainingError: A line that is wrong, or no line; the message starts with the path.
+        CollectionError: A file that cannot be read.
+    """
+    requests = [parse_request(content, f"{path}:{line}") for line, content in iter_lines(path)]
+    if not requests:
+        raise TrainingError(f"{path}: no request in it")
+    return requests
+
+
+def augmented(
+    request: TaggedRequest, excluded: Sequence[str], draw: random.Random
+) -> tuple[str, list[Span], list[int]]:
+    """A request as another person might have typed it: its text, its words, and their tags.
+
+    Some exclusions are exchanged for those of other requests, so that the words around them are learnt rather than
+    their subjects. Some alternatives repeat the words that they share. Some texts are in lower or upper case, have a
+    slip of the keyboard, or lack the last sign.
+    """
+    if draw.random() < 0.2:
+        request = _exchanged(request, excluded, draw)
+    if draw.random() < 0.3:
+        request = distributed(request)
+    words = words_of(request.text)
+    tags = request.tags(words)
+    text = request.text
+    chance = draw.random()
+    if chance < 0.25:
+        text = "".join(sign.lower() if len(sign.lower()) == 1 else sign for sign in text)
+    elif chance < 0.29:
+        text = "".join(sign.upper() if len(sign.upper()) == 1 else sign for sign in text)
+    if draw.random() < 0.15:
+        start, end = draw.choice(words)
+        if end - start > 4:
+            place = draw.randrange(start + 1, end - 1)
+            text = text[: place - 1] + text[place] + text[place - 1] + text[place + 1 :]
+    if draw.random() < 0.15 and len(words) > 1 and text[slice(*words[-1])] in ".?!":
+        text, words, tags = text[: words[-1][0]], words[:-1], tags[:-1]
+    return text, words, tags
+
+
+def exclusions(requests: Sequence[TaggedRequest]) -> list[str]:
+    """The texts of all that is excluded."""
+    return [one.text[slice(*span)] for one in requests for span, tag in one.segments if tag == EXCLUDED]
+
+
+def separators(requests: Sequence[TaggedRequest]) -> list[str]:
+    """The words that stand between two exclusions, alone or beside another word, in two requests or more."""
+    seen: Counter[str] = Counter()
+    for request in requests:
+        words = words_of(request.text)
+        tags = request.tags(words)
+        lower = [request.text[start:end].lower() for start, end in words]
+        excluded = [place for place, tag in enumerate(tags) if tag == EXCLUDED]
+        gaps = [range(one + 1, other) for one, other in zip(excluded, excluded[1:], strict=False)]
+        seen.update({lower[place] for gap in gaps if len(gap) <= LONGEST_GAP for place in gap if tags[place] == NONE})
+    return sorted(word for word, count in seen.items() if count > 1 and word[0].isalnum())
+
+
+def unasked(requests: Sequence[TaggedRequest]) -> list[str]:
+    """The words without a tag in a third of the requests that have them and in five or more, and function words.
+
+    Numbers are never among them.
+    """
+    seen, free = Counter[str](), Counter[str]()
+    for request in requests:
+        words = words_of(request.text)
+        lower = [request.text[start:end].lower().replace("’", "'") for start, end in words]
+        seen.update(lower)
+        free.update(word for word, tag in zip(lower, request.tags(words), strict=True) if tag == NONE)
+    return sorted(
+        FUNCTION_WORDS.union(
+            word for word, count in free.items() if count >= 5 and 3 * count >= seen[word] and word[0].isalpha()
+        )
+    )
+
+
+def _exchanged(request: TaggedRequest, excluded: Sequence[str], draw: random.Random) -> TaggedRequest:
+    places = [place for place, (_, tag) in enumerate(request.segments) if tag == EXCLUDED]
+    if not places:
+        return request
+    place = draw.choice(places)
+    (start, end), tag = request.segments[place]
+    other = draw.choice(excluded)
+    if request.text[start:end].islower():
+        other = other.lower()
+    longer = len(other) - (end - start)
+    moved = [((first + longer, last + longer), one) for (first, last), one in request.segments[place + 1 :]]
+    segments = (*request.segments[:place], ((start, start + len(other)), tag), *moved)
+    return TaggedRequest(request.text[:start] + other + request.text[end:], segments)
+
+
+def distributed(request: TaggedRequest) -> TaggedRequest:
+    """The request with the words that alternatives share in each of them, if all stand side by side.
+
+    >>> request = parse_request("[S songs by] [W Drake] [OR or] [W Denny], no [X covers]", "line 1")
+    >>> again = distributed(request)
+    >>> again.text, [again.text[slice(*span)] for span, _ in again.segments]
+    ('songs by Drake or songs by Denny, no covers', ['songs by Drake', 'or', 'songs by Denny', 'covers'])
+    """
+    text, segments = request.text, request.segments
+    wanted = [number for number, (_, tag) in enumerate(segments) if tag in (WANTED, SHARED)]
+    first, end = wanted[0], wanted[-1] + 1
+    group = segments[first:end]
+    between = {text[one[1] : other[0]] for (one, _), (other, _) in itertools.pairwise(group)}
+    kinds = "".join(TAGS[tag][0] for _, tag in group)
+    if "S" not in kinds or not re.fullmatch("S?(WO)+WS?", kinds) or between - {" ", ""}:
+        return request
+    head, *_, tail = (text[slice(*span)] if tag == SHARED else "" for span, tag in group)
+    made, spans = text[: group[0][0][0]], list(segments[:first])
+    for span, tag in group:
+        words = text[slice(*span)]
+        if tag != SHARED:
+            made += " " if len(spans) > first and words != "," else ""
+            start = len(made)
+            made += " ".join(filter(None, (head, words, tail))) if tag == WANTED else words
+            spans.append(((start, len(made)), tag))
+    moved = len(made) - group[-1][0][1]
+    spans += [((start + moved, last + moved), tag) for (start, last), tag in segments[end:]]
+    return TaggedRequest(made + text[group[-1][0][1] :], tuple(spans))
+
+
+KINDS = ("exclusion", "union", "intersection", "combined", "whole", "plain")
+"""What a judged request has: the last two exclude and join nothing, ``whole`` although words of it look so."""
+
+
+@dataclass(frozen=True)
+class JudgedRequest:
+    """A request with what it asks for.
+
+    Attributes:
+        kind: One of ``KINDS``.
+        text: The request.
+        wanted: What is looked for, in words of the text.
+        excluded: What is excluded, in words of the text.
+        joined: ``or``, ``and`` or ``single``.
+    """
+
+    kind: str
+    text: str
+    wanted: tuple[str, ...]
+    excluded: tuple[str, ...]
+    joined: str
+
+
+def read_judged(path: str | Path) -> list[JudgedRequest]:
+    """Reads requests with what they ask for, from JSON Lines.
+
+    Raises:
+        TrainingError: A record that lacks a field, or no record; the message starts with the path.
+        CollectionError: A file that cannot be read, or a line that is not JSON.
+    """
+    judged = []
+    for line, record in iter_jsonl(path):
+        if wrong := [name for name, is_right in _FIELDS.items() if not is_right(record.get(name))]:
+            raise TrainingError(f"{path}:{line}: the field {wrong[0]!r} is missing or wrong")
+        wanted, excluded = tuple(record["wanted"]), tuple(record["excluded"])
+        if lost := next((words for words in (*wanted, *excluded) if words not in record["query"]), None):
+            raise TrainingError(f"{path}:{line}: {shown(lost)} is not in the query")
+        judged.append(JudgedRequest(record["kind"], record["query"], wanted, excluded, record["wanted_op"]))
+    if not judged:
+        raise TrainingError(f"{path}: no request in it")
+    return judged
+
+
+def refuse_common(requests: Sequence[TaggedRequest], judged: Sequence[JudgedRequest]) -> None:
+    """Makes sure that no judged request is trained on.
+
+    Raises:
+        TrainingError: One is; the message has it.
+    """
+    trained = {" ".join(request.text.casefold().split()) for request in requests}
+    texts = (request.text for request in judged)
+    if common := next((text for text in texts if " ".join(text.casefold().split()) in trained), None):
+        raise TrainingError(f"the judged request {shown(common)} is among the tagged ones; take it out of them")
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) and text.strip() for text in value)
+
+
+_FIELDS: dict[str, Callable[[Any], bool]] = {
+    "query": lambda value: isinstance(value, str) and bool(value.strip()),
+    "kind": lambda value: value in KINDS,
+    "wanted": lambda value: bool(value) and _are_texts(value),
+    "excluded": _are_texts,
+    "wanted_op": lambda value: value in ("single", "or", "and"),
+}

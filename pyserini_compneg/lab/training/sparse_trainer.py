@@ -1,0 +1,184 @@
+"""The trainers of sentence-transformers, which here stop at numbers that are not finite and resume after a kill."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from sentence_transformers import SentenceTransformerTrainer, SparseEncoderTrainer
+from sentence_transformers.base.trainer import BaseTrainer
+from transformers import TrainerCallback, TrainerState
+
+from pyserini_compneg.lab.training.batches import CONTRASTIVE_PAIRS, ContrastivePairSampler
+from pyserini_compneg.lab.training.encoder_module import EncoderModule
+from pyserini_compneg.support.errors import OutputError, TrainingError
+from pyserini_compneg.support.progress import progress
+
+_logger = logging.getLogger(__name__)
+_NOT_LOGGED = ("runtime", "samples_per_second", "steps_per_second", "epoch")
+_STATE, _TRAINER_STATE = "state.pt", "trainer_state.json"
+_WHOLE = "whole"
+"""A file that is written last and deleted first, so that the remains of a kill are not taken for a checkpoint."""
+
+
+class _Trainer(BaseTrainer):  # type: ignore[misc]  # mypy is told nothing of sentence-transformers
+    """What training sparse and dense encoders has in common; checkpoints are in ``args.output_dir``."""
+
+    def add_model_card_callback(self, *_: Any) -> None:
+        """Does nothing: this package writes the card."""
+
+    def get_batch_sampler(self, dataset: Any, batch_size: int, drop_last: bool, **more: Any) -> Any:
+        """The sampler of a table's batches; contrastive pairs are kept together."""
+        if dataset.info.description == CONTRASTIVE_PAIRS:
+            return ContrastivePairSampler(dataset, batch_size, drop_last, **more)
+        return super().get_batch_sampler(dataset, batch_size, drop_last, **more)
+
+    def compute_loss(self, model: Any, inputs: dict[str, Any], *arguments: Any, **more: Any) -> Any:
+        """The loss of a batch.
+
+        Raises:
+            TrainingError: The loss is not a finite number.
+        """
+        first_query = inputs["query_input_ids"][0]
+        loss = super().compute_loss(model, inputs, *arguments, **more)
+        value = loss[0] if isinstance(loss, tuple) else loss
+        if not torch.isfinite(value):
+            own = next((part for part in self.model.modules() if isinstance(part, EncoderModule)), self.model)
+            query = own.tokenizer.decode(first_query, skip_special_tokens=True)
+            raise TrainingError(
+                f"the loss of step {self.state.global_step + 1} is {value.item()}, in the batch whose first query is "
+                f"{query!r:.80}; {self._last_good()}; lower training.learning_rate"
+            )
+        return loss
+
+    def restore_finished(self, checkpoint: Path) -> bool:
+        """Loads the model of a training that was killed after its last step; returns False if steps are left."""
+        state = TrainerState.load_from_json(str(checkpoint / _TRAINER_STATE))
+        if not state.stateful_callbacks["TrainerControl"]["args"]["should_training_stop"]:
+            return False
+        self.state = state
+        self._load_from_checkpoint(str(self._best() or checkpoint))
+        return True
+
+    def evaluate(self, *arguments: Any, **more: Any) -> dict[str, float]:
+        """The results on dev.
+
+        Raises:
+            TrainingError: A weight is not a finite number.
+        """
+        self._check_weights()
+        results: dict[str, float] = super().evaluate(*arguments, **more)
+        self.model.train(self.is_in_train)  # the next batch is tokenized before the next step sets the mode
+        return results
+
+    def _check_weights(self) -> None:
+        if not all(torch.isfinite(weight).all() for weight in self.model.parameters()):
+            raise TrainingError(
+                f"the model has weights that are not finite after step {self.state.global_step}; {self._last_good()}; "
+                "lower training.learning_rate"
+            )
+
+    def _last_good(self) -> str:
+        checkpoint = last_checkpoint(Path(self.args.output_dir))
+        return f"the last good checkpoint is {checkpoint}" if checkpoint else "there is no checkpoint yet"
+
+    def _best(self) -> Path | None:
+        best = Path(self.args.output_dir, f"checkpoint-{self.state.best_global_step}")
+        return best if best.is_dir() else None
+
+    def _save_checkpoint(self, *arguments: Any, **more: Any) -> None:
+        folder = Path(self.args.output_dir, f"checkpoint-{self.state.global_step}")
+        self._check_weights()
+        try:
+            super()._save_checkpoint(*arguments, **more)
+            (folder / _WHOLE).touch()
+        except (OSError, RuntimeError) as cause:  # torch reports a full disk as a RuntimeError
+            reason = (str(cause).strip().splitlines() or ["unknown"])[0][:200]
+            raise OutputError(
+                f"{folder}: cannot be written: {reason}; free some space, and continue with --resume"
+            ) from None
+        for former in folder.parent.glob("checkpoint-*"):  # only when the new one is whole, and the mark first
+            if former not in (folder, self._best()):
+                (former / _WHOLE).unlink(missing_ok=True)
+                shutil.rmtree(former, ignore_errors=True)
+
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        folder = Path(output_dir or self.args.output_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        torch.save(self.model.state_dict(), folder / _STATE)
+
+    def _load_from_checkpoint(self, checkpoint_path: str) -> None:
+        state = torch.load(Path(checkpoint_path, _STATE), map_location="cpu", weights_only=True)
+        try:
+            self.model.load_state_dict(state)
+        except RuntimeError as cause:
+            line = str(cause).strip().splitlines()[-1].strip()
+            raise TrainingError(
+                f"{checkpoint_path}: is of another model ({line[:120]}); give the former model.base, or start anew "
+                "with --overwrite and without --resume"
+            ) from None
+
+    def _load_best_model(self) -> None:
+        self._load_from_checkpoint(self.state.best_model_checkpoint)
+
+
+class SparseTrainer(_Trainer, SparseEncoderTrainer):  # type: ignore[misc]
+    """Trains a SparseEncoder."""
+
+
+class DenseTrainer(_Trainer, SentenceTransformerTrainer):  # type: ignore[misc]
+    """Trains a bi-encoder."""
+
+
+class Reporting(TrainerCallback):  # type: ignore[misc]  # mypy is told nothing of transformers
+    """A progress bar and log lines on standard error, and an evaluation after the last step.
+
+    The callbacks of transformers print to standard output, and evaluate at multiples of ``eval_steps`` only.
+    """
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Opens the bar."""
+        self._bar = progress(None, state.max_steps, " steps", "training", state.global_step, summary=True)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Moves it."""
+        self._bar.update(1)
+        if state.global_step >= state.max_steps and args.eval_strategy != "no":
+            control.should_evaluate = True
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, metrics: dict[str, float], **_: Any) -> None:
+        """Logs the results."""
+        values = {name.removeprefix("eval_"): value for name, value in metrics.items()}
+        shown = (f"{name} {value:.4g}" for name, value in values.items() if name not in _NOT_LOGGED)
+        _logger.info("step %d of %d: %s", state.global_step, state.max_steps, ", ".join(shown))
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Closes it."""
+        self._bar.close()
+
+
+def check_checkpoint(folder: Path) -> None:
+    """Reads all files of a checkpoint, with their checksums.
+
+    Raises:
+        TrainingError: A file is damaged.
+    """
+    files = [folder / _STATE, *sorted(folder.glob("*.pt*"))]
+    try:
+        json.loads((folder / _TRAINER_STATE).read_text(encoding="utf-8"))
+        fault = next((f"checksum of {file.name}" for file in files if zipfile.ZipFile(file).testzip()), None)
+    except (OSError, ValueError, zipfile.BadZipFile) as cause:
+        fault = str(cause)
+    if fault:
+        raise TrainingError(f"{folder}: is damaged ({fault[:120]}); delete this folder, and continue with --resume")
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """The latest checkpoint that is whole, if there is one."""
+    whole = [mark.parent for mark in folder.glob(f"checkpoint-*/{_WHOLE}")]
+    return max(whole, key=lambda checkpoint: int(checkpoint.name.rsplit("-", 1)[1]), default=None)

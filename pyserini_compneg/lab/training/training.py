@@ -1,0 +1,178 @@
+"""A training from its settings to a folder that ``--encoder`` or ``--read`` takes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from pyserini_compneg.encode.models import model_folder
+from pyserini_compneg.lab.training.config import LOG_FILE, AnyConfig, ReaderTrainConfig
+from pyserini_compneg.lab.training.examples import read_examples
+from pyserini_compneg.lab.training.requests import read_judged, read_requests, refuse_common
+from pyserini_compneg.support.errors import CompNegError, OutputError, TrainingError, install_hint
+from pyserini_compneg.support.files import reason_of
+
+_SETTINGS_FILE = "training.json"
+_CHECKPOINTS = "checkpoints/*/*"
+_PACKAGES = ("torch", "transformers", "sentence_transformers", "accelerate", "datasets", "matplotlib")
+_READER_PACKAGES = ("torch", "transformers", "tokenizers", "onnx", "onnxscript", "onnxruntime")
+
+
+def train(config: AnyConfig, output: str | Path, resume: bool = False, overwrite: bool = False) -> dict[str, float]:
+    """Trains a model. Its folder appears when it is complete; until then checkpoints are in ``OUTPUT.training``.
+
+    Args:
+        config: What to train.
+        output: The folder to make.
+        resume: Continue a training with the same settings that was killed, if there is one.
+        overwrite: Replace the folder of a former model.
+
+    Returns:
+        The results on dev of the model that was kept; empty without dev. For a reader, the shares of right readings.
+
+    Raises:
+        CompNegError: Data or a checkpoint that cannot be used, a loss that is not a finite number, or a folder that
+            cannot be written.
+    """
+    output = Path(os.path.realpath(output))
+    unfinished = output.with_name(f"{output.name}.training")
+    packages = _READER_PACKAGES if isinstance(config, ReaderTrainConfig) else _PACKAGES
+    if missing := [name for name in packages if find_spec(name) is None]:
+        raise TrainingError(f"training needs {', '.join(missing)}; {install_hint('train')}")
+    _check_output(output, overwrite)
+    _check_models(config)
+    examples = _examples(config)
+    _prepare_unfinished(unfinished, config, examples, resume, overwrite)
+    with _alone(unfinished):
+        return _finish(config, examples, unfinished, output)
+
+
+@contextmanager
+def _alone(unfinished: Path) -> Iterator[None]:
+    """Refuses a second process that would continue the same training."""
+    lock = FileLock(unfinished / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise OutputError(
+            f"{unfinished}: another process trains here; wait for it, or choose another --output"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _finish(config: AnyConfig, examples: Sequence[Any], unfinished: Path, output: Path) -> dict[str, float]:
+    from safetensors import SafetensorError
+
+    try:
+        results = _fit(config, examples, unfinished)
+    except CompNegError:
+        if not any(unfinished.glob(_CHECKPOINTS)):  # no step can be resumed
+            shutil.rmtree(unfinished)
+        raise
+    except (OSError, SafetensorError) as cause:
+        raise _not_written(output, cause) from None
+    try:
+        if output.exists():
+            shutil.rmtree(output)
+        os.replace(unfinished / "model", output)
+    except OSError as cause:
+        raise _not_written(output, cause) from None
+    shutil.rmtree(unfinished)
+    return results
+
+
+def _examples(config: AnyConfig) -> Sequence[Any]:
+    if isinstance(config, ReaderTrainConfig):
+        requests = [request for path in config.reader.requests for request in read_requests(path)]
+        refuse_common(requests, [request for path in config.reader.judged for request in read_judged(path)])
+        return requests
+    return [read_examples(source, config.training.seed + number) for number, source in enumerate(config.data)]
+
+
+def _fit(config: AnyConfig, examples: Sequence[Any], unfinished: Path) -> dict[str, float]:
+    if isinstance(config, ReaderTrainConfig):
+        from pyserini_compneg.lab.training.reader_training import fit_reader
+
+        return fit_reader(config, examples, unfinished)
+    from pyserini_compneg.lab.training.fine_tuning import fine_tune
+    from pyserini_compneg.lab.training.trained_folder import write_trained
+
+    trained = fine_tune(config, examples, unfinished / "checkpoints")
+    write_trained(unfinished / "model", config, trained, examples)
+    return trained.results
+
+
+def _not_written(output: Path, cause: Exception) -> OutputError:
+    return OutputError(f"{output}: cannot be written: {reason_of(cause)}; free some space, and continue with --resume")
+
+
+def _check_output(output: Path, overwrite: bool) -> None:
+    """Makes sure that only a trained model is replaced, and only on request."""
+    if not output.exists():
+        return
+    if not overwrite:
+        raise OutputError(f"{output}: exists already; choose another --output, or replace it with --overwrite")
+    if not (output / LOG_FILE).is_file():
+        raise OutputError(f"{output}: is no model that was trained here (no {LOG_FILE}); choose another --output")
+
+
+def _check_models(config: AnyConfig) -> None:
+    """Finds a model that is missing or cannot be trained before the data are read, which takes a while."""
+    from pyserini_compneg.lab.training.masked_lm import neural_side
+
+    if isinstance(config, ReaderTrainConfig):
+        model_folder(config.reader.base)
+    elif config.model.is_dense:
+        model_folder(config.model.base)
+    else:
+        neural_side(model_folder(config.model.base), config.model.base, "document")
+
+
+def _prepare_unfinished(
+    folder: Path, config: AnyConfig, examples: Sequence[Any], resume: bool, overwrite: bool
+) -> None:
+    """Makes the folder of the unfinished training, or checks that what is there belongs to this training."""
+    settings = config.model_dump(mode="json")
+    settings["texts of data"] = hashlib.sha256(repr(examples).encode()).hexdigest()
+    file = folder / _SETTINGS_FILE
+    if resume and file.is_file():
+        former = _former_settings(file)
+        if changed := [name for name in settings if settings[name] != former.get(name)]:
+            raise TrainingError(
+                f"{folder}: was started with other settings ({', '.join(changed)}); restore them, or start anew with "
+                "--overwrite and without --resume"
+            )
+        return
+    if folder.exists() and not overwrite:
+        raise OutputError(
+            f"{folder}: has an unfinished training; continue it with --resume, or delete it with --overwrite"
+        )
+    try:
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
+        file.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    except OSError as cause:
+        raise OutputError(f"{folder}: cannot be written: {reason_of(cause)}") from None
+
+
+def _former_settings(file: Path) -> dict[str, object]:
+    try:
+        former = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        former = None
+    if not isinstance(former, dict):
+        raise TrainingError(f"{file}: is damaged; start anew with --overwrite and without --resume")
+    return former

@@ -1,0 +1,1 @@
+"""What all rooms share: errors, vectors, files, settings, progress and text for a terminal."""

@@ -1,0 +1,56 @@
+"""Arguments and numbers that Python would accept in another sense: a text as a list, ``١`` or ``1_000`` as a number."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.terminal import shown
+
+_WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")  # Python refuses a little more digits than that
+_FINITE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def checked_count(name: str, value: int) -> int:
+    """An argument that is a whole number from 1, as an ``int``.
+
+    Raises:
+        ArgumentError: It is something else; ``True``, 1.0 and "1" are.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ArgumentError(f"{name} must be a whole number from 1, got {shown(value)}")
+    return int(value)
+
+
+def checked_list(name: str, values: object) -> list[Any]:
+    """An argument that is a list, or another iterable of several things.
+
+    Raises:
+        ArgumentError: It is something else; a text, which would be taken letter by letter, is.
+    """
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise ArgumentError(f"{name} must be a list, got {shown(values)}")
+    return list(values)
+
+
+def whole_number(text: str) -> int | None:
+    """The whole number that a text is, in ASCII digits; None for any other text.
+
+    >>> whole_number("-7"), whole_number("1_000"), whole_number("١"), whole_number("1.0")
+    (-7, None, None, None)
+    """
+    return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def finite_number(text: str) -> float | None:
+    """The finite number that a text is, in ASCII digits; None for any other text.
+
+    >>> finite_number("2.5e-1"), finite_number("1e999"), finite_number("nan"), finite_number("1_0")
+    (0.25, None, None, None)
+    """
+    value = float(text) if _FINITE.fullmatch(text) else math.inf
+    return value if math.isfinite(value) else None

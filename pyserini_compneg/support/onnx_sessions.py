@@ -1,0 +1,56 @@
+"""Sessions of onnxruntime, which run the networks of the encoders and of the reader."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.support.arguments import whole_number
+
+_EXACT_INT8 = "session.x64quantprecision", "1"
+"""Without this option, sums of int8 products overflow on processors that have AVX2, but not VNNI."""
+
+
+def open_session(model: Path | bytes, threads: int, providers: Sequence[str] = ("CPUExecutionProvider",)) -> Any:
+    """A session that gives the same whole-number products on every processor.
+
+    Args:
+        model: An ONNX file, or its content.
+        threads: The threads of one run.
+        providers: What runs it, the preferred first.
+
+    Raises:
+        ImportError: There is no onnxruntime.
+        Exception: Whatever onnxruntime raises for a file that it cannot run.
+    """
+    onnxruntime = import_onnxruntime()
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 4  # its warnings are about its own optimisations, and its errors are raised, too
+    options.add_session_config_entry(*_EXACT_INT8)
+    content = model if isinstance(model, bytes) else str(model)
+    return onnxruntime.InferenceSession(content, options, providers=list(providers))
+
+
+def import_onnxruntime() -> Any:
+    """The module onnxruntime.
+
+    Raises:
+        ImportError: It is not installed.
+    """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else the import writes a file of ids beside others' files
+    import onnxruntime
+
+    return onnxruntime
+
+
+def processors() -> int:
+    """The processors of this process, or as many as ``OMP_NUM_THREADS`` says; onnxruntime would count the machine's.
+
+    Ray sets that variable for each of its tasks.
+    """
+    if (told := whole_number(os.environ.get("OMP_NUM_THREADS", ""))) and told > 0:
+        return told
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

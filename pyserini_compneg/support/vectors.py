@@ -1,0 +1,177 @@
+"""Sparse vectors as plain mappings ``{term: weight}``, their basic operations, and pseudo-terms.
+
+A vector holds no zero weights. Weights are finite. They are positive for ordinary learned sparse retrieval, and may be
+negative in composed queries and for signed models. All functions are pure and keep the order of the left operand's
+terms.
+
+A pseudo-term stands beside the vocabulary: the pair ``a∩b`` of two terms, or the complement ``¬t`` of one. An index
+holds pseudo-terms if it was built to. The impact of a pair says that both terms occur (Krasakis et al., Eq. 7). The
+impact of a complement is the magnitude of a negative weight, which Lucene cannot store under the term itself.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
+from typing import TypeGuard
+
+from pyserini_compneg.support.errors import EncodingError
+
+SparseVector = Mapping[str, float]
+
+PAIR_SIGN = "∩"
+COMPLEMENT_SIGN = "¬"
+
+_WHITE_SPACE = re.compile(r"[^\S\x85\xa0\u2007\u202f]")  # where Lucene ends a token: not at no-break spaces
+_ROUNDING = 2.0**-48  # sixteen units in the last place: the rounding error of a few additions
+
+
+def checked(vector: Mapping[str, float], source: str) -> dict[str, float]:
+    """Checks a vector, and returns it without its zeros.
+
+    Args:
+        vector: Terms and weights as they came from a file or an encoder.
+        source: Where they came from, for the message.
+
+    Raises:
+        EncodingError: A term that is empty, is no text or has white space, or a weight that is no finite number.
+
+    >>> checked({"bird": 1, "fly": 0}, "query 1")
+    {'bird': 1.0}
+    """
+    result: dict[str, float] = {}
+    for term, weight in vector.items():
+        if not isinstance(term, str) or not term:
+            raise EncodingError(f"{source}: a term must be a non-empty text, got {term!r}")
+        if _WHITE_SPACE.search(term):
+            raise EncodingError(
+                f"{source}: the term {term!r} has white space, so no index holds it; weigh its words one by one"
+            )
+        if not is_number(weight) or not abs(weight) <= sys.float_info.max:
+            raise EncodingError(f"{source}: the weight of {term!r} must be a finite number, got {weight!r}")
+        if weight:
+            result[term] = float(weight)
+    return result
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a number; Python counts True and False as numbers, too."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def add(a: SparseVector, b: SparseVector, factor: float = 1.0) -> dict[str, float]:
+    """a + factor * b; terms that cancel, be it up to rounding, are dropped.
+
+    >>> add({"a": 1.0, "b": 2.0}, {"b": 2.0, "c": 1.0}, -1.0)
+    {'a': 1.0, 'c': -1.0}
+    >>> add({"a": 0.1 + 0.2}, {"a": 0.3}, -1.0)
+    {}
+    """
+    result = dict(a)
+    for term, weight in b.items():
+        own, other = result.get(term, 0.0), factor * weight
+        total = own + other
+        if abs(total) > _ROUNDING * max(abs(own), abs(other)):
+            result[term] = total
+        else:
+            result.pop(term, None)
+    return result
+
+
+def scale(vector: SparseVector, factor: float) -> dict[str, float]:
+    """factor * vector."""
+    return {term: factor * weight for term, weight in vector.items() if factor * weight}
+
+
+def dot(a: SparseVector, b: SparseVector) -> float:
+    """The inner product, Krasakis et al., Eq. 4.
+
+    >>> dot({"a": 2.0, "b": 1.0}, {"a": 3.0, "c": 5.0})
+    6.0
+    """
+    if len(b) < len(a):
+        a, b = b, a
+    return math.fsum(weight * b[term] for term, weight in a.items() if term in b)
+
+
+def norm(vector: SparseVector) -> float:
+    """The Euclidean length.
+
+    >>> norm({"a": 3.0, "b": -4.0})
+    5.0
+    """
+    return math.hypot(*vector.values())
+
+
+def max_pool(vectors: Iterable[SparseVector]) -> dict[str, float]:
+    """The elementwise maximum, Krasakis et al., Eq. 10; a term that a vector lacks counts as 0 there.
+
+    >>> max_pool([{"a": 1.0, "b": -1.0}, {"a": 2.0}])
+    {'a': 2.0}
+    """
+    pooled: dict[str, float] = {}
+    holders: Counter[str] = Counter()
+    count = 0
+    for count, vector in enumerate(vectors, start=1):  # noqa: B007  # counted: they may come from an iterator
+        holders.update(vector.keys())
+        for term, weight in vector.items():
+            pooled[term] = max(pooled.get(term, weight), weight)
+    return {term: weight for term, weight in pooled.items() if weight > 0 or (weight < 0 and holders[term] == count)}
+
+
+def positive_part(vector: SparseVector) -> dict[str, float]:
+    """The terms with a weight above 0."""
+    return {term: weight for term, weight in vector.items() if weight > 0}
+
+
+def without_terms(vector: SparseVector, others: Container[str]) -> dict[str, float]:
+    """The vector without some terms.
+
+    >>> without_terms({"birds": 1.0, "parrots": 2.0}, {"birds"})
+    {'parrots': 2.0}
+    """
+    return {term: weight for term, weight in vector.items() if term not in others}
+
+
+def top_terms(vector: SparseVector, count: int) -> dict[str, float]:
+    """The ``count`` heaviest terms, equal weights by code-point order of the term, so that the choice is reproducible.
+
+    >>> top_terms({"b": 1.0, "a": 1.0, "c": 2.0}, 2)
+    {'c': 2.0, 'a': 1.0}
+    """
+    return dict(sorted(vector.items(), key=lambda item: (-item[1], item[0]))[:count])
+
+
+def pair_term(*terms: str) -> str:
+    """The pseudo-term of two terms or more, the same in any order; of a term with itself, the term.
+
+    >>> pair_term("venezuela", "colombia"), pair_term("birds", "birds"), pair_term("c", "a", "b", "a")
+    ('colombia∩venezuela', 'birds', 'a∩b∩c')
+    """
+    return PAIR_SIGN.join(sorted(set(terms)))
+
+
+def complement_term(term: str) -> str:
+    """The term that holds the negative weights of another.
+
+    >>> complement_term("parrots")
+    '¬parrots'
+    """
+    return COMPLEMENT_SIGN + term
+
+
+def is_complement(term: str) -> bool:
+    """Whether a term holds the negative weights of another."""
+    return term.startswith(COMPLEMENT_SIGN) and len(term) > 1
+
+
+def is_pseudo_term(term: str) -> bool:
+    """Whether a term is a pair or a complement. A sign alone is neither: BERT's vocabulary has both signs as words.
+
+    >>> [is_pseudo_term(term) for term in ("birds", "¬", "∩", "¬birds", "birds∩colombia")]
+    [False, False, False, True, True]
+    """
+    return is_complement(term) or PAIR_SIGN in term[1:-1]

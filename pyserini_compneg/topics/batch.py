@@ -1,0 +1,141 @@
+"""From topics to a file of composed queries."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from pyserini_compneg.compose.json_form import composed_line, from_json
+from pyserini_compneg.compose.queries import Query, query_text
+from pyserini_compneg.compose.scoring import ScoringNode, is_empty
+from pyserini_compneg.expression import Expression
+from pyserini_compneg.reading.decomposition import Decomposition, to_object
+from pyserini_compneg.support.errors import CompositionError, EncodingError
+from pyserini_compneg.support.files import atomic_writer
+from pyserini_compneg.support.gathered import gathered_warnings
+from pyserini_compneg.support.progress import progress
+from pyserini_compneg.topics.token_form import token_line
+from pyserini_compneg.topics.topics import Topic
+
+Compose: TypeAlias = Callable[[Sequence[Query]], list[ScoringNode]]
+"""Composes queries, as ``SignedImpactSearcher.compose`` does; a query that is composed already stays as it is."""
+
+Answer = TypeVar("Answer")
+
+OUTPUT_FORMATS = ("jsonl", "tsv")
+
+_logger = logging.getLogger(__name__)
+
+
+def compose_topics(
+    topics: Sequence[Topic],
+    compose: Compose,
+    output: str | Path | None,
+    *,
+    batch_size: int = 64,
+    output_format: str = "jsonl",
+    explain: bool = False,
+    skip: bool = False,
+) -> None:
+    """Writes the composed query of each topic to a file, which appears complete or not at all.
+
+    ``jsonl`` has a line ``{"id", "contents", "vector" or "score"}``, and its ``filter`` if it has one, for each topic;
+    ``search`` takes it as a topic.
+    ``tsv`` has the lines of ``token_line``, without the queries that have no terms.
+
+    Args:
+        topics: The topics.
+        compose: Composes them.
+        output: The file, or None for standard output.
+        batch_size: Queries encoded together.
+        output_format: ``jsonl`` or ``tsv``.
+        explain: Add to each line of ``jsonl`` how a plain text was decomposed.
+        skip: Leave out queries that cannot be encoded or composed, and list them in a warning at the end.
+
+    Raises:
+        CompNegError: As ``search_topics``, or a query that the format cannot hold.
+    """
+    contents = {topic.qid: query_text(topic.expression) if topic.expression else topic.text for topic in topics}
+    extra: dict[str, dict[str, Any]] = {t.qid: {"filter": t.filter.to_json()} if t.filter else {} for t in topics}
+    for topic in topics:
+        if explain and topic.decomposition:
+            extra[topic.qid]["decomposition"] = to_object(topic.decomposition)
+        if topic.filter and output_format != "jsonl":
+            said = f"{output_format} cannot hold a filter; use --output-format jsonl"
+            raise CompositionError(f"query {topic.qid}: {said}")
+    skipped: dict[str, str] = {}
+
+    def composed(batch: Sequence[Topic]) -> dict[str, ScoringNode]:
+        return dict(zip([topic.qid for topic in batch], compose([topic_query(topic) for topic in batch]), strict=True))
+
+    all_topics = progress(None, len(topics), " queries", "composing")
+    with atomic_writer(output) as handle, gathered_warnings(), all_topics as bar:
+        for start in range(0, len(topics), batch_size):
+            batch = topics[start : start + batch_size]
+            for qid, node in answers(batch, composed, skipped if skip else None).items():
+                if is_empty(node):
+                    _logger.warning("query %s finds nothing: no positive term is left to search for", qid)
+                if output_format == "jsonl":
+                    handle.write(composed_line(qid, contents[qid], node, extra[qid]) + "\n")
+                elif not is_empty(node):
+                    handle.write(token_line(qid, node) + "\n")
+            bar.update(len(batch))
+        report_skipped(skipped, len(topics))
+
+
+def answers(
+    batch: Sequence[Topic], answer: Callable[[Sequence[Topic]], dict[str, Answer]], skipped: dict[str, str] | None
+) -> dict[str, Answer]:
+    """The answers to topics, by their ids; if one topic cannot be composed, all are answered one by one to find it.
+
+    Args:
+        batch: The topics.
+        answer: Answers topics.
+        skipped: Takes the reasons why topics are left out, by their ids; None if an error ends the work.
+
+    Raises:
+        CompNegError: A query that cannot be encoded or composed, with its id, if none is left out.
+    """
+    try:
+        return answer(batch)
+    except (EncodingError, CompositionError) as error:
+        if len(batch) > 1:
+            return {qid: found for topic in batch for qid, found in answers([topic], answer, skipped).items()}
+        (topic,) = batch
+        text = query_text(topic.expression) if topic.expression else topic.text
+        reason = error.message.removeprefix(f"{topic.source}: ").removeprefix(f"query {text!r}: ")
+        if skipped is None:
+            raise type(error)(f"{f'{topic.source}: ' if topic.source else ''}query {topic.qid}: {reason}") from None
+        skipped[topic.qid] = reason
+        return {}
+
+
+def report_skipped(skipped: Mapping[str, str], count: int) -> None:
+    """Warns of each query that was left out of ``count``, and of their number.
+
+    Raises:
+        EncodingError: All of them were.
+    """
+    if not skipped:
+        return
+    for qid, reason in skipped.items():
+        _logger.warning("query %s: %s; left out", qid, reason)
+    if len(skipped) == count:
+        raise EncodingError(f"none of the {count} queries can be composed")
+    _logger.warning("%d of %d queries are left out", len(skipped), count)
+
+
+def topic_query(topic: Topic) -> Expression | Decomposition | ScoringNode:
+    """The query of a topic: how its text was read, its expression, or the scoring tree that it came with.
+
+    Raises:
+        CompositionError: A composed query that is no scoring tree.
+    """
+    if topic.composed is not None:
+        return from_json(topic.composed, topic.source or f"topic {topic.qid}")
+    if topic.decomposition is not None:
+        return topic.decomposition
+    assert topic.expression is not None  # a topic has one or the other
+    return topic.expression

@@ -1,0 +1,104 @@
+"""Composed queries as repeated tokens, which is how stock Anserini takes whole weights."""
+
+from __future__ import annotations
+
+from pyserini_compneg.compose.scoring import (
+    Damped,
+    Excluding,
+    Linear,
+    Max,
+    Product,
+    ScoringNode,
+    Sum,
+    leaf_vectors,
+    nodes,
+)
+from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.vectors import SparseVector
+
+MOST_TOKENS = 1_000_000
+MOST_TERMS = 1024
+"""Lucene's own limit for the clauses of a query."""
+
+_LONGEST_TOKEN = 255
+_REMEDIES = {Product: "use --cpt materialised", Max: "use --union maxpool or addition"}
+_OURS = "--output-format jsonl, for python -m pyserini_compneg.search"
+
+
+def token_line(qid: str, node: ScoringNode) -> str:
+    r"""A query as ``qid<TAB>tokens``, each term as often as its weight says, without the line's end.
+
+    ``io.anserini.search.SearchCollection`` reads it with ``-topicReader TsvString -impact -pretokenized``.
+
+    Args:
+        qid: The query's id.
+        node: A linear query with positive whole weights.
+
+    Raises:
+        CompositionError: Any other query; the message has the remedy.
+
+    >>> token_line("7", Linear({"birds": 2.0, "andes": 1.0}))
+    '7\tbirds birds andes'
+    """
+    if (obstacle := stock_obstacle(node)) is not None:
+        kind, what = obstacle
+        remedy = f"{_REMEDIES[kind]}, or {_OURS}" if kind else f"use {_OURS}"
+        raise _refusal(qid, what, remedy)
+    weights = whole_weights(node)
+    _check_tokens(qid, weights)
+    return f"{qid}\t{' '.join(term for term, weight in weights.items() for _ in range(weight))}"
+
+
+def stock_obstacle(node: ScoringNode) -> tuple[type[Product | Max] | None, str] | None:
+    """The first reason why stock Anserini cannot run a query; None if it can.
+
+    Returns:
+        ``Product`` or ``Max`` if another operator would avoid the obstacle, otherwise None; and the obstacle in words.
+
+    >>> stock_obstacle(Linear({"birds": 2.0, "parrots": -1.0}))
+    (None, "a negative weight, -1 of 'parrots'")
+    """
+    weights = [(term, weight) for vector in leaf_vectors(node) for term, weight in vector.items()]
+    for term, weight in weights:
+        if weight < 0:
+            return None, f"a negative weight, {weight:g} of {term!r}"
+    parts = list(nodes(node))
+    if any(isinstance(part, Damped) for part in parts):
+        return None, "a damped score"
+    if (strict := next((part for part in parts if isinstance(part, Excluding)), None)) is not None:
+        return None, "NOT!" if strict.excluded else "AND!"
+    products = [part for part in parts if isinstance(part, Product)]
+    if any(product.weight < 0 for product in products):
+        return None, "a product of negative weight"
+    if any(not product.is_sum_over_tuples for product in products):
+        return None, "a product with powers or a root of its own"
+    if products:
+        return Product, "a product"
+    if any(isinstance(part, Max) for part in parts):
+        return Max, "a maximum"
+    if isinstance(node, Sum):
+        return None, "a sum of vectors"
+    for term, weight in weights:
+        if weight != int(weight):
+            return None, f"a fractional weight, {weight:g} of {term!r}"
+    if len(weights) > MOST_TERMS:
+        return None, f"{len(weights)} terms (Lucene's limit is {MOST_TERMS})"
+    return None
+
+
+def whole_weights(node: ScoringNode) -> dict[str, int]:
+    """The weights of a query without a :func:`stock_obstacle`."""
+    assert isinstance(node, Linear)
+    return {term: int(weight) for term, weight in node.weights.items()}
+
+
+def _check_tokens(qid: str, weights: SparseVector) -> None:
+    for term in weights:
+        if any(character.isspace() for character in term) or len(term) > _LONGEST_TOKEN:
+            raise _refusal(qid, f"a term that is no token, {term[:40]!r}", f"use {_OURS}")
+    if (tokens := int(sum(weights.values()))) > MOST_TOKENS:
+        raise _refusal(qid, f"{tokens} tokens (the limit is {MOST_TOKENS})", f"lower --weight-scale, or use {_OURS}")
+
+
+def _refusal(qid: str, what: str, remedy: str) -> CompositionError:
+    return CompositionError(f"query {qid}: tsv cannot hold {what}; {remedy}")

@@ -1,0 +1,92 @@
+"""From topics to a run file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyserini_compneg.reading.decomposition import to_object
+from pyserini_compneg.search.run_writer import Hit, write_run
+from pyserini_compneg.search.searcher import Method, SignedImpactSearcher
+from pyserini_compneg.support.files import atomic_writer, keep_inputs
+from pyserini_compneg.support.gathered import gathered_warnings
+from pyserini_compneg.support.progress import progress
+from pyserini_compneg.topics.batch import answers, report_skipped, topic_query
+from pyserini_compneg.topics.topics import Topic
+
+
+def search_topics(
+    searcher: SignedImpactSearcher,
+    topics: Sequence[Topic],
+    output: str | Path | None,
+    *,
+    explain: bool = False,
+    hits: int = 1000,
+    threads: int = 1,
+    batch_size: int = 64,
+    output_format: str = "trec",
+    tag: str = "compneg",
+    skip: bool = False,
+    method: Method | None = None,
+) -> None:
+    """Searches all topics and writes their run, which appears complete or not at all.
+
+    Args:
+        searcher: An open searcher.
+        topics: The topics.
+        output: The run, or None for standard output.
+        explain: Add to the ``json`` format how plain texts were decomposed.
+        hits: Hits a query.
+        threads: As for :meth:`SignedImpactSearcher.batch_search`.
+        batch_size: Queries encoded and searched together.
+        output_format: ``trec``, ``msmarco`` or ``json``, in which hits that lack operands of AND say so.
+        tag: The run's name. Rankings without the documents of a shard that is gone have ``-partial`` after it,
+            and ``"partial": true`` in the ``json`` format.
+        skip: Leave out queries that cannot be encoded or composed, and list them in a warning at the end.
+        method: Another way to answer queries than by the searcher's operators.
+
+    Raises:
+        CompNegError: A query that cannot be encoded or composed, with its id; with ``skip`` only if that holds for all
+            of them. Or an output that cannot be written.
+    """
+    notes = {t.qid: {"decomposition": to_object(t.decomposition)} for t in topics if explain and t.decomposition}
+    keep_inputs(output, searcher.reader.folder)
+    skipped: dict[str, str] = {}
+
+    def search(batch: Sequence[Topic]) -> dict[str, list[Hit]]:
+        return search_batch(searcher, batch, hits, threads, method)
+
+    all_topics = progress(None, len(topics), " queries", "searching")
+    with atomic_writer(output) as handle, gathered_warnings(), all_topics as bar:
+        for start in range(0, len(topics), batch_size):
+            batch = topics[start : start + batch_size]
+            found = answers(batch, search, skipped if skip else None)
+            is_marked = output_format == "json" and method is None
+            lacking = _lacking(searcher, batch, found, threads) if is_marked else {}
+            is_partial = searcher.reader.is_partial
+            name, more = (f"{tag}-partial", {"partial": True}) if is_partial else (tag, {})
+            for qid, ranked in found.items():
+                write_run(
+                    handle, qid, ranked, output_format, name, {**notes.get(qid, {}), **more}, lacking.get(qid, ())
+                )
+            bar.update(len(batch))
+        report_skipped(skipped, len(topics))
+
+
+def _lacking(
+    searcher: SignedImpactSearcher, topics: Sequence[Topic], found: Mapping[str, Sequence[Hit]], threads: int
+) -> dict[str, list[tuple[str, ...]]]:
+    """The operands of AND that hits lack, by the ids of their topics."""
+    queries = [topic_query(topic) for topic in topics if topic.qid in found]
+    qids = [topic.qid for topic in topics if topic.qid in found]
+    docids = [[hit.docid for hit in found[qid]] for qid in qids]
+    return dict(zip(qids, searcher.batch_lacking(queries, docids, threads), strict=True))
+
+
+def search_batch(
+    searcher: SignedImpactSearcher, topics: Sequence[Topic], hits: int, threads: int, method: Method | None = None
+) -> dict[str, list[Hit]]:
+    """The hits of some topics, each with its own filter, by their ids."""
+    queries, filters = [topic_query(topic) for topic in topics], [topic.filter for topic in topics]
+    qids = [topic.qid for topic in topics]
+    return searcher.batch_search(queries, qids, hits, threads, filter=filters, method=method)

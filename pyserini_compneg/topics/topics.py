@@ -1,0 +1,232 @@
+"""Topics: queries with ids, from TSV or JSON Lines, as expressions or as queries that are composed already."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
+from pathlib import Path
+from typing import Any
+
+from pyserini_compneg.expression import Atom, Expression, Filter, format_expression, from_json, from_marks, parse
+from pyserini_compneg.reading.decomposition import Decomposition
+from pyserini_compneg.support.errors import ArgumentError, CollectionError, QuerySyntaxError
+from pyserini_compneg.support.files import iter_lines, source_name
+from pyserini_compneg.support.json_objects import json_kind, parse_json_object
+from pyserini_compneg.support.records import ID_FIELDS, checked_id, query_id
+from pyserini_compneg.support.terminal import shown
+
+_logger = logging.getLogger(__name__)
+_MARK = re.compile(r"</?mark>")
+_FIELDS = "vector, score, expression, original_query with <mark>, query, text"
+_PLAIN_FIELDS = ("query", "text", "expression")
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One query.
+
+    Attributes:
+        qid: The query id, without white space.
+        text: The query for people to read; the encoder never sees it unless it is the expression's own text.
+        expression: The tree to compose, or ``None`` for a composed query.
+        composed: The scoring tree of a composed query, ``{"vector": {...}}`` or ``{"product": [...]}`` and its kin,
+            as it stands in the file, or ``None``.
+        group: The query's class, QUEST's ``metadata.template``, where the file gives one.
+        source: ``path:line``, for messages, where the topic comes from a file.
+        metadata: The other metadata of the file that are texts, such as QUEST's ``domain``.
+        plain: Whether the text is plain, so that nothing in it was read as an operator.
+        parsed: Whether the text was parsed, so that the expression is what it says. Neither holds for trees and marks.
+        decomposition: How a plain text became the expression, if it was decomposed.
+        filter: The documents that may be found; None for all.
+    """
+
+    qid: str
+    text: str
+    expression: Expression | None = None
+    composed: dict[str, Any] | None = None
+    group: str | None = None
+    source: str | None = dataclass_field(default=None, compare=False)
+    metadata: Mapping[str, str] = dataclass_field(default_factory=dict, hash=False)
+    plain: bool = dataclass_field(default=False, compare=False)
+    parsed: bool = dataclass_field(default=False, compare=False)
+    decomposition: Decomposition | None = dataclass_field(default=None, compare=False)
+    filter: Filter | None = None
+
+    def __post_init__(self) -> None:
+        """Makes sure that there is exactly one way to answer the topic.
+
+        Raises:
+            ValueError: Both or neither of ``expression`` and ``composed``.
+        """
+        if (self.expression is None) == (self.composed is None):
+            raise ValueError(f"topic {self.qid!r} needs either an expression or a composed query")
+
+
+def read_text(qid: str, text: str, read: str, **details: Any) -> Topic:
+    """The topic of a text.
+
+    Args:
+        qid: The query id.
+        text: The text.
+        read: ``expression``: the text is parsed; ``plain``: it is one atom, whatever brackets or capitals it holds.
+        details: Further attributes of the topic.
+
+    Raises:
+        QuerySyntaxError: An expression that cannot be parsed, or a blank text.
+    """
+    parsed = read == "expression"
+    expression = parse(text) if parsed else Atom(text)
+    return Topic(qid, text, expression, plain=not parsed, parsed=parsed, **details)
+
+
+def read_topics(path: str | Path, read: str | None = None, *, skip: bool = False) -> list[Topic]:
+    """Reads a file of topics, whose format is recognised by its content.
+
+    A TSV line is ``qid<TAB>expression``. A JSON line has an id (``id``, ``qid`` or ``_id``; QUEST's lines have none)
+    and a query. The query is the first of these fields that the line has: ``vector`` or ``score``, a composed query;
+    ``expression``, a text in the syntax or a JSON tree; ``original_query`` with QUEST's ``<mark>``; ``query`` or
+    ``text``, one atom that is not parsed. A ``filter`` {field: value or [values]} says which documents may be found.
+
+    Args:
+        path: The file, plain or gzip, or ``-`` for standard input.
+        read: How all texts are read that are not composed. ``expression``: ``query`` and ``text`` are parsed, too.
+            ``plain``: nothing is parsed, and the text is the first of ``query``, ``text`` and ``expression``. None:
+            each as its line says.
+        skip: Leave out the lines that are no topics, and expressions that cannot be parsed, with a warning for each.
+
+    Raises:
+        CollectionError: A file without topics, an id that is given twice, or a line that is no topic; the message
+            starts with ``path:line``.
+        QuerySyntaxError: An expression that cannot be parsed; the message starts with ``path:line``.
+    """
+    topics: list[Topic] = []
+    first_line: dict[str, int] = {}
+    for line, topic in _iter_topics(path, read, skip):
+        if topic.qid in first_line:
+            first = first_line[topic.qid]
+            raise CollectionError(
+                f"{source_name(path)}:{line}: query id {shown(topic.qid)} was given on line {first} already"
+            )
+        first_line[topic.qid] = line
+        topics.append(topic)
+    if not topics:
+        raise CollectionError(f"{source_name(path)}: no topics; expected lines of qid<TAB>expression, or JSON objects")
+    return topics
+
+
+def decompose_topics(topics: Sequence[Topic], read: Callable[[Sequence[str]], Sequence[Decomposition]]) -> list[Topic]:
+    """Replaces the atom of every plain topic by what its text means; expressions stay as they are.
+
+    Args:
+        topics: The topics.
+        read: Reads texts, as ``pyserini_compneg.reading.ModelReader.read`` does.
+    """
+    plain = [place for place, topic in enumerate(topics) if topic.plain]
+    decomposed = list(topics)
+    for place, decomposition in zip(plain, read([topics[place].text for place in plain]), strict=True):
+        decomposed[place] = replace(topics[place], expression=decomposition.expression, decomposition=decomposition)
+    return decomposed
+
+
+def _iter_topics(path: str | Path, read: str | None, skip: bool) -> Iterator[tuple[int, Topic]]:
+    is_json: bool | None = None
+    for line, content in iter_lines(path):
+        source = f"{source_name(path)}:{line}"
+        if is_json is None:
+            is_json = content.lstrip().startswith("{")
+        try:
+            if is_json:
+                yield line, _from_record(parse_json_object(content, source), line, source, read)
+            else:
+                yield line, _from_tsv(content, source, read or "expression")
+        except (CollectionError, QuerySyntaxError) as error:
+            placed = error if isinstance(error, CollectionError) else error.prefixed(f"{source}: ")
+            if not skip:
+                raise placed from None
+            _logger.warning("%s; left out", placed.message)
+
+
+def _from_tsv(content: str, source: str, read: str) -> Topic:
+    columns = content.split("\t")
+    if len(columns) != 2:
+        found = "a JSON list" if content.lstrip().startswith("[") else f"{len(columns) - 1 or 'no'} tabs"
+        raise CollectionError(f"{source}: expected qid<TAB>expression, or a JSON object a line; found {found}")
+    qid = checked_id(columns[0], "query id", source, CollectionError)
+    if qid.lower() in ID_FIELDS and columns[1].strip().lower() in _PLAIN_FIELDS:
+        _logger.warning("%s: looks like a header, and is searched as a query; remove the line if it is one", source)
+    return read_text(qid, _text(columns[1], "expression", source), read, source=source)
+
+
+def _from_record(record: Mapping[str, Any], line: int, source: str, read: str | None) -> Topic:
+    metadata = _metadata(record)
+    details: dict[str, Any] = {"group": metadata.pop("template", None), "source": source, "metadata": metadata}
+    if "filters" in record:
+        raise CollectionError(f"{source}: `filters` is no field; the documents that may be found are its `filter`")
+    if "filter" in record:
+        try:
+            details["filter"] = Filter(record["filter"])
+        except ArgumentError as error:
+            raise CollectionError(f"{source}: {error}") from None
+    qid = query_id(record, line, source, CollectionError)
+    if (composed := _composed(record, source)) is not None:
+        return Topic(qid, _display_text(record), composed=composed, **details)
+    if read == "plain":
+        return read_text(qid, _plain_text(record, source), read, **details)
+    if (tree := _tree(record)) is not None:
+        marked = _MARK.sub("", record.get("original_query", "") if "expression" not in record else "")
+        return Topic(qid, _display_text(record) or marked or format_expression(tree), tree, **details)
+    for field in ("expression", "query", "text"):
+        if field in record:
+            how = read or ("expression" if field == "expression" else "plain")
+            return read_text(qid, _text(record[field], field, source), how, **details)
+    raise CollectionError(f"{source}: no query; expected one of the fields {_FIELDS}")
+
+
+def _tree(record: Mapping[str, Any]) -> Expression | None:
+    """The expression of a JSON line that is no text: a JSON tree, or QUEST's marks."""
+    if "expression" in record:
+        value = record["expression"]
+        return None if isinstance(value, str) else from_json(value, "`expression`")
+    marked = record.get("original_query")
+    return from_marks(marked) if isinstance(marked, str) and "<mark>" in marked else None
+
+
+def _plain_text(record: Mapping[str, Any], source: str) -> str:
+    for field in _PLAIN_FIELDS:
+        if isinstance(record.get(field), str):
+            return _text(record[field], field, source)
+    raise CollectionError(f"{source}: no plain text; expected one of the fields {', '.join(_PLAIN_FIELDS)}")
+
+
+def _composed(record: Mapping[str, Any], source: str) -> dict[str, Any] | None:
+    given = [field for field in ("vector", "score") if field in record]
+    if len(given) == 2:
+        raise CollectionError(f"{source}: `vector` and `score` are two composed queries; leave out one")
+    for field in given:
+        value = record[field]
+        if not isinstance(value, dict):
+            raise CollectionError(f"{source}: `{field}` must be a JSON object, got {json_kind(value)}")
+        return {"vector": value} if field == "vector" else value
+    return None
+
+
+def _text(value: object, field: str, source: str) -> str:
+    if not isinstance(value, str):
+        raise CollectionError(f"{source}: `{field}` must be a text, got {json_kind(value)}")
+    if not value.strip():
+        raise CollectionError(f"{source}: the {field} is blank")
+    return value.strip()
+
+
+def _display_text(record: Mapping[str, Any]) -> str:
+    texts = (record.get(field) for field in ("query", "text", "contents"))
+    return next((text for text in texts if isinstance(text, str)), "")
+
+
+def _metadata(record: Mapping[str, Any]) -> dict[str, str]:
+    metadata = record.get("metadata")
+    entries = metadata.items() if isinstance(metadata, dict) else ()
+    return {name: value for name, value in entries if isinstance(value, str)}

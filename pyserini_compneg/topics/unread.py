@@ -1,0 +1,96 @@
+"""What looks like an operator in a text but is read as a word, which would ask for what the user wants to exclude."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pyserini_compneg.support.terminal import shown
+from pyserini_compneg.topics.topics import Topic
+
+_QUOTED = re.compile(r'"(?:\\.|[^"\\])*"', re.DOTALL)
+_MINUS = re.compile(r'(?<!\S)-(?:[^\W\d]|")')
+_SIGNS = re.compile(
+    r'(?<![^\s("])(?:[+!](?:[^\W\d]|")|(?:[+!]|&&?|\|\|?)(?![^\s)"]))|\w(?:&&|\|\|?)\w|(?<!\S)(?:AND|NOT)![^\s()]|[∩∪\\]!'
+)
+_FIELD = r"[^\W\d][\w.-]*="
+_VALUE = re.compile(rf"NOT! +{_FIELD}(?:(?!\b(?:AND|OR|NOT)\b)[^()])*")
+_CONDITIONS = re.compile(rf"(?<!NOT! )(?<![^\s(]){_FIELD}[^\s=]|NOT! +[^\W\d][\w.-]*(?: +=|[<>])")
+_LONE_CONDITION = re.compile(rf"NOT! *\(+ *{_FIELD}(?:(?!\b(?:AND|OR|NOT)\b)[^()∩∪\\])*\)")
+_CURLY = re.compile("[“”„‟«»]")
+_OTHER_WORDS = re.compile(
+    r"(?<![^\s(])(?:AND-?NOT|BUT(?=\s+NOT\b)|EXCEPT|MINUS|WITHOUT|XOR|(?:NEAR|ADJ|AROUND)(?:/?\d+)?)(?![^\s)])"
+)
+_SEARCHED_FIELDS = re.compile(  # no address, no time, no title
+    r'(?<![^\s(+-])(?!(?:arxiv|doi|isbn|mailto|urn):)[a-z][a-z_]{2,}:[\w"\[{*<>]'
+    r"|[^\W\d]\[[A-Za-z][A-Za-z: -]*\](?!\S)|(?<!\S)\d+\.\.\d+(?!\S)"
+)
+_PATTERNS = re.compile(r'[^\W\d]{2}(?:\*|~[\d.]*)(?!\S)|"~\d*(?!\S)|(?:[^\W\d]{2}|")\^\d')
+_CAPITALS = ("AND", "OR", "NOT")
+_WORDS = {"and", "or", "not", "and/or", "or/and"}
+
+_NOTES = {
+    "case": "'and', 'or', 'not' are words: write AND, OR, NOT for operators, or put the phrase in quotes",
+    "capitals": "AND, OR, NOT are words, because plain text is not parsed; --read expression makes them operators",
+    "other": "ANDNOT, BUT, EXCEPT, WITHOUT, XOR, NEAR are words: write NOT, AND, or (a OR b) NOT (a AND b)",
+    "minus": "a '-' before a word is no operator; NOT is one, in expressions",
+    "signs": "'+', '&', '|', '!' are no operators: write AND, OR, NOT, AND! or NOT! and a blank, or quote the phrase",
+    "field": "FIELD:VALUE, WORD[FIELD], ranges are text: NOT! FIELD=VALUE or --filter-field, for filter fields",
+    "patterns": "'*', '~', '^' are no operators, and no word of a document has them: leave them out",
+    "condition": "only FIELD=VALUE without blanks, right after NOT!, is a condition: NOT! for each, or --filter-field",
+    "curly": 'curly quotes are no quotes: write straight ones, ", around a phrase that holds operators',
+}
+
+
+def unread_operators(text: str, parsed: bool) -> list[str]:
+    """The kinds of such words that a text has.
+
+    Args:
+        text: The text.
+        parsed: Whether it is parsed as an expression. Then quotes protect words, and capital letters make operators.
+
+    Returns:
+        Some of the kinds in ``_NOTES``, such as ``case`` for an operator word that is not in capitals. In a text that
+        is not parsed only ``capitals`` and ``minus`` are looked for.
+
+    >>> unread_operators("spy films not comedies", parsed=True), unread_operators("spy -comedies", parsed=True)
+    (['case'], ['minus'])
+    >>> unread_operators('"war and peace" NOT films', parsed=True), unread_operators("spy NOT comedies", parsed=False)
+    ([], ['capitals'])
+    """
+    text = _QUOTED.sub('""', text) if parsed else text
+    words = [word.strip("(),;:.!?") for word in text.split()]
+    found = {
+        "case": parsed and any(word.lower() in _WORDS and word not in _CAPITALS for word in words),
+        "capitals": not parsed and any(word in _CAPITALS for word in words),
+        "other": parsed and not text.isupper() and bool(_OTHER_WORDS.search(text)),
+        "minus": bool(_MINUS.search(text)),
+        "signs": parsed and bool(_SIGNS.search(_VALUE.sub(" ", text))),
+        "field": parsed and bool(_SEARCHED_FIELDS.search(text)),
+        "patterns": parsed and bool(_PATTERNS.search(text)),
+        "condition": parsed and bool(_CONDITIONS.search(_LONE_CONDITION.sub(" ", text))),
+        "curly": parsed and bool(_CURLY.search(text)),
+    }
+    return [kind for kind, is_there in found.items() if is_there]
+
+
+def notes_on(topics: Sequence[Topic]) -> list[str]:
+    """A sentence for each kind of such words: what to type instead, how many texts have it, and the first of them.
+
+    Of a text that was taken apart the parts are looked at, because its wording may have been understood.
+
+    >>> notes_on([Topic("7", "spy -comedies", composed={}), Topic("8", "spy", composed={})])
+    []
+    """
+    found: dict[str, list[Topic]] = {}
+    for topic in topics:
+        if topic.plain or topic.parsed:
+            atoms = [part.text for part in topic.decomposition.parts] if topic.decomposition else [topic.text]
+            for kind in dict.fromkeys(kind for text in atoms for kind in unread_operators(text, topic.parsed)):
+                found.setdefault(kind, []).append(topic)
+    return [f"in {_where(having, len(topics))}, {_NOTES[kind]}" for kind, having in found.items()]
+
+
+def _where(having: Sequence[Topic], total: int) -> str:
+    first = shown(having[0].text)
+    return first if total == 1 else f"{len(having)} of {total} queries, such as {having[0].qid} ({first})"

@@ -1,7 +1,0 @@
-"""Training of sparse encoders that learn composition and negation, and of readers of plain texts."""
-
-from pyserini_compneg.training.config import TrainConfig
-from pyserini_compneg.training.recipe_file import read_config
-from pyserini_compneg.training.training import train
-
-__all__ = ["TrainConfig", "read_config", "train"]

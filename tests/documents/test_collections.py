@@ -1,0 +1,335 @@
+"""Every way in which a collection can be wrong, and what is said about it."""
+
+import gzip
+import json
+import os
+
+import pytest
+from index_folders import hidden, postings
+from json_lines import write_jsonl
+from refusals import refusal
+
+from pyserini_compneg.documents.collection import collection_files, source_document
+from pyserini_compneg.index import build_index
+from pyserini_compneg.index.index_folder import SKIPPED_LOG
+from pyserini_compneg.lucene import ImpactWriter
+from pyserini_compneg.support.errors import CollectionError
+from pyserini_compneg.support.files import iter_lines
+
+GOOD = {"id": "d1", "contents": "birds", "vector": {"bird": 1}}
+
+NO_ID = "no document id; expected one of the fields id, _id, docid"
+NO_TEXT = "no text; expected `contents`, `title` and `text`, or `vector`"
+SPACE = "the document id 'a b' has white space, which a TREC run cannot hold"
+TEXT_FAULTS = [
+    (['{"id": "d1", "contents": '], ":1: not valid JSON: Expecting value at column 26"),
+    ([GOOD, "", '{"id": }'], ":3: not valid JSON: Expecting value at column 8"),
+    (['["d1"]'], ":1: expected a JSON object, got a list"),
+    (['{"id": "d1", "contents": "\\ud800"}'], ":1: not valid JSON text: half of a surrogate pair"),
+    ([GOOD, {"contents": "x"}], f":2: {NO_ID}"),
+    ([{"text": "x", "title": " "}], f":1: {NO_ID}"),
+    ([{"id": "", "contents": "x"}], ":1: the document id is blank"),
+    ([{"id": 1.5, "contents": "x"}], ":1: the document id must be a text or a whole number, got 1.5"),
+    ([{"id": "a b", "contents": "x"}], f":1: {SPACE}"),
+    ([{"id": "a\0b", "contents": "birds"}], ":1: the document id 'a\\x00b' has a NUL character"),
+    ([{"id": "d1"}], f":1: {NO_TEXT}"),
+    ([{"id": "d1", "contents": None}], f":1: {NO_TEXT}"),
+    ([{"id": "d1", "contents": ["x"]}], ":1: `contents` must be a text, got a list"),
+    ([{"id": "d1", "title": 7, "text": "x"}], ":1: `title` must be a text, got a whole number"),
+    ([{"id": "d1", "vector": []}], ":1: `vector` must be a JSON object, got a list"),
+    (
+        [GOOD, {"id": "d2", "vector": {"a": 1}}],
+        ":2: only a `vector`, where texts are encoded; give the model that made it as --encoder",
+    ),
+    ([], ": nothing to index: no documents"),
+    (["", ""], ": nothing to index: no documents"),
+    ([{"id": "d1", "contents": "the"}], ": nothing to index: none of 1 documents has a term at impact scale 256"),
+]
+
+NO_TERM = "must be a text without white space"
+RESERVED = "reads as a pseudo-term: ¬t and a∩b are reserved for complements and pairs"
+VECTOR_FAULTS = [
+    ([GOOD, {"id": "d2", "contents": "x"}], ":2: no `vector`; to encode texts here, give bm25 as the encoder"),
+    (['["d1"]'], ":1: expected a JSON object, got a list"),
+    (["7"], ":1: expected a JSON object, got 7"),
+    ([GOOD, {"vector": {"a": 1}}], f":2: {NO_ID}"),
+    ([{"id": " ", "vector": {"a": 1}}], ":1: the document id is blank"),
+    ([{"id": "a b", "vector": {}}], f":1: {SPACE}"),
+    ([{"id": True, "vector": {}}], ":1: the document id must be a text or a whole number, got true"),
+    ([{"id": "d1", "vector": ["a"]}], ":1: `vector` must be a JSON object, got a list"),
+    (['{"id": "d1", "vector": {"a": 1, "a": 2}}'], ":1: the term 'a' is given twice"),
+    (['{"id": "d1", "vector": {"a": 1}} {"id": "d2"}'], ":1: not valid JSON: more than one object on the line"),
+    (
+        [GOOD, '{"id": "d2",', '"vector": {"a": 1}}'],
+        ":2: not valid JSON: the object goes on after the end of the line",
+    ),
+]
+VECTOR_FAULTS += [
+    ([f'{{"id": "d1", "vector": {vector}}}'], f":1: {said}")
+    for vector, said in [
+        ('{"a": NaN}', "not valid JSON: Non-standard token 'NaN'"),
+        ('{"a": Infinity}', "not valid JSON: Non-standard token 'Infinity'"),
+        ('{"a": 1e999}', "the weight of 'a' must be at most 1048576, got Infinity"),
+        ('{"a": 1048577}', "the weight of 'a' must be at most 1048576, got 1048577"),
+        ('{"a": 1, "b": -3}', "the weight of 'b' is negative, -3; to index negative weights give signed=True"),
+        (
+            '{"a": 1.5}',
+            "the weight of 'a' must be a whole number, got 1.5; for fractional weights give an impact scale, for "
+            "SPLADE 51.2, which is Pyserini's round(weight / 5 * 256)",
+        ),
+        ('{"a": "1"}', "the weight of 'a' must be a number, got the text '1'"),
+        ('{"a": true}', "the weight of 'a' must be a number, got true"),
+        ('{"a": null}', "the weight of 'a' must be a number, got null"),
+        ('{"a∩b": 1}', f"the term 'a∩b' {RESERVED}"),
+        ('{"¬a": 1}', f"the term '¬a' {RESERVED}"),
+        ('{"a b": 1}', f"the term 'a b' {NO_TERM}"),
+        ('{"": 1}', f"the term '' {NO_TERM}"),
+    ]
+]
+
+
+def refused(collection, index, encoder, **options):
+    with pytest.raises(CollectionError) as caught:
+        build_index(collection, index, encoder, **options)
+    assert not index.exists()
+    assert hidden(index.parent) == []
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "lines", "said"),
+    [("bm25", *fault) for fault in TEXT_FAULTS] + [("splade", *fault) for fault in VECTOR_FAULTS],
+)
+def test_bad_documents(tmp_path, encoder, lines, said):
+    collection = write_jsonl(tmp_path / "c.jsonl", *lines)
+    assert refused(collection, tmp_path / "index", encoder) == f"{collection}{said}"
+
+
+def test_a_scale_moves_the_limits_of_weights(tmp_path):
+    collection = write_jsonl(tmp_path / "c.jsonl", {"id": "d1", "vector": {"a": 20481}})
+    assert refused(collection, tmp_path / "index", "splade", impact_scale=51.2) == (
+        f"{collection}:1: the weight of 'a' must be at most 20480, got 20481 (the impact scale is 51.2)"
+    )
+
+
+@pytest.mark.parametrize("scale", [1.0, 51.2])
+def test_a_whole_number_beyond_all_floats(tmp_path, scale):
+    collection = write_jsonl(tmp_path / "c.jsonl", '{"id": "d1", "vector": {"a": 1' + 400 * "0" + "}}")
+    text = refused(collection, tmp_path / "index", "splade", impact_scale=scale)
+    assert text.startswith(f"{collection}:1: the weight of 'a' must be at most ")
+
+
+@pytest.mark.parametrize(("encoder", "threads"), [("bm25", 1), ("splade", 3)])
+def test_an_id_given_twice(tmp_path, encoder, threads):
+    folder = tmp_path / "collection"
+    folder.mkdir()
+    first = write_jsonl(folder / "a.jsonl", *({**GOOD, "id": f"a{i}"} for i in range(5)))
+    second = write_jsonl(folder / "b.jsonl", GOOD, "", {**GOOD, "id": "a3", "contents": "other birds"})
+    assert refused(folder, tmp_path / "index", encoder, threads=threads) == (
+        f"{second}:3: document id 'a3' was given at {first}:4 already"
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "docid"),
+    [({"id": 7, "contents": "x1"}, {"id": "7", "contents": "x2"}, "7"),
+     ({"title": "a b", "text": "x1"}, {"title": "a  b", "text": "x2"}, "a_b")],
+)  # fmt: skip
+def test_two_ids_that_are_one(tmp_path, one, other, docid):
+    collection = write_jsonl(tmp_path / "c.jsonl", one, other)
+    assert refused(collection, tmp_path / "index", "bm25") == (
+        f"{collection}:2: document id {docid!r} was given at {collection}:1 already"
+    )
+
+
+def read(collection):
+    return [
+        source_document(line, f"{file}:{number}")
+        for file, *_ in collection_files(collection)
+        for number, line in iter_lines(file)
+    ]
+
+
+def test_files_of_a_folder_are_read_by_name(tmp_path):
+    folder = tmp_path / "collection"
+    (folder / "part").mkdir(parents=True)
+    write_jsonl(folder / "b.jsonl", {"id": "d3", "contents": "x"})
+    write_jsonl(folder / "a.json", {"id": "d1", "contents": "x"}, {"id": 2, "contents": "x"})
+    write_jsonl(folder / "part" / "c.jsonl.gz", {"docid": "d4", "title": "A title", "text": "and text"})
+    write_jsonl(folder / "README.md", "no JSON")
+    documents = read(folder)
+    assert [document.docid for document in documents] == ["d1", "2", "d3", "d4"]
+    assert documents[3].text == "A title\nand text"
+    assert documents[3].source == f"{folder / 'part' / 'c.jsonl.gz'}:1"
+
+
+def test_gzip_is_recognised_by_its_content(tmp_path):
+    path = tmp_path / "c.jsonl"
+    path.write_bytes(gzip.compress(json.dumps(GOOD).encode()))
+    assert build_index(path, tmp_path / "index").documents == 1
+
+
+def test_quests_documents_have_titles_for_ids(tmp_path):
+    records = {"title": "Drive (2007 film)", "text": "A film."}, {"title": "Birds of  Colombia", "text": None}
+    collection = write_jsonl(tmp_path / "documents.jsonl", *records)
+    assert [(document.docid, document.text) for document in read(collection)] == [
+        ("Drive_(2007_film)", "Drive (2007 film)\nA film."),
+        ("Birds_of_Colombia", "Birds of  Colombia"),
+    ]
+    assert build_index(collection, tmp_path / "index").documents == 2
+
+
+GOOD_IDS = [7, "7", "é"]
+BAD_IDS = ["a" * 40_000, "", " ", "a b", "a\u00a0b", "a\u2028b", "a\x1fb", "a\0b", "\ud800", True, None, 1.5, []]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("field", ["id", "_id", "docid"])
+def test_ids_have_the_same_rules_with_texts_and_with_vectors(tmp_path, field):
+    for docid in GOOD_IDS + BAD_IDS:
+        path = write_jsonl(tmp_path / "c.jsonl", json.dumps({field: docid, "contents": "birds", "vector": {"bird": 1}}))
+        refusals = []
+        for encoder in ("bm25", "splade"):
+            try:
+                build_index(path, tmp_path / encoder, encoder, overwrite=True)
+            except CollectionError as error:
+                refusals.append(str(error).partition(", got ")[0].partition("the document id ")[0])
+        assert len(refusals) == (0 if docid in GOOD_IDS else 2), repr(docid)
+        assert len(set(refusals)) <= 1
+
+
+@pytest.mark.parametrize("encoder", ["bm25", "splade"])
+def test_the_last_of_a_documents_repeated_fields_counts(tmp_path, encoder):
+    fields = ('"id": "x", "id": "y"', '"contents": "bats", "contents": "birds"', '"vector": {}, "vector": {"bird": 1}')
+    build_index(write_jsonl(tmp_path / "c.jsonl", f"{{{', '.join(fields)}}}"), tmp_path / "index", encoder)
+    assert list(postings(tmp_path / "index", "bird")) == ["y"]
+    assert postings(tmp_path / "index", "bat") == {}
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "latin-1"])
+def test_a_file_that_is_no_utf8(tmp_path, encoding):
+    path = tmp_path / "c.jsonl"
+    path.write_bytes('{"id": "é", "contents": "birds", "vector": {"é": 1}}\n'.encode(encoding))
+    for encoder in ("bm25", "splade"):
+        assert refused(path, tmp_path / "index", encoder).startswith(f"{path}:1: ")
+    with pytest.raises(CollectionError, match="nothing to index: no documents; . were skipped"):
+        build_index(path, tmp_path / "index", "splade", on_error="skip")
+
+
+def test_a_control_character_is_the_fault_of_its_own_line(tmp_path):
+    path = tmp_path / "c.jsonl"
+    path.write_bytes(b'{"id": "x", "vector": {"a": 1}}\x0c\n{"id": "y", "vector": {"a": 1}}\n\0\0\n')
+    assert build_index(path, tmp_path / "index", "m", on_error="skip").documents == 1
+    assert list(postings(tmp_path / "index", "a")) == ["y"]
+
+
+def test_a_file_with_an_odd_name(tmp_path):
+    folder = tmp_path / "odd: names"
+    folder.mkdir()
+    path = os.path.join(os.fsencode(folder), b"\xff.jsonl")
+    with open(path, "w") as file:
+        file.write('{"id": "x", "contents": "a", "vector": {"a": 0.5}}\n' + 2 * '{"id": "x", "vector": {"a": 1}}\n')
+    assert build_index(folder, tmp_path / "index", "m", on_error="skip").documents == 1
+    log = (tmp_path / "index" / SKIPPED_LOG).read_text().splitlines()
+    assert log[1] == f"{folder}/\ufffd.jsonl:3: document id 'x' was given at {folder}/\ufffd.jsonl:2 already"
+    with pytest.raises(CollectionError, match=f"^{folder}/\ufffd.jsonl:2: only a `vector`"):
+        build_index(folder, tmp_path / "other")
+
+
+def test_whatever_a_line_holds_it_is_said_in_one_printable_line(tmp_path):
+    words = ["a" * 39 + 5 * "😀", "a b\ud800", "a b\x1b[31m", "a b\u202e", "a\0", "b" * 400 + " "]
+    lines = [json.dumps({"id": f"d{i}", "vector": {word: "x"}}) for i, word in enumerate(words)]
+    lines += ['{"id": "n", "vector": {"a": ' + "7" * 900 + "}}", '{"id": "\ufeff"}', "\0\0"]
+    lines += ['\ufeff{"id": "z", "vector": {}}', '{"id": "good", "vector": {"a": 1}}']
+    path = write_jsonl(tmp_path / "c.jsonl", *lines)
+    assert build_index(path, tmp_path / "index", "m", on_error="skip").documents == 1
+    log = (tmp_path / "index" / SKIPPED_LOG).read_text().splitlines()
+    assert [line.split(": ")[0] for line in log] == [f"{path}:{number}" for number in range(1, 11)]
+    assert all(line.isprintable() and len(line) < 300 for line in log)
+
+
+def test_what_is_no_file_in_a_folder_is_left_out(tmp_path):
+    folder = tmp_path / "c"
+    folder.mkdir()
+    write_jsonl(folder / "a.jsonl", GOOD)
+    os.mkfifo(folder / "pipe.jsonl")
+    (folder / "zero.jsonl").symlink_to("/dev/zero")
+    for name in ("l", "m", "n"):
+        (folder / name).symlink_to(".")
+    assert build_index(folder, folder / "index").documents == 1
+    assert build_index(folder, folder / "index", overwrite=True).documents == 1
+
+
+def test_an_index_never_replaces_its_collection(tmp_path):
+    index = tmp_path / "index"
+    build_index(write_jsonl(tmp_path / "c.jsonl", GOOD), index)
+    inside = write_jsonl(index / "c.jsonl", GOOD)
+    message = refusal(build_index, inside, index, overwrite=True)
+    assert message == f"{inside}: is in the folder of the index, {index}; give another folder"
+    assert inside.exists()
+
+
+def test_texts_in_fields_that_are_not_indexed_are_said_once(tmp_path, caplog):
+    documents = [
+        {"id": "d1", "title": "On soup", "body": "broth", "url": "soup.org"},
+        {"id": "d2", "contents": "apple", "title": "pear"},
+        {"id": "d3", "contents": "", "text": "fish"},
+        {"id": "d4", "contents": "On pies\npie", "title": "On pies", "text": "pie", "metadata": {"a": "b c"}},
+    ]
+    write_jsonl(tmp_path / "c.jsonl", *documents)
+    build_index(tmp_path / "c.jsonl", tmp_path / "index", threads=1)
+    assert [each.getMessage() for each in caplog.records if each.levelname == "WARNING"] == [
+        "3 documents have text in fields that are not indexed (body, title, text), for example d1; "
+        "join them in `contents`, or rename them to `title` and `text`"
+    ]
+
+
+NUMBERS = [
+    "7",
+    "0",
+    "-0",
+    "1.0",
+    "-2.5",
+    "12e0",
+    "5E-1",
+    "0.749999999999999940",  # rounded once it is below 0.75
+    "123456789012345678e-17",
+    "01",
+    "1.",
+    "-",
+]
+TERMS = ["a", "¬a", "é", "\\u0061", "b", "", "a b", "\u00a0", "a∩b", "\x7f"]
+IDS = ["e", "é", "", "a b", "\\u0065"]
+VALUES = ['"é \\"\\u00e9"', '"\\x"', '"\\u00e"', '"\t"', "-1.5e3", "01", "true"]
+LINES = [
+    *(f'{{"id": "d", "vector": {{"a": {number}, "b": 3}}}}' for number in NUMBERS),
+    *(f'{{"id":"d","vector":{{"{term}":1,"b":2}}}}' for term in TERMS),
+    *(f'{{"docid": "{docid}", "vector": {{"a": 1}}, "id": "d"}}' for docid in IDS),
+    *(f'{{"id": "d", "text": {value}, "vector": {{"a": 1}}}}' for value in VALUES),
+    ' {\t"id" : "d" , "vector" : { "a" : 1 , "b" : 2 } } \r',
+    '{"id": "d", "vector": {"a": 1}, "vector": {"b": 1}}',
+    '{"id": "d", "id": 7, "vector": {"a": 1}}',
+    '{"id": "d", "vector": {}}',
+    '{"id": "d", "vector": {"a": 1,}}',
+    '{"id": "d", "vector": {"a": 1}} é',
+    '{"id": "d", "vector": {"a": 1}',
+    '{"id": "d", "vector": {"a": 1 "b": 2}}',
+]
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_lines_of_the_common_form_are_read_as_others_are(tmp_path, signed):
+    """A list that nobody asks for makes a line one for the JSON parser."""
+    lines = [*LINES, *LINES]  # the second time their terms are known
+    common = [line.replace('"d"', f'"d{number}"') for number, line in enumerate(lines)]
+    others = [line.replace("{", '{"x": [], ', 1) for line in common]
+    outcomes = []
+    for lines in (common, others):
+        folder = tmp_path / str(len(outcomes))
+        folder.mkdir()
+        with ImpactWriter(folder, impact_scale=2.0, signed=signed) as writer:
+            problems = writer.add_lines("\n".join(lines).encode(), "f") + writer.drain()
+            writer.commit()
+        outcomes.append((problems, [postings(folder, term) for term in TERMS]))
+    assert outcomes[0] == outcomes[1]
+    assert len(outcomes[0][0]) == 40 - 2 * signed

@@ -1,0 +1,182 @@
+"""The formats of a collection: the same documents make the same index, and what is wrong is said with its place."""
+
+import csv
+import gzip
+import io
+import json
+
+import pytest
+from index_folders import postings
+from json_lines import write_jsonl
+from refusals import refusal
+
+from pyserini_compneg.documents.collection import collection_files, iter_collection_blocks
+from pyserini_compneg.documents.vector_files import Shard
+from pyserini_compneg.encode import formats
+from pyserini_compneg.index import build_index, build_sharded_index
+from pyserini_compneg.index.index_folder import SKIPPED_LOG
+from pyserini_compneg.lucene import ImpactReader
+from pyserini_compneg.search import SignedImpactSearcher
+from pyserini_compneg.support import files
+
+DOCUMENTS = [
+    {"id": "007", "title": 'Birds, "seen"', "text": "a bird flies\nover [the] {sea}", "year": "1999"},
+    {"id": "d2", "title": "Fish", "text": "ünder\u2028water, a fish\tswims", "year": "2001"},
+    {"id": "d3", "title": "Owls", "text": "a bird at night"},
+]
+
+
+def table(separator):
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(DOCUMENTS[0]), delimiter=separator, lineterminator="\r\n")
+    writer.writeheader()
+    writer.writerows(DOCUMENTS)
+    return text.getvalue()
+
+
+FILES = {
+    "a.json": json.dumps(DOCUMENTS),
+    "b.json": json.dumps(DOCUMENTS, indent=2, ensure_ascii=False),
+    "c.json": "\n".join(json.dumps(one, indent=1) for one in DOCUMENTS),
+    "d.json": "\n".join(map(json.dumps, DOCUMENTS)),
+    "e.csv": "\ufeff" + table(","),
+    "f.tsv": table("\t").replace("\r\n", "\n"),
+    "g.txt": table(","),
+    "h.json.gz": json.dumps(DOCUMENTS),
+    "i.csv.gz": table(","),
+}
+
+
+def write(path, text):
+    content = text.encode("utf-8", "surrogateescape")
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+def records(files, start=(0, 1), shard=Shard()):  # noqa: B008
+    """Each document with its place."""
+    return [
+        (place, json.loads(line))
+        for block in iter_collection_blocks(files, start, 1, shard)
+        for place, line in block.numbered()
+        if line.strip()
+    ]
+
+
+@pytest.mark.parametrize("piece", [30, 1 << 20])
+@pytest.mark.parametrize("name", FILES)
+def test_every_format_holds_the_same_documents(tmp_path, monkeypatch, name, piece):
+    monkeypatch.setattr(files, "_BLOCK_BYTES", piece)
+    monkeypatch.setattr(formats, "_BLOCK_BYTES", piece)
+    found = collection_files(write(tmp_path / name, FILES[name]))
+    read = records(found)
+    assert [record for _, record in read] == DOCUMENTS
+    assert sorted(one for part in range(2) for one in records(found, shard=Shard(part, 2))) == sorted(read)
+    for number, block in enumerate(
+        block for block in iter_collection_blocks(found, most_lines=1) if block.lines.strip()
+    ):
+        assert records(found, block.end) == read[number + 1 :]  # where a build that was killed goes on
+
+
+@pytest.mark.parametrize("name", ["b.json", "e.csv"])
+def test_an_index_of_a_format(tmp_path, name, caplog):
+    caplog.set_level("INFO")
+    path = write(tmp_path / name, FILES[name])
+    build_index(path, tmp_path / "index", store_raw=True, filter_fields=["year"], overwrite=True)
+    said = f"{path}: {name[2:]} with the fields id, title, text, year"
+    assert [record.getMessage() for record in caplog.records].count(said) == 1
+    with ImpactReader(tmp_path / "index") as reader:
+        raw = {docid: json.loads(reader.raw(docid)) for docid in ("007", "d3")}
+    assert raw == {"007": DOCUMENTS[0] | ({"year": 1999} if name == "e.csv" else {}), "d3": DOCUMENTS[2]}
+    with SignedImpactSearcher(tmp_path / "index") as searcher:
+        assert [hit.docid for hit in searcher.search("bird", filter={"year": ["1999"]})] == ["007"]
+    build_sharded_index(path, tmp_path / "shards", 2, store_raw=True)
+    with SignedImpactSearcher(tmp_path / "shards") as searcher:
+        assert {hit.docid for hit in searcher.search("bird")} == {"007", "d3"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("v.csv", 'id,vector\nd1,"{""bird"": 3}"\nd2,"{""fish"": 2}"\n'),
+        ("v.json", '[{"id": "d1", "vector": {"bird": 3}}, {"id": "d2", "vector": {"fish": 2}}]'),
+    ],
+)
+def test_vectors_of_a_format(tmp_path, name, text):
+    lines = write_jsonl(tmp_path / "v.jsonl", {"id": "d1", "vector": {"bird": 3}}, {"id": "d2", "vector": {"fish": 2}})
+    build_index(lines, tmp_path / "one", "mine")
+    build_index(write(tmp_path / name, text), tmp_path / "other", "mine")
+    for term in ("bird", "fish"):
+        assert postings(tmp_path / "one", term) == postings(tmp_path / "other", term) != {}
+
+
+def test_a_format_that_is_given(tmp_path):
+    folder = tmp_path / "c"
+    folder.mkdir()
+    write(folder / "judgements.tsv", "query-id\tcorpus-id\tscore\n")
+    write(folder / "a.csv", table(","))
+    write(folder / "b.jsonl", json.dumps(DOCUMENTS[0]))
+    assert [file.path.name for file in collection_files(folder)] == ["b.jsonl"]
+    assert [file.path.name for file in collection_files(folder, "csv")] == ["a.csv"]
+    assert len(records(collection_files(write(tmp_path / "table.jsonl", table("\t")), "tsv"))) == 3
+
+
+FAULTS = [
+    ("a.csv", "id,text,id\nd1,x,y\n", ":1: the header has 'id' twice; rename one"),
+    ("a.csv", "id,,text\n", ":1: column 2 of the header has no name"),
+    ("a.csv", "key,text\n", ":1: the header (key, text) has no column for the id; expected one of id, _id, docid"),
+    ("a.csv", "", ": empty, expected a header with the names of the fields"),
+    ("a.csv", 'id,text\nd1,x\nd2,"y\nd3,z\n', ":3: a quote is never closed; double quotes in texts"),
+    ("a.csv", "id,text\n", ": nothing to index: no documents"),
+    ("a.csv", "id,url\nd1,x\n", ":2: no text; expected `contents`, `title` and `text`, or `vector`"),
+    (
+        "a.tsv",
+        'id\ttext\nd1\t"x\nd2\ty"\n',
+        ":2: a quote holds a tab and a line end, as one does that is never closed; double quotes in texts",
+    ),
+    ("a.json", '[{"id": "d1", "text": "x"},\n {"id": "d2" "text": ""}]', ":2: not valid JSON: Expecting ',' delimiter"),
+    ("a.json", '[{"id": "d1", "text": "x"}\n', ":2: the list does not end"),
+    ("a.json", '[{"id": "d1", "text": "x"}]\n7', ":2: more after the end of the list"),
+    ("a.json", '[{"id": "d1", "text": "x"},\n]', ":2: a comma before the end of the list"),
+    ("a.json", '[{"id": "d1", "text": "x"} {}]', ":1: expected a comma between documents"),
+    ("a.json", "[" * 100_000, ":1: too many brackets within brackets"),
+    ("a.json", '[{"id": "d1", "text": "x"}, 7]', ": document:2: expected a JSON object, got a whole number"),
+    ("a.json", "[]", ": nothing to index: no documents"),
+    ("a.csv", "id,te\0xt\n1,a\n", ":1: the header: a NUL character, so this is no text file"),
+    ("a.csv", "id,te\udcffxt\n1,a\n", ":1: the header: not UTF-8 text"),
+    ("v.csv", 'id,vector\nd1,"{""\\ud800"": 1}"\n', ":2: `vector` must be a JSON object, got a text"),
+    ("a.json", '[{"id": 1, "n": ' + "9" * 5000 + "}]", ":1: not valid JSON: a number of thousands of digits"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "said"), FAULTS)
+def test_what_is_wrong(tmp_path, name, text, said):
+    path = write(tmp_path / name, text)
+    assert refusal(build_index, path, tmp_path / "index") == f"{path}{said}"
+    assert not (tmp_path / "index").exists()
+
+
+def test_bad_rows_are_skipped_and_listed(tmp_path):
+    rows = ["d1,birds", "d2", "", 'd3,"two', 'lines"', 'd4,"x"y', "d5,a\0b", "d6,\udcff", "d7,owls"]
+    path = tmp_path / "a.csv"
+    path.write_bytes("\n".join(["id,text", *rows]).encode("utf-8", "surrogateescape"))
+    assert build_index(path, tmp_path / "index", on_error="skip").documents == 3
+    broken = (
+        "quotes or line ends are broken (',' expected after '\"'); enclose the text in quotes, and double those in it"
+    )
+    assert (tmp_path / "index" / SKIPPED_LOG).read_text().splitlines() == [
+        f"{path}:3: 1 fields, and the header has 2; enclose texts with separators in quotes",
+        f"{path}:7: {broken}",
+        f"{path}:8: a NUL character, so this is no text file",
+        f"{path}:9: not UTF-8 text",
+    ]
+
+
+def test_an_index_counts_what_is_encoded(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr("pyserini_compneg.support.progress.SECONDS", 0)
+    monkeypatch.setattr("pyserini_compneg.encode.bm25.Bm25DocumentEncoder.most_lines", 2)
+    caplog.set_level("INFO", "pyserini_compneg.support.progress")
+    documents = [{"id": f"d{number}", "text": "birds"} for number in range(6)]
+    build_index(write_jsonl(tmp_path / "c.jsonl", *documents), tmp_path / "index", threads=2)
+    done = [record.progress["done"] for record in caplog.records if record.progress["work"] == "indexing"]
+    assert done == [2, 4, 6, 6, 6]

@@ -1,0 +1,111 @@
+import pytest
+from json_lines import write_jsonl
+from refusals import refusal
+
+from pyserini_compneg.expression import Atom, Difference
+from pyserini_compneg.lab.experiments.datasets import open_dataset
+from pyserini_compneg.topics.topics import Topic
+
+TITLES = ["Emu", "Fruit bat", "Jaws (film)", "Emma"]
+NOT = "_ that are not _"
+
+
+def line(domain, template="_", **more):
+    marked = {"_": "<mark>a</mark>", NOT: "<mark>a</mark> that are not <mark>b</mark>"}[template]
+    metadata = {"template": template, "domain": domain, "fluency": [True], "evidence_ratings": {"Emu": []}}
+    return {
+        "query": f"{domain}?",
+        "docs": ["Fruit bat"],
+        "original_query": marked,
+        "scores": None,
+        "metadata": metadata,
+        **more,
+    }
+
+
+def augmented(domain, template):
+    record = line(domain, docs=["Emma"])
+    return {**record, "original_query": "", "metadata": {"template": template, "domain": domain}}
+
+
+@pytest.fixture
+def quest(tmp_path):
+    """A folder like QUEST's, opened."""
+    folder = tmp_path / "quest"
+    write_jsonl(folder / "documents.jsonl", *({"title": title, "text": f"About {title}."} for title in TITLES))
+    write_jsonl(folder / "train.jsonl", line("films"), line("plants", NOT), line("books", NOT))
+    write_jsonl(folder / "val.jsonl", line("animals", NOT, docs=["Emu"]))
+    write_jsonl(folder / "test.jsonl", line("books"), line("plants"))
+    return folder
+
+
+def test_the_official_files(quest):
+    dataset = open_dataset(quest)
+    assert (dataset.name, dataset.kind, dataset.collection) == ("quest", "quest", quest / "documents.jsonl")
+    assert dataset.splits == ("train", "train-nc", "val", "test", "domain-train", "domain-train-nc", "domain-test")
+    assert [(document.docid, document.text) for document in dataset.documents("val")] == [
+        ("Emu", "Emu\nAbout Emu."),
+        ("Fruit_bat", "Fruit bat\nAbout Fruit bat."),
+        ("Jaws_(film)", "Jaws (film)\nAbout Jaws (film)."),
+        ("Emma", "Emma\nAbout Emma."),
+    ]
+    assert dataset.topics("val") == [
+        Topic("1", "animals?", Difference(Atom("a"), Atom("b")), group=NOT, metadata={"domain": "animals"})
+    ]
+    assert dataset.qrels("val") == {"1": {"Emu": 1}}
+
+
+def test_the_non_compositional_subset_keeps_the_ids_of_its_file(quest):
+    write_jsonl(quest / "train.jsonl", line("films", NOT), line("plants"))
+    dataset = open_dataset(quest)
+    assert [topic.qid for topic in dataset.topics("train-nc")] == ["2"]
+    assert dataset.qrels("train-nc") == {"2": {"Fruit_bat": 1}}
+
+
+@pytest.mark.parametrize(
+    ("split", "qids"),
+    [
+        ("domain-train", ["train-1", "train-3", "test-1"]),
+        ("domain-train-nc", ["train-1", "test-1"]),
+        ("domain-test", ["train-2", "val-1", "test-2"]),
+    ],
+)
+def test_the_domain_split_is_over_all_files(quest, split, qids):
+    dataset = open_dataset(quest)
+    assert [topic.qid for topic in dataset.topics(split)] == qids
+    assert list(dataset.qrels(split)) == qids
+
+
+def test_augmented_queries_have_no_marks_and_are_taken_once(quest):
+    write_jsonl(
+        quest / "train_aug.jsonl",
+        line("films"),
+        augmented("books", "_"),
+        augmented("books", None),
+        augmented("films", NOT),
+    )
+    dataset = open_dataset(quest)
+    assert dataset.topics("train_aug")[1] == Topic(
+        "2", "books?", Atom("books?"), group="_", metadata={"domain": "books"}
+    )
+    assert [topic.qid for topic in dataset.topics("train_aug-nc")] == ["1", "2", "3"]
+    assert [topic.qid for topic in dataset.topics("domain-train")] == [f"train_aug-{n}" for n in (1, 2, 3, 4)] + [
+        "test-1"
+    ]
+
+
+def test_files_with_query_ids_are_filmsets(tmp_path):
+    write_jsonl(tmp_path / "documents.jsonl", {"docid": "Emu", "title": "Emu", "text": "A bird."})
+    write_jsonl(tmp_path / "dev.jsonl", line("films", qid="dev-7"))
+    dataset = open_dataset(tmp_path)
+    assert (dataset.kind, dataset.splits) == ("filmsets", ("dev",))
+    assert [topic.qid for topic in dataset.topics("dev")] == ["dev-7"]
+
+
+def test_a_split_without_queries(quest):
+    (quest / "train.jsonl").unlink()
+    write_jsonl(quest / "test.jsonl", line("plants"))
+    assert (
+        refusal(open_dataset(quest).topics, "domain-train")
+        == f"{quest}/val.jsonl, {quest}/test.jsonl: no query that belongs to this split"
+    )

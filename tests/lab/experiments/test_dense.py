@@ -1,0 +1,385 @@
+"""The dense baseline: its algebra against least squares, its rankings against brute force, its rows in protocols."""
+
+import json
+import re
+import shutil
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from checkpoints import edit_json, needs_sentence_transformers, write_dense
+from film_set import write_film_set
+from hypothesis import given
+from hypothesis import strategies as st
+from refusals import refusal
+
+from pyserini_compneg.baselines.dense import DenseEncoder
+from pyserini_compneg.documents.collection import SourceDocument
+from pyserini_compneg.encode import dense as dense_encoder
+from pyserini_compneg.eval.runs import read_run
+from pyserini_compneg.expression import parse
+from pyserini_compneg.lab.experiments import dense
+from pyserini_compneg.lab.experiments.datasets import open_dataset
+from pyserini_compneg.lab.experiments.dense import DENSE_OPERATORS, DenseIndex, DenseMethod
+from pyserini_compneg.lab.experiments.experiment import reproduce
+from pyserini_compneg.lab.experiments.protocol import read_protocol
+from pyserini_compneg.lab.experiments.provided import ALL_MINILM
+from pyserini_compneg.lab.experiments.workplace import Engine
+from pyserini_compneg.support.errors import DownloadError, EncodingError, ProtocolError, install_hint
+from pyserini_compneg.topics.topics import Topic
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+A, B, C, D = np.eye(4)
+AB = (A + B) / np.sqrt(2)
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "dense"
+
+
+def direction(text, dimensions=8):
+    """A random vector of length 1, the same for the same text."""
+    vector = np.random.default_rng(zlib.crc32(text.encode())).normal(size=dimensions)
+    return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+class StandInEncoder:
+    """Shaped like ``DenseEncoder``: each text has a random direction of its own, or one that a test gives it."""
+
+    def __init__(self, **vectors):
+        self.model_hash, self.vectors, self.batches = "0123456789abcdef", vectors, []
+        self.similarity = "cosine"
+
+    def encode_queries(self, texts):
+        self.batches.append(list(texts))
+        found = [self.vectors[text] if text in self.vectors else direction(text) for text in texts]
+        return np.array(found, np.float32)
+
+    encode_documents = encode_queries
+
+
+def films(*texts):
+    return lambda: [SourceDocument(text, text.rstrip("'"), None, f"films.jsonl:{text}") for text in texts]
+
+
+def projection(vector, others):
+    """That on the span of the others, which may depend on each other, by least squares."""
+    return others.T @ np.linalg.lstsq(others.T, vector, rcond=1e-6)[0]
+
+
+def rows(least, most):
+    """So many vectors of five numbers, none of them 0."""
+    number = st.floats(-10, 10, allow_subnormal=False).map(lambda number: round(number, 3))
+    vector = st.lists(number, min_size=5, max_size=5).filter(any)
+    return st.lists(vector, min_size=least, max_size=most).map(np.array)
+
+
+@given(rows(1, 1), rows(1, 4))
+def test_orthogonal_is_what_least_squares_leave(a, negatives):
+    expected = a[0] - projection(a[0], negatives)
+    found = dense.orthogonal(a, negatives)
+    if np.linalg.norm(expected) > 1e-4 * np.linalg.norm(a):
+        np.testing.assert_allclose(found, [expected], atol=1e-6 * np.linalg.norm(a))
+    else:
+        assert len(found) <= 1
+
+
+@given(rows(1, 4))
+def test_orthonormal_spans_the_same(vectors):
+    basis = dense.orthonormal(vectors)
+    np.testing.assert_allclose(basis @ basis.T, np.eye(len(basis)), atol=1e-9)
+    largest = np.linalg.norm(vectors, axis=1).max()
+    np.testing.assert_allclose(vectors @ basis.T @ basis, vectors, atol=2e-5 * largest)
+    if len(vectors) == 1:
+        np.testing.assert_allclose(basis, vectors / largest, atol=1e-12)  # with its sign
+
+
+def test_rounding_of_32_bits_is_nothing():
+    a = np.float32([[0.1, 0.2, 0.3]]).astype(np.float64)
+    assert dense.orthogonal(a, a * (1 + 1e-7)).shape == dense.subtraction(a, a).shape == (0, 3)
+    assert len(dense.orthonormal(dense.disjunction([a, a + [[0.0, 3e-8, -3e-8]]]))) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "operators", "vectors"),
+    [
+        ("a", {}, [A]),
+        ("a OR b OR c", {}, [A, B, C]),
+        ("a OR b", {"union": "addition"}, [A + B]),
+        ("a OR a", {}, [A]),
+        ("a AND b", {}, [A + B]),
+        ("ab NOT b", {}, [A]),
+        ("ab NOT b", {"difference": "subtraction"}, [AB - B]),
+        ("ab NOT b", {"difference": "ignore"}, [AB]),
+        ("a NOT (b OR c)", {"difference": "subtraction"}, [A - B - C]),
+        ("(a AND c) NOT ab", {}, [A + C - AB / np.sqrt(2)]),
+        ("(a NOT b) AND c", {"difference": "subtraction"}, [A + C - B]),
+        ("(ab OR c) NOT b", {}, [A, C]),
+        ("(a OR b) NOT b", {}, [A]),
+        ("(a OR b) AND c", {}, [A + B + C]),
+        ("(ab NOT b) OR c", {}, [A, C]),
+        ("a NOT (ab AND c)", {}, [A - (AB + C) / np.sqrt(2) / 2]),
+        ("a NOT (a OR b)", {}, []),
+        ("a OR b", {"union": "vanilla"}, [D]),
+        ("a AND b", {"intersection": "vanilla"}, [D]),
+        ("a NOT b", {"difference": "vanilla"}, [D]),
+        ("c NOT (a OR b)", {"union": "vanilla", "difference": "subtraction"}, [C - D]),
+    ],
+)
+@pytest.mark.parametrize("k", [1, 7, 100])
+def test_rankings_are_those_of_brute_force(text, operators, vectors, k):
+    """All documents are scored; equal ones, of which there are pairs, rank by docid at the last place too."""
+    wordings = dict.fromkeys(["a or b", "a that are also b", "a that are not b"], D)
+    documents = {f"film {i}": direction(f"film {i}", 4) for i in range(30)}
+    encoder = StandInEncoder(a=A, b=B, c=C, ab=AB, **wordings, **documents)
+    index = DenseIndex(films(*documents, *(f"{text}'" for text in documents)), encoder)
+    scores = {}
+    for film, document in documents.items():
+        if len(vectors) == 1:
+            cosine = vectors[0] @ document / np.linalg.norm(vectors[0])
+        elif vectors:
+            cosine = np.linalg.norm(projection(document, np.array(vectors)))
+        scores |= {film: (1 + cosine) / 2, f"{film}'": (1 + cosine) / 2} if vectors else {}
+    expected = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:k]
+    hits = DenseMethod(**operators).search(lambda: index, [Topic("q", text, parse(text))], k)["q"]
+    assert [hit.docid for hit in hits] == [docid for docid, _ in expected]
+    np.testing.assert_allclose([hit.score for hit in hits], [score for _, score in expected], atol=3e-7)
+
+
+@pytest.mark.parametrize("text", ["a", "ab NOT b", "a OR b"])
+def test_dot_products_are_not_those_of_length_1(text):
+    """Vectors keep their lengths, and a score is the product with the query's direction, below 0 if it is so."""
+    documents = {f"film {i}": (i + 1) * direction(f"film {i}", 4) for i in range(30)}
+    encoder = StandInEncoder(a=3 * A, b=2 * B, ab=5 * AB, **documents)
+    encoder.similarity = "dot"
+    hits = DenseMethod().search(lambda: DenseIndex(films(*documents), encoder), [Topic("q", text, parse(text))], 30)[
+        "q"
+    ]
+    if text == "a OR b":
+        expected = {film: np.linalg.norm(vector[:2]) for film, vector in documents.items()}
+    else:
+        expected = {film: vector[0] for film, vector in documents.items()}
+    assert [hit.docid for hit in hits] == sorted(documents, key=lambda film: -expected[film])
+    np.testing.assert_allclose([hit.score for hit in hits], sorted(expected.values(), reverse=True), atol=1e-5)
+    assert text == "a OR b" or hits[-1].score < 0
+
+
+def test_the_texts_of_all_topics_are_encoded_once_and_in_one_batch():
+    encoder = StandInEncoder()
+    index = DenseIndex(films("x"), encoder)
+    texts = ("a AND b", "b NOT c", "a")
+    topics = [Topic(text, text, parse(text)) for text in texts]
+    assert [*DenseMethod().search(lambda: index, topics, 1)] == [*texts]
+    assert encoder.batches == [["x"], ["a", "b", "c"]]
+    assert DenseMethod().search(lambda: index, [], 3) == {}
+
+
+def test_composed_queries_are_refused():
+    composed = Topic("q9", "", composed={"vector": {"a": 1}})
+    message = refusal(DenseMethod().search, None, [composed], 3, error=ProtocolError)
+    assert message == "query q9 is composed of terms already; dense vectors have no terms"
+
+
+def test_documents_are_encoded_once_and_in_parts(cache, monkeypatch):
+    monkeypatch.setattr(dense, "_PART_DOCUMENTS", 2)
+    killed, again, same = StandInEncoder(), StandInEncoder(), StandInEncoder()
+    killed.encode_documents = lambda texts: killed.encode_queries(texts) if not killed.batches else 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        DenseIndex(films(*"edcba"), killed)
+    found = [DenseIndex(films(*"edcba"), encoder).search([direction("c")[None]], 1) for encoder in (again, same)]
+    assert (killed.batches, again.batches, same.batches) == ([["e", "d"]], [["c", "b"], ["a"]], [])
+    assert [hits[0][0].docid for hits in found] == ["c", "c"]
+    other = StandInEncoder()
+    other.model_hash = "fedcba9876543210"
+    for texts, encoder in (("edcab", again), ("edcb", again), ("edcba", other)):
+        DenseIndex(films(*texts), encoder)
+    assert len(list(cache.iterdir())) == 4
+    assert {path.name for path in cache.glob("*/*")} == {"000000000.npy", "000000002.npy", "000000004.npy"}
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        (films(), "there are no documents to encode"),
+        (films("a", "b", "a"), "films.jsonl:a: document id 'a' was given already"),
+        (lambda: [SourceDocument("d", None, {"a": 1}, "f:1")], "f:1: only a `vector`, where texts are encoded"),
+    ],
+)
+def test_bad_documents_are_refused_before_any_is_encoded(documents, message):
+    assert refusal(DenseIndex, documents, StandInEncoder()) == message
+
+
+@pytest.fixture(scope="module")
+def library():
+    pytest.importorskip("torch", reason="sentence-transformers runs on torch")
+    return needs_sentence_transformers()
+
+
+@pytest.fixture(scope="module")
+def folder(library, tmp_path_factory):
+    """A model with a pooling, prompts and a longest text of its own, whose vectors it does not normalise."""
+    return write_dense(tmp_path_factory.mktemp("dense") / "model", "cls")
+
+
+@pytest.mark.slow
+def test_vectors_are_those_of_the_library_at_length_1(library, folder):
+    encoder, model = DenseEncoder(str(folder)), library.SentenceTransformer(str(folder), device="cpu")
+    texts = ["spy films", "films starring Brian Cox", "", "comedies set in Japan", "x" * 3000]
+    for ours, theirs in (
+        (encoder.encode_queries, model.encode_query),
+        (encoder.encode_documents, model.encode_document),
+    ):
+        expected = theirs(texts, normalize_embeddings=True, show_progress_bar=False)
+        np.testing.assert_allclose(ours(texts), expected, atol=1e-6)
+    assert np.abs(encoder.encode_queries(texts) - encoder.encode_documents(texts)).max() > 0.01
+    assert encoder.encode_documents(["half a pair: \ud83d"]).dtype == np.float32
+    a, b, _, c, _ = encoder.encode_queries(texts)
+    found = dense.similarities(encoder, [(texts[0], texts[1]), (texts[3], texts[0]), (texts[0], texts[0])])
+    assert found == pytest.approx([a @ b, c @ a, 1.0], abs=1e-6) and max(found) <= 1
+
+
+@pytest.mark.slow
+def test_a_model_of_the_dot_product_keeps_lengths(library, folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    edit_json(copy / "config_sentence_transformers.json", similarity_fn_name="dot")
+    encoder, model = DenseEncoder(str(copy)), library.SentenceTransformer(str(folder), device="cpu")
+    texts = ["spy films", "comedies set in Japan"]
+    np.testing.assert_allclose(
+        encoder.encode_documents(texts), model.encode_document(texts, show_progress_bar=False), atol=1e-5
+    )
+    assert dense_encoder.dense_model_hash(str(copy)) != dense_encoder.dense_model_hash(str(folder))
+    cosine = dense.similarities(DenseEncoder(str(folder)), [tuple(texts)])
+    assert dense.similarities(encoder, [tuple(texts)]) == pytest.approx(cosine, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_a_model_is_known_by_its_content(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    (copy / "README.md").write_text("says nothing of the vectors")
+    assert dense_encoder.dense_model_hash(str(copy)) == dense_encoder.dense_model_hash(str(folder))
+    pooling = next(copy.glob("*_Pooling/config.json"))
+    pooling.write_text(json.dumps(json.loads(pooling.read_text()) | {"pooling_mode": "mean"}))
+    assert dense_encoder.dense_model_hash(str(copy)) != dense_encoder.dense_model_hash(str(folder))
+
+
+@pytest.mark.slow
+def test_what_is_no_usable_model_is_said_in_one_line(library, folder, tmp_path, monkeypatch):
+    with pytest.raises(EncodingError, match=f"^{re.escape(str(tmp_path))}: the model cannot be loaded: [^\n]*$"):
+        DenseEncoder(str(tmp_path))
+    message = refusal(dense_encoder.check_dense_model, "bm25", error=EncodingError)
+    remedy = "expected a folder, or owner/name on the Hugging Face hub"
+    assert message == f"no model of sentence-transformers 'bm25'; {remedy}"
+    encoder = DenseEncoder(str(folder))
+    monkeypatch.setattr(encoder, "_model", type("Damaged", (), {"encode_query": lambda *_, **__: [[0.0, np.nan]]})())
+    message = refusal(encoder.encode_queries, ["a"], error=EncodingError)
+    assert message == f"{folder}: gives vectors that are 0 or no finite numbers; its weights are damaged"
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    message = refusal(DenseEncoder, str(folder), error=EncodingError)
+    assert message == f"dense models need sentence-transformers; {install_hint('dense')}"
+
+
+def test_every_operator_has_a_row_on_the_page():
+    page = (Path(__file__).parents[3] / "docs" / "baselines.md").read_text(encoding="utf-8")
+    kinds = {"A OR B": "union", "A AND B": "intersection", "A NOT B": "difference"}
+    described, kind = {}, ""
+    for heading, name, default in re.findall(r"^\| (A \w+ B|any|) ?\| `(\w+)`( \(default\))? \|", page, re.M):
+        kind = kinds.get(heading, heading or kind)
+        described.setdefault(kind, []).append(name)
+        assert not default or getattr(DenseMethod(), kind) == name
+    whole = described.pop("any")
+    assert {kind: (*names, *whole) for kind, names in described.items()} == DENSE_OPERATORS
+    assert DenseMethod() == DenseMethod(**{kind: names[0] for kind, names in DENSE_OPERATORS.items()})
+
+
+PROTOCOL = """
+title: Dense
+about: Of dense and of sparse rows.
+datasets: [filmsets]
+splits: [dev]
+measures: [nDCG@10]
+examples: 1
+sections:
+  - title: Set difference
+    templates: [_ that are not _]
+    rows:
+      - {name: sparse, method: operators}
+      - {name: dense, method: dense, settings: {difference: orthogonal}}
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Reproduces with stand-ins; gives the results and the names of the models that were loaded."""
+    dataset = open_dataset(write_film_set(tmp_path / "films"))
+
+    def run(name=None, labels=("",), check=lambda model: None, text=PROTOCOL):
+        loaded = []
+        (tmp_path / "dense.yaml").write_text(text)
+        place = "pyserini_compneg.lab.experiments"
+        monkeypatch.setattr(f"{place}.workplace.DenseEncoder", lambda model: loaded.append(model) or StandInEncoder())
+        monkeypatch.setattr(f"{place}.workplace.dense_model_hash", lambda model: f"hash of {model}")
+        monkeypatch.setattr(f"{place}.experiment.check_dense_model", check)
+        engines = [Engine("bm25", label=label) for label in labels]
+        protocol = read_protocol(str(tmp_path / "dense.yaml"))
+        return reproduce(protocol, dataset, engines, tmp_path / "report", dense_encoder=name), loaded
+
+    return run
+
+
+def without(model):
+    raise DownloadError(f"{model}: not here")
+
+
+def test_dense_rows_rank_all_documents_once_whatever_the_sparse_encoders(run, tmp_path):
+    results, loaded = run(labels=("one", "two"))
+    (section,) = results.sections
+    assert [row.name for row in section.rows] == ["sparse [one]", "sparse [two]", "dense"]
+    rankings = read_run(tmp_path / "report" / section.rows[2].run)
+    assert {len(ranking) for ranking in rankings.values()} == {results.dataset["documents"]}
+    assert all(0 <= score <= 1 for ranking in rankings.values() for score in ranking.values())
+    shown = [example for example in results.examples if example.method == "dense"]
+    assert all(example.positive == example.negative == () for example in shown)
+    again, reloaded = run(labels=("one", "two"))
+    assert (loaded, reloaded, again.sections) == ([ALL_MINILM], [], results.sections)
+    assert run("another/model")[1] == ["another/model"]
+
+
+def test_dense_rows_are_left_out_where_there_is_no_model(run, caplog):
+    results, loaded = run(check=without)
+    assert (loaded, [row.name for row in results.sections[0].rows]) == ([], ["sparse"])
+    said = f"rows of dense vectors: {ALL_MINILM}: not here"
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert (warnings, results.settings["left out"]) == ([f"left out: {said}"], said)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a/modle", PROTOCOL), (None, PROTOCOL.replace("method: operators", "method: dense"))],
+    ids=["named", "nothing else"],
+)
+def test_a_model_that_must_be_there(run, tmp_path, name, text):
+    with pytest.raises(DownloadError, match=f"^{name or ALL_MINILM}: not here$"):
+        run(name, check=without, text=text)
+    assert not (tmp_path / "report").exists()
+
+
+def test_a_curve_without_a_model_is_left_out_and_nothing_else(run):
+    text = PROTOCOL.replace("sections:", "interference: {section: Set difference, bins: 1}\nsections:")
+    results, _ = run(
+        check=without,
+        text=text.replace("method: dense, settings: {difference", "method: operators, settings: {difference"),
+    )
+    assert (results.curves, len(results.sections[0].rows)) == ((), 2)
+    assert results.settings["left out"] == f"the curve by similarity: {ALL_MINILM}: not here"
+
+
+def test_dense_rows_alone_build_no_sparse_index(run, tmp_path):
+    results, _ = run(text=PROTOCOL.replace("method: operators", "method: dense"))
+    assert not (tmp_path / "report" / "indexes").exists()
+    assert results.dataset["documents"] == 24
+    assert "encoder" not in results.settings and results.settings["dense encoder"] == ALL_MINILM

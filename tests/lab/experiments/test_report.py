@@ -1,0 +1,234 @@
+"""The report: what its tables say, what is escaped, and its files."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from refusals import refusal
+
+from pyserini_compneg.lab.experiments.plots import draw_bars, draw_curve
+from pyserini_compneg.lab.experiments.report import escape, write_report
+from pyserini_compneg.lab.experiments.results import Cell, Curve, Example, Point, Results, Row, Section
+from pyserini_compneg.support.errors import OutputError
+
+PIPE = re.compile(r"(?<!\\)(?:\\\\)*\|")
+"""A sign that parts cells: one that no backslash escapes."""
+
+ODD = "a | b\n# c *d* _e_ `f` <g> & h \\ [i](j) $k$ ~l~ 100 % {m} \x1b[2J\x00"
+
+
+def per_query(**values):
+    return {name: {f"q{n}": {"nDCG@10": value} for n, value in enumerate(found)} for name, found in values.items()}
+
+
+ROWS = (
+    Row("vanilla", "f(A ⋆ B)", {"nDCG@10": Cell(0.375, (0.1, 0.6), (), 0.132)}, "runs/vanilla.txt"),
+    Row("fusion", "s(A) − s(B)", {"nDCG@10": Cell(published=0.228)}, None, "Theirs."),
+    Row("NRF", "A − λB", {"nDCG@10": Cell(0.50004, (0.4, 0.6), ("vanilla",), 0.256)}, "runs/NRF.txt", "Salton's."),
+    Row("it's", "A − π_B(A)", {"nDCG@10": Cell(0.49996, None, (), None)}, "runs/it's.txt", "Salton's."),
+)
+VALUES = per_query(vanilla=[0.5, 0.25], NRF=[0.25, 1.0], **{"it's": [0.5, 0.5]})
+SECTION = Section("Set difference", 1200, ROWS, "vanilla", VALUES, "qrels/set-difference.txt")
+CURVE = Curve("By interference", "similarity", "nDCG@10", {"NRF": (Point(0.1, 0.5, 0.4, 0.6, 7),), "ignore": ()})
+EXAMPLE = Example(
+    section="Set difference",
+    method="NRF",
+    baseline="vanilla",
+    qid="S17",
+    text="war films that are not spy films",
+    expression="war films \\ spy films",
+    measure="nDCG@10",
+    value=0.786,
+    baseline_value=0.131,
+    positive=(("war", 3.12), ("film", 0.5)),
+    negative=(("spy", -1.0),),
+    gained=("Five Graves to Cairo", "Sahara"),
+)
+RESULTS = Results(
+    protocol="table1",
+    title="Zero-shot operators",
+    about="Of a paper.",
+    dataset={"kind": "filmsets", "documents": 33825},
+    settings={"encoder": "bm25"},
+    command="python -m pyserini_compneg.reproduce table1",
+    measures=("nDCG@10",),
+    is_papers=False,
+    sections=(SECTION,),
+    curves=(CURVE,),
+    examples=(EXAMPLE,),
+    seconds=12.34,
+    runs_made=2,
+    papers_dataset="QUEST",
+)
+
+
+@pytest.fixture
+def page_of(tmp_path, monkeypatch):
+    """The report of results, without plots if they are not asked for: each takes a second."""
+
+    def page_of(results, plots=False):
+        if not plots:
+            for name in ("draw_bars", "draw_curve"):
+                monkeypatch.setattr(f"pyserini_compneg.lab.experiments.report.{name}", lambda *_: None)
+        write_report(results, tmp_path)
+        return (tmp_path / "report.md").read_text()
+
+    return page_of
+
+
+def test_a_section_is_a_table(page_of):
+    assert (
+        "## Set difference (1,200 queries)\n\n"
+        "|  | method | formula | nDCG@10 | nDCG@10, paper |\n"
+        "| --- | --- | --- | ---: | ---: |\n"
+        "| a | vanilla | f(A ⋆ B) | 0.375<br><sub>0.100 to 0.600</sub> | 0.132 |\n"
+        "|  | fusion<sup>1</sup> (published) | s(A) − s(B) | – | 0.228 |\n"
+        "| b | NRF<sup>2</sup> | A − λB | **0.500**<sup>a</sup><br><sub>0.400 to 0.600</sub> | 0.256 |\n"
+        "| c | it's<sup>2</sup> | A − π<sub>B</sub>(A) | **0.500** | – |\n\n"
+        "A superscript names the methods that a value is significantly better than (paired t-test, p &lt; 0.05, Holm's "
+        "correction over all pairs of rows). Bold: the best value of ours. Small print: the 95 % confidence interval "
+        "of the mean. Paper: the published figure, for QUEST.\n\n"
+        "1. Theirs.\n"
+        "2. Salton's.\n"
+    ) in page_of(RESULTS)
+
+
+def test_the_page(page_of):
+    page = page_of(RESULTS, plots=True)
+    assert re.findall("^## (.*)", page, flags=re.MULTILINE) == [
+        "Dataset",
+        "Set difference (1,200 queries)",
+        "By interference",
+        "Examples",
+        "Settings",
+    ]
+    assert page.startswith("# Zero-shot operators\n\nOf a paper.\n")
+    assert "> **FilmSets is not QUEST, which the paper used.** Compare the order of figures alone.\n" in page
+    assert "| documents | 33,825 |\n" in page and "| encoder | bm25 |\n" in page
+    assert "```sh\npython -m pyserini_compneg.reproduce table1\n```\n" in page
+    counts = "beside vanilla: NRF 1 better, 0 equal, 1 worse; it's 1 better, 1 equal, 0 worse.\n"
+    assert f"nDCG@10 of single queries {counts}" in page
+    near = replace(SECTION, per_query=per_query(vanilla=[0.1 + 0.2], NRF=[0.3]))  # sums in another order
+    assert "NRF 0 better, 1 equal, 0 worse." in page_of(replace(RESULTS, sections=(near,)))
+    assert "| similarity | 0.1 |\n| --- | ---: |\n| NRF | 0.500 |\n| ignore |  |\n| queries | 7 |\n" in page
+    assert "2 of 3 runs were made for this report, in 12.3 s.\n" in page
+    assert "which the paper used" not in page_of(replace(RESULTS, is_papers=True))
+
+
+def test_examples_have_terms_and_documents(page_of):
+    assert (
+        "<details>\n<summary>NRF</summary>\n\n"
+        "#### war films that are not spy films\n\n"
+        "| query | S17 |\n"
+        "| --- | --- |\n"
+        "| expression | war films \\\\ spy films |\n"
+        "| nDCG@10 | NRF **0.786**, vanilla 0.131 |\n"
+        "| raises a score | war **3.12**, film **0.50** |\n"
+        "| lowers it | spy **-1.00** |\n"
+        "| only in the top 10 of NRF | Five Graves to Cairo<br>Sahara |\n"
+    ) in page_of(RESULTS)
+
+
+def test_measures_in_percent_and_those_of_which_the_lowest_is_the_best(page_of):
+    measures = ("negated_terms", "delta_recall@1")
+    values = {"a": (0.02, 0.5), "b": (0.01, -0.05)}
+    rows = tuple(Row(name, "", dict(zip(measures, map(Cell, v), strict=True)), "r") for name, v in values.items())
+    section = Section("S", 2, rows, "a", {}, "q")
+    page = page_of(replace(RESULTS, measures=measures, lower_is_better=measures[:1], sections=(section,)))
+    assert "| method | formula | negated\\_terms (%) | delta\\_recall@1 (%) |\n" in page
+    assert "| a | a |  | 2.00 | **50.00** |\n| b | b |  | **1.00** | −5.00 |\n" in page
+    assert "Lower is better for negated\\_terms." in page
+    assert "negated\\_terms need the texts of documents: only the command above computes them.\n" in page
+    assert " --qrels q -m delta_recall@1 --run " in page
+
+
+def test_one_row_or_one_query_is_compared_with_nothing(page_of):
+    alone = replace(SECTION, rows=ROWS[:2])
+    for section in (alone, replace(SECTION, queries=1)):
+        page = page_of(replace(RESULTS, sections=(section,)))
+        assert "superscript" not in page and "| a |" not in page
+    assert "**0.375**" not in page_of(replace(RESULTS, sections=(alone,)))
+    assert "(1 query)" in page
+
+
+def test_any_text_stays_in_its_cell(page_of):
+    example = replace(EXAMPLE, method=ODD, text=ODD, expression=ODD, positive=((ODD, 1.0),), gained=(ODD,))
+    row = Row(ODD, ODD, {"nDCG@10": Cell(0.5, (0.4, 0.6), (), 0.3)}, ODD, ODD)
+    section = Section(ODD, 2, (row, replace(row, name="b")), ODD, {}, ODD)
+    texts = {"title": ODD, "about": ODD, "dataset": {ODD: ODD}, "settings": {ODD: ODD}, "command": "a\n```\nb"}
+    page = page_of(replace(RESULTS, sections=(section,), examples=(example,), curves=(), **texts))
+    assert "````sh\na\n```\nb\n````\n" in page
+    assert not re.search(r"[\x00-\x08\x0b-\x1f]", page)
+    prose = re.sub(r"^(`{3,}).*?^\1$", "", page, flags=re.DOTALL | re.MULTILINE)
+    tables = [block.splitlines() for block in re.findall(r"(?:^\|.*\n)+", prose, flags=re.MULTILINE)]
+    assert len(tables) == 4
+    for lines in tables:
+        assert {len(PIPE.findall(line)) for line in lines} == {len(PIPE.findall(lines[1]))}
+
+
+@given(st.text())
+def test_every_sign_that_means_something_is_escaped(text):
+    escaped = escape(text)
+    assert not re.search(r"[\n<>]", escaped)
+    assert not re.search(r"[\\`*_\[\]|~#$]", re.sub(r"\\.", "", escaped))
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        {"a": Cell(published=0.25)},
+        {"a": Cell(0.0), "b": Cell(0.0, (-0.1, 0.1))},
+        {"a": Cell(-0.5, (-0.6, -0.4)), "b": Cell(0.5)},
+        {"a": Cell(0.5), "$x^2$ & <b>": Cell(), "c" * 500: Cell(0.1)},
+    ],
+)
+def test_bars_are_drawn_of_all_that_has_a_figure(cells):
+    rows = tuple(Row(name, "", {"nDCG@10": cell}, "r") for name, cell in cells.items())
+    assert draw_bars(replace(SECTION, rows=rows), RESULTS).startswith(b"\x89PNG")
+
+
+def test_nothing_is_drawn_of_nothing():
+    empty = replace(SECTION, rows=(Row("a", "", {"nDCG@10": Cell()}),), per_query={})
+    assert draw_bars(empty, RESULTS) is None
+    assert draw_curve(replace(CURVE, series={"a": ()})) is draw_curve(replace(CURVE, series={})) is None
+
+
+def files(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.slow
+def test_the_same_results_make_the_same_bytes_whatever_the_user_s_settings_of_plots_are(tmp_path):
+    import matplotlib
+
+    write_report(RESULTS, tmp_path / "new" / "a")
+    with matplotlib.rc_context({"font.size": 20, "axes.grid": True, "text.usetex": True, "savefig.dpi": 30}):
+        write_report(RESULTS, tmp_path / "b")
+        assert matplotlib.rcParams["font.size"] == 20
+    made = files(tmp_path / "b")
+    assert made == files(tmp_path / "new" / "a")
+    plots = {f"figures/{name}.png" for name in ("section-1-bars", "curve-1")}
+    assert made.keys() == {"report.md"} | plots
+
+
+def test_plots_of_an_earlier_report_are_removed_and_nothing_else(page_of, tmp_path):
+    (tmp_path / "figures").mkdir()
+    for name in ("section-7-bars.png", "curve-2.png", "mine.png", "curve-2.png.bak"):
+        (tmp_path / "figures" / name).write_text("older")
+    page_of(RESULTS)
+    assert {path.name for path in (tmp_path / "figures").iterdir()} == {"mine.png", "curve-2.png.bak"}
+
+
+def test_a_failure_leaves_an_older_report_as_it_was(page_of, tmp_path):
+    (tmp_path / "report.md").write_text("older")
+    with pytest.raises(KeyError):
+        page_of(replace(RESULTS, sections=(replace(SECTION, per_query={name: {"q": {}} for name in VALUES}),)), True)
+    assert files(tmp_path) == {"report.md": b"older"}
+
+
+def test_a_folder_that_is_a_file_is_named(tmp_path, page_of):
+    (tmp_path / "figures").write_text("")
+    message = refusal(page_of, RESULTS, error=OutputError)
+    assert message == f"{tmp_path}/figures: cannot be made: file exists; choose another place with --report"

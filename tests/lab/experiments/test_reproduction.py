@@ -1,0 +1,442 @@
+"""A protocol from files to results, and what happens when it is run again."""
+
+import hashlib
+import json
+import random
+
+import pytest
+from chat_server import chat_server
+from film_set import write_film_set
+from json_lines import write_jsonl
+from refusals import refusal
+from wordnet_files import write_wordnet
+
+from pyserini_compneg.eval import evaluate, parse_measures
+from pyserini_compneg.eval.runs import read_run
+from pyserini_compneg.index import build_index
+from pyserini_compneg.lab.experiments.datasets import open_dataset
+from pyserini_compneg.lab.experiments.experiment import reproduce
+from pyserini_compneg.lab.experiments.kept_runs import kept_run
+from pyserini_compneg.lab.experiments.protocol import read_protocol
+from pyserini_compneg.lab.experiments.workplace import Engine
+from pyserini_compneg.reading import decompose
+from pyserini_compneg.search import Hit
+from pyserini_compneg.support.errors import (
+    DecompositionError,
+    IndexFormatError,
+    MeasureError,
+    OutputError,
+    ProtocolError,
+)
+from pyserini_compneg.topics.topics import Topic
+
+PROTOCOL = """
+title: Two sections
+about: Of differences and of atoms.
+datasets: [filmsets]
+splits: [test, dev]
+measures: [nDCG@10, R@100]
+hits: 20
+examples: 1
+sections:
+  - title: Set difference
+    templates: [_ that are not _]
+    rows:
+      - {name: vanilla, formula: f, method: operators, settings: {difference: vanilla}, published: [0.1, 0.2]}
+      - {name: ignore, formula: A, method: operators, settings: {difference: ignore}, note: The  negation
+          is left out.}
+      - {name: disentangled, formula: A − B*, method: operators, settings: {difference: disentangled}}
+      - {name: elsewhere, published: [null, 0.9]}
+  - title: Atoms
+    templates: [_]
+    rows:
+      - {name: atomic, method: operators}
+"""
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    return open_dataset(write_film_set(tmp_path_factory.mktemp("data") / "films"))
+
+
+@pytest.fixture
+def protocol(tmp_path):
+    def protocol(*changes):
+        text = PROTOCOL
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        (tmp_path / "two.yaml").write_text(text)
+        return read_protocol(str(tmp_path / "two.yaml"))
+
+    return protocol
+
+
+@pytest.fixture
+def run(dataset, protocol, tmp_path):
+    def run(*changes, **options):
+        options = {"engines": [Engine("bm25")], "folder": tmp_path / "report"} | options
+        return reproduce(protocol(*changes), options.pop("dataset", dataset), **options)
+
+    return run
+
+
+def test_the_figures_are_those_of_the_run_files(run, dataset, tmp_path):
+    results = run()
+    assert [section.title for section in results.sections] == ["Set difference", "Atoms"]
+    assert (results.dataset["split"], results.dataset["documents"], results.is_papers) == ("dev", 24, False)
+    differences = results.sections[0]
+    assert [row.name for row in differences.rows] == ["vanilla", "ignore", "disentangled", "elsewhere"]
+    assert differences.baseline == "vanilla"
+    qrels = {t.qid: dataset.qrels("dev")[t.qid] for t in dataset.topics("dev") if t.group == "_ that are not _"}
+    assert differences.queries == len(qrels) > 2
+    measures = parse_measures(["nDCG@10", "R@100"])
+    for row in differences.rows[:3]:
+        values = evaluate(qrels, read_run(tmp_path / "report" / row.run), measures)
+        assert differences.per_query[row.name] == values
+        for measure in measures:
+            mean = sum(values[qid][measure.name] for qid in qrels) / len(qrels)
+            assert row.cells[measure.name].value == pytest.approx(mean)
+    elsewhere = differences.rows[3]
+    assert (elsewhere.run, elsewhere.cells["nDCG@10"].value, elsewhere.cells["R@100"].published) == (None, None, 0.9)
+    assert differences.rows[1].note == "The negation is left out."
+    ignore, disentangled = (row.cells["nDCG@10"] for row in differences.rows[1:3])
+    assert disentangled.value > ignore.value
+    assert "ignore" in disentangled.better_than and "disentangled" not in ignore.better_than
+
+
+def test_examples_show_what_made_the_difference(run):
+    results = run()
+    best = next(example for example in results.examples if example.method == "disentangled")
+    assert best.value > best.baseline_value
+    assert " NOT " in best.expression
+    assert {term for term, _ in best.positive} and all(weight > 0 for _, weight in best.positive)
+    assert best.negative and all(weight < 0 for _, weight in best.negative)
+    assert all(title.split()[0] in ("red", "green", "blue") for title in (*best.gained, *best.lost))
+    assert run(("examples: 1", "examples: 0")).examples == ()
+
+
+def test_queries_without_a_result_are_one_warning_for_each_row(run, tmp_path, caplog):
+    folder = write_film_set(tmp_path / "unknown")
+    queries = (folder / "dev.jsonl").read_text()
+    (folder / "dev.jsonl").write_text(queries.replace("<mark>spy films</mark>", "<mark>zebras</mark>"))
+    results = run(dataset=open_dataset(folder))  # the wording still has the other words
+    rows = [(row.name, section.title) for section in results.sections for row in section.rows if row.run]
+    said = [message for message in caplog.messages if "no result" in message]
+    assert [message.split(":")[0] for message in said] == [f"row {name!r} of {title!r}" for name, title in rows[1:]]
+    assert said[0].endswith("3 of 6 queries have no result, such as q18: no positive term is left to search for")
+
+
+def test_what_a_row_does_not_say_is_in_the_settings_or_nowhere(run):
+    assert "None" not in run().settings["operators, where a row does not say"]
+
+
+def test_runs_are_made_once(run, tmp_path, monkeypatch):
+    runs = tmp_path / "report" / "runs"
+    first = run()
+    assert first.runs_made == len(list(runs.iterdir())) == 4
+    for path in runs.iterdir():
+        checksum = (tmp_path / "report" / "checksums" / f"{path.stem}.sha256").read_text()
+        assert checksum == f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"  # as sha256sum writes it
+    run(("{difference: ignore}", "{difference: nrf, difference_weight: 0.5}"))
+    assert len(list(runs.iterdir())) == 5  # what depends on something else has another name
+    run(("hits: 20", "hits: 10"))
+    assert len(list(runs.iterdir())) == 9
+    monkeypatch.setattr("pyserini_compneg.lab.experiments.kept_runs.RUN_FORMAT", -1)
+    assert [run().runs_made, run().runs_made] == [4, 0]
+
+
+@pytest.mark.parametrize(
+    ("folder", "change"),
+    [
+        ("runs", lambda path: path.write_text("".join(path.read_text().splitlines(keepends=True)[:-7]))),
+        ("runs", lambda path: path.write_text(path.read_text().replace(" 1 ", " 2 ", 1))),
+        ("runs", lambda path: path.unlink()),
+        ("checksums", lambda path: path.write_text("0" * 64)),
+        ("checksums", lambda path: path.unlink()),  # as after a kill between writing the two
+    ],
+)
+def test_a_run_that_was_changed_or_lacks_its_checksum_is_made_again(run, tmp_path, caplog, folder, change):
+    first = run()
+    whole = {path: path.read_bytes() for path in sorted((tmp_path / "report").glob("[rc][uh]*/*"))}
+    assert len(whole) == 8
+    changed = random.Random(0).choice([path for path in whole if path.parent.name == folder])
+    change(changed)
+    is_there = changed.exists()
+    again = run()
+    assert {path: path.read_bytes() for path in whole} == whole
+    assert (again.runs_made, again.sections) == (1, first.sections)
+    warned = {record.getMessage() for record in caplog.records if "changed" in record.getMessage()}
+    run_file = tmp_path / "report" / "runs" / f"{changed.stem}.txt"
+    assert warned == ({f"{run_file}: was changed since it was made; it is made again"} if is_there else set())
+    assert run().runs_made == 0
+
+
+def test_a_run_of_other_wordings_is_another_run(tmp_path):
+    """The wording of a text that was read is part of the query, so two wordings of one expression are two runs."""
+
+    def asked(text):
+        reading = decompose(text)
+        return [Topic("1", text, reading.expression, decomposition=reading)]
+
+    def search(topics, hits):
+        return {topic.qid: [Hit(topic.text.replace(" ", "-"), 1.0)] for topic in topics}
+
+    texts = ["spy films but not comedies", "spy films other than comedies"]
+    made = [kept_run(tmp_path, "operators", {}, asked(text), search, 10) for text in texts]
+    assert asked(texts[0])[0].expression == asked(texts[1])[0].expression
+    assert [was_there for _, was_there in made] == [False, False]
+    assert [path.read_text().split()[2] for path, _ in made] == [text.replace(" ", "-") for text in texts]
+    assert kept_run(tmp_path, "operators", {}, asked(texts[0]), search, 10) == (made[0][0], True)
+
+
+def test_too_few_queries_for_a_curve_are_known_before_anything_is_run(run, dataset, tmp_path, monkeypatch):
+    monkeypatch.setattr("pyserini_compneg.lab.experiments.experiment.check_dense_model", lambda name: None)
+    count = sum(topic.group == "_ that are not _" for topic in dataset.topics("dev"))
+    curve = ("sections:", "interference: {section: Set difference, bins: 9}\nsections:")
+    message = refusal(run, curve, error=ProtocolError)
+    assert message == f"Set difference: {count} judged queries are too few for 9 bins"
+    assert not (tmp_path / "report" / "runs").exists()
+
+
+def test_a_query_whose_scores_overflow_is_named(protocol, tmp_path):
+    folder = write_film_set(tmp_path / "films")
+    wide = " AND ".join(["red spy films with war"] * 14)
+    line = {"qid": "wide", "query": "wide", "expression": wide, "docs": ["D0"], "metadata": {"template": "_"}}
+    with open(folder / "dev.jsonl", "a") as handle:
+        handle.write(json.dumps(line) + "\n")
+    fusion = ("{name: atomic, method: operators}", "{name: atomic, method: score-fusion}")
+    engines = [Engine("bm25")]
+    arguments = protocol(fusion), open_dataset(folder), engines, tmp_path / "report"
+    message = refusal(reproduce, *arguments, error=IndexFormatError)
+    assert message.startswith("query wide: ")
+    assert message.endswith("a score is beyond 3.4e38: the query has too large weights or too many conjuncts")
+
+
+def test_each_engine_has_its_own_index(run, dataset, tmp_path, caplog):
+    """Of one encoder, too: the second index lacks half of the documents."""
+    lines = dataset.collection.read_text().splitlines(keepends=True)
+    (tmp_path / "half.jsonl").write_text("".join(lines[:12]))
+    build_index(dataset.collection, tmp_path / "all")
+    build_index(tmp_path / "half.jsonl", tmp_path / "half")
+    engines = [Engine("bm25", tmp_path / name, name) for name in ("all", "half")]
+    differences, atoms = run(engines=engines).sections
+    names = [row.name for row in differences.rows]
+    assert (names[:3], names[-1]) == (["vanilla [all]", "vanilla [half]", "ignore [all]"], "elsewhere")
+    assert not (tmp_path / "report" / "indexes").exists()
+    (warning,) = {record.getMessage() for record in caplog.records if "lacks" in record.getMessage()}
+    assert warning.startswith(f"{tmp_path / 'half'}: lacks 12 of 24 judged documents that were looked up, 'D")
+    both = [row.cells["R@100"].value for row in atoms.rows]
+    alone = [run(engines=[one], folder=tmp_path / f"alone-{one.label}") for one in engines]
+    assert both == [results.sections[1].rows[0].cells["R@100"].value for results in alone]
+    assert both[0] > both[1]
+
+
+def test_an_index_of_other_documents(run, tmp_path):
+    (tmp_path / "other.jsonl").write_text('{"id": "elsewhere", "contents": "a spy film"}\n')
+    build_index(tmp_path / "other.jsonl", tmp_path / "index")
+    message = refusal(run, engines=[Engine("bm25", tmp_path / "index")], error=ProtocolError)
+    assert message.startswith(f"{tmp_path / 'index'}: none of ")
+    assert message.endswith(" for one; it is an index of another collection")
+
+
+def test_a_report_overwrites_no_data(run, dataset, tmp_path):
+    build_index(dataset.collection, tmp_path / "index")
+    before = sorted((tmp_path / "index").iterdir())
+    for folder, reason in (
+        (tmp_path / "index", "is an index or no folder"),
+        (dataset.folder, f"would overwrite {dataset.folder}"),
+    ):
+        message = refusal(run, folder=folder, error=OutputError)
+        assert message == f"{folder}: {reason}; choose another place with --report"
+    assert sorted((tmp_path / "index").iterdir()) == before
+
+
+def test_encoded_atoms_that_have_changed_are_searched_anew(run, dataset, tmp_path):
+    build_index(dataset.collection, tmp_path / "index")
+    texts = [topic.text for topic in dataset.topics("dev")] + [f"{word} films" for word in ("spy", "war", "western")]
+    values = []
+    for term in ("spy", "red"):
+        lines = ({"text": text, "vector": {term: 1.0}, "encoder": "bm25"} for text in sorted({*texts}))
+        atoms = write_jsonl(tmp_path / "atoms.jsonl", *lines)
+        results = run(engines=[Engine(str(atoms), tmp_path / "index")])
+        values.append(results.sections[1].per_query)
+    assert values[0] != values[1]
+
+
+def test_a_changed_collection_is_indexed_anew(protocol, tmp_path):
+    folder = write_film_set(tmp_path / "films")
+    before = reproduce(protocol(), open_dataset(folder), [Engine("bm25")], tmp_path / "report")
+    with open(folder / "documents.jsonl", "a") as handle:
+        handle.write('{"docid": "new", "title": "new", "text": "one more spy film"}\n')
+    after = reproduce(protocol(), open_dataset(folder), [Engine("bm25")], tmp_path / "report")
+    assert (before.dataset["documents"], after.dataset["documents"]) == (24, 25)
+    assert len(list((tmp_path / "report" / "indexes").iterdir())) == 2
+
+
+def test_what_cannot_be_written_names_report(run, tmp_path):
+    run()
+    for path in (tmp_path / "report" / "qrels").iterdir():
+        path.unlink()
+        path.mkdir()
+    with pytest.raises(OutputError, match="it is a folder"):
+        run()
+    (tmp_path / "report" / "runs").rename(tmp_path / "report" / "before")
+    (tmp_path / "report" / "runs").symlink_to("/proc/self")
+    with pytest.raises(OutputError, match="; choose another place with --report$"):
+        run()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ([("[filmsets]", "[quest]")], "{folder} is of the kind filmsets; protocol two is for: quest"),
+        (
+            [("[test, dev]", "[test]")],
+            "{folder}: none of the protocol's splits (test); choose one with --split: dev",
+        ),
+        (
+            [("templates: [_]", "templates: [_ that is not _]")],
+            "protocol two, section 'Atoms': {folder}: split dev: no query has the template '_ that is not _', which is "
+            "none of QUEST's",
+        ),
+        (
+            [("templates: [_]", "templates: [scope edit]")],
+            "protocol two, section 'Atoms': {folder}: split dev: no query has the template 'scope edit', which is none "
+            "of QUEST's",
+        ),
+    ],
+)
+def test_what_cannot_be_run(run, dataset, changes, message, tmp_path):
+    assert refusal(run, *changes, error=ProtocolError) == message.format(folder=dataset.folder)
+    assert not (tmp_path / "report" / "indexes").exists()
+
+
+def test_sections_without_queries_are_left_out(run, tmp_path):
+    folder = write_film_set(tmp_path / "films")
+    lines = [line for line in (folder / "dev.jsonl").read_text().splitlines(True) if '"_ that are not _"' not in line]
+    (folder / "dev.jsonl").write_text("".join(lines))
+    dataset = open_dataset(folder)
+    assert [section.title for section in run(dataset=dataset).sections] == ["Atoms"]
+    message = refusal(run, ("templates: [_]", "templates: [_ that are not _]"), dataset=dataset, error=ProtocolError)
+    assert message == f"{folder}: split dev has no query of protocol two: '_ that are not _', '_ that are not _'"
+
+
+def test_what_is_read_of_a_text(run):
+    """By rows that say so, or by all rows that take expressions."""
+    marked = "{name: disentangled, formula: A − B*, method: operators, settings: {difference: disentangled}}"
+    read = marked.replace("{name: disentangled,", "{name: model, reads: model,")
+    text = "{name: text, reads: plain, method: operators}"
+    change = (marked, f"{marked}\n      - {read}\n      - {text}")
+    results = run(change)
+    values = results.sections[0].per_query
+    assert values["model"] == values["disentangled"]
+    assert values["text"] == values["vanilla"]
+    shown = {example.method: example.expression for example in results.examples}
+    assert " NOT " in shown["model"]
+    assert "queries" not in results.settings
+    results = run(change, read="model")
+    values = results.sections[0].per_query
+    assert values["disentangled"] == values["model"]
+    assert results.settings["queries"] == "plain texts, read as model"
+
+
+def test_a_language_model_that_nobody_names(run, monkeypatch):
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(DecompositionError, match="OPENAI_BASE_URL"):
+        run(read="llm")
+
+
+@pytest.mark.slow
+def test_a_language_model_reads_the_texts(run, tmp_path, monkeypatch, caplog):
+    with chat_server((403, "no")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("COMPNEG_LLM_MODEL", "m")
+        monkeypatch.setenv("COMPNEG_CACHE", str(tmp_path / "cache"))
+        results = run(read="llm")
+    assert len(server.requests) == 3  # after three failures no more is asked, in any row or example
+    assert any("HTTP status 403; read by the model in the package" in message for message in caplog.messages)
+    assert results.sections[0].per_query == run(read="model").sections[0].per_query
+
+
+TUNED = """
+title: Tuned
+about: Rows at their best value.
+datasets: [filmsets]
+splits: [dev]
+tuned_on: [domain-train, train]
+measures: [nDCG@10, R@100]
+sections:
+  - title: Set difference
+    templates: [_ that are not _]
+    rows:
+      - {name: ignore, method: operators, settings: {difference: ignore}}
+      - {name: disentangled, method: operators, settings: {difference: disentangled}, tuned: true, note: Ours.,
+         sweep: {setting: difference_weight, symbol: λ, values: [0, 0.5, 1000]}}
+"""
+
+
+def test_a_row_is_tuned_on_another_split(tmp_path):
+    films = write_film_set(tmp_path / "films")
+    lines = (films / "dev.jsonl").read_text().splitlines(keepends=True)
+    for name, some in (("train", lines[::2]), ("dev", lines[1::2])):
+        (films / f"{name}.jsonl").write_text("".join(some))
+    (tmp_path / "p.yaml").write_text(TUNED)
+    data = open_dataset(films)
+    results = reproduce(read_protocol(str(tmp_path / "p.yaml")), data, [Engine("bm25")], tmp_path / "report")
+    (section,) = results.sections
+    assert results.settings["tuned on"] == "train"
+    ignore, tuned = section.rows
+    assert tuned.name in ("disentangled, tuned λ = 0", "disentangled, tuned λ = 0.5", "disentangled, tuned λ = 1000")
+    assert tuned.note == "Ours. Of several values, the one with the best nDCG@10 on train."
+    found = {}  # the same by hand, on the other split
+    for value in ("0", "0.5", "1000"):
+        text = (
+            TUNED.replace("[dev]", "[train]")
+            .replace("tuned_on: [domain-train, train]", "")
+            .replace("tuned: true, ", "")
+        )
+        (tmp_path / "q.yaml").write_text(text.replace("[0, 0.5, 1000]", f"[{value}]"))
+        plain = reproduce(read_protocol(str(tmp_path / "q.yaml")), data, [Engine("bm25")], tmp_path / "other")
+        found[value] = plain.sections[0].rows[1].cells["nDCG@10"].value
+    best = max(found, key=lambda value: found[value])
+    assert tuned.name == f"disentangled, tuned λ = {best}" and not results.curves
+    assert results.runs_made == 2  # of the report; the runs for tuning are beside them
+    assert len([*(tmp_path / "report" / "runs").glob("tuning-*")]) == 3
+
+
+@pytest.mark.parametrize("is_train_there", [True, False])
+def test_a_split_of_other_queries_is_needed_to_tune_on(tmp_path, is_train_there):
+    dataset = open_dataset(write_film_set(tmp_path / "films"))
+    if is_train_there:  # under other ids, the queries are the same
+        text = (dataset.folder / "dev.jsonl").read_text().replace('": "q', '": "other')
+        (dataset.folder / "train.jsonl").write_text(text)
+        dataset = open_dataset(dataset.folder)
+    (tmp_path / "p.yaml").write_text(TUNED)
+    message = refusal(
+        reproduce,
+        read_protocol(str(tmp_path / "p.yaml")),
+        dataset,
+        [Engine("bm25")],
+        tmp_path / "r",
+        error=ProtocolError,
+    )
+    said = "protocol p is tuned on a split that shares no query with dev, on one of domain-train, train; there are: "
+    assert message == f"{dataset.folder}: {said}{', '.join(dataset.splits)}"
+
+
+def test_words_of_the_documents_as_queries(tmp_path, caplog):
+    films = write_film_set(tmp_path / "films")
+    rare = [{"docid": f"x{n}", "title": "", "text": "something else altogether"} for n in range(400)]
+    with (films / "documents.jsonl").open("a") as handle:
+        handle.writelines(json.dumps(one) + "\n" for one in rare)
+    protocol, data = read_protocol("widdows-words"), open_dataset(films)
+    nowhere = tmp_path / "nowhere"
+    message = refusal(reproduce, protocol, data, [], tmp_path / "r", wordnet=nowhere, error=MeasureError)
+    assert message.startswith(f"{nowhere}: no file index.noun of WordNet; install ")
+    results = reproduce(protocol, data, [Engine("bm25")], tmp_path / "report", wordnet=write_wordnet(tmp_path / "wn"))
+    one, two = results.sections
+    assert one.queries > 5 and two.queries > 5 and not (tmp_path / "report" / "indexes").exists()
+    shares = {row.name: row.cells["negated_terms"].value for row in one.rows}
+    assert shares["filtering"] == 0.0 < shares["no negation"] and shares["orthogonal negation"] < shares["no negation"]
+    assert any(example.positive for example in results.examples)

@@ -1,0 +1,203 @@
+"""Readers: the requests that they are trained on, and a whole training of a tiny one."""
+
+import json
+import random
+
+import pytest
+from json_lines import write_jsonl
+from refusals import refusal
+from tiny_training import train_error
+
+from pyserini_compneg.expression import format_expression
+from pyserini_compneg.lab.training import read_config, train
+from pyserini_compneg.lab.training.config import ReaderSection, ReaderTrainConfig
+from pyserini_compneg.lab.training.request_scores import request_score
+from pyserini_compneg.lab.training.requests import JudgedRequest, augmented, distributed, parse_request, separators
+from pyserini_compneg.reading import ModelReader, undivided
+from pyserini_compneg.reading.tags import SHARED
+from pyserini_compneg.support.errors import TrainingError
+
+torch = pytest.importorskip("torch", reason="training runs on torch")
+
+THINGS = ("films", "songs", "games", "books", "plays")
+OTHERS = ("war", "love", "crime", "music", "family", "the city")
+LINES = [f"[W {thing} of {other}] but not [X {another}]" for thing in THINGS for other in OTHERS for another in OTHERS]
+LINES += [f"[W {thing} about {other} that are not new]" for thing in THINGS for other in OTHERS]
+LINES += [f"[W {thing}] [OR or] [W {other}] [S in London]" for thing in THINGS for other in THINGS if thing != other]
+JUDGED = [
+    {"kind": "exclusion", "query": "films of war but not love", "wanted": ["films of war"], "excluded": ["love"]},
+    {"kind": "whole", "query": "songs about love that are not new", "wanted": ["songs"], "excluded": []},
+]
+HELD_OUT = {"[W films of war] but not [X love]", "[W songs about love that are not new]"}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("[W a] [Y b]", "a bracket that is no whole tag; write [TAG words], where TAG is one of W, S, X, OR, AND"),
+        ("[W a] ] b", "a bracket that is no whole tag; write [TAG words], where TAG is one of W, S, X, OR, AND"),
+        ("a but not [X b]", "nothing is wanted; give at least one [W ...]"),
+        ("[W a ] but not [X b]", "a blank at the edge of '[W a ]'"),
+        ("[S a] [W b]", "S is shared by several W, and there is one"),
+    ],
+)
+def test_a_wrong_line_is_refused(line, said):
+    assert refusal(parse_request, line, "f.txt:7", error=TrainingError) == f"f.txt:7: {said}"
+
+
+@pytest.mark.parametrize(
+    ("line", "again"),
+    [
+        ("[S songs by] [W drake] [OR or] [W denny]", ["songs by drake", "or", "songs by denny"]),
+        ("[W red][OR ,] [W white] [S sneakers], no [X Nike]", ["red sneakers", ",", "white sneakers", "Nike"]),
+        (
+            "no [X kit]: [S a] [W canoe] [OR or] [W raft] [S for two]",
+            ["kit", "a canoe for two", "or", "a raft for two"],
+        ),
+        ("[W Drake] [OR or] [W Denny]", None),  # nothing is shared
+        ("[S inns] which are [W old] [OR or] [W cheap]", None),  # other words stand between
+        ("[S inns] [W old] [AND and] [W cheap]", None),  # conditions read badly so
+    ],
+)
+def test_alternatives_repeat_what_they_share(line, again):
+    request = parse_request(line, "")
+    made = distributed(request)
+    if again is None:
+        assert made is request
+        return
+    assert [made.text[slice(*span)] for span, _ in made.segments] == again
+    kinds = [tag for _, tag in request.segments if tag != SHARED]
+    assert [tag for _, tag in made.segments] == kinds
+    repeated = next(words for words in again if words not in request.text)
+    draws = [augmented(request, ["x"], random.Random(number))[0].casefold() for number in range(60)]
+    assert 5 < sum(repeated in text for text in draws) < 40
+
+
+def test_words_between_exclusions():
+    lines = ["[W a] no [X b] and no [X c]", "[W a] no [X b] and [X c] but [X d]"]
+    assert separators([parse_request(line, "") for line in lines]) == ["and"]
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted", "excluded", "joined", "score"),
+    [
+        ("[W red cars] without [X rust]", ["red cars"], ["rust"], "single", (True, True, True)),
+        ("[W red cars] without [X any rust]", ["cars"], ["Rust"], "single", (True, True, True)),
+        ("[W red cars] without [X rust]", ["red cars", "cheap"], ["rust"], "single", (True, True, False)),
+        ("[W red cars] without [X rust] or dents", ["red cars"], ["rust", "dents"], "single", (False, True, False)),
+        ("[W cars] [OR or] [W vans] without [X rust]", ["cars", "vans"], ["rust"], "or", (True, True, True)),
+        ("[W cars] [OR or] [W vans] without [X rust]", ["cars", "vans"], ["rust"], "and", (True, False, False)),
+    ],
+)
+def test_scores(line, wanted, excluded, joined, score):
+    from pyserini_compneg.reading.assembly import assembled
+    from pyserini_compneg.reading.words import words_of
+
+    request = parse_request(line, "")
+    words = words_of(request.text)
+    reading = assembled(request.text, words, request.tags(words), 1.0)
+    judged = JudgedRequest("combined", request.text, tuple(wanted), tuple(excluded), joined)
+    assert request_score(judged, reading) == score
+    assert request_score(judged, undivided(request.text)).whole is False
+
+
+def config(base, folder, lines=LINES, **settings):
+    (folder / "requests.txt").write_text("".join(f"{line}\n" for line in lines if line not in HELD_OUT))
+    write_jsonl(folder / "judged.jsonl", *({**record, "wanted_op": "single"} for record in JUDGED))
+    given = {"requests": (f"{folder}/requests.txt",), "judged": (f"{folder}/judged.jsonl",), **settings}
+    return ReaderTrainConfig(reader=ReaderSection(base=str(base), **given))
+
+
+@pytest.mark.slow
+def test_a_reader_is_trained_and_reads(tmp_path, trunk):
+    results = train(config(trunk, tmp_path, epochs=12, learning_rate=3e-3, threshold=0.1), tmp_path / "reader")
+    assert results == {"all": 1.0, "exclusion": 1.0, "whole": 1.0}
+    reader = ModelReader(tmp_path / "reader")
+    texts = ["games of love but not war", "plays about crime that are not new", "books or songs in London"]
+    assert [format_expression(reading.expression) for reading in reader.read(texts)] == [
+        "games of love NOT war",
+        "plays about crime that are not new",
+        "books in London OR songs in London",
+    ]
+    assert {path.name for path in (tmp_path / "reader").iterdir()} == {
+        *("README.md", "model.onnx", "reader.json", "tokenizer.json", "training_log.json")
+    }
+    assert not (tmp_path / "reader.training").exists()
+
+
+@pytest.mark.kill
+def test_a_killed_training_is_resumed_to_the_same_bits(tmp_path, trunk, monkeypatch):
+    settings = config(trunk, tmp_path, LINES[::5], epochs=3)
+    train(settings, tmp_path / "whole")
+    keep = torch.save
+
+    def killed(saved, path):
+        keep(saved, path)
+        if saved["epochs"] == 2:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as context, pytest.raises(KeyboardInterrupt):
+        context.setattr(torch, "save", killed)
+        train(settings, tmp_path / "resumed")
+    assert not (tmp_path / "resumed").exists()
+    train(settings, tmp_path / "resumed", resume=True)
+    whole, resumed = (json.loads((tmp_path / name / "reader.json").read_text()) for name in ("whole", "resumed"))
+    assert whole == resumed
+
+
+@pytest.mark.parametrize(
+    ("lines", "record", "said"),
+    [
+        (
+            "[W a]\n[X b]\n",
+            JUDGED[0] | {"wanted_op": "or"},
+            "requests.txt:2: nothing is wanted; give at least one [W ...]",
+        ),
+        ("", JUDGED[0] | {"wanted_op": "or"}, "requests.txt: no request in it"),
+        ("[W a]\n", {"query": "a"}, "judged.jsonl:1: the field 'kind' is missing or wrong"),
+        ("[W a]\n", JUDGED[0] | {"wanted_op": "OR"}, "judged.jsonl:1: the field 'wanted_op' is missing or wrong"),
+        ("[W a]\n", JUDGED[0] | {"excluded": [3]}, "judged.jsonl:1: the field 'excluded' is missing or wrong"),
+        ("[W a]\n", JUDGED[0] | {"wanted": ["sea"], "wanted_op": "or"}, "judged.jsonl:1: 'sea' is not in the query"),
+        (
+            "[W Films  of war] but not [X love]\n",
+            JUDGED[0] | {"wanted_op": "single"},
+            "the judged request 'films of war but not love' is among the tagged ones; take it out of them",
+        ),
+    ],
+)
+def test_wrong_files_are_refused_and_leave_nothing(tmp_path, trunk, lines, record, said):
+    settings = config(trunk, tmp_path, epochs=1)
+    (tmp_path / "requests.txt").write_text(lines)
+    write_jsonl(tmp_path / "judged.jsonl", record)
+    assert said in train_error(settings, tmp_path / "reader")
+    assert not list(tmp_path.glob("reader*"))
+
+
+def test_a_second_process_is_refused(tmp_path, trunk, monkeypatch):
+    settings = config(trunk, tmp_path, epochs=1)
+    messages = []
+
+    def second(*_, **__):
+        messages.append(train_error(settings, tmp_path / "reader", resume=True))
+        raise TrainingError("enough")
+
+    monkeypatch.setattr(torch.nn.functional, "cross_entropy", second)
+    assert train_error(settings, tmp_path / "reader") == "enough"
+    assert messages == [
+        f"{tmp_path}/reader.training: another process trains here; wait for it, or choose another --output"
+    ]
+
+
+def test_a_loss_that_is_not_finite_ends_it(tmp_path, trunk, monkeypatch):
+    monkeypatch.setattr(torch.nn.functional, "cross_entropy", lambda scores, *_, **__: scores.sum() * float("nan"))
+    message = train_error(config(trunk, tmp_path, epochs=1), tmp_path / "reader")
+    assert message.startswith(
+        "the loss of epoch 1 is not a finite number; choose a smaller learning_rate, and start anew"
+    )
+    assert not list(tmp_path.glob("reader*"))
+
+
+def test_the_recipe():
+    settings = read_config("reader")
+    assert settings.reader.base == "sentence-transformers/all-MiniLM-L6-v2"
+    assert settings.reader.requests and settings.reader.judged

@@ -1,0 +1,252 @@
+import bz2
+import gzip
+import io
+import lzma
+import os
+import stat
+import sys
+import zipfile
+
+import pytest
+from film_index import start
+from refusals import refusal
+
+from pyserini_compneg.support.errors import OutputError, RunFormatError
+from pyserini_compneg.support.files import atomic_writer, iter_jsonl, iter_lines
+
+
+def write(path, data):
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+def consume(lines):
+    """Reads all lines."""
+    for _ in lines:
+        pass
+
+
+def entered(path):
+    """What is said when a file is about to be written."""
+    return refusal(atomic_writer(path).__enter__, error=OutputError)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_lines_are_numbered_and_blank_ones_skipped(tmp_path, packed):
+    data = "\ufeffone\r\n\n  \ntwo\u2028still two\nthree".encode()
+    path = write(tmp_path / "lines", gzip.compress(data) if packed else data)
+    assert list(iter_lines(path)) == [(1, "one"), (4, "two\u2028still two"), (5, "three")]
+
+
+def test_standard_input_stays_open(monkeypatch):
+    stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(gzip.compress(b'{"id": 1}\n'))))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert list(iter_jsonl("-")) == [(1, {"id": 1})]
+    assert not stdin.buffer.closed
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('{"id": }', "not valid JSON: Expecting value at column 8"),
+        ('{"id": NaN}', "not valid JSON: NaN is no JSON number"),
+        ('{"id": -Infinity}', "not valid JSON: -Infinity is no JSON number"),
+        ('{"id": "\\ud83d"}', "not valid JSON text: half of a surrogate pair"),
+        ('{"id": 1, "vector": {"a": 1, "b": 2, "a": 1}}', "the key 'a' is given twice"),
+        ('{"id": 1, "\\u0069d": 1}', "the key 'id' is given twice"),
+        ("[1]", "expected a JSON object, got a list"),
+        (b'{"id": "\xff"}', "not UTF-8 text: invalid start byte at byte 9"),
+    ],
+)
+def test_broken_jsonl_names_path_and_line(tmp_path, line, expected):
+    path = write(tmp_path / "a.jsonl", b'{"id": 1}\n\n' + (line if isinstance(line, bytes) else line.encode()))
+    assert refusal(consume, iter_jsonl(path)) == f"{path}:3: {expected}"
+
+
+def test_deeply_nested_json_is_an_error_and_not_a_crash(tmp_path):
+    path = write(tmp_path / "a.jsonl", '{"a":' + "[" * 200_000)
+    assert refusal(consume, iter_jsonl(path)).startswith(f"{path}:1: not valid JSON: ")
+
+
+def test_a_whole_surrogate_pair_is_text(tmp_path):
+    assert list(iter_jsonl(write(tmp_path / "a.jsonl", '{"id": "\\ud83d\\ude00"}'))) == [(1, {"id": "😀"})]
+
+
+def test_truncated_gzip(tmp_path):
+    whole = gzip.compress(b"".join(b"%d\n" % i for i in range(100_000)))
+    path = write(tmp_path / "a.gz", whole[: len(whole) // 2])
+    text = refusal(consume, iter_lines(path))
+    assert text.startswith(f"{path}:")
+    assert text.endswith(": broken gzip data: Compressed file ended before the end-of-stream marker was reached")
+
+
+def zipped(data):
+    with zipfile.ZipFile(buffer := io.BytesIO(), "w") as archive:
+        archive.writestr("a.jsonl", data)
+    return buffer.getvalue()
+
+
+OTHER_COMPRESSIONS = {"zip": zipped, "bzip2": bz2.compress, "xz": lzma.compress, "zstd": b"\x28\xb5\x2f\xfd".__add__}
+
+
+@pytest.mark.parametrize("name", OTHER_COMPRESSIONS)
+@pytest.mark.parametrize("again", [bytes, gzip.compress])
+def test_other_compressions_are_named(tmp_path, name, again):
+    path = write(tmp_path / "a.jsonl.gz", again(OTHER_COMPRESSIONS[name](b'{"id": 1}\n')))
+    assert refusal(consume, iter_lines(path)) == (
+        f"{path}: compressed as {name}, which is not read; unpack it, or compress it with gzip"
+    )
+
+
+def test_gzip_in_gzip(tmp_path):
+    path = write(tmp_path / "a.jsonl.gz", gzip.compress(gzip.compress(b'{"id": 1}\n')))
+    assert refusal(consume, iter_lines(path)) == f"{path}: compressed twice with gzip; unpack it once"
+
+
+def test_text_that_begins_as_a_compression_does(tmp_path):
+    assert list(iter_lines(write(tmp_path / "a.tsv", "BZh9\tPK"))) == [(1, "BZh9\tPK")]
+
+
+@pytest.mark.parametrize("data", [b"one\rtwo", b'\r{"id": 1}\r{"id": 2}\r'])
+def test_lines_that_end_in_carriage_returns(tmp_path, data):
+    path = write(tmp_path / "a.jsonl", data)
+    assert refusal(consume, iter_lines(path)) == (
+        f"{path}:1: lines end in carriage returns alone; convert them to line feeds"
+    )
+
+
+@pytest.mark.parametrize("data", ["one\r", "\rone\r\r", "one\rstill one\n", "\r"])
+def test_other_carriage_returns_do_not_matter(tmp_path, data):
+    text = data.rstrip("\r\n")
+    assert list(iter_lines(write(tmp_path / "a.txt", data))) == ([(1, text)] if text else [])
+
+
+def test_unreadable_places_raise_the_error_that_the_caller_wants(tmp_path):
+    missing = tmp_path / "none.txt"
+    assert refusal(consume, iter_lines(missing, RunFormatError), error=RunFormatError) == f"{missing}: no such file"
+    assert refusal(consume, iter_lines(tmp_path)) == f"{tmp_path}: a folder, expected a file"
+
+
+def test_written_file_appears_at_the_end_only(tmp_path):
+    target = write(tmp_path / "run.txt", "old")
+    with atomic_writer(target) as handle:
+        handle.write("nëw\n")
+        assert target.read_text() == "old"
+        assert len(list(tmp_path.iterdir())) == 2
+    assert target.read_bytes() == "nëw\n".encode()
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_written_file_has_ordinary_permissions(tmp_path):
+    with atomic_writer(tmp_path / "run.txt") as handle:
+        handle.write("x")
+    (tmp_path / "plain").write_text("x")
+    assert stat.S_IMODE((tmp_path / "run.txt").stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, ValueError, SystemExit])
+def test_interrupted_writer_leaves_no_file(tmp_path, interruption):
+    with pytest.raises(interruption), atomic_writer(tmp_path / "run.txt") as handle:
+        handle.write("half")
+        raise interruption
+    assert list(tmp_path.iterdir()) == []
+
+
+HOLDER = """
+import sys, time
+from pyserini_compneg.support.files import atomic_writer
+with atomic_writer(sys.argv[1]) as handle:
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.kill
+def test_what_a_killed_writer_left_is_removed_by_the_next_one_and_nothing_else(tmp_path):
+    target = tmp_path / "run.txt"
+    kept = [tmp_path / name for name in (".run.txt.notes.tmp", ".run.txt.1234567.tmp", ".other.txt.12345678.tmp")]
+    for path in kept:
+        path.touch()
+    with start(target, code=HOLDER) as killed, start(target, code=HOLDER) as living:
+        assert killed.stdout.readline() == living.stdout.readline() == "writing\n"
+        killed.kill()
+        killed.wait()
+        with atomic_writer(target) as handle:
+            handle.write("new")
+        assert len(list(tmp_path.iterdir())) == len(kept) + 2  # that of the living one is left
+        living.communicate("")
+    assert target.read_text() == ""  # the last one wins
+    assert sorted(tmp_path.iterdir()) == sorted([*kept, target])
+
+
+def test_links_and_devices_stay_what_they_are(tmp_path):
+    target = write(tmp_path / "target.txt", "old")
+    link = tmp_path / "link.txt"
+    link.symlink_to(target)
+    with atomic_writer(link) as handle:
+        handle.write("new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    with atomic_writer(os.devnull) as handle:
+        handle.write("gone")
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+def test_a_link_to_what_is_not_there_yet(tmp_path):
+    link = tmp_path / "link.txt"
+    link.symlink_to("new.txt")
+    with atomic_writer(link) as handle:
+        handle.write("new")
+    assert link.is_symlink()
+    assert (tmp_path / "new.txt").read_text() == "new"
+
+
+@pytest.mark.parametrize("path", [None, "-"])
+def test_standard_output(capsys, path):
+    with atomic_writer(path) as handle:
+        handle.write("text\n")
+    assert capsys.readouterr().out == "text\n"
+
+
+def test_a_missing_folder_is_made_and_removed_again_if_nothing_is_written(tmp_path):
+    path = tmp_path / "a" / "b" / "run.txt"
+    with pytest.raises(KeyboardInterrupt), atomic_writer(path) as handle:
+        handle.write("half")
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+    with atomic_writer(path) as handle:
+        handle.write("whole")
+    assert path.read_text() == "whole"
+
+
+def test_an_unwritable_place_is_known_on_entry(tmp_path):
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "file" / "run.txt"
+    assert entered(path).startswith(f"{path}: cannot be written: {path.parent}: ")
+    assert entered(tmp_path) == f"{tmp_path}: cannot be written: it is a folder; name a file in it"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission(tmp_path):
+    tmp_path.chmod(0o555)
+    path = tmp_path / "run.txt"
+    text = entered(path)
+    assert text == f"{path}: cannot be written: permission denied; choose another place with --output"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk():
+    with pytest.raises(OutputError) as caught, atomic_writer("/dev/full") as handle:
+        handle.write("x")
+    assert str(caught.value) == (
+        "/dev/full: cannot be written: no space left on device; choose another place with --output"
+    )
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_standard_output(monkeypatch):
+    with open("/dev/full", "wb", buffering=0) as full:
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(full, write_through=True))
+        with pytest.raises(OutputError) as caught, atomic_writer(None) as handle:
+            handle.write("x")
+    assert str(caught.value) == "standard output: no space left on device"

@@ -1,0 +1,60 @@
+"""The command that hints name installs exactly what an extra needs, wherever the package came from."""
+
+import re
+import shlex
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from pyserini_compneg.support.errors import install_hint
+
+ROOT = Path(__file__).parents[2]
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+
+
+def needed(extra):
+    for requirement in EXTRAS[extra]:
+        if own := re.match(r"pyserini_compneg\[(.*)\]", requirement):
+            for name in own[1].split(","):
+                yield from needed(name)
+        else:
+            yield requirement
+
+
+@pytest.mark.parametrize("extra", sorted({*EXTRAS} - {"test", "dev"}))
+def test_everything_that_is_missing_is_named(extra, monkeypatch):
+    def version(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", version)
+    pip, install, *requirements = shlex.split(install_hint(extra))
+    assert (pip, install) == ("pip", "install")
+    assert sorted(requirements) == sorted(needed(extra))
+
+
+def test_what_is_there_is_not_named(monkeypatch):
+    def version(name):
+        if name in ("fastapi", "prometheus_client"):
+            raise metadata.PackageNotFoundError(name)
+        return "1"
+
+    monkeypatch.setattr(metadata, "version", version)
+    assert install_hint("serve") == "pip install 'fastapi>=0.115' 'prometheus_client>=0.20'"
+    assert install_hint("ray") == "pip install 'ray>=2.50'"  # too old, or broken
+
+
+def test_a_checkout_that_is_not_installed(monkeypatch):
+    def requires(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "requires", requires)
+    assert install_hint("ray") == "pip install -e '.[ray]' in the checkout"
+
+
+def test_all_hints_are_made_here():
+    """A name with an extra would be asked of an index, which does not offer this package."""
+    files = [*(ROOT / "pyserini_compneg").rglob("*.py"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
+    found = [str(path) for path in files if re.search(r"pip install \S*pyserini_compneg", path.read_text("utf-8"))]
+    assert not found

@@ -1,0 +1,78 @@
+import logging
+import sys
+
+import pytest
+
+from pyserini_compneg.support import progress as module
+from pyserini_compneg.support.progress import progress
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that tests move."""
+    now = [100.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_short_work_is_silent_in_a_log(capsys, caplog):
+    caplog.set_level(logging.INFO)
+    assert list(progress(range(3), 3, " docs", "reading")) == [0, 1, 2]
+    with progress(None, None, " docs", "reading") as bar:
+        bar.update(2)
+    assert (capsys.readouterr(), caplog.records) == (("", ""), [])
+
+
+@pytest.mark.parametrize(
+    ("unit", "total", "done", "lines"),
+    [
+        (
+            " docs",
+            4000,
+            1000,
+            [
+                "encoding: 1,620 of 4,000 docs (1,000 by an earlier run) in 0:00:31, 20 a second",
+                "encoding: 4,000 of 4,000 docs (1,000 by an earlier run) in 0:00:40, 75 a second",
+            ],
+        ),
+        (
+            " docs",
+            None,
+            0,
+            ["encoding: 620 docs in 0:00:31, 20 a second", "encoding: 3,000 docs in 0:00:40, 75 a second"],
+        ),
+        ("B", 0, 0, ["encoding: 0 MB in 0:00:31, 0.0 a second", "encoding: 0 MB in 0:00:40, 0.0 a second"]),
+    ],
+)
+def test_the_lines_of_a_log(caplog, clock, unit, total, done, lines):
+    caplog.set_level(logging.INFO)
+    with progress(None, total, unit, "encoding", done=done) as bar:
+        bar.update(600)
+        clock[0] += 31
+        bar.update(20)
+        clock[0] += 9
+        bar.update(2380)
+    assert [record.getMessage() for record in caplog.records] == lines
+    assert caplog.records[0].progress == {
+        **{"work": "encoding", "done": done + 620, "total": total, "unit": unit.strip(), "done_before": done},
+        **{"seconds": 31.0, "per_second": 20.0},
+    }
+
+
+def test_a_summary_is_for_what_is_done(caplog, clock):
+    caplog.set_level(logging.INFO)
+    with progress(None, None, " docs", "indexing", summary=True) as bar:
+        clock[0] += 2
+        bar.update(5)
+        assert bar.n == 5
+    with pytest.raises(KeyboardInterrupt), progress(None, None, " docs", "indexing", summary=True):
+        raise KeyboardInterrupt
+    assert [record.getMessage() for record in caplog.records] == ["indexing: 5 docs in 0:00:02, 2.5 a second"]
+
+
+def test_shown_on_standard_error_of_a_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert list(progress(range(3), 3, " docs", "reading")) == [0, 1, 2]
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "reading: 100%" in err

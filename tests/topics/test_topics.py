@@ -1,0 +1,174 @@
+import json
+
+import pytest
+from refusals import refusal
+
+from pyserini_compneg.expression import Atom, Difference, Intersection, Union
+from pyserini_compneg.support.errors import QuerySyntaxError
+from pyserini_compneg.topics.topics import Topic, read_topics
+
+BIRDS, BATS = Atom("birds"), Atom("bats")
+
+
+@pytest.fixture
+def topics_of(tmp_path):
+    def read(*lines, read=None):
+        path = tmp_path / "topics"
+        path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
+        return read_topics(path, read)
+
+    read.path = tmp_path / "topics"
+    return read
+
+
+def test_tsv(topics_of):
+    assert topics_of("1\tbirds NOT bats", "", "q2\tbirds of (Fiji)", read="plain") == [
+        Topic("1", "birds NOT bats", Atom("birds NOT bats")),
+        Topic("q2", "birds of (Fiji)", Atom("birds of (Fiji)")),
+    ]
+    assert topics_of("1\tbirds NOT bats") == [Topic("1", "birds NOT bats", Difference(BIRDS, BATS))]
+
+
+@pytest.mark.parametrize("header", ["id\texpression", "qid\tquery", "QID\tText"])
+def test_a_line_that_looks_like_a_header_is_said_once(topics_of, caplog, header):
+    assert len(topics_of(header, "1\tbirds", "2\tquery")) == 3
+    said = "looks like a header, and is searched as a query; remove the line if it is one"
+    assert caplog.messages == [f"{topics_of.path}:1: {said}"]
+
+
+@pytest.mark.parametrize("field", ["id", "qid", "_id"])
+def test_json_expression_as_text_and_as_tree(topics_of, field):
+    assert topics_of(
+        {field: "a", "expression": "birds AND bats"}, {field: 2, "expression": {"union": ["birds", "bats"]}}
+    ) == [
+        Topic("a", "birds AND bats", Intersection((BIRDS, BATS))),
+        Topic("2", "birds OR bats", Union((BIRDS, BATS))),
+    ]
+
+
+@pytest.mark.parametrize("field", ["query", "text"])
+@pytest.mark.parametrize("read", [None, "plain"])
+def test_plain_text_is_not_parsed(topics_of, field, read):
+    text = 'birds NOT (bats AND "'
+    assert topics_of({"id": "1", field: text}, read=read) == [Topic("1", text, Atom(text))]
+
+
+@pytest.mark.parametrize(
+    "line", ["1\tbirds NOT bats", *({"id": 1, f: "birds NOT bats"} for f in ("expression", "query", "text"))]
+)
+def test_one_reading_holds_for_all_texts(topics_of, line):
+    text = "birds NOT bats"
+    assert topics_of(line, read="expression") == [Topic("1", text, Difference(BIRDS, BATS))]
+    assert topics_of(line, read="plain") == [Topic("1", text, Atom(text))]
+    composed = {"id": "1", "contents": "A", "vector": {"a": 1}}
+    assert topics_of(composed, read="plain") == topics_of(composed, read="expression") == topics_of(composed)
+
+
+def quest(**more):
+    return {
+        "query": "birds that are not bats",
+        "original_query": "<mark>birds</mark> that are not <mark>bats</mark>",
+        "docs": ["Emu"],
+        "metadata": {"template": "_ that are not _"},
+        **more,
+    }
+
+
+def test_quest_lines_have_their_number_as_id(topics_of):
+    group = "_ that are not _"
+    assert topics_of(quest(), quest(qid="x")) == [
+        Topic("1", "birds that are not bats", Difference(BIRDS, BATS), group=group),
+        Topic("x", "birds that are not bats", Difference(BIRDS, BATS), group=group),
+    ]
+    assert topics_of(quest(), read="expression") == topics_of(quest())
+    assert topics_of(quest(), read="plain") == [
+        Topic("1", "birds that are not bats", Atom("birds that are not bats"), group=group)
+    ]
+
+
+def test_metadata_are_texts(topics_of):
+    metadata = {"domain": "animals", "template": "_ that are not _", "fluency": [True], "votes": 3}
+    for read in (None, "plain"):
+        (topic,) = topics_of(quest(metadata=metadata), read=read)
+        assert (topic.group, topic.metadata) == ("_ that are not _", {"domain": "animals"})
+    assert topics_of({"id": "1", "vector": {"a": 1}, "metadata": metadata})[0].metadata == {"domain": "animals"}
+    assert topics_of({"id": "1", "text": "a", "metadata": None})[0].metadata == {}
+
+
+def test_composed_queries_are_kept_as_they_are(topics_of):
+    tree = {"max": [{"vector": {"a": 1}}, {"vector": {"b": 2}}]}
+    assert topics_of({"id": "1", "contents": "A", "vector": {"a": -3}}, {"id": "2", "score": tree}) == [
+        Topic("1", "A", composed={"vector": {"a": -3}}),
+        Topic("2", "", composed=tree),
+    ]
+
+
+@pytest.mark.parametrize("read", [None, "plain"])
+@pytest.mark.parametrize("line", ["7\tbirds", {"id": 7, "query": "birds"}, {"id": 7, "expression": "birds"}])
+def test_a_topic_knows_its_line(topics_of, line, read):
+    assert [topic.source for topic in topics_of("", line, read=read)] == [f"{topics_of.path}:2"]
+    assert topics_of({"id": 7, "vector": {"a": 1}})[0].source == f"{topics_of.path}:1"
+
+
+def test_precedence_of_fields(topics_of):
+    record = quest(id="1", expression="bats", vector={"a": 1})
+    assert topics_of(record)[0].composed == {"vector": {"a": 1}}
+    del record["vector"]
+    assert topics_of(record)[0].expression == BATS
+    del record["expression"]
+    assert topics_of(record)[0].expression == Difference(BIRDS, BATS)
+    record["original_query"] = "no marks"
+    assert topics_of(record)[0].expression == Atom("birds that are not bats")
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["1 birds"], ":1: expected qid<TAB>expression, or a JSON object a line; found no tabs"),
+        (["1\tbirds", "2\tbats\t3"], ":2: expected qid<TAB>expression, or a JSON object a line; found 2 tabs"),
+        (['[{"id": 1}]'], ":1: expected qid<TAB>expression, or a JSON object a line; found a JSON list"),
+        (["1\tbirds", "", "1\tbats"], ":3: query id '1' was given on line 1 already"),
+        (["a b\tbirds"], ":1: the query id 'a b' has white space, which a TREC run cannot hold"),
+        (["1\t "], ":1: the expression is blank"),
+        (["\tbirds"], ":1: the query id is blank"),
+        ([{"id": "", "query": "a"}], ":1: the query id is blank"),
+        ([{"id": 1.5, "query": "a"}], ":1: the query id must be a text or a whole number, got 1.5"),
+        ([{"query": "a"}], ":1: no query id; expected one of the fields id, qid, _id"),
+        ([{"id": 1, "query": " "}], ":1: the query is blank"),
+        ([{"id": 1, "query": 7}], ":1: `query` must be a text, got a whole number"),
+        ([{"id": 1, "vector": [1]}], ":1: `vector` must be a JSON object, got a list"),
+        ([{"id": 1, "vector": {}, "score": {}}], ":1: `vector` and `score` are two composed queries; leave out one"),
+        (['{"id": 1, "score": {"vector": {"a": 1, "a": 1}}}'], ":1: the key 'a' is given twice"),
+        (
+            [{"id": 1, "title": "a"}],
+            ":1: no query; expected one of the fields "
+            "vector, score, expression, original_query with <mark>, query, text",
+        ),
+        ([{"id": 1, "query": "a"}, "2\tb"], ":2: not valid JSON: Extra data at column 3"),
+        ([], ": no topics; expected lines of qid<TAB>expression, or JSON objects"),
+    ],
+)
+def test_collection_errors(topics_of, lines, expected):
+    assert refusal(topics_of, *lines) == f"{topics_of.path}{expected}"
+
+
+def test_plain_needs_text(topics_of):
+    said = refusal(lambda: topics_of({"id": 1, "expression": {"union": ["a", "b"]}}, read="plain"))
+    assert said == f"{topics_of.path}:1: no plain text; expected one of the fields query, text, expression"
+
+
+def test_syntax_errors_keep_their_caret(topics_of):
+    with pytest.raises(QuerySyntaxError) as caught:
+        topics_of("1\tbirds", "2\tbirds AND")
+    first, text, caret = str(caught.value).splitlines()
+    assert first.startswith(f"{topics_of.path}:2: ")
+    assert text.endswith("birds AND")
+    assert caret.endswith("^")
+    message = refusal(topics_of, {"id": 1, "expression": {"union": ["birds"]}}, error=QuerySyntaxError)
+    assert message.startswith(f"{topics_of.path}:1: `expression`: $.union: ")
+
+
+def test_a_topic_has_one_way_to_be_answered():
+    for both_or_neither in ({}, {"expression": BIRDS, "composed": {"vector": {"a": 1}}}):
+        with pytest.raises(ValueError, match="topic '1' needs either an expression or a composed query"):
+            Topic("1", "birds", **both_or_neither)
