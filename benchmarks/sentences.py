@@ -13,7 +13,7 @@ import json
 import re
 from pathlib import Path
 
-from pyserini_compneg.support.errors import CollectionError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import atomic_writer, iter_jsonl
 
 END = re.compile(r"(?<=[.!?])\s+")
@@ -30,7 +30,7 @@ def main() -> None:
         for line, record in iter_jsonl(args.collection):
             docid = record.get("id", record.get("docid"))
             if docid is None or "text" not in record:
-                raise CollectionError(f"{args.collection}:{line}: a document needs an id and a `text`")
+                raise InputError(f"{args.collection}:{line}: a document needs an id and a `text`")
             for number, sentence in enumerate(END.split(record["text"].strip())):
                 if len(sentence) >= SHORTEST:
                     print(json.dumps({"id": f"{docid}.{number}", "contents": sentence}), file=out)

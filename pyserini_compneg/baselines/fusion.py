@@ -25,7 +25,7 @@ from pyserini_compneg.compose.quantisation import WEIGHT_SCALE, checked_scale, w
 from pyserini_compneg.compose.rewrite import alternatives, conjunction
 from pyserini_compneg.compose.scoring import LARGEST_DEGREE, LARGEST_WEIGHT, Linear, Product, ScoringNode, Sum
 from pyserini_compneg.expression import Atom, Expression, Union, format_expression
-from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.vectors import SparseVector, scale
 
 MOST_PRODUCTS = 1000
@@ -68,7 +68,7 @@ def fused(
         nothing.
 
     Raises:
-        CompositionError: A difference would be multiplied, or anything but an atom subtracted; a product has more than
+        QueryError: A difference would be multiplied, or anything but an atom subtracted; a product has more than
             ``LARGEST_DEGREE`` factors, or there are more than ``MOST_PRODUCTS`` products; the impact scale is needed
             and unknown; a weight is out of range.
 
@@ -103,7 +103,7 @@ def fused_lists(
         unit: U, by which all scores are divided first; None if it is not known.
 
     Raises:
-        CompositionError: As for :func:`fused`.
+        QueryError: As for :func:`fused`.
 
     >>> from pyserini_compneg.expression import parse
     >>> fused_lists(parse("a NOT b"), {"a": {"d1": 3.0, "d2": 2.0}, "b": {"d1": 2.0, "d3": 1.0}})
@@ -148,7 +148,7 @@ def _tree(
 def _known_unit(unit: float | None, terms: Sequence[_Term]) -> float:
     """U, or 1 where it is neither known nor needed."""
     if unit is None and len({len(term.texts) for term in terms}) > 1:
-        raise CompositionError(
+        raise QueryError(
             "scores can be added to products of scores only if the index gives its impact scale; use "
             "score-fusion-scaled, or an index of this package"
         )
@@ -190,5 +190,5 @@ def _multiplied(sums: Sequence[Sequence[tuple[str, ...]]]) -> list[tuple[str, ..
     return products
 
 
-def _refusal(what: str) -> CompositionError:
-    return CompositionError(f"score fusion cannot {what}; use operators")
+def _refusal(what: str) -> QueryError:
+    return QueryError(f"score fusion cannot {what}; use operators")

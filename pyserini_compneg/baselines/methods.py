@@ -69,7 +69,7 @@ class Filtering:
         """As for every method.
 
         Raises:
-            CompositionError: Also a composed query, or one in which NOT! cannot stand for a NOT.
+            QueryError: Also a composed query, or one in which NOT! cannot stand for a NOT.
         """
         nodes = self.compose(searcher, batch.queries)
         return searcher.batch_search(nodes, batch.qids, batch.k, batch.threads, filter=batch.filters)
@@ -104,7 +104,7 @@ class TwoStep:
         """As for every method.
 
         Raises:
-            CompositionError: Also a composed query.
+            QueryError: Also a composed query.
         """
         as_expressions(batch.queries)
         plain = Composed(replace(self.operators, intersection="maxpool"))
@@ -160,7 +160,7 @@ def make_method(makers: Makers[M], name: str, settings: Mapping[str, Any]) -> M:
 
     Raises:
         ArgumentError: No such method, a setting that it does not have, or a wrong number.
-        CompositionError: An unknown operator, or an operator's setting out of range.
+        QueryError: An unknown operator, or an operator's setting out of range.
 
     >>> make_method(METHODS, "score-fusion", {"depth": 1000})
     ScoreFusion(scaled=False, depth=1000)

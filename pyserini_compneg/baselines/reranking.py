@@ -73,7 +73,7 @@ class Reranked:
         Raises:
             IndexFormatError: Also an index without the documents' texts.
             EncodingError: Also a model that gives no finite number.
-            CompositionError: Also a composed query, which has no text.
+            QueryError: Also a composed query, which has no text.
         """
         expressions = list(map(without_exclusions, as_expressions(batch.queries)))  # no document is left of these
         wordings = [_wording(query, one) for query, one in zip(batch.queries, expressions, strict=True)]

@@ -52,7 +52,7 @@ class ScoreFusion:
 
         Raises:
             IndexFormatError: Also an index of signed documents, where no score has 0 as its lower end.
-            CompositionError: Also a composed query, or one that cannot be fused.
+            QueryError: Also a composed query, or one that cannot be fused.
         """
         expressions, reader = as_expressions(batch.queries), searcher.reader
         if reader.manifest is not None and reader.manifest.signed:

@@ -27,7 +27,7 @@ class ShardedImpactSearcher(SignedImpactSearcher):
 
     Raises:
         ClusterError: There is no such cluster, or Java was started before it.
-        ShardError: A shard cannot be opened.
+        IndexReadError: A shard cannot be opened.
         IndexFormatError: As for :class:`SignedImpactSearcher`.
 
     Example:

@@ -20,7 +20,7 @@ from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, ShardedReader, re
 from pyserini_compneg.lucene.cancellation import Cancellation, check_cancelled, remaining_seconds
 from pyserini_compneg.lucene.shard import Answer, Asked, LocalShard
 from pyserini_compneg.lucene.shard_list import ShardEntry, read_shards
-from pyserini_compneg.support.errors import ArgumentError, ClusterError, CompNegError, IndexFormatError, ShardError
+from pyserini_compneg.support.errors import ArgumentError, ClusterError, CompNegError, IndexFormatError, IndexReadError
 
 ATTEMPTS = 3
 """So often a question is asked again of actors that were started anew, before its shard counts as gone."""
@@ -143,7 +143,7 @@ class RayShard:
                 check_cancelled()  # whose message knows the whole time
                 raise error
             return answer
-        raise ShardError(f"{self.folder}: the shard is gone: {most} actors that searched it were lost in turn")
+        raise IndexReadError(f"{self.folder}: the shard is gone: {most} actors that searched it were lost in turn")
 
     def _get(self, asked: Any, seconds: float = math.inf) -> Any:
         """What an actor answers; in between, a search can be cancelled."""
@@ -155,13 +155,13 @@ class RayShard:
                 check_cancelled()
                 if time.monotonic() > deadline:
                     said = f"the cluster has started no actor for the shard in {START_SECONDS:g} s"
-                    raise ShardError(f"{self.folder}: {said}; it may lack processors or nodes") from None
+                    raise IndexReadError(f"{self.folder}: {said}; it may lack processors or nodes") from None
 
     def _wait_for_opening(self, replica: _Replica) -> None:
         """Waits until a replica is open.
 
         Raises:
-            ShardError: It cannot open its shard, or the cluster has no room for it.
+            IndexReadError: It cannot open its shard, or the cluster has no room for it.
         """
         if replica.is_open:
             return
@@ -169,7 +169,7 @@ class RayShard:
         if isinstance(error, ClusterError):
             raise error
         if error is not None:
-            raise ShardError(f"{error} (on the node {host}; all nodes must reach the same paths)")
+            raise IndexReadError(f"{error} (on the node {host}; all nodes must reach the same paths)")
         replica.is_open = True
 
     def _replace(self, lost: _Replica) -> None:
@@ -202,7 +202,7 @@ def ray_reader(cluster: RayCluster, index: str | Path, replicas: int = 1, allow_
     Raises:
         ArgumentError: Replicas below 1 or above ``MOST_REPLICAS``.
         IndexFormatError: The folder is no index in shards.
-        ShardError: A shard cannot be opened.
+        IndexReadError: A shard cannot be opened.
     """
     if not 1 <= replicas <= MOST_REPLICAS:
         raise ArgumentError(f"a shard has from 1 to {MOST_REPLICAS} replicas, got {replicas}")

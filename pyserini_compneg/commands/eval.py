@@ -13,7 +13,7 @@ from pyserini_compneg.eval.qrels import Qrels, read_groups, read_qrels
 from pyserini_compneg.eval.rows import PerQuery, compare_rows, make_rows
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.eval.table import TABLE_FORMATS, per_query_csv, render, run_labels
-from pyserini_compneg.support.errors import RunFormatError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import atomic_writer, keep_inputs
 
 _logger = logging.getLogger("pyserini_compneg.eval")
@@ -60,7 +60,7 @@ def _groups(path: str, key: str, qrels: Qrels) -> dict[str, str]:
     groups = read_groups(path, key)
     for qid in qrels:
         if qid not in groups:
-            raise RunFormatError(f"{path}: no {key} for query {qid!r} of the qrels")
+            raise InputError(f"{path}: no {key} for query {qid!r} of the qrels")
     return groups
 
 

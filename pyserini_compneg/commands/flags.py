@@ -106,7 +106,7 @@ class _Parser(argparse.ArgumentParser):
             raise
 
     def error(self, message: str) -> NoReturn:
-        raise ArgumentError(message).with_lines(f"see {self.prog} -h")
+        raise ArgumentError(message, below=f"see {self.prog} -h")
 
 
 def advanced(parser: argparse.ArgumentParser) -> Flags:

@@ -59,5 +59,5 @@ def _without_command(argv: Sequence[str] | None) -> int:
         from pyserini_compneg.support.errors import ArgumentError
 
         said = f"there is no command {shown(verb)}{suggestion(verb, COMMANDS)}"
-        raise ArgumentError(said).with_lines(f"see {program} -h")
+        raise ArgumentError(said, below=f"see {program} -h")
     return 0

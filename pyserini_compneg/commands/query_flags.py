@@ -15,7 +15,7 @@ from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.compose.intersection import CPT_TERMS, DISENTANGLED_CPT_WEIGHT
 from pyserini_compneg.compose.operators import EXCLUSION_SHARE, EXCLUSIONS
 from pyserini_compneg.encode.models import ABLATIONS
-from pyserini_compneg.support.errors import ArgumentError, CollectionError
+from pyserini_compneg.support.errors import ArgumentError, InputError
 from pyserini_compneg.support.gathered import warn_of
 from pyserini_compneg.support.terminal import shown
 
@@ -140,7 +140,7 @@ def _with_filter(topics: Sequence[Topic], args: argparse.Namespace) -> list[Topi
         try:
             made.append(replace(topic, filter=narrowed(topic.filter, given)))
         except ArgumentError as error:
-            raise CollectionError(f"{topic.source}: {error}") from None
+            raise InputError(f"{topic.source}: {error}") from None
     return made
 
 
@@ -201,9 +201,9 @@ def chosen_topics(args: argparse.Namespace, qid: str | None = None) -> list[Topi
         qid: The only topic that is wanted; no other is decomposed.
 
     Raises:
-        CollectionError: A file without topics or without this topic, or a line that is no topic.
-        QuerySyntaxError: An expression that cannot be parsed.
-        DecompositionError: A reader cannot be loaded, or no language model is named.
+        InputError: A file without topics or without this topic, or a line that is no topic.
+        QueryError: An expression that cannot be parsed.
+        QueryError: A reader cannot be loaded, or no language model is named.
     """
     from pyserini_compneg.topics.topics import read_text, read_topics
     from pyserini_compneg.topics.unread import notes_on
@@ -234,7 +234,7 @@ def _only(topics: Sequence[Topic], qid: str, path: str) -> Topic:
     qids = [topic.qid for topic in topics]
     if qid not in qids:
         listed = ", ".join(qids[:3]) + (", ..." if len(qids) > 3 else "")
-        raise CollectionError(f"{path}: no query {shown(qid)} among its {len(qids)}: {listed}")
+        raise InputError(f"{path}: no query {shown(qid)} among its {len(qids)}: {listed}")
     return topics[qids.index(qid)]
 
 

@@ -27,7 +27,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     from pyserini_compneg.expression import format_expression
     from pyserini_compneg.reading import reader
     from pyserini_compneg.reading.decomposition import to_object
-    from pyserini_compneg.support.errors import CollectionError
+    from pyserini_compneg.support.errors import InputError
     from pyserini_compneg.support.files import atomic_writer, keep_inputs
     from pyserini_compneg.support.terminal import printable
     from pyserini_compneg.topics.topics import read_text, read_topics
@@ -42,7 +42,7 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
         else [topic for topic in read_topics(args.topics, "plain") if topic.plain]
     )
     if not topics:
-        raise CollectionError(f"{args.topics}: no text in it; composed queries are not read")
+        raise InputError(f"{args.topics}: no text in it; composed queries are not read")
     with atomic_writer(args.output) as handle:
         for topic, reading in zip(topics, read([topic.text for topic in topics]), strict=True):
             if args.output_format == "jsonl":

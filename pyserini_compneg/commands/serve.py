@@ -41,17 +41,17 @@ def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
     flags.check_replicas(parser, args)
     if not args.index and args.config is None:
         parser.error("name an index with --index, or a file of indexes with --config")
-    from pyserini_compneg.support.errors import ServerError, install_hint
+    from pyserini_compneg.support.errors import InputError, install_hint
 
     try:
         from pyserini_compneg.serve.server import serve
         from pyserini_compneg.serve.settings import named_indexes, read_server_settings
     except ModuleNotFoundError as error:
-        raise ServerError(f"{error.name} is not installed: {install_hint('serve')}") from None
+        raise InputError(f"{error.name} is not installed: {install_hint('serve')}") from None
     settings = read_server_settings(args.config) if args.config else None
     indexes = {**(settings.indexes if settings else {}), **named_indexes(args.index)}
     if not indexes:
-        raise ServerError(f"{args.config}: names no index, so there is nothing to serve")
+        raise InputError(f"{args.config}: names no index, so there is nothing to serve")
     with _opener(args, [index.path for index in indexes.values()]) as open_index:
         serve(
             indexes,
@@ -77,7 +77,7 @@ def _opener(args: argparse.Namespace, folders: Sequence[str]) -> Iterator[OpenIn
         yield SignedImpactSearcher
         return
     from pyserini_compneg.cluster import RayCluster, ShardedImpactSearcher
-    from pyserini_compneg.support.errors import ServerError
+    from pyserini_compneg.support.errors import InputError
 
     def is_sharded(folder: str) -> bool:
         return (Path(folder) / SHARDS_NAME).is_file()
@@ -89,7 +89,7 @@ def _opener(args: argparse.Namespace, folders: Sequence[str]) -> Iterator[OpenIn
 
     if not any(map(is_sharded, folders)):
         said = f"none of the indexes is in shards ({', '.join(folders)})"
-        raise ServerError(f"--ray {args.ray}: {said}; build one with index --shards N, or leave out --ray")
+        raise InputError(f"--ray {args.ray}: {said}; build one with index --shards N, or leave out --ray")
     with RayCluster(args.ray):  # before the first index, whose Java must not run yet
         yield opened
 

@@ -7,7 +7,7 @@ import os
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
-from pyserini_compneg.support.errors import TrainingError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.terminal import printable
 
 _EPILOG = """\
@@ -30,7 +30,7 @@ def _run(args: argparse.Namespace, _: argparse.ArgumentParser) -> None:
         print("\n".join(map(printable, recipe_text(args.config).split("\n"))), end="")
         return
     if args.data is not None and not os.path.isdir(args.data):
-        raise TrainingError(f"{args.data}: no such folder of datasets; name one with --data")
+        raise InputError(f"{args.data}: no such folder of datasets; name one with --data")
     config = located(config, args.data, args.base, args.teacher)
     results = train(config, args.output, resume=args.resume, overwrite=args.overwrite)
     for name, value in results.items():

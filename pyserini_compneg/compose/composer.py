@@ -75,7 +75,7 @@ from pyserini_compneg.expression import (
     format_expression,
     leaves,
 )
-from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.gathered import gathered_warnings, warn_of
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import (
@@ -131,13 +131,13 @@ def scoring_trees(
 
     Raises:
         EncodingError: A vector with a weight that is no finite number or with a reserved term, or vectors missing.
-        CompositionError: Weights beyond the limits of exact arithmetic, more than ``MOST_ATOMS`` atoms, NOT! or AND!
+        QueryError: Weights beyond the limits of exact arithmetic, more than ``MOST_ATOMS`` atoms, NOT! or AND!
             where it cannot decide what is found, or an operator that needs an index without one.
     """
     for expression in expressions:
         if (count := sum(1 for _ in leaves(expression))) > MOST_ATOMS:
             limit = f"an expression may have {MOST_ATOMS:,} atoms, this one has {count:,}"
-            raise CompositionError(f"{limit}; split it into several queries")
+            raise QueryError(f"{limit}; split it into several queries")
         check_exclusions(expression)
     rewritten = [verbalised(expression, operators) for expression in expressions]
     texts = [text for expression in rewritten for text in atoms(expression)]
@@ -326,7 +326,7 @@ class _Composer:
         """
         if self.answers is None:
             said = "damped needs an index, for the best score of what is excluded; name one (--index), or choose"
-            raise CompositionError(f"{said} another --difference, such as disentangled")
+            raise QueryError(f"{said} another --difference, such as disentangled")
         known = [part for part in parts if not is_empty(part)]
         answers = zip(known, self.answers.best(known), strict=True)
         found = [(part, best) for part, best in answers if best and best[0] > 0]
@@ -357,7 +357,7 @@ class _Composer:
         """
         how = self.operators.exclusion
         if how == "all" and any(isinstance(member, Union) for member in conjunction(expression).kept):
-            raise CompositionError(
+            raise QueryError(
                 f"NOT! by all terms takes no OR in an AND, {format_expression(expression)!r}; write it out"
             )
         operands = self._excluded_operands(expression, a, "NOT! excludes")
@@ -366,9 +366,7 @@ class _Composer:
             if is_empty(part):
                 return part, 0.0
             if self.answers is None:
-                raise CompositionError(
-                    "NOT! needs an index, for best scores; name one (--index), or --exclusion any or all"
-                )
+                raise QueryError("NOT! needs an index, for best scores; name one (--index), or --exclusion any or all")
             return part, how * max((0.0, *self.answers.best([part])[0]))
         each = [dict.fromkeys(operand, 1.0) for operand in cpt_operands(operands, self.operators.cpt_terms)]
         if how == "all":

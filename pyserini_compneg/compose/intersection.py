@@ -27,7 +27,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from pyserini_compneg.compose.union import VECTOR_UNIONS, VectorUnion
-from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.vectors import SparseVector, pair_term, positive_part, top_terms
 
 CPT_TERMS = 5
@@ -120,14 +120,14 @@ def cpt_pairs(vectors: Sequence[SparseVector], top: int = CPT_TERMS) -> dict[str
         top: How many of the heaviest positive terms of each operand take part.
 
     Raises:
-        CompositionError: Other than two operands; the paper defines pairs only.
+        QueryError: Other than two operands; the paper defines pairs only.
 
     >>> cpt_pairs([{"birds": 1.0, "colombia": 4.0}, {"birds": 1.0}])
     {'birds∩colombia': 2.0, 'birds': 1.0}
     """
     if len(vectors) != 2:
         remedy = "use the factored form (--cpt factored), which takes any number"
-        raise CompositionError(f"pseudo-terms are pairs, of two operands, got {len(vectors)} operands; {remedy}")
+        raise QueryError(f"pseudo-terms are pairs, of two operands, got {len(vectors)} operands; {remedy}")
     a, b = cpt_operands(vectors, top)
     pairs: dict[str, float] = {}
     for s, weight_a in a.items():

@@ -16,7 +16,7 @@ from typing import Any
 
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.expression import MAX_DEPTH, Filter
-from pyserini_compneg.support.errors import ArgumentError, CompositionError
+from pyserini_compneg.support.errors import ArgumentError, QueryError
 from pyserini_compneg.support.vectors import SparseVector
 
 _DEFAULT_SETTINGS = {"power": None, "root": 1, "weight": 1}
@@ -65,15 +65,15 @@ def from_json(value: object, source: str) -> ScoringNode:
         source: Where it came from, for the message.
 
     Raises:
-        CompositionError: Any other shape, or a weight that no node takes. The message holds the path inside the value.
+        QueryError: Any other shape, or a weight that no node takes. The message holds the path inside the value.
 
     >>> from_json({"max": [{"vector": {"birds": 2}}, {"vector": {"bats": 1}}]}, "queries.jsonl:1")
     Max(children=(Linear(weights={'birds': 2.0}), Linear(weights={'bats': 1.0})))
     """
     try:
         return _read(value, "$", 1)
-    except CompositionError as error:
-        raise CompositionError(f"{source}: {error}") from None
+    except QueryError as error:
+        raise QueryError(f"{source}: {error}") from None
 
 
 def _tree(node: ScoringNode) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def _number(number: float) -> float:
 
 def _read(value: object, path: str, level: int) -> ScoringNode:
     if level > MAX_DEPTH:
-        raise CompositionError(f"the score is more than {MAX_DEPTH} levels deep; flatten it")
+        raise QueryError(f"the score is more than {MAX_DEPTH} levels deep; flatten it")
     if isinstance(value, Mapping) and "product" in value:
         return _read_product(value, path)
     if isinstance(value, Mapping) and "damped" in value:
@@ -135,9 +135,9 @@ def _read(value: object, path: str, level: int) -> ScoringNode:
 def _read_product(value: Mapping[str, Any], path: str) -> ScoringNode:
     settings = {key: setting for key, setting in value.items() if key != "product"}
     if unknown := [key for key in settings if key not in _DEFAULT_SETTINGS]:
-        raise CompositionError(f"{path}: a product has no {unknown[0]!r}, only product, power, root, weight")
+        raise QueryError(f"{path}: a product has no {unknown[0]!r}, only product, power, root, weight")
     if "power" in settings and settings["power"] is None:  # which stands for 1/n in Python alone
-        raise CompositionError(f"{path}.power: expected a number, got nothing; without the key it is 1/n")
+        raise QueryError(f"{path}.power: expected a number, got nothing; without the key it is 1/n")
     operands = []
     for i, member in enumerate(_members(value["product"], f"{path}.product", "two or more vectors")):
         _, body = _only_item(member, ("vector",), f"{path}.product[{i}]", "an operand of a product", "vector")
@@ -150,7 +150,7 @@ def _read_damped(value: Mapping[str, Any], path: str, level: int) -> ScoringNode
     if wrong := sorted(fields ^ {*value, "floor"}):
         what = "has no" if wrong[0] in value else "needs"
         said = f"a damped score {what} {wrong[0]!r}, only damped, excluded, best, weight, floor"
-        raise CompositionError(f"{path}: {said}")
+        raise QueryError(f"{path}: {said}")
     child = _read(value["damped"], f"{path}.damped", level + 1)
     excluded = _members(value["excluded"], f"{path}.excluded", "one or more vectors or products")
     best = _members(value["best"], f"{path}.best", "one or more scores, of the excluded parts")
@@ -162,7 +162,7 @@ def _read_excluding(value: Mapping[str, Any], path: str, level: int) -> ScoringN
     needed = {"excluding"} if value.keys() == {"excluding", "required"} else {"excluding", "excluded", "above"}
     if wrong := sorted(needed ^ (value.keys() - {"required"})):
         what = "has no" if wrong[0] in value else "needs"
-        raise CompositionError(f"{path}: what excludes {what} {wrong[0]!r}, only excluding, excluded, above, required")
+        raise QueryError(f"{path}: what excludes {what} {wrong[0]!r}, only excluding, excluded, above, required")
     child = _read(value["excluding"], f"{path}.excluding", level + 1)
     required = []
     if "required" in value:
@@ -177,7 +177,7 @@ def _read_excluding(value: Mapping[str, Any], path: str, level: int) -> ScoringN
             try:
                 parts.append(Filter(part["filter"]))
             except ArgumentError as error:
-                raise CompositionError(f"{path}.excluded[{i}].filter: {error}") from None
+                raise QueryError(f"{path}.excluded[{i}].filter: {error}") from None
         else:
             parts.append(_read_excluded(part, f"{path}.excluded[{i}]", level))
     limits = _members(value["above"], f"{path}.above", "limits, one for each excluded part")
@@ -202,8 +202,8 @@ def _node(
     """A leaf, a product or a damped score, whose own message goes on with the path inside it."""
     try:
         return kind(*arguments, **settings)
-    except CompositionError as error:
-        raise CompositionError(f"{path}.{error}") from None
+    except QueryError as error:
+        raise QueryError(f"{path}.{error}") from None
 
 
 def _only_item(value: object, keys: tuple[str, ...], path: str, what: str, allowed: str) -> tuple[str, object]:
@@ -211,16 +211,16 @@ def _only_item(value: object, keys: tuple[str, ...], path: str, what: str, allow
         key, body = next(iter(value.items()))
         if key in keys:
             return str(key), body
-    raise CompositionError(f"{path}: {what} must be an object with {allowed}, got {reprlib.repr(value)}")
+    raise QueryError(f"{path}: {what} must be an object with {allowed}, got {reprlib.repr(value)}")
 
 
 def _weights(value: object, path: str) -> Mapping[str, float]:
     if not isinstance(value, Mapping):
-        raise CompositionError(f"{path}: expected an object of terms and weights, got {reprlib.repr(value)}")
+        raise QueryError(f"{path}: expected an object of terms and weights, got {reprlib.repr(value)}")
     return value
 
 
 def _members(value: object, path: str, expected: str) -> list[object]:
     if not isinstance(value, list) or len(value) < (2 if expected.startswith("two") else 1):
-        raise CompositionError(f"{path}: expected a list of {expected}, got {reprlib.repr(value)}")
+        raise QueryError(f"{path}: expected a list of {expected}, got {reprlib.repr(value)}")
     return value

@@ -20,7 +20,7 @@ from pyserini_compneg.compose.intersection import cpt_pairs
 from pyserini_compneg.compose.quantisation import kept_terms
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum, summands
 from pyserini_compneg.compose.union import addition
-from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.vectors import SparseVector, complement_term, positive_part, scale
 
 FACTORED, MATERIALISED = CPT_FORMS = ("factored", "materialised")
@@ -36,7 +36,7 @@ def lowered(node: ScoringNode, cpt: str = FACTORED, signed: bool = False) -> Sco
         signed: Whether the index keeps negative weights of documents.
 
     Raises:
-        CompositionError: An unknown form, or a conjunction to be materialised that is no sum over pairs: of more than
+        QueryError: An unknown form, or a conjunction to be materialised that is no sum over pairs: of more than
             two operands, since the paper defines pairs only, or with a power or a root of its own, such as cpt-l2.
 
     >>> lowered(Product(({"andes": 4.0}, {"birds": 1.0})), "materialised")
@@ -52,7 +52,7 @@ def lowered(node: ScoringNode, cpt: str = FACTORED, signed: bool = False) -> Sco
 def checked_cpt(cpt: str) -> str:
     """The form, if it is one of ``CPT_FORMS``."""
     if cpt not in CPT_FORMS:
-        raise CompositionError(f"cpt must be one of {', '.join(CPT_FORMS)}, got {cpt!r}")
+        raise QueryError(f"cpt must be one of {', '.join(CPT_FORMS)}, got {cpt!r}")
     return cpt
 
 
@@ -89,7 +89,7 @@ def _materialised(node: ScoringNode) -> ScoringNode:
             return node
         case Product(operands):
             if not node.is_sum_over_tuples:
-                raise CompositionError(
+                raise QueryError(
                     f"a product of power {node.exponent:g} and root {node.root} is no sum over pairs; use the factored "
                     "form (--cpt factored), or --intersection cpt"
                 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.compose.intersection import CPT_TERMS, VECTOR_INTERSECTIONS
 from pyserini_compneg.compose.union import VECTOR_UNIONS
-from pyserini_compneg.support.errors import ArgumentError, CompositionError
+from pyserini_compneg.support.errors import ArgumentError, QueryError
 from pyserini_compneg.support.terminal import shown
 from pyserini_compneg.support.vectors import is_number
 
@@ -41,7 +41,7 @@ class Operators:
             number between 0 and 1; or those with ``any`` or ``all`` of its ``cpt_terms`` heaviest terms.
 
     Raises:
-        CompositionError: An unknown name, or a setting out of its range.
+        QueryError: An unknown name, or a setting out of its range.
     """
 
     union: str = "dismax"
@@ -57,31 +57,31 @@ class Operators:
         for kind, choices in (("union", UNIONS), ("intersection", INTERSECTIONS), ("difference", DIFFERENCES)):
             name = getattr(self, kind)
             if name not in choices:
-                raise CompositionError(f"{kind} must be one of {', '.join(choices)}, got {name!r}")
+                raise QueryError(f"{kind} must be one of {', '.join(choices)}, got {name!r}")
         if not isinstance(self.cpt_terms, int) or not is_number(self.cpt_terms) or self.cpt_terms < 1:
-            raise CompositionError(f"cpt_terms must be a whole number from 1, got {self.cpt_terms!r}")
+            raise QueryError(f"cpt_terms must be a whole number from 1, got {self.cpt_terms!r}")
         for setting in ("difference_weight", "cpt_weight"):
             weight = getattr(self, setting)
             if weight is None:
                 continue
             if not is_number(weight) or not 0 <= weight < math.inf:
-                raise CompositionError(f"{setting} must be a finite number from 0, got {weight!r}")
+                raise QueryError(f"{setting} must be a finite number from 0, got {weight!r}")
         if self.cpt_weight and not 1 / LARGEST_CPT_WEIGHT <= self.cpt_weight <= LARGEST_CPT_WEIGHT:
             limits = f"from {1 / LARGEST_CPT_WEIGHT:g} to {LARGEST_CPT_WEIGHT:g}"
-            raise CompositionError(f"cpt_weight must be {limits}, got {self.cpt_weight!r}")
+            raise QueryError(f"cpt_weight must be {limits}, got {self.cpt_weight!r}")
         if self.cpt_weight == 0:
-            raise CompositionError("cpt_weight must be above 0; intersection='maxpool' does without joint occurrence")
+            raise QueryError("cpt_weight must be above 0; intersection='maxpool' does without joint occurrence")
         shared = is_number(self.exclusion) and 0 < self.exclusion < 1
         if not shared and self.exclusion not in EXCLUSIONS:
             named = f"one of {', '.join(EXCLUSIONS)}, or a number above 0 and below 1"
-            raise CompositionError(f"exclusion must be {named}, got {self.exclusion!r}")
+            raise QueryError(f"exclusion must be {named}, got {self.exclusion!r}")
         if self.difference_weight is not None and self.difference not in DIFFERENCE_WEIGHTS:
-            raise CompositionError(f"difference_weight: {self.difference} has no strength; leave it out")
+            raise QueryError(f"difference_weight: {self.difference} has no strength; leave it out")
         if self.cpt_weight is not None and self.intersection != "disentangled":
             said = f"cpt_weight: {self.intersection} has no joint occurrence beside other terms"
-            raise CompositionError(f"{said}; leave it out, or choose disentangled")
+            raise QueryError(f"{said}; leave it out, or choose disentangled")
         if self.difference == "damped" and self.strength > 1:
-            raise CompositionError(f"difference_weight of damped must be at most 1, a share, got {self.strength!r}")
+            raise QueryError(f"difference_weight of damped must be at most 1, a share, got {self.strength!r}")
 
     @property
     def strength(self) -> float:

@@ -18,7 +18,7 @@ from collections.abc import Container
 
 from pyserini_compneg.compose.scoring import Damped, Excluding, Linear, Max, Product, ScoringNode, Sum
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.vectors import SparseVector, complement_term, is_complement, is_number, positive_part
 
 WEIGHT_SCALE = 100.0
@@ -44,7 +44,7 @@ def quantised(node: ScoringNode, weight_scale: float = WEIGHT_SCALE) -> ScoringN
         weight_scale: The factor of all weights.
 
     Raises:
-        CompositionError: A scale that is no finite number above 0, or a weight that becomes larger than 2³¹ − 1.
+        QueryError: A scale that is no finite number above 0, or a weight that becomes larger than 2³¹ − 1.
 
     >>> quantised(Linear({"birds": 1.504, "fly": 0.004, "parrots": -0.25}))
     Linear(weights={'birds': 150.0, 'parrots': -25.0})
@@ -99,7 +99,7 @@ def kept_terms(*nodes: ScoringNode) -> frozenset[str]:
 def checked_scale(weight_scale: float) -> float:
     """The scale, if it is a finite number above 0."""
     if not is_number(weight_scale) or not 0 < weight_scale < math.inf:
-        raise CompositionError(f"weight_scale must be a finite number above 0, got {weight_scale!r}")
+        raise QueryError(f"weight_scale must be a finite number above 0, got {weight_scale!r}")
     return weight_scale
 
 
@@ -118,7 +118,7 @@ def whole(
         kept: The terms of which one is kept; None for all with a positive weight.
 
     Raises:
-        CompositionError: A weight that becomes larger than that.
+        QueryError: A weight that becomes larger than that.
 
     >>> whole({"birds": 1.504, "fly": 0.004}, 100.0)
     {'birds': 150}
@@ -127,9 +127,7 @@ def whole(
     for term, weight in scaled.items():
         if abs(weight) > largest:
             remedy = f"the limit is {largest}; lower the weight scale"
-            raise CompositionError(
-                f"the weight of {term!r} becomes {weight:g} at weight scale {weight_scale:g}, {remedy}"
-            )
+            raise QueryError(f"the weight of {term!r} becomes {weight:g} at weight scale {weight_scale:g}, {remedy}")
     rounded = {term: round(weight) for term, weight in scaled.items()}
     wanted = {
         term: weight

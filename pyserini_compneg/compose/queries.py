@@ -15,7 +15,7 @@ from pyserini_compneg.compose.sources import QueryEncoder, TopScores
 from pyserini_compneg.expression import Expression, format_expression, parse
 from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import ArgumentError, CompositionError, EncodingError
+from pyserini_compneg.support.errors import ArgumentError, EncodingError, QueryError
 from pyserini_compneg.support.gathered import gathered_warnings, warn_of
 from pyserini_compneg.support.terminal import shown
 
@@ -49,9 +49,9 @@ def compose_query(
 
     Raises:
         ArgumentError: A query that is none.
-        QuerySyntaxError: A text that is no expression.
+        QueryError: A text that is no expression.
         EncodingError: A text that cannot be encoded, or a vector with a wrong weight or a reserved term.
-        CompositionError: A wrong setting, weights out of range, or a conjunction that cannot be materialised.
+        QueryError: A wrong setting, weights out of range, or a conjunction that cannot be materialised.
     """
     return compose_queries(
         [query], encoder, operators, cpt=cpt, signed=signed, weight_scale=weight_scale, top_scores=top_scores
@@ -126,8 +126,8 @@ def _runnable(
     """Lowering comes before rounding, so that merged leaves are rounded once."""
     try:
         node = quantised(lowered(tree, cpt, signed), weight_scale)
-    except CompositionError as error:
-        raise CompositionError(f"query {query_text(query)!r}: {error}") from None
+    except QueryError as error:
+        raise QueryError(f"query {query_text(query)!r}: {error}") from None
     wanted = kept_terms(tree)
     heaviest = max((weight for term, weight in positive_weights(tree).items() if term in wanted), default=0.0)
     text = query_text(query)

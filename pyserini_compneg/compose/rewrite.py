@@ -26,7 +26,7 @@ from pyserini_compneg.expression import (
     format_expression,
     verbalise,
 )
-from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.errors import QueryError
 
 
 class OperatorNames(Protocol):
@@ -162,12 +162,12 @@ def check_exclusions(expression: Expression, place: str | None = None, in_and: b
         in_and: Whether it is an operand of AND.
 
     Raises:
-        CompositionError: NOT! or AND! stands where only scores count, or what follows NOT! has a NOT.
+        QueryError: NOT! or AND! stands where only scores count, or what follows NOT! has a NOT.
     """
     is_strict = isinstance(expression, Intersection) and expression.strict
     if place and (is_strict or isinstance(expression, Exclusion)):
         remedy = _REMEDIES[place][is_strict]
-        raise CompositionError(f"{format_expression(expression)!r} cannot stand {place}; {remedy}")
+        raise QueryError(f"{format_expression(expression)!r} cannot stand {place}; {remedy}")
     match expression:
         case Union(operands):
             for operand in operands:
@@ -182,7 +182,7 @@ def check_exclusions(expression: Expression, place: str | None = None, in_and: b
             if not isinstance(right, Filter):
                 if holds_difference(right):
                     said = f"NOT! excludes what matches, and {format_expression(right)!r} takes a part of that back"
-                    raise CompositionError(f"{said}; leave out that part, or unite what is kept by OR outside")
+                    raise QueryError(f"{said}; leave out that part, or unite what is kept by OR outside")
                 check_exclusions(right, _IN_EXCLUDED)
             check_exclusions(left, place, in_and)
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from pyserini_compneg.expression import Filter
-from pyserini_compneg.support.errors import CompositionError, EncodingError
+from pyserini_compneg.support.errors import EncodingError, QueryError
 from pyserini_compneg.support.vectors import SparseVector, checked, is_number, max_pool, positive_part
 
 SMALLEST_WEIGHT = 1e-18
@@ -38,7 +38,7 @@ class Linear:
         kept: The terms of what is wanted, one of which rounding keeps; None for all with a positive weight.
 
     Raises:
-        CompositionError: No vector, or a weight whose magnitude exact arithmetic does not cover.
+        QueryError: No vector, or a weight whose magnitude exact arithmetic does not cover.
     """
 
     weights: SparseVector
@@ -67,7 +67,7 @@ class Product:
         weight: What the root is multiplied by; in magnitude from ``SMALLEST_PRODUCT_WEIGHT`` to ``LARGEST_WEIGHT``.
 
     Raises:
-        CompositionError: Fewer than two operands, one without a term, a weight in an operand that is not positive, or a
+        QueryError: Fewer than two operands, one without a term, a weight in an operand that is not positive, or a
             power, a root or a weight out of its range.
     """
 
@@ -80,22 +80,20 @@ class Product:
         """Checks everything and drops zeros."""
         count = len(self.operands)
         if count < 2:
-            raise CompositionError(f"a product needs two or more operands, got {count}")
+            raise QueryError(f"a product needs two or more operands, got {count}")
         operands = tuple(_checked_operand(operand, f"product[{i}].vector") for i, operand in enumerate(self.operands))
         object.__setattr__(self, "operands", operands)
         most = min(1.0, LARGEST_DEGREE / count)
         if self.power is not None and not (is_number(self.power) and 0 < self.power <= most):
             limits = f"above 0 and at most {most:g}"
-            raise CompositionError(f"power: the power of {count} operands must be {limits}, got {self.power!r}")
+            raise QueryError(f"power: the power of {count} operands must be {limits}, got {self.power!r}")
         if self.power is not None:
             object.__setattr__(self, "power", None if self.power == 1 / count else float(self.power))
         if not isinstance(self.root, int) or not is_number(self.root) or not 1 <= self.root <= LARGEST_DEGREE:
-            raise CompositionError(
-                f"root: the root must be a whole number from 1 to {LARGEST_DEGREE}, got {self.root!r}"
-            )
+            raise QueryError(f"root: the root must be a whole number from 1 to {LARGEST_DEGREE}, got {self.root!r}")
         if not is_number(self.weight) or not SMALLEST_PRODUCT_WEIGHT <= abs(self.weight) <= LARGEST_WEIGHT:
             limits = f"between {SMALLEST_PRODUCT_WEIGHT:g} and {LARGEST_WEIGHT:g} in magnitude"
-            raise CompositionError(f"weight: the weight of a product must be {limits}, got {self.weight!r}")
+            raise QueryError(f"weight: the weight of a product must be {limits}, got {self.weight!r}")
         object.__setattr__(self, "weight", float(self.weight))
 
     @property
@@ -125,7 +123,7 @@ class Max:
     """The best value among the children that a document matches.
 
     Raises:
-        CompositionError: No children, or one that is no node.
+        QueryError: No children, or one that is no node.
     """
 
     children: tuple[ScoringNode, ...]
@@ -142,7 +140,7 @@ class Sum:
     The negative terms of a linear child, and a product of negative weight, count whatever else the document matches.
 
     Raises:
-        CompositionError: No children, or one that is no node.
+        QueryError: No children, or one that is no node.
     """
 
     children: tuple[ScoringNode, ...]
@@ -171,7 +169,7 @@ class Damped:
         floor: The score that a document of a higher one keeps but for a fiftieth; 0 for none.
 
     Raises:
-        CompositionError: An excluded part of another kind or without terms, or a number out of its range.
+        QueryError: An excluded part of another kind or without terms, or a number out of its range.
     """
 
     child: ScoringNode
@@ -185,16 +183,16 @@ class Damped:
         _checked_children((self.child,), "a damped score")
         if not self.excluded or len(self.best) != len(self.excluded):
             counts = f"got {len(self.excluded)} and {len(self.best)}"
-            raise CompositionError(f"best: a damped score needs excluded parts and a best score for each, {counts}")
+            raise QueryError(f"best: a damped score needs excluded parts and a best score for each, {counts}")
         _check_excluded([_without_damping(part) for part in self.excluded])
         limits = [*(("best", best, sys.float_info.max) for best in self.best), ("weight", self.weight, 1)]
         for name, number, most in limits:
             if not is_number(number) or not 0 < number <= most:
                 limit = "above 0 and at most 1" if name == "weight" else "a finite number above 0"
-                raise CompositionError(f"{name}: the {name} of a damped score must be {limit}, got {number!r}")
+                raise QueryError(f"{name}: the {name} of a damped score must be {limit}, got {number!r}")
         if not is_number(self.floor) or not 0 <= self.floor <= sys.float_info.max:
             said = f"the floor of a damped score must be a finite number, 0 or more, got {self.floor!r}"
-            raise CompositionError(f"floor: {said}")
+            raise QueryError(f"floor: {said}")
 
     def lowered(self, score: float, ratio: float) -> float:
         """The score of a document, by that of the child and by the largest ratio of an excluded part to its best."""
@@ -218,7 +216,7 @@ class Excluding:
         required: Vectors of positive weights, which count positive impacts only.
 
     Raises:
-        CompositionError: Neither an excluded nor a required part, one of another kind or without terms, or a wrong
+        QueryError: Neither an excluded nor a required part, one of another kind or without terms, or a wrong
             limit.
     """
 
@@ -234,13 +232,13 @@ class Excluding:
         if not all(
             isinstance(part, Linear) and part.weights and min(part.weights.values()) > 0 for part in self.required
         ):
-            raise CompositionError("required: each part must be a vector of positive weights")
+            raise QueryError("required: each part must be a vector of positive weights")
         if not (self.excluded or self.required) or len(self.above) != len(self.excluded):
             counts = f"got {len(self.excluded)} and {len(self.above)}"
-            raise CompositionError(f"above: what excludes needs excluded parts and a limit for each, {counts}")
+            raise QueryError(f"above: what excludes needs excluded parts and a limit for each, {counts}")
         for limit in self.above:
             if not is_number(limit) or not 0 <= limit <= sys.float_info.max:
-                raise CompositionError(f"above: a limit must be a finite number, 0 or more, got {limit!r}")
+                raise QueryError(f"above: a limit must be a finite number, 0 or more, got {limit!r}")
 
     def excludes(self, impacts: SparseVector, fields: Fields) -> bool:
         """Whether a document is left out."""
@@ -369,11 +367,11 @@ def _checked_weights(weights: SparseVector, path: str) -> dict[str, float]:
     try:
         result = checked(weights, path)
     except EncodingError as error:
-        raise CompositionError(str(error)) from None
+        raise QueryError(str(error)) from None
     for term, weight in result.items():
         if not SMALLEST_WEIGHT <= abs(weight) <= LARGEST_WEIGHT:
             limits = f"between {SMALLEST_WEIGHT:g} and {LARGEST_WEIGHT:g} in magnitude, the limits of exact arithmetic"
-            raise CompositionError(f"{path}: the weight of {term!r} must be {limits}, got {weight!r}")
+            raise QueryError(f"{path}: the weight of {term!r} must be {limits}, got {weight!r}")
     return result
 
 
@@ -381,10 +379,10 @@ def _checked_operand(weights: SparseVector, path: str) -> dict[str, float]:
     """As ``_checked_weights``, for an operand of a product: only positive weights, and at least one."""
     result = _checked_weights(weights, path)
     if not result:
-        raise CompositionError(f"{path}: an operand of a product needs a term")
+        raise QueryError(f"{path}: an operand of a product needs a term")
     for term, weight in result.items():
         if weight < 0:
-            raise CompositionError(f"{path}: the weight of {term!r} in a product must be positive, got {weight!r}")
+            raise QueryError(f"{path}: the weight of {term!r} in a product must be positive, got {weight!r}")
     return result
 
 
@@ -396,14 +394,14 @@ def _check_excluded(parts: Sequence[object]) -> None:
     for part in parts:
         weights = part.weights.values() if isinstance(part, Linear) else [getattr(part, "weight", -1.0)]
         if not isinstance(part, (Linear, Product)) or not weights or min(weights) < 0:
-            raise CompositionError("excluded: each part must be a vector or a product, of positive weights")
+            raise QueryError("excluded: each part must be a vector or a product, of positive weights")
 
 
 def _checked_children(children: Sequence[object], name: str) -> tuple[ScoringNode, ...]:
     if not children:
-        raise CompositionError(f"{name} needs a child")
+        raise QueryError(f"{name} needs a child")
     nodes = tuple(child for child in children if isinstance(child, ScoringNode))
     if len(nodes) < len(children):
         kinds = ", ".join(type(child).__name__ for child in children)
-        raise CompositionError(f"the children of {name} must be scoring nodes, got {kinds}")
+        raise QueryError(f"the children of {name} must be scoring nodes, got {kinds}")
     return nodes

@@ -16,7 +16,7 @@ from pyserini_compneg.documents.formats import SUFFIXES, CollectionFile, Format,
 from pyserini_compneg.documents.unread_fields import unread_fields
 from pyserini_compneg.documents.vector_files import SHARD_NAME, VECTORS_FILE, Shard
 from pyserini_compneg.lucene import LONGEST_TERM_BYTES, is_index
-from pyserini_compneg.support.errors import ArgumentError, ClusterError, CollectionError
+from pyserini_compneg.support.errors import ArgumentError, ClusterError, InputError
 from pyserini_compneg.support.files import decoded_line, reason_of
 from pyserini_compneg.support.json_objects import json_kind, parse_json_object
 from pyserini_compneg.support.progress import DOCUMENTS, progress
@@ -112,7 +112,7 @@ def iter_collection_blocks(
         shard: The lines that are wanted; others are blank.
 
     Raises:
-        CollectionError: A file that cannot be read; the message starts with its path.
+        InputError: A file that cannot be read; the message starts with its path.
     """
     first_file, first_line = start
     for number, file in enumerate(files[first_file:], first_file):
@@ -160,7 +160,7 @@ def collection_files(
 
     Raises:
         ArgumentError: An unknown format.
-        CollectionError: There is none.
+        InputError: There is none.
     """
     if collection_format not in (None, *SUFFIXES):
         raise ArgumentError(f"the format must be one of {', '.join(SUFFIXES)}, got {collection_format!r}")
@@ -183,9 +183,9 @@ def _paths(path: str | Path, collection_format: Format | None) -> list[Path]:
         )
     root = Path(path)
     if str(path) == "-" or (root.exists() and not root.is_file() and not root.is_dir()):
-        raise CollectionError(f"{path}: a collection is read more than once, so it must be a file or a folder, no pipe")
+        raise InputError(f"{path}: a collection is read more than once, so it must be a file or a folder, no pipe")
     if not root.exists():
-        raise CollectionError(f"{path}: no such file") from FileNotFoundError()
+        raise InputError(f"{path}: no such file") from FileNotFoundError()
     if not root.is_dir():
         return [root]
     names = [name for name in _below(root) if not name.name.startswith(".")]
@@ -197,7 +197,7 @@ def _paths(path: str | Path, collection_format: Format | None) -> list[Path]:
     else:
         kinds = SUFFIXES.values() if collection_format is None else [SUFFIXES[collection_format]]
         expected = ", ".join(dict.fromkeys(one for kind in kinds for one in kind))
-        raise CollectionError(f"{path}: the folder holds no {expected} file, plain or .gz")
+        raise InputError(f"{path}: the folder holds no {expected} file, plain or .gz")
     _check_shards(path, files)
     names = [name for name in names if name.name != VECTORS_FILE]
     if len(files) < len(names):
@@ -229,10 +229,10 @@ def _check_shards(path: str | Path, files: Sequence[Path]) -> None:
     shards = [match for file in files if (match := SHARD_NAME.fullmatch(file.name))]
     counts = {int(match[2]) for match in shards}
     if len(counts) > 1:
-        raise CollectionError(f"{path}: has shards of {' and of '.join(map(str, sorted(counts)))}; keep those of one")
+        raise InputError(f"{path}: has shards of {' and of '.join(map(str, sorted(counts)))}; keep those of one")
     missing = sorted(set(range(max(counts, default=0))) - {int(match[1]) for match in shards})
     if missing:
-        raise CollectionError(f"{path}: shard {missing[0]} of {max(counts)} is missing; encode it first")
+        raise InputError(f"{path}: shard {missing[0]} of {max(counts)} is missing; encode it first")
 
 
 def _below(root: Path) -> Iterator[Path]:
@@ -249,7 +249,7 @@ def _is_new(folder: Path, seen: set[str]) -> bool:
 
 
 def _refuse(cause: OSError) -> None:
-    raise CollectionError(f"{cause.filename}: cannot be read: {reason_of(cause)}")
+    raise InputError(f"{cause.filename}: cannot be read: {reason_of(cause)}")
 
 
 def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[dict[int, SourceDocument], list[str]]:
@@ -264,11 +264,11 @@ def text_documents(block: Block, fields: Sequence[str] | None = None) -> tuple[d
     for number, (source, line) in enumerate(block.numbered()):
         try:
             if fault := block.faults.get(block.first_line + number):
-                raise CollectionError(fault)
+                raise InputError(fault)
             text = decoded_line(line, source)
             if text and not text.isspace():
                 documents[number] = _text_document(text, source, fields)
-        except CollectionError as error:
+        except InputError as error:
             problems.append(str(error))
     return documents, problems
 
@@ -280,7 +280,7 @@ def has_vectors(files: Sequence[CollectionFile]) -> bool | None:
     """
     for block in iter_collection_blocks(files):
         for source, line in block.numbered():
-            with suppress(CollectionError):
+            with suppress(InputError):
                 record = parse_json_object(decoded_line(line, source), source, repeated_keys=True)
                 if "vector" in record:
                     return True
@@ -295,7 +295,7 @@ def fields_found(part: Part, fields: Collection[str]) -> set[str]:
     with progress(None, None, DOCUMENTS, "looking for filter fields") as bar:
         for block in iter_collection_blocks(part.files, shard=part.lines):
             for source, line in block.numbered():
-                with suppress(CollectionError):  # which is said where documents are indexed
+                with suppress(InputError):  # which is said where documents are indexed
                     record = parse_json_object(decoded_line(line, source), source, repeated_keys=True) if line else {}
                     missing -= {field for field in missing if record.get(field) not in (None, "", [])}
                 if not missing:
@@ -336,7 +336,7 @@ def check_same(files: Sequence[CollectionFile], sources: Fingerprint) -> None:
 def _text_document(line: str, source: str, fields: Sequence[str] | None) -> SourceDocument:
     document = source_document(line, source, fields)
     if document.text is None:
-        raise CollectionError(
+        raise InputError(
             f"{source}: only a `vector`, where texts are encoded; give the model that made it as --encoder"
         )
     return document
@@ -351,16 +351,16 @@ def source_document(line: str, source: str, fields: Sequence[str] | None = None)
         fields: See :func:`text_documents`.
 
     Raises:
-        CollectionError: There is none.
+        InputError: There is none.
     """
     record = parse_json_object(line, source, repeated_keys=True)  # as documents with vectors are read
     vector = record.get("vector")
     if vector is not None and not isinstance(vector, dict):
-        raise CollectionError(f"{source}: `vector` must be a JSON object, got {json_kind(vector)}")
+        raise InputError(f"{source}: `vector` must be a JSON object, got {json_kind(vector)}")
     text = text_of(record, source, fields)
     if text is None and vector is None:
         named = ", ".join(f"`{field}`" for field in fields or ())
-        raise CollectionError(f"{source}: no text; expected {named or _EXPECTED}")
+        raise InputError(f"{source}: no text; expected {named or _EXPECTED}")
     unread = unread_fields(record, text) if text is not None and not fields else ()
     return SourceDocument(_docid(record, source), text, vector, source, unread)
 
@@ -368,13 +368,13 @@ def source_document(line: str, source: str, fields: Sequence[str] | None = None)
 def _docid(record: Mapping[str, Any], source: str) -> str:
     field = next((field for field in DOCUMENT_ID_FIELDS if field in record), None)
     if field is not None:
-        docid = checked_id(record[field], "document id", source, CollectionError)
+        docid = checked_id(record[field], "document id", source, InputError)
     elif isinstance(record.get("title"), str) and record["title"].strip():
         docid = docid_from_title(record["title"])
     else:
-        raise CollectionError(f"{source}: no document id; expected one of the fields {', '.join(DOCUMENT_ID_FIELDS)}")
+        raise InputError(f"{source}: no document id; expected one of the fields {', '.join(DOCUMENT_ID_FIELDS)}")
     if len(docid.encode()) > LONGEST_TERM_BYTES:
-        raise CollectionError(f"{source}: the document id has more than {LONGEST_TERM_BYTES} bytes")
+        raise InputError(f"{source}: the document id has more than {LONGEST_TERM_BYTES} bytes")
     return docid
 
 
@@ -387,11 +387,11 @@ def text_of(record: Mapping[str, Any], source: str, fields: Sequence[str] | None
         fields: See :func:`text_documents`.
 
     Raises:
-        CollectionError: A field that is no text.
+        InputError: A field that is no text.
     """
     fields = fields or (("contents",) if "contents" in record else ("title", "text"))
     parts = {field: record[field] for field in fields if record.get(field) is not None}
     for field, part in parts.items():
         if not isinstance(part, str):
-            raise CollectionError(f"{source}: `{field}` must be a text, got {json_kind(part)}")
+            raise InputError(f"{source}: `{field}` must be a text, got {json_kind(part)}")
     return "\n".join(parts.values()) if parts else None

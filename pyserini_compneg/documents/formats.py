@@ -14,7 +14,7 @@ from json.decoder import JSONDecodeError, JSONDecoder
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pyserini_compneg.support.errors import CollectionError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_blocks, iter_chunks
 from pyserini_compneg.support.records import DOCUMENT_ID_FIELDS
 
@@ -72,7 +72,7 @@ class CollectionFile(NamedTuple):
         """The documents in blocks of about a megabyte.
 
         Raises:
-            CollectionError: A file that cannot be read; the message starts with its path.
+            InputError: A file that cannot be read; the message starts with its path.
         """
         if self.format == "jsonl":
             return (Lines(first, lines, {}) for first, lines in iter_blocks(self.path))
@@ -99,7 +99,7 @@ def guessed_format(path: Path) -> Format:
         return found
     try:
         start = next(iter_chunks(path), b"").decode("utf-8", "replace").lstrip()
-    except CollectionError:  # which is said where it is read
+    except InputError:  # which is said where it is read
         return "jsonl"
     if start.startswith("["):
         return "json"
@@ -155,9 +155,7 @@ def _rows(file: CollectionFile) -> Iterator[tuple[int, bytes, str | None]]:
             return
         except csv.Error as cause:
             if "unexpected end" in str(cause) or "field larger" in str(cause):
-                raise CollectionError(
-                    f"{file.path}:{before + 1}: a quote is never closed; double quotes in texts"
-                ) from None
+                raise InputError(f"{file.path}:{before + 1}: a quote is never closed; double quotes in texts") from None
             fault = f"quotes or line ends are broken ({cause}); enclose the text in quotes, and double those in it"
         fault = fault or _fault(row, header)
         if file.format == "tsv" and any("\t" in cell and "\n" in cell for cell in row):
@@ -172,20 +170,20 @@ def _header(file: CollectionFile, rows: Any) -> list[str]:
     try:
         header = [name.strip() for name in next((row for row in rows if row), [])]
     except csv.Error as cause:
-        raise CollectionError(f"{file.path}:1: no header: {cause}") from None
+        raise InputError(f"{file.path}:1: no header: {cause}") from None
     where = f"{file.path}:{rows.line_num}"
     named = ", ".join(name if name.isprintable() else ascii(name) for name in header)[:200]
     if not header:
-        raise CollectionError(f"{file.path}: empty, expected a header with the names of the fields")
+        raise InputError(f"{file.path}: empty, expected a header with the names of the fields")
     if fault := _fault(header, header):
-        raise CollectionError(f"{where}: the header: {fault}")
+        raise InputError(f"{where}: the header: {fault}")
     if "" in header:
-        raise CollectionError(f"{where}: column {header.index('') + 1} of the header has no name")
+        raise InputError(f"{where}: column {header.index('') + 1} of the header has no name")
     if twice := next((name for name, count in Counter(header).items() if count > 1), None):
-        raise CollectionError(f"{where}: the header has {twice!r} twice; rename one")
+        raise InputError(f"{where}: the header has {twice!r} twice; rename one")
     if not _has_id(header):
         expected = ", ".join(DOCUMENT_ID_FIELDS)
-        raise CollectionError(f"{where}: the header ({named}) has no column for the id; expected one of {expected}")
+        raise InputError(f"{where}: the header ({named}) has no column for the id; expected one of {expected}")
     return header
 
 
@@ -279,9 +277,9 @@ class _Source:
         self._move(end)
         return text.replace("\r", " ").replace("\n", " ").encode("utf-8", "replace")
 
-    def fault(self, what: str) -> CollectionError:
+    def fault(self, what: str) -> InputError:
         """An error at this place."""
-        return CollectionError(f"{self._path}:{self._line}: {what}")
+        return InputError(f"{self._path}:{self._line}: {what}")
 
     def _move(self, to: int) -> None:
         self._line += self._text.count("\n", self._at, to)

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, Self
 from filelock import FileLock, Timeout
 
 from pyserini_compneg.lucene.manifest import bad_value
-from pyserini_compneg.support.errors import ArgumentError, CollectionError, OutputError
+from pyserini_compneg.support.errors import ArgumentError, InputError, OutputError
 from pyserini_compneg.support.files import atomic_writer, reason_of
 from pyserini_compneg.support.json_objects import parse_json_object
 from pyserini_compneg.support.parallel import lock_seconds
@@ -247,7 +247,7 @@ def read_about(path: Path) -> dict[str, Any]:
     """The ``encoder``, its ``settings``, whether it is ``signed``, its ``impact_scale``; empty if there is no file.
 
     Raises:
-        CollectionError: A damaged file.
+        InputError: A damaged file.
     """
     try:
         about = parse_json_object(path.read_text(encoding="utf-8"), str(path))
@@ -256,5 +256,5 @@ def read_about(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         about = {}
     if set(about) != _ABOUT_KEYS or bad_value(about):
-        raise CollectionError(f"{path}: damaged; delete it, and name --encoder and --impact-scale")
+        raise InputError(f"{path}: damaged; delete it, and name --encoder and --impact-scale")
     return about

@@ -18,7 +18,7 @@ from pyserini_compneg.documents.collection import Part, iter_collection_blocks, 
 from pyserini_compneg.documents.formats import CollectionFile
 from pyserini_compneg.encode.models.options import checked_ablation
 from pyserini_compneg.lucene import IndexReader, analyze
-from pyserini_compneg.support.errors import CollectionError, EncodingError
+from pyserini_compneg.support.errors import EncodingError, InputError
 from pyserini_compneg.support.progress import progress
 
 K1 = 0.9
@@ -131,14 +131,14 @@ def count_terms(part: Part, fields: Sequence[str] | None = None, skip: bool = Fa
         skip: Leave out bad documents.
 
     Raises:
-        CollectionError: A bad document.
+        InputError: A bad document.
     """
     terms = documents = 0
     with progress(None, None, " docs", "counting terms") as bar:
         for block in iter_collection_blocks(part.files, shard=part.lines):
             documents_read, problems = text_documents(block, fields)
             if problems and not skip:
-                raise CollectionError(problems[0])
+                raise InputError(problems[0])
             counts = term_counts([document.text or "" for document in documents_read.values()])
             terms += sum(counts)
             documents += sum(count > 0 for count in counts)

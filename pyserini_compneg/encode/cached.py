@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import CollectionError, EncodingError
+from pyserini_compneg.support.errors import EncodingError, InputError
 from pyserini_compneg.support.files import iter_jsonl, source_name
 from pyserini_compneg.support.json_objects import json_kind
 from pyserini_compneg.support.vectors import checked
@@ -25,7 +25,7 @@ class CachedQueryEncoder:
         name: The model that made the vectors, where the file says it.
 
     Raises:
-        CollectionError: A missing file, one without atoms, or a line that is no JSON object.
+        InputError: A missing file, one without atoms, or a line that is no JSON object.
         EncodingError: A line without text or vector, a bad weight, a text with two vectors, or two models in one file.
     """
 
@@ -44,7 +44,7 @@ class CachedQueryEncoder:
             if "encoder" in record:
                 self._set_name(record["encoder"], source)
         if not self._vectors:
-            raise CollectionError(f"{self._path}: no atoms; expected lines of {_LINE}")
+            raise InputError(f"{self._path}: no atoms; expected lines of {_LINE}")
 
     @property
     def terms(self) -> set[str]:

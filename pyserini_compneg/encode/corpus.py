@@ -36,7 +36,7 @@ from pyserini_compneg.encode.encoder import DocumentEncoder
 from pyserini_compneg.encode.hybrid import HybridDocumentEncoder, split_name
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import CollectionError, OutputError
+from pyserini_compneg.support.errors import InputError, OutputError
 from pyserini_compneg.support.files import atomic_writer, keep_inputs
 from pyserini_compneg.support.progress import DOCUMENTS, progress
 
@@ -93,7 +93,7 @@ def encode_collection(
 
     Raises:
         ArgumentError: A single field that is no list.
-        CollectionError: A bad document, or none at all.
+        InputError: A bad document, or none at all.
         EncodingError: A model that cannot be used.
         DownloadError: A model that cannot be downloaded from the hub.
         OutputError: The file exists; there is unfinished work, and neither ``overwrite`` nor ``resume`` is given, or it
@@ -126,7 +126,7 @@ def encode_collection(
     total = counted.documents[shard.number] if counted else sum(count_documents(Part(files, shard), fields))
     if not total:
         where = f" in shard {shard.number} of {shard.count}" if shard.count > 1 else ""
-        raise CollectionError(f"{collection}: no documents{where}")
+        raise InputError(f"{collection}: no documents{where}")
     bar = progress(None, total, " docs", "encoding", summary=True)
     with bar, ShardFile(path, json.loads(json.dumps(plan)), overwrite, resume) as target:
         bar.initial = bar.n = target.documents
@@ -146,7 +146,7 @@ def count_documents(part: Part, fields: Sequence[str] | None = None, shards: int
         shards: The number of shards.
 
     Raises:
-        CollectionError: A bad document.
+        InputError: A bad document.
     """
     unread = UnreadFields("name all fields of the text with --fields, or rename them")
     counts = [0] * shards
@@ -199,7 +199,7 @@ def _encoded(
 def _documents(block: Block, fields: Sequence[str] | None) -> dict[int, SourceDocument]:
     documents, problems = text_documents(block, fields)
     if problems:
-        raise CollectionError(problems[0])
+        raise InputError(problems[0])
     return documents
 
 

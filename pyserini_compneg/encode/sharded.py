@@ -24,7 +24,7 @@ from pyserini_compneg.encode.bm25 import count_terms, mean_length
 from pyserini_compneg.encode.corpus import Counted, count_documents, encode_collection
 from pyserini_compneg.encode.hybrid import split_name
 from pyserini_compneg.encode.models import ModelOptions
-from pyserini_compneg.support.errors import CollectionError, OutputError
+from pyserini_compneg.support.errors import InputError, OutputError
 from pyserini_compneg.support.files import atomic_writer, keep_inputs
 from pyserini_compneg.support.parallel import Runner, in_turn
 
@@ -68,7 +68,7 @@ def encode_in_shards(
 
     Raises:
         ArgumentError: A number of shards below 1 or above ``MOST_SHARDS``.
-        CollectionError: A bad document, or a shard without any.
+        InputError: A bad document, or a shard without any.
         ClusterError: A part of the work has met other files than this process.
         OutputError: As :func:`encode_collection`; shards are there that are made of something else; or a shard is not
             where it was made.
@@ -90,7 +90,7 @@ def encode_in_shards(
         documents = [sum(count) for count in zip(*counts, strict=True)]
         if 0 in documents:
             where = f"no documents in shard {documents.index(0)} of {shards}"
-            raise CollectionError(f"{collection}: {where}; encode fewer shards")
+            raise InputError(f"{collection}: {where}; encode fewer shards")
         length = None
         if hybrid:
             terms = run(count_terms, [(part, fields) for part in parts(files, shards)], "counting terms")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pyserini_compneg.support.errors import MeasureError
+from pyserini_compneg.support.errors import InputError
 
 PAIRED = ("paired_accuracy", "paired_first", "paired_second", "paired_reversed")
 """The measures of pairs of queries."""
@@ -82,7 +82,7 @@ def contrast_values(contrast: Contrast, qrels: _Qrels, run: _Run) -> dict[str, f
         run: ``{qid: {docid: score}}``.
 
     Raises:
-        MeasureError: A query without exactly one relevant and one excluded document, or without a partner.
+        InputError: A query without exactly one relevant and one excluded document, or without a partner.
 
     Source: for measures of pairs Weller et al. 2024 (NevIR), Section 4.1 and Figure 4. MTEB asks for R@1 = 1 for both
     queries, in runs of the two documents alone; only ties differ, which trec_eval's code orders by docid. For the
@@ -107,7 +107,7 @@ def partners(qrels: _Qrels) -> dict[str, str]:
     """For each query the one that judges the same two documents in the opposite way.
 
     Raises:
-        MeasureError: A query without exactly one relevant and one excluded document, or without exactly one partner.
+        InputError: A query without exactly one relevant and one excluded document, or without exactly one partner.
 
     >>> partners({"1": {"a": 1, "b": 0}, "2": {"a": 0, "b": 1}})
     {'1': '2', '2': '1'}
@@ -120,7 +120,7 @@ def partners(qrels: _Qrels) -> dict[str, str]:
     for qid, (relevant, excluded) in pairs.items():
         same, opposite = queries[relevant, excluded], queries.get((excluded, relevant), [])
         if (len(same), len(opposite)) != (1, 1):
-            raise MeasureError(
+            raise InputError(
                 f"paired_accuracy needs pairs of queries that judge two documents of their own in opposite ways; query "
                 f"{qid!r} shares {relevant!r} and {excluded!r} with {len(same) - 1} queries that agree and "
                 f"{len(opposite)} that disagree"
@@ -133,7 +133,7 @@ def _judged_pair(kind: str, qid: str, judged: Mapping[str, int]) -> _Pair:
     relevant = [docid for docid, relevance in judged.items() if relevance > 0]
     excluded = [docid for docid, relevance in judged.items() if relevance <= 0]
     if len(relevant) != 1 or len(excluded) != 1:
-        raise MeasureError(
+        raise InputError(
             f"{kind} needs 1 relevant and 1 excluded document (relevance 0) for each query; "
             f"query {qid!r} has {len(relevant)} and {len(excluded)}"
         )

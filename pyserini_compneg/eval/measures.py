@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from pyserini_compneg.eval.contrast import CONTRASTS, PAIRED, Contrast, contrast_values, parse_contrast, partners
-from pyserini_compneg.support.errors import ArgumentError, MeasureError
+from pyserini_compneg.support.errors import ArgumentError, InputError
 from pyserini_compneg.support.terminal import shown, suggestion
 
 DEFAULT_MEASURES = ("ndcg_cut.10", "recall.100")
@@ -56,7 +56,7 @@ def parse_measures(names: str | Iterable[str]) -> list[Measure]:
             reverse; the measure then has its usual name.
 
     Raises:
-        MeasureError: An unknown name, or a measure that trec_eval's code cannot compute.
+        InputError: An unknown name, or a measure that trec_eval's code cannot compute.
 
     >>> [measure.name for measure in parse_measures(["ndcg_cut.10", "R@100", "P.5,10", "ndcg@3"])]
     ['ndcg_cut.10', 'R@100', 'P@5', 'P@10', 'nDCG@3']
@@ -95,7 +95,7 @@ def evaluate(
 
     Raises:
         ArgumentError: ``qrels`` or ``run`` is no mapping.
-        MeasureError: An unknown name, or judgements that a measure of contrast cannot use.
+        InputError: An unknown name, or judgements that a measure of contrast cannot use.
 
     >>> evaluate({"1": {"a": 1}, "2": {"b": 1}}, {"1": {"c": 2.0, "a": 1.0}}, ["recip_rank"])
     {'1': {'recip_rank': 0.5}, '2': {'recip_rank': 0.0}}
@@ -164,7 +164,7 @@ def _trec_values(
             values.setdefault(metric.measure, {})[metric.query_id] = metric.value
     except (AssertionError, KeyError, TypeError, ValueError) as cause:
         names = ", ".join(measure.name for measure in measures)
-        raise MeasureError(f"trec_eval cannot compute one of {names}: {cause}") from None
+        raise InputError(f"trec_eval cannot compute one of {names}: {cause}") from None
     return values
 
 
@@ -172,7 +172,7 @@ def _spelled(name: str) -> str:
     """A name with the capitals that a measure has.
 
     Raises:
-        MeasureError: There is no such measure.
+        InputError: There is no such measure.
     """
     for spelled in (name, name.lower()):
         if parse_contrast(spelled):
@@ -190,7 +190,7 @@ def _spelled(name: str) -> str:
         near = get_close_matches(name.lower(), _WITH_CUTOFF, 1, 0.75)
         close = f"; did you mean {_WITH_CUTOFF[near[0]]}?" if near else suggestion(head, known)
     examples = f"expected for example one of {_EXAMPLES}, {_CONTRAST_EXAMPLES}"
-    raise MeasureError(f"unknown measure {shown(name)}{close or f'; {examples}'}")
+    raise InputError(f"unknown measure {shown(name)}{close or f'; {examples}'}")
 
 
 def _definitions(name: str) -> list[Any]:
@@ -223,13 +223,13 @@ def _measure(name: str, definition: Any) -> Measure:
         supported = pytrec_eval.supports(definition)
     except (AssertionError, TypeError, ValueError):
         said = "lacks a parameter that it needs, or has one that it does not take"
-        raise MeasureError(f"measure {shown(name)} {said}; expected one like {_EXAMPLES}") from None
+        raise InputError(f"measure {shown(name)} {said}; expected one like {_EXAMPLES}") from None
     if definition.NAME in {NumQ.NAME, NumRel.NAME, NumRet.NAME} or not supported:
-        raise MeasureError(f"measure {shown(name)} is no mean that trec_eval computes; expected one like {_EXAMPLES}")
+        raise InputError(f"measure {shown(name)} is no mean that trec_eval computes; expected one like {_EXAMPLES}")
     return Measure(name, definition)
 
 
 def _check_cutoff(name: str, cutoff: Any) -> None:
     """Refuses cutoffs for which trec_eval's code would abort the process."""
     if cutoff is not None and (not isinstance(cutoff, int) or not 1 <= cutoff <= _LARGEST_CUTOFF):
-        raise MeasureError(f"the cutoff of measure {shown(name)} must be a whole number from 1 to {_LARGEST_CUTOFF}")
+        raise InputError(f"the cutoff of measure {shown(name)} must be a whole number from 1 to {_LARGEST_CUTOFF}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.support.arguments import whole_number
-from pyserini_compneg.support.errors import RunFormatError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_lines, source_name
 from pyserini_compneg.support.json_objects import parse_json_object
 from pyserini_compneg.support.records import checked_id, docid_from_title, query_id
@@ -29,12 +29,12 @@ def read_qrels(path: str | Path) -> Qrels:
     ``query-id<TAB>corpus-id<TAB>score``), or QUEST's JSON Lines, whose ``docs`` are all of relevance 1.
 
     Raises:
-        RunFormatError: A file without judgements, a broken line, or two that contradict each other.
+        InputError: A file without judgements, a broken line, or two that contradict each other.
     """
     name = source_name(path)
     qrels: Qrels = {}
     read_line = None
-    for number, line in iter_lines(path, RunFormatError):
+    for number, line in iter_lines(path, InputError):
         source = f"{name}:{number}"
         if read_line is None:
             if line.split("\t") == _BEIR_HEADER:
@@ -44,11 +44,11 @@ def read_qrels(path: str | Path) -> Qrels:
         for qid, docid, relevance in read_line(line, number, source):
             known = qrels.setdefault(qid, {}).setdefault(docid, relevance)
             if known != relevance:
-                raise RunFormatError(
+                raise InputError(
                     f"{source}: document {docid!r} of query {qid!r} has relevance {relevance} here, {known} above"
                 )
     if not qrels:
-        raise RunFormatError(f"{name}: no judgements; expected lines of `qid 0 docid relevance`, or QUEST's JSON Lines")
+        raise InputError(f"{name}: no judgements; expected lines of `qid 0 docid relevance`, or QUEST's JSON Lines")
     return qrels
 
 
@@ -60,17 +60,17 @@ def read_groups(path: str | Path, key: str) -> dict[str, str]:
         key: The name of the metadata, ``template`` for QUEST's seven kinds of query.
 
     Raises:
-        RunFormatError: A line without an id or without that metadata, or a query that is given twice.
+        InputError: A line without an id or without that metadata, or a query that is given twice.
     """
     groups: dict[str, str] = {}
-    for number, line in iter_lines(path, RunFormatError):
+    for number, line in iter_lines(path, InputError):
         source = f"{source_name(path)}:{number}"
         if not line.lstrip().startswith("{"):
-            raise RunFormatError(f"{source}: no JSON, so no `metadata.{key}` to group by; name one with --groups")
-        record = parse_json_object(line, source, RunFormatError)
-        qid = query_id(record, number, source, RunFormatError)
+            raise InputError(f"{source}: no JSON, so no `metadata.{key}` to group by; name one with --groups")
+        record = parse_json_object(line, source, InputError)
+        qid = query_id(record, number, source, InputError)
         if qid in groups:
-            raise RunFormatError(f"{source}: the query id {qid!r} is given twice")
+            raise InputError(f"{source}: the query id {qid!r} is given twice")
         groups[qid] = _metadata(record, key, source)
     return groups
 
@@ -80,7 +80,7 @@ def _metadata(record: dict[str, Any], key: str, source: str) -> str:
     value = metadata.get(key) if isinstance(metadata, dict) else None
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         known = [name for name, item in metadata.items() if isinstance(item, str)] if isinstance(metadata, dict) else []
-        raise RunFormatError(f"{source}: no text `metadata.{key}` to group by; there are: {', '.join(known) or 'none'}")
+        raise InputError(f"{source}: no text `metadata.{key}` to group by; there are: {', '.join(known) or 'none'}")
     return str(value)
 
 
@@ -88,29 +88,29 @@ def _trec_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
     columns = line.split()
     if len(columns) != 4:
         hint = RUN_AS_QRELS if len(columns) == 6 else ""
-        raise RunFormatError(f"{source}: expected the 4 columns `qid 0 docid relevance`, found {len(columns)}{hint}")
+        raise InputError(f"{source}: expected the 4 columns `qid 0 docid relevance`, found {len(columns)}{hint}")
     yield columns[0], columns[2], _relevance(columns[3], source)
 
 
 def _beir_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
     columns = line.split("\t")
     if len(columns) != 3:
-        raise RunFormatError(f"{source}: expected the 3 columns `{' '.join(_BEIR_HEADER)}`, found {len(columns)}")
+        raise InputError(f"{source}: expected the 3 columns `{' '.join(_BEIR_HEADER)}`, found {len(columns)}")
     qid, docid = (
-        checked_id(column, f"{what} id", source, RunFormatError)
+        checked_id(column, f"{what} id", source, InputError)
         for column, what in zip(columns, ("query", "document"), strict=False)
     )
     yield qid, docid, _relevance(columns[2].strip(" "), source)
 
 
 def _quest_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
-    record = parse_json_object(line, source, RunFormatError)
+    record = parse_json_object(line, source, InputError)
     documents = record.get("docs")
     if not isinstance(documents, list) or not documents or not all(isinstance(name, str) for name in documents):
         hint = RUN_AS_QRELS if "hits" in record else ""
         wanted = "`docs` must be a list of the relevant documents' names"
-        raise RunFormatError(f"{source}: {wanted}, got {documents!r:.60}{hint}")
-    qid = query_id(record, number, source, RunFormatError)
+        raise InputError(f"{source}: {wanted}, got {documents!r:.60}{hint}")
+    qid = query_id(record, number, source, InputError)
     for name in documents:
         yield qid, docid_from_title(name), 1
 
@@ -118,7 +118,7 @@ def _quest_line(line: str, number: int, source: str) -> Iterator[_Judgement]:
 def _relevance(text: str, source: str) -> int:
     relevance = whole_number(text)
     if relevance is None:
-        raise RunFormatError(f"{source}: the relevance must be a whole number, got {text!r:.60}")
+        raise InputError(f"{source}: the relevance must be a whole number, got {text!r:.60}")
     if abs(relevance) > _LARGEST_RELEVANCE:
-        raise RunFormatError(f"{source}: the relevance must be at most {_LARGEST_RELEVANCE}, got {text:.60}")
+        raise InputError(f"{source}: the relevance must be at most {_LARGEST_RELEVANCE}, got {text:.60}")
     return relevance

@@ -17,7 +17,7 @@ from pyserini_compneg.search.explanation import Explanation
 from pyserini_compneg.search.ranked_hits import query_name
 from pyserini_compneg.search.searcher import SignedImpactSearcher
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.errors import QueryError
 
 RANKED = 1000
 """The search for ranks ends here, as runs do by default."""
@@ -86,10 +86,10 @@ def explain_query(
         operators: As for ``SignedImpactSearcher.search``.
 
     Raises:
-        QuerySyntaxError: A text that is no expression.
+        QueryError: A text that is no expression.
         EncodingError: An atom that the encoder cannot encode.
-        CompositionError: A query without a known term of positive weight.
-        CollectionError: The index has no such document.
+        QueryError: A query without a known term of positive weight.
+        InputError: The index has no such document.
     """
     query = parse(query) if isinstance(query, str) else query
     operators = operators or searcher.operators or DEFAULT_OPERATORS
@@ -99,7 +99,7 @@ def explain_query(
     node, *vectors = searcher.compose([query, *map(Atom, wordings)], operators)  # in one call, so each is encoded once
     text = text or query_text(query)
     if is_empty(node):
-        raise CompositionError(f"query {text!r}: no positive term is left to search for, so it finds nothing")
+        raise QueryError(f"query {text!r}: no positive term is left to search for, so it finds nothing")
     docids = list(dict.fromkeys(checked_list("docids", docids)))
     explanations = [searcher.explain(node, docid, filter=filter) for docid in docids]  # unknown ones end it here
     name = query_name(query)

@@ -11,7 +11,7 @@ from pyserini_compneg.expression.faults import Fault, blamed_on, position_of
 from pyserini_compneg.expression.normalise import Region
 from pyserini_compneg.expression.syntax import complement, load_grammar
 from pyserini_compneg.expression.tree import Atom, Expression
-from pyserini_compneg.support.errors import QuerySyntaxError
+from pyserini_compneg.support.errors import QueryError
 
 if TYPE_CHECKING:
     from lark import Lark, Token, UnexpectedInput
@@ -29,7 +29,7 @@ def parse_cisi(text: str, source: str = "CISI.BLN") -> dict[str, Expression]:
         A ``#not`` inside an ``#or`` is moved up by set algebra, as ``parse`` does.
 
     Raises:
-        QuerySyntaxError: Text outside the grammar, an id given twice, or a query without a positive part. The message
+        QueryError: Text outside the grammar, an id given twice, or a query without a positive part. The message
             holds the line.
 
     >>> parse_cisi("#q1= #and ('birds', #not ('parrots'));")
@@ -44,7 +44,7 @@ def parse_cisi(text: str, source: str = "CISI.BLN") -> dict[str, Expression]:
     except UnexpectedInput as error:
         message, position = _unexpected(error, text)
     line = text.count("\n", 0, position) + 1
-    raise QuerySyntaxError(f"{source}, line {line}: {message}")
+    raise QueryError(f"{source}, line {line}: {message}")
 
 
 def _unexpected(error: UnexpectedInput, text: str) -> tuple[str, int]:

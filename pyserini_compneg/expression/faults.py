@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyserini_compneg.support.errors import QuerySyntaxError
+from pyserini_compneg.support.errors import QueryError
 
 if TYPE_CHECKING:
     from lark import Token
@@ -42,11 +42,11 @@ def blamed_on(token: Token) -> Iterator[None]:
     """Turns an error of the tree, which has no position, into a fault at the token."""
     try:
         yield
-    except QuerySyntaxError as error:
+    except QueryError as error:
         raise Fault(str(error), position_of(token)) from None
 
 
-def located(fault: Fault, text: str) -> QuerySyntaxError:
+def located(fault: Fault, text: str) -> QueryError:
     """The error to raise: the message, the text around the fault on one line, and a caret under it."""
     start = max(0, min(fault.position - WINDOW // 2, len(text) - WINDOW))
     end = start + WINDOW
@@ -54,7 +54,7 @@ def located(fault: Fault, text: str) -> QuerySyntaxError:
     after = "..." if end < len(text) else ""
     shown = "".join(char if char.isprintable() else " " for char in text[start:end])
     caret = " " * (len(before) + fault.position - start) + "^"
-    return QuerySyntaxError(fault.message).with_lines(f"  {before}{shown}{after}\n  {caret}")
+    return QueryError(fault.message, below=f"  {before}{shown}{after}\n  {caret}")
 
 
 def unclosed_quote(position: int) -> Fault:

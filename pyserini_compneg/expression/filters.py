@@ -12,7 +12,7 @@ from operator import and_
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
-from pyserini_compneg.support.errors import ArgumentError, CollectionError
+from pyserini_compneg.support.errors import ArgumentError, InputError
 from pyserini_compneg.support.files import iter_lines, source_name
 from pyserini_compneg.support.terminal import shown
 
@@ -157,15 +157,15 @@ def read_ids(path: str | Path) -> list[str]:
     """The ids in a file, one a line.
 
     Raises:
-        CollectionError: It cannot be read, has no ids, or a line with white space inside.
+        InputError: It cannot be read, has no ids, or a line with white space inside.
     """
     ids = []
     for line, text in iter_lines(path):
         if len(text.split()) > 1:
-            raise CollectionError(f"{source_name(path)}:{line}: expected one document id, got {shown(text.strip())}")
+            raise InputError(f"{source_name(path)}:{line}: expected one document id, got {shown(text.strip())}")
         ids.append(text.strip())
     if not ids:
-        raise CollectionError(f"{source_name(path)}: no document ids, so nothing could be found; expected one a line")
+        raise InputError(f"{source_name(path)}: no document ids, so nothing could be found; expected one a line")
     return ids
 
 

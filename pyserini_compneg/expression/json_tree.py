@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from pyserini_compneg.expression.filters import Filter
 from pyserini_compneg.expression.tree import MAX_DEPTH, Atom, Difference, Exclusion, Expression, Intersection, Union
-from pyserini_compneg.support.errors import ArgumentError, QuerySyntaxError
+from pyserini_compneg.support.errors import ArgumentError, QueryError
 
 JsonExpression: TypeAlias = "str | dict[str, list[JsonExpression]] | dict[str, dict[str, list[str]]]"
 
@@ -53,41 +53,41 @@ def from_json(value: object, source: str) -> Expression:
         source: Where it came from, for the message.
 
     Raises:
-        QuerySyntaxError: Any other shape. The message holds the path inside the value.
+        QueryError: Any other shape. The message holds the path inside the value.
 
     >>> from_json({"union": ["birds", "bats"]}, "queries.jsonl:1")
     Union(operands=(Atom(text='birds'), Atom(text='bats')))
     """
     try:
         return _read(value, "$", 1)
-    except QuerySyntaxError as error:
-        raise QuerySyntaxError(f"{source}: {error}") from None
+    except QueryError as error:
+        raise QueryError(f"{source}: {error}") from None
 
 
 def _read(value: object, path: str, level: int) -> Expression:
     if isinstance(value, str):
         if not value.strip():
-            raise QuerySyntaxError(f"{path}: a text must not be blank, got {value!r}")
+            raise QueryError(f"{path}: a text must not be blank, got {value!r}")
         return Atom(value)
     if level == MAX_DEPTH:
-        raise QuerySyntaxError(f"the value is more than {MAX_DEPTH} levels deep; flatten it")
+        raise QueryError(f"the value is more than {MAX_DEPTH} levels deep; flatten it")
     if not (isinstance(value, Mapping) and len(value) == 1 and next(iter(value)) in _NODES):
         *others, last = (f'"{kind}"' for kind in _NODES)
         expected = f"expected a text or an object with one key, {', '.join(others)} or {last}"
-        raise QuerySyntaxError(f"{path}: {expected}, got {reprlib.repr(value)}")
+        raise QueryError(f"{path}: {expected}, got {reprlib.repr(value)}")
     kind, members = next(iter(value.items()))
     path = f"{path}.{kind}"
     if not isinstance(members, list):
-        raise QuerySyntaxError(f"{path}: expected a list of operands, got {reprlib.repr(members)}")
+        raise QueryError(f"{path}: expected a list of operands, got {reprlib.repr(members)}")
     if kind in ("difference", "exclusion") and len(members) != 2:
-        raise QuerySyntaxError(f"{path}: expected two operands, [left, right], got {len(members)}")
+        raise QueryError(f"{path}: expected two operands, [left, right], got {len(members)}")
     if len(members) < 2:
-        raise QuerySyntaxError(f"{path}: expected two or more operands, got {len(members)}")
+        raise QueryError(f"{path}: expected two or more operands, got {len(members)}")
     if kind == "exclusion" and isinstance(members[1], Mapping) and members[1].keys() == {"filter"}:
         left = _read(members[0], f"{path}[0]", level + 1)
         try:
             return Exclusion(left, Filter(members[1]["filter"]))
-        except (ArgumentError, QuerySyntaxError) as error:
-            raise QuerySyntaxError(f"{path}[1].filter: {error}") from None
+        except (ArgumentError, QueryError) as error:
+            raise QueryError(f"{path}[1].filter: {error}") from None
     operands = tuple(_read(member, f"{path}[{i}]", level + 1) for i, member in enumerate(members))
     return _NODES[kind](operands)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from pyserini_compneg.expression.tree import Atom, Difference, Exclusion, Expression, Intersection, Union
-from pyserini_compneg.support.errors import CompositionError, QuerySyntaxError
+from pyserini_compneg.support.errors import QueryError
 
 _MARK = re.compile(r"<mark>(.*?)</mark>", re.DOTALL)
 
@@ -30,7 +30,7 @@ def from_marks(original_query: str) -> Expression:
     """Reads a query whose atoms stand between ``<mark>`` and ``</mark>``.
 
     Raises:
-        QuerySyntaxError: No marks, a blank atom, or words that are none of the seven templates.
+        QueryError: No marks, a blank atom, or words that are none of the seven templates.
 
     >>> from_marks("<mark>birds</mark> that are not <mark>parrots</mark>")
     Difference(left=Atom(text='birds'), right=Atom(text='parrots'))
@@ -40,7 +40,7 @@ def from_marks(original_query: str) -> Expression:
     if wording not in TEMPLATES or wording.count("_") != len(texts):
         known = ", ".join(map(repr, TEMPLATES))
         expected = f"expected one of {known}; each _ is <mark>...</mark>"
-        raise QuerySyntaxError(f"unknown wording {wording!r} in {original_query!r}; {expected}")
+        raise QueryError(f"unknown wording {wording!r} in {original_query!r}; {expected}")
     return TEMPLATES[wording](tuple(map(Atom, texts)))
 
 
@@ -55,7 +55,7 @@ def verbalise(expression: Expression) -> str:
     - an operand that is itself compound stands in parentheses: ``a or (b that are not c)``.
 
     Raises:
-        CompositionError: An expression with NOT! or AND!, which no text can say.
+        QueryError: An expression with NOT! or AND!, which no text can say.
 
     >>> verbalise(Difference(Intersection((Atom("birds"), Atom("pets"))), Atom("parrots")))
     'birds that are also pets but not parrots'
@@ -66,7 +66,7 @@ def verbalise(expression: Expression) -> str:
         case Union(operands):
             return " or ".join(map(_operand, operands))
         case Intersection(strict=True):
-            raise CompositionError("AND! cannot be encoded as text, as vanilla does; choose other operators, or AND")
+            raise QueryError("AND! cannot be encoded as text, as vanilla does; choose other operators, or AND")
         case Intersection((first, *others)):
             return f"{_operand(first)} that are also {_listed(others)}"
         case Difference():
@@ -76,7 +76,7 @@ def verbalise(expression: Expression) -> str:
                 return f"{verbalise(kept)} but not {without}"
             return f"{_operand(kept)} that are not {without}"
         case Exclusion():
-            raise CompositionError("NOT! cannot be encoded as text, as vanilla does; choose other operators")
+            raise QueryError("NOT! cannot be encoded as text, as vanilla does; choose other operators")
     raise AssertionError(f"no expression: {expression!r}")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias
 
 from pyserini_compneg.expression.filters import Filter
-from pyserini_compneg.support.errors import QuerySyntaxError
+from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.terminal import shown
 
 MAX_DEPTH = 100
@@ -22,7 +22,7 @@ class Atom:
     """The documents about a text; blanks around the text are dropped.
 
     Raises:
-        QuerySyntaxError: The text is blank.
+        QueryError: The text is blank.
     """
 
     text: str
@@ -31,7 +31,7 @@ class Atom:
     def __post_init__(self) -> None:
         """Checks and strips the text."""
         if not isinstance(self.text, str) or not self.text.strip():
-            raise QuerySyntaxError(f"the text of an atom must not be blank, got {shown(self.text)}")
+            raise QueryError(f"the text of an atom must not be blank, got {shown(self.text)}")
         object.__setattr__(self, "text", self.text.strip())
 
 
@@ -45,7 +45,7 @@ class _Operands:
     def __post_init__(self) -> None:
         name = type(self).__name__
         if not isinstance(self.operands, tuple) or len(self.operands) < 2:
-            raise QuerySyntaxError(f"{name} needs a tuple of two or more operands, got {shown(self.operands)}")
+            raise QueryError(f"{name} needs a tuple of two or more operands, got {shown(self.operands)}")
         object.__setattr__(self, "depth", _depth_above(name, self.operands))
 
 
@@ -54,7 +54,7 @@ class Union(_Operands):
     """The documents of any operand (∪, OR).
 
     Raises:
-        QuerySyntaxError: Fewer than two operands, one that is no expression, or a tree deeper than ``MAX_DEPTH``.
+        QueryError: Fewer than two operands, one that is no expression, or a tree deeper than ``MAX_DEPTH``.
     """
 
 
@@ -65,7 +65,7 @@ class Intersection(_Operands):
     A strict intersection (AND!) scores alike, and finds only documents that have every operand.
 
     Raises:
-        QuerySyntaxError: Fewer than two operands, one that is no expression, or a tree deeper than ``MAX_DEPTH``.
+        QueryError: Fewer than two operands, one that is no expression, or a tree deeper than ``MAX_DEPTH``.
 
     >>> Intersection((Atom("goat"), Atom("cheese")), strict=True)
     Intersection(operands=(Atom(text='goat'), Atom(text='cheese')), strict=True)
@@ -84,7 +84,7 @@ class Difference:
     r"""The documents of ``left`` that are not in ``right`` (\, NOT).
 
     Raises:
-        QuerySyntaxError: A side that is no expression, or a tree deeper than ``MAX_DEPTH``.
+        QueryError: A side that is no expression, or a tree deeper than ``MAX_DEPTH``.
     """
 
     left: Expression
@@ -103,7 +103,7 @@ class Exclusion:
     ``right`` is an expression, or a filter with one field and one value.
 
     Raises:
-        QuerySyntaxError: A side that is neither, or a tree deeper than ``MAX_DEPTH``.
+        QueryError: A side that is neither, or a tree deeper than ``MAX_DEPTH``.
     """
 
     left: Expression
@@ -114,7 +114,7 @@ class Exclusion:
         """Checks the sides and measures the depth."""
         right = self.right
         if isinstance(right, Filter) and [len(values) for values in right.fields.values()] != [1]:
-            raise QuerySyntaxError(
+            raise QueryError(
                 f"a filter in an Exclusion must have one field and one value, got {right}; exclude others in turn"
             )
         operands = (self.left,) if isinstance(right, Filter) else (self.left, right)
@@ -153,8 +153,8 @@ def atoms(expression: Expression) -> list[str]:
 def _depth_above(name: str, operands: tuple[Expression, ...]) -> int:
     for operand in operands:
         if not isinstance(operand, Expression):
-            raise QuerySyntaxError(f"an operand of {name} must be an expression, got {shown(operand)}")
+            raise QueryError(f"an operand of {name} must be an expression, got {shown(operand)}")
     depth = 1 + max(operand.depth for operand in operands)
     if depth > MAX_DEPTH:
-        raise QuerySyntaxError(f"an expression may be {MAX_DEPTH} levels deep, this one is deeper; flatten it")
+        raise QueryError(f"an expression may be {MAX_DEPTH} levels deep, this one is deeper; flatten it")
     return depth

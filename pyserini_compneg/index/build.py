@@ -30,7 +30,7 @@ from pyserini_compneg.index.index_folder import check_target, clear_stale, unfin
 from pyserini_compneg.index.indexer import ImpactIndexer, OnError
 from pyserini_compneg.index.sources import Source, TextSource, VectorSource
 from pyserini_compneg.lucene import Manifest
-from pyserini_compneg.support.errors import ArgumentError, CollectionError, EncodingError
+from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 from pyserini_compneg.support.progress import progress
 
 _logger = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ def build_index(
 
     Raises:
         ArgumentError: ``k1`` or ``b`` outside of ``bm25``.
-        CollectionError: A bad document, an id given twice, or no document with a term at all.
+        InputError: A bad document, an id given twice, or no document with a term at all.
         EncodingError: An option out of range, or a model that cannot be used.
         DownloadError: A model that cannot be downloaded from the hub.
         OutputError: The folder exists and ``overwrite`` is not set, or cannot be written.
@@ -109,7 +109,7 @@ def build_index(
     sources = fingerprint(files) if part is None else [*fingerprint(files), [lines.number, lines.count]]
     target = Path(os.path.realpath(index))
     if inside := next((path for path, *_ in files if path.resolve().is_relative_to(target)), None):
-        raise CollectionError(f"{inside}: is in the folder of the index, {index}; give another folder")
+        raise InputError(f"{inside}: is in the folder of the index, {index}; give another folder")
     clear_stale(target)
     replace = options.get("replace", False)
     check_target(target, replace or options.get("overwrite", False))  # before the collection is read
@@ -230,7 +230,7 @@ class _CollectionIndexer(ImpactIndexer):
             pass
         self.drain()
         if lost := [docid for docid in duplicates if not self._skip or docid not in first]:
-            raise CollectionError(
+            raise InputError(
                 f"{self._name}: document id {lost[0]!r} was given twice and is not any more; the collection has changed"
             )
 

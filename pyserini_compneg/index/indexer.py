@@ -15,7 +15,7 @@ from typing import Any, Literal, Self, get_args
 from pyserini_compneg.expression.filters import checked_fields
 from pyserini_compneg.index.index_folder import SKIPPED_LOG, keep_unfinished, new_index_folder
 from pyserini_compneg.lucene import LARGEST_IMPACT, ImpactWriter, Manifest, java_class
-from pyserini_compneg.support.errors import ArgumentError, CollectionError, EncodingError
+from pyserini_compneg.support.errors import ArgumentError, EncodingError, InputError
 
 MOST_PAIR_TERMS = 256
 """So many terms have 32,640 pairs."""
@@ -28,7 +28,7 @@ _RESERVED = {"id", "contents", "raw"}
 _logger = logging.getLogger(__name__)
 
 
-class NothingToIndex(CollectionError):
+class NothingToIndex(InputError):
     """A collection without a document that a search could find."""
 
 
@@ -68,7 +68,7 @@ class ImpactIndexer:
 
     Raises:
         OutputError: The folder exists and ``overwrite`` is not set (on entry), or it cannot be written.
-        CollectionError: Two documents have the same id, or no document has a term (on a clean exit).
+        InputError: Two documents have the same id, or no document has a term (on a clean exit).
         EncodingError: An encoder without a name, an impact scale or a number of pair terms out of range.
 
     Example:
@@ -179,7 +179,7 @@ class ImpactIndexer:
                 vector.
 
         Raises:
-            CollectionError: A bad document, here or in a later call; with ``on_error="skip"`` it is listed instead.
+            InputError: A bad document, here or in a later call; with ``on_error="skip"`` it is listed instead.
         """
         line = json.dumps({"id": docid, "vector": vector}, ensure_ascii=False, default=_number)
         self._added.append((line, line if raw is None else json.dumps(raw, ensure_ascii=False)))
@@ -190,7 +190,7 @@ class ImpactIndexer:
         """Adds a block of JSON lines, as :meth:`ImpactWriter.add_lines` has it.
 
         Raises:
-            CollectionError: As with :meth:`add`.
+            InputError: As with :meth:`add`.
         """
         self._report(self._writer.add_lines(lines, file, first_line, sources))
 
@@ -212,7 +212,7 @@ class ImpactIndexer:
         """Waits until everything that was added is in.
 
         Raises:
-            CollectionError: As with :meth:`add`.
+            InputError: As with :meth:`add`.
         """
         self._flush()
         self._report(self._writer.drain())
@@ -234,14 +234,14 @@ class ImpactIndexer:
     def _report(self, problems: Sequence[str]) -> None:
         """Takes the problems of documents, each as ``file:line: what is wrong``: raises the first, or logs them all."""
         if problems and not self._skip:
-            raise CollectionError(problems[0])
+            raise InputError(problems[0])
         self._log.writelines(f"{problem}\n" for problem in problems)
         self.skipped += len(problems)
 
     def _check_duplicates(self) -> None:
         """Refuses an id that several documents have."""
         for docid in self._writer.duplicate_ids(1):
-            raise CollectionError(f"{self._target}: document id {docid!r} is given twice")
+            raise InputError(f"{self._target}: document id {docid!r} is given twice")
 
     def _finish(self) -> None:
         self.drain()
@@ -268,7 +268,7 @@ class ImpactIndexer:
                 f"{self._name}: nothing to index: {without if documents else 'no documents'}{self._why()}"
             )
         if not self._store["shard"] and (field := self._writer.missing_field()) is not None:
-            raise CollectionError(f"{self._name}: no document has the filter field {field!r}; leave it out")
+            raise InputError(f"{self._name}: no document has the filter field {field!r}; leave it out")
 
     def _why(self) -> str:
         if not self.skipped:
@@ -282,4 +282,4 @@ def _number(value: Any) -> Any:
     """A number of numpy as one of Python, for JSON."""
     if hasattr(value, "item"):
         return value.item()
-    raise CollectionError(f"a weight must be a number, got {value!r}")
+    raise InputError(f"a weight must be a number, got {value!r}")

@@ -49,7 +49,7 @@ from pyserini_compneg.lucene.shard_list import (
     whole_manifest,
     write_shards,
 )
-from pyserini_compneg.support.errors import CollectionError, OutputError, ShardError
+from pyserini_compneg.support.errors import IndexReadError, InputError, OutputError
 from pyserini_compneg.support.files import decoded_line
 from pyserini_compneg.support.parallel import Runner, in_turn
 
@@ -89,17 +89,17 @@ def build_sharded_index(
 
     Raises:
         ArgumentError: A number of shards below 1 or above ``MOST_SHARDS``.
-        CollectionError: A bad document, an id given twice, a shard without a document that has a term, or a filter
+        InputError: A bad document, an id given twice, a shard without a document that has a term, or a filter
             field that no document has.
         ClusterError: A part of the work has met other files than this process.
-        ShardError: A shard is not where it was built.
+        IndexReadError: A shard is not where it was built.
         OutputError: As for :func:`build_index`.
     """
     check_number_of_shards(shards)
     files = collection_files(collection, collection_format, options.get("filter_fields", ()))
     target = Path(os.path.realpath(index))
     if inside := next((path for path, *_ in files if path.resolve().is_relative_to(target)), None):
-        raise CollectionError(f"{inside}: is in the folder of the index, {index}; give another folder")
+        raise InputError(f"{inside}: is in the folder of the index, {index}; give another folder")
     say_formats(files)
     clear_stale(target)
     check_target(target, replace or overwrite)
@@ -124,7 +124,7 @@ def build_sharded_index(
         try:
             seen = [(part, [prints[file] for file in part.files]) for part in chosen]
             return _fill(folder, (collection, files), seen, run, {"encoder": encoder, "length": length, **options})
-        except CollectionError:  # another collection is another build
+        except InputError:  # another collection is another build
             drop_unfinished(folder)
             raise
 
@@ -132,7 +132,7 @@ def build_sharded_index(
 def _check_lines(collection: str | Path, files: Sequence[CollectionFile], shards: int) -> None:
     lines = (line for block in iter_collection_blocks(files) for _, line in block.numbered() if line.strip())
     if (found := sum(1 for _ in itertools.islice(lines, shards))) < shards:
-        raise CollectionError(f"{collection}: {shards} shards need as many documents, got {found}; build fewer shards")
+        raise InputError(f"{collection}: {shards} shards need as many documents, got {found}; build fewer shards")
 
 
 def _model_settings(
@@ -169,8 +169,8 @@ def _shared(folder: Path, entry: ShardEntry, host: str) -> Manifest:
     """The manifest of a shard that this process sees as the node sees it that has built it."""
     try:
         return checked_shard(folder / entry.path, entry)
-    except ShardError as error:
-        raise ShardError(f"{error} (built on the node {host}; all nodes must reach the same paths)") from None
+    except IndexReadError as error:
+        raise IndexReadError(f"{error} (built on the node {host}; all nodes must reach the same paths)") from None
 
 
 def _build_shard(
@@ -183,7 +183,7 @@ def _build_shard(
         try:
             build_index(collection, target, part=part, resume=True, **options)
         except NothingToIndex as error:
-            raise CollectionError(f"{error} in {target.name}; build fewer shards") from None
+            raise InputError(f"{error} in {target.name}; build fewer shards") from None
         except OutputError:
             if not is_index(target):  # a process that was taken for lost may just have finished it
                 raise
@@ -202,18 +202,18 @@ def _check_together(
     if twice is not None:
         places = list(itertools.islice(_places(files, twice), 2))
         first, second = places if len(places) == 2 else ("a line", collection)
-        raise CollectionError(f"{second}: document id {twice!r} was given at {first} already")
+        raise InputError(f"{second}: document id {twice!r} was given at {first} already")
 
 
 def _check_fields(collection: str, fields: Sequence[str], found: Collection[str]) -> None:
     if missing := [field for field in fields if field not in found]:
-        raise CollectionError(f"{collection}: no document has the filter field {missing[0]!r}; leave it out")
+        raise InputError(f"{collection}: no document has the filter field {missing[0]!r}; leave it out")
 
 
 def _places(files: Sequence[CollectionFile], docid: str) -> Iterator[str]:
     for block in iter_collection_blocks(files):
         for place, line in block.numbered():
-            with suppress(CollectionError):
+            with suppress(InputError):
                 text = decoded_line(line, place)
                 if text and not text.isspace() and source_document(text, place).docid == docid:
                     yield place

@@ -12,7 +12,7 @@ from pyserini_compneg.documents.unread_fields import UnreadFields
 from pyserini_compneg.documents.vector_files import VECTORS_FILE, read_about
 from pyserini_compneg.encode import DocumentEncoder
 from pyserini_compneg.encode.registry import made_by
-from pyserini_compneg.support.errors import CollectionError
+from pyserini_compneg.support.errors import InputError
 
 
 class VectorSource:
@@ -29,7 +29,7 @@ class VectorSource:
         most_lines: The most lines of a block; None for no limit.
 
     Raises:
-        CollectionError: Something else made them.
+        InputError: Something else made them.
     """
 
     most_lines: int | None = None
@@ -38,7 +38,7 @@ class VectorSource:
         folder = files[0].path.parent
         about = read_about(folder / VECTORS_FILE)
         if about and not made_by(str(about["encoder"]), about["settings"], encoder):
-            raise CollectionError(f"{folder}: the vectors are of {about['encoder']!r}, not of {encoder!r}")
+            raise InputError(f"{folder}: the vectors are of {about['encoder']!r}, not of {encoder!r}")
         self.impact_scale: float = about.get("impact_scale", 1.0)
         self.settings: Mapping[str, float | int | str] = about.get("settings", {})
         self.signed: bool = about.get("signed", False)

@@ -19,7 +19,7 @@ from pyserini_compneg.lucene import java_class, resolve_index
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 from pyserini_compneg.search.ranked_hits import FilterLike, query_name
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import ArgumentError, CompositionError, EncodingError, IndexFormatError
+from pyserini_compneg.support.errors import ArgumentError, EncodingError, IndexFormatError, QueryError
 from pyserini_compneg.topics.token_form import stock_obstacle, whole_weights
 
 java_class("io.compneg.SignedSearcher")  # Pyserini itself would start any Java
@@ -76,15 +76,15 @@ class ComposedQueryEncoder(QueryEncoder):
             text: An expression.
 
         Raises:
-            QuerySyntaxError: A text that is no expression.
+            QueryError: A text that is no expression.
             EncodingError: An atom that the encoder cannot encode.
-            CompositionError: A query that ``LuceneImpactSearcher`` cannot run; the message says what can.
+            QueryError: A query that ``LuceneImpactSearcher`` cannot run; the message says what can.
         """
         (node,) = self.searcher.compose([text])
         if (obstacle := stock_obstacle(node)) is not None:
             kind, what = obstacle
             remedy = f"{_REMEDIES[kind]}; or {_OURS}" if kind else _OURS
-            raise CompositionError(f"query {query_text(text)!r}: LuceneImpactSearcher cannot run {what}; {remedy}")
+            raise QueryError(f"query {query_text(text)!r}: LuceneImpactSearcher cannot run {what}; {remedy}")
         return whole_weights(node)
 
 
@@ -184,7 +184,7 @@ class SignedLuceneImpactSearcher(LuceneImpactSearcher):
         """As :meth:`search`, for many queries."""
         if fields or self.is_using_rm3() or self.is_using_rocchio():
             what = "fields" if fields else "feedback"
-            raise CompositionError(f"composed queries take no {what}; search without, or with LuceneImpactSearcher")
+            raise QueryError(f"composed queries take no {what}; search without, or with LuceneImpactSearcher")
         found = self.signed.batch_search(queries, qids, k, threads, filter=filter)
         return {qid: [SignedHit(hit, self.object) for hit in hits] for qid, hits in found.items()}
 

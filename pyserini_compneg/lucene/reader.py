@@ -17,7 +17,7 @@ from pyserini_compneg.lucene.cancellation import check_cancelled
 from pyserini_compneg.lucene.gate import check_heap, java_class, java_errors
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME, Manifest
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import ArgumentError, CollectionError, IndexFormatError, IndexReadError
+from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, IndexReadError, InputError
 
 CONTENTS = "contents"
 """The field in which Anserini and we keep impacts."""
@@ -289,9 +289,9 @@ class ImpactReader:
         scores = iter(array("f", bytes(packed.tostring())))
         return [[None if math.isnan(score) else score for score in itertools.islice(scores, n)] for n in counts]
 
-    def unknown_document(self, docid: str) -> CollectionError:
+    def unknown_document(self, docid: str) -> InputError:
         """The error to raise if the index has no document of that id."""
-        return CollectionError(f"{self.folder} has no document {docid!r}")
+        return InputError(f"{self.folder} has no document {docid!r}")
 
     def explain(self, query: str, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
         """The parts of a document's score, as ``io.compneg.Explainer`` gives them; None for an unknown document."""

@@ -9,7 +9,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from pyserini_compneg.lucene.reader import ImpactReader
 from pyserini_compneg.lucene.shard_list import ShardEntry, checked_shard
-from pyserini_compneg.support.errors import IndexFormatError, ShardError
+from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
 
 Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")
@@ -35,7 +35,7 @@ class Shard(Protocol):
             **kwargs: The same.
 
         Raises:
-            ShardError: The shard does not answer any more; here, or when the answer is waited for.
+            IndexReadError: The shard does not answer any more; here, or when the answer is waited for.
         """
 
     def close(self) -> None:
@@ -50,7 +50,7 @@ class LocalShard:
         entry: What the list of the shards says of it.
 
     Raises:
-        ShardError: It cannot be opened, or is another one.
+        IndexReadError: It cannot be opened, or is another one.
     """
 
     def __init__(self, folder: Path, entry: ShardEntry) -> None:
@@ -59,7 +59,7 @@ class LocalShard:
         try:
             self.reader = ImpactReader(folder)
         except IndexFormatError as error:
-            raise ShardError(str(error)) from None
+            raise IndexReadError(error.what, where=error.where, remedy=error.remedy) from None
 
     def ask(
         self, question: Callable[Concatenate[ImpactReader, Asked], Answer], *args: Asked.args, **kwargs: Asked.kwargs

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.lucene.manifest import FORMAT_VERSION, MANIFEST_NAME, SHARDS_NAME, Manifest
-from pyserini_compneg.support.errors import IndexReadError, ShardError
+from pyserini_compneg.support.errors import IndexReadError
 from pyserini_compneg.support.files import atomic_writer, reason_of
 from pyserini_compneg.support.json_objects import parse_json_object
 from pyserini_compneg.support.terminal import shown
@@ -56,13 +56,13 @@ def shard_checksum(folder: Path) -> str:
     own, which ``index --verify`` reads. So this one is quick, and no other index has it.
 
     Raises:
-        ShardError: The folder cannot be read, or holds no index.
+        IndexReadError: The folder cannot be read, or holds no index.
     """
     try:
         files = [folder / MANIFEST_NAME, *sorted(folder.glob("segments_*"))]
         digest = hashlib.sha256(b"".join(file.read_bytes() for file in files))
     except OSError as cause:
-        raise ShardError(f"{folder}: the shard cannot be read: {reason_of(cause)}") from None
+        raise IndexReadError(f"{folder}: the shard cannot be read: {reason_of(cause)}") from None
     return digest.hexdigest()
 
 
@@ -121,13 +121,13 @@ def checked_shard(folder: Path, entry: ShardEntry) -> Manifest:
         entry: What the list says.
 
     Raises:
-        ShardError: It cannot be read, or is another one.
+        IndexReadError: It cannot be read, or is another one.
     """
     if shard_checksum(folder) != entry.checksum:
-        raise ShardError(f"{folder}: the shard is not the one that {SHARDS_NAME} names; {_REMEDY}")
+        raise IndexReadError(f"{folder}: the shard is not the one that {SHARDS_NAME} names; {_REMEDY}")
     manifest = Manifest.read(folder)
     if manifest is None or manifest.documents != entry.documents:
-        raise ShardError(f"{folder}: the shard has not the {entry.documents} documents of {SHARDS_NAME}; {_REMEDY}")
+        raise IndexReadError(f"{folder}: the shard has not the {entry.documents} documents of {SHARDS_NAME}; {_REMEDY}")
     return manifest
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from pyserini_compneg.lucene.gate import java_class, java_errors
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import ShardError
+from pyserini_compneg.support.errors import IndexReadError
 
 
 class ShardUnion:
@@ -19,13 +19,13 @@ class ShardUnion:
         folders: The folders.
 
     Raises:
-        ShardError: One of them cannot be read.
+        IndexReadError: One of them cannot be read.
     """
 
     def __init__(self, folders: Sequence[str | Path]) -> None:
         paths = "\n".join(map(os.path.abspath, checked_list("folders", folders))).encode()
         java = java_class("io.compneg.ShardUnion")
-        with java_errors(ShardError, "the shards cannot be opened together"):
+        with java_errors(IndexReadError, "the shards cannot be opened together"):
             self._java = java(paths)
 
     def __enter__(self) -> Self:
@@ -37,7 +37,7 @@ class ShardUnion:
         self._call(lambda java: java.close())
 
     def _call(self, call: Callable[[Any], Any]) -> Any:
-        with java_errors(ShardError, "the shards cannot be read together"):
+        with java_errors(IndexReadError, "the shards cannot be read together"):
             return call(self._java)
 
     def duplicate_id(self) -> str | None:

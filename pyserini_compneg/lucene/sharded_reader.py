@@ -22,7 +22,7 @@ from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest
 from pyserini_compneg.lucene.reader import KEPT_FILTERS, Filtered, ImpactReader, Ranking, WorkDone, resolve_index
 from pyserini_compneg.lucene.shard import Answer, Asked, LocalShard, OpenShard, Shard
 from pyserini_compneg.lucene.shard_list import checked_shard, read_shards, whole_manifest
-from pyserini_compneg.support.errors import CollectionError, IndexFormatError, IndexReadError, ShardError
+from pyserini_compneg.support.errors import IndexFormatError, IndexReadError, InputError
 
 _logger = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class ShardedReader:
 
     Raises:
         IndexReadError: The list or a shard is damaged, or shards do not belong together.
-        ShardError: A shard cannot be opened.
+        IndexReadError: A shard cannot be opened.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ShardedReader:
                 try:
                     manifest = checked_shard(self.folder / path, entry)
                     shards[path], manifests[path] = self._open_shard(self.folder / path, entry), manifest
-                except ShardError as error:
+                except IndexReadError as error:
                     self._lose(path, error, len(entries))
             whole_manifest(self.folder, manifests)  # before any is searched
             self._shards, self._manifests, self._opened, self._count = shards, manifests, opened, len(entries)
@@ -89,7 +89,7 @@ class ShardedReader:
         self.manifest: Manifest | None = whole_manifest(self.folder, there)
         self.field_document_count = sum(count for path, count in self._field_counts.items() if path in there)
 
-    def _lose(self, path: str, error: ShardError, count: int) -> None:
+    def _lose(self, path: str, error: IndexReadError, count: int) -> None:
         """Goes on without a shard, if that is allowed and another one is left."""
         if not self._allow_partial or len(self.lost) + 1 == count:
             raise error
@@ -164,15 +164,14 @@ class ShardedReader:
         for path, answer in waiting.items():
             try:
                 answers[path] = answer()
-            except ShardError as error:
+            except IndexReadError as error:
                 self._leave_out(path, error)
             except IndexFormatError as error:
-                if not isinstance(error, IndexReadError):  # the question is wrong for all shards alike
-                    error.args = (str(error).replace(str(shards[path].folder), str(self.folder), 1),)
+                error.where = str(self.folder)  # the question is wrong for all shards alike
                 raise
         return answers
 
-    def _leave_out(self, path: str, error: ShardError) -> None:
+    def _leave_out(self, path: str, error: IndexReadError) -> None:
         with self._lock:
             if path in self._shards:  # another thread may have been first
                 self._lose(path, error, self._count)
@@ -229,9 +228,9 @@ class ShardedReader:
             for lists in zip(*answers, strict=True)
         ]
 
-    def unknown_document(self, docid: str) -> CollectionError:
+    def unknown_document(self, docid: str) -> InputError:
         """See :meth:`ImpactReader.unknown_document`."""
-        return CollectionError(f"{self.folder} has no document {docid!r}")
+        return InputError(f"{self.folder} has no document {docid!r}")
 
     def explain(self, query: str, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
         """See :meth:`ImpactReader.explain`."""

@@ -15,7 +15,7 @@ from pyserini_compneg.reading.decomposition import Decomposition, Part, Span, un
 from pyserini_compneg.reading.model_reader import decompose
 from pyserini_compneg.reading.words import words_of
 from pyserini_compneg.support.arguments import checked_list
-from pyserini_compneg.support.errors import CompNegError, DecompositionError, install_hint
+from pyserini_compneg.support.errors import CompNegError, QueryError, install_hint
 from pyserini_compneg.support.files import atomic_writer
 from pyserini_compneg.support.json_objects import parse_json_object
 
@@ -53,32 +53,32 @@ class LlmReader:
         cache: The folder in which answers are kept.
 
     Raises:
-        DecompositionError: A variable is missing, the URL is not one, or the package openai is not installed.
+        QueryError: A variable is missing, the URL is not one, or the package openai is not installed.
     """
 
     def __init__(self, environment: Mapping[str, str], cache: Path) -> None:
         missing = [name for name in (URL, MODEL) if not environment.get(name)]
         if missing:
-            raise DecompositionError(
+            raise QueryError(
                 f"a language model needs {' and '.join(missing)} in the environment: the base of an OpenAI-compatible "
                 f"API, such as http://localhost:8000/v1, and the model's name; {KEY} where it wants a key"
             )
         self._url, self._model = environment[URL], environment[MODEL]
         if not self._url.startswith(("http://", "https://")):
-            raise DecompositionError(f"{URL} must start with http:// or https://, got {self._url!r}")
+            raise QueryError(f"{URL} must start with http:// or https://, got {self._url!r}")
         try:
             from openai import DefaultHttpxClient, OpenAI
         except ImportError:
-            raise DecompositionError(f"openai is not installed: {install_hint('llm')}") from None
+            raise QueryError(f"openai is not installed: {install_hint('llm')}") from None
         key = environment.get(KEY) or "none"
         if not (key.isascii() and key.isprintable()):
-            raise DecompositionError(f"{KEY} must be printable ASCII")
+            raise QueryError(f"{KEY} must be printable ASCII")
         try:  # a redirect would send the text to a server that nobody named
             client = DefaultHttpxClient(follow_redirects=False)
             self._client = OpenAI(base_url=self._url, api_key=key, timeout=_TIMEOUT_S, http_client=client)
         except Exception as cause:  # of httpx: a URL or a proxy of the environment that it cannot use
             fault = " ".join(str(cause).split())
-            raise DecompositionError(f"{URL}={self._url}, or the proxy for it, cannot be used: {fault}") from None
+            raise QueryError(f"{URL}={self._url}, or the proxy for it, cannot be used: {fault}") from None
         self._cache = cache
         self._failures = 0
 
@@ -86,7 +86,7 @@ class LlmReader:
         """The reading of a text.
 
         Raises:
-            DecompositionError: The text is blank.
+            QueryError: The text is blank.
         """
         if not text.strip():
             return decompose(text)
@@ -116,9 +116,9 @@ class LlmReader:
         import openai
 
         if len(text) > _MOST_CHARACTERS:
-            raise DecompositionError(f"the text has {len(text)} characters, and at most {_MOST_CHARACTERS} are sent")
+            raise QueryError(f"the text has {len(text)} characters, and at most {_MOST_CHARACTERS} are sent")
         if self._failures >= _MOST_FAILURES:
-            raise DecompositionError("the model has not answered several times")
+            raise QueryError("the model has not answered several times")
         self._failures += 1
         messages: list[Any] = [{"role": "system", "content": _INSTRUCTIONS}, {"role": "user", "content": text}]
         settings: dict[str, Any] = {"temperature": 0, "max_tokens": 1024, "response_format": {"type": "json_object"}}
@@ -126,11 +126,11 @@ class LlmReader:
             completion = self._client.chat.completions.create(model=self._model, messages=messages, **settings)
             answer = completion.choices[0].message.content
         except openai.APIStatusError as error:
-            raise DecompositionError(f"HTTP status {error.status_code}") from None
+            raise QueryError(f"HTTP status {error.status_code}") from None
         except openai.OpenAIError as error:
-            raise DecompositionError(" ".join(str(error.__cause__ or error).split()).rstrip(".")) from None
+            raise QueryError(" ".join(str(error.__cause__ or error).split()).rstrip(".")) from None
         except (AttributeError, LookupError, TypeError, ValueError):  # JSON of another kind, or none
-            raise DecompositionError("the answer is no chat completion") from None
+            raise QueryError("the answer is no chat completion") from None
         self._failures = 0
         return answer or ""
 
@@ -140,14 +140,14 @@ def _reading(text: str, answer: str) -> Decomposition:
     start, end = answer.find("{"), answer.rfind("}") + 1
     expression = parse_json_object(answer[start:end] or answer, "answer").get("expression")
     if not isinstance(expression, str):
-        raise DecompositionError("`expression` must be a text")
+        raise QueryError("`expression` must be a text")
     tree = parse(expression)
     if isinstance(tree, Atom):
         return undivided(text, _CONFIDENCE)
     parts: list[Part] = []
     aligned = _aligned(text, tree, parts, excluded=False)
     if both := {part.text for part in parts if part.excluded} & {part.text for part in parts if not part.excluded}:
-        raise DecompositionError(f"{min(both)!r} is both asked for and excluded")
+        raise QueryError(f"{min(both)!r} is both asked for and excluded")
     return Decomposition(text, aligned, tuple(parts), _CONFIDENCE)
 
 
@@ -162,7 +162,7 @@ def _aligned(text: str, expression: Expression, parts: list[Part], *, excluded: 
             kept = _aligned(text, left, parts, excluded=excluded)
             return Difference(kept, _aligned(text, right, parts, excluded=not excluded))
         case Exclusion() | Intersection(strict=True):
-            raise DecompositionError("`expression` must have no NOT! and no AND!")
+            raise QueryError("`expression` must have no NOT! and no AND!")
     operands = (_aligned(text, operand, parts, excluded=excluded) for operand in expression.operands)
     return type(expression)(tuple(operands))
 
@@ -171,10 +171,10 @@ def _spans(text: str, atom: str) -> list[Span]:
     """Where the words of an atom stand: together if possible, else each at its next occurrence, or at its first."""
     wanted, _ = _lower_words(atom)
     if not wanted:
-        raise DecompositionError(f"the atom {atom!r} has no word")
+        raise QueryError(f"the atom {atom!r} has no word")
     words, places = _lower_words(text)
     if missing := next((word for word in wanted if word not in words), None):
-        raise DecompositionError(f"the atom {atom!r} has the word {missing!r}, which the text lacks")
+        raise QueryError(f"the atom {atom!r} has the word {missing!r}, which the text lacks")
     for start in range(len(words) - len(wanted) + 1):
         if words[start : start + len(wanted)] == wanted:
             return [(places[start][0], places[start + len(wanted) - 1][1])]

@@ -14,7 +14,7 @@ from pyserini_compneg.reading.decomposition import Decomposition, Span, shown_co
 from pyserini_compneg.reading.doubts import doubts
 from pyserini_compneg.reading.tags import EXCLUDED, TAGS, closed
 from pyserini_compneg.reading.words import is_tied, words_of
-from pyserini_compneg.support.errors import ArgumentError, DecompositionError
+from pyserini_compneg.support.errors import ArgumentError, QueryError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,7 @@ class ModelReader:
         threshold: The confidence below which a reading is not ``understood``.
 
     Raises:
-        DecompositionError: The folder cannot be used, see :class:`~pyserini_compneg.reading.tagger.Tagger`.
+        QueryError: The folder cannot be used, see :class:`~pyserini_compneg.reading.tagger.Tagger`.
     """
 
     def __init__(self, folder: str | Path = PACKAGED) -> None:
@@ -61,13 +61,13 @@ class ModelReader:
 
         Raises:
             ArgumentError: Texts that are no list of str.
-            DecompositionError: A text is blank, or the network fails.
+            QueryError: A text is blank, or the network fails.
         """
         if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
             raise ArgumentError(f"read takes a list of str and decompose one str, got {type(texts).__name__}")
         for text in texts:
             if not text.strip():
-                raise DecompositionError(f"the text is blank, got {text[:20]!r}; give words to search for")
+                raise QueryError(f"the text is blank, got {text[:20]!r}; give words to search for")
         short = [text for text in texts if len(text) <= _MOST_CHARACTERS]
         words = [words_of(text) for text in short]
         read = iter(
@@ -130,7 +130,7 @@ def decompose(text: str) -> Decomposition:
         The reading. A text that excludes and joins nothing stays one atom, as it is.
 
     Raises:
-        DecompositionError: The text is blank, or onnxruntime or tokenizers is not installed.
+        QueryError: The text is blank, or onnxruntime or tokenizers is not installed.
 
     >>> result = decompose("What films did Jodie Foster make, besides Contact?")
     >>> result.expression

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyserini_compneg.reading.decomposition import READINGS, Decomposition
 from pyserini_compneg.reading.llm import LlmReader
 from pyserini_compneg.reading.model_reader import ModelReader, packaged_reader
-from pyserini_compneg.support.errors import DecompositionError
+from pyserini_compneg.support.errors import QueryError
 
 ReadTexts = Callable[[Sequence[str]], list[Decomposition]]
 """Reads texts, all at once."""
@@ -26,7 +26,7 @@ def reader(name: str, cache: Path) -> ReadTexts | None:
         The function; None for ``expression`` and ``plain``, which take nothing apart.
 
     Raises:
-        DecompositionError: An unknown name, a reader that cannot be loaded, or no language model in the environment.
+        QueryError: An unknown name, a reader that cannot be loaded, or no language model in the environment.
 
     >>> reader("model", Path("cache"))(["spy films but not comedies"])[0].expression
     Difference(left=Atom(text='spy films'), right=Atom(text='comedies'))
@@ -40,5 +40,5 @@ def reader(name: str, cache: Path) -> ReadTexts | None:
         return packaged_reader().read
     if not os.path.isdir(name):
         known = ", ".join(READINGS)
-        raise DecompositionError(f"no way to read texts is named {name!r}: known are {known}, or a reader's folder")
+        raise QueryError(f"no way to read texts is named {name!r}: known are {known}, or a reader's folder")
     return ModelReader(name).read

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pyserini_compneg.reading.decoding import Chain
 from pyserini_compneg.reading.decomposition import Span
 from pyserini_compneg.reading.tags import TAGS
-from pyserini_compneg.support.errors import DecompositionError, in_one_line, install_hint
+from pyserini_compneg.support.errors import QueryError, in_one_line, install_hint
 from pyserini_compneg.support.files import reason_of
 from pyserini_compneg.support.json_objects import parse_json_object
 from pyserini_compneg.support.onnx_sessions import import_onnxruntime, open_session, processors
@@ -48,7 +48,7 @@ class Tagger:
         max_tokens: The number of tokens, with the two that begin and end a text, that the network reads.
 
     Raises:
-        DecompositionError: A file is missing, damaged, or of another format, or a package is not installed.
+        QueryError: A file is missing, damaged, or of another format, or a package is not installed.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -73,7 +73,7 @@ class Tagger:
             tokens than the network reads.
 
         Raises:
-            DecompositionError: The network fails, or is another kind of network.
+            QueryError: The network fails, or is another kind of network.
         """
         with ThreadPoolExecutor(processors()) as pool:
             return list(pool.map(self._scores, texts, words))
@@ -85,12 +85,10 @@ class Tagger:
             return None
         inputs = (entry.ids, is_capital(text, words, entry.offsets), [1] * len(entry.ids))
         arrays = {name: np.array([values], dtype=np.int64) for name, values in zip(_INPUTS, inputs, strict=True)}
-        with in_one_line(DecompositionError, f"the reader failed on a text of {len(entry.ids)} tokens"):
+        with in_one_line(QueryError, f"the reader failed on a text of {len(entry.ids)} tokens"):
             (outputs,) = self._session.run(None, arrays)
         if outputs.shape != (1, len(entry.ids), len(TAGS)) or not np.isfinite(outputs).all():
-            raise DecompositionError(
-                f"the reader's network gives no scores of {len(TAGS)} tags for each token; train it anew"
-            )
+            raise QueryError(f"the reader's network gives no scores of {len(TAGS)} tags for each token; train it anew")
         scores: NDArray[np.float64] = outputs[0, first_tokens(words, entry.offsets)].astype(np.float64)
         return scores
 
@@ -127,29 +125,29 @@ def read_settings(folder: Path) -> dict[str, Any]:
     """The checked entries of ``reader.json``. The other two files must be those that it was written with.
 
     Raises:
-        DecompositionError: See :class:`Tagger`.
+        QueryError: See :class:`Tagger`.
     """
     path = folder / SETTINGS_FILE
     try:
-        settings = parse_json_object(path.read_text(encoding="utf-8"), str(path), DecompositionError)
+        settings = parse_json_object(path.read_text(encoding="utf-8"), str(path), QueryError)
     except UnicodeDecodeError:
-        raise DecompositionError(f"{path}: not UTF-8 text") from None
+        raise QueryError(f"{path}: not UTF-8 text") from None
     except OSError as error:
         reason = reason_of(error)
-        raise DecompositionError(f"{folder}: not the folder of a reader: {path.name}: {reason}") from None
+        raise QueryError(f"{folder}: not the folder of a reader: {path.name}: {reason}") from None
     version = settings.get("format_version")
     if type(version) is not int or version != FORMAT_VERSION or settings.get("tags") != list(TAGS):
         found = json.dumps(version)[:20]
-        raise DecompositionError(f"{path}: a reader of another format, {found}; this version reads {FORMAT_VERSION}")
+        raise QueryError(f"{path}: a reader of another format, {found}; this version reads {FORMAT_VERSION}")
     if wrong := [name for name, is_right in _ENTRIES.items() if not is_right(settings.get(name))]:
-        raise DecompositionError(f"{path}: the entry {wrong[0]!r} is missing or wrong; train the reader anew")
+        raise QueryError(f"{path}: the entry {wrong[0]!r} is missing or wrong; train the reader anew")
     for name in (MODEL_FILE, TOKENIZER_FILE):
         try:
             found = hashlib.sha256((folder / name).read_bytes()).hexdigest()
         except OSError as error:
-            raise DecompositionError(f"{folder / name}: cannot be read: {reason_of(error)}") from None
+            raise QueryError(f"{folder / name}: cannot be read: {reason_of(error)}") from None
         if found != settings["sha256"].get(name):
-            raise DecompositionError(f"{folder / name}: damaged: its SHA-256 is not the one in {SETTINGS_FILE}")
+            raise QueryError(f"{folder / name}: damaged: its SHA-256 is not the one in {SETTINGS_FILE}")
     return settings
 
 
@@ -183,8 +181,8 @@ def _loaded(folder: Path) -> tuple[Any, Any]:
         import_onnxruntime()
         import tokenizers
     except ImportError as error:
-        raise DecompositionError(f"{error.name} is not installed: {install_hint('onnx')}") from None
-    with in_one_line(DecompositionError, f"{folder}: cannot be loaded"):
+        raise QueryError(f"{error.name} is not installed: {install_hint('onnx')}") from None
+    with in_one_line(QueryError, f"{folder}: cannot be loaded"):
         tokenizer = tokenizers.Tokenizer.from_file(str(folder / TOKENIZER_FILE))
         tokenizer.no_padding()
         tokenizer.no_truncation()

@@ -80,7 +80,7 @@ def explained(reader: IndexReader, node: ScoringNode, docid: str, filter: Filter
 
     Raises:
         ArgumentError: A docid that is no text.
-        CollectionError: The index has no such document.
+        InputError: The index has no such document.
     """
     if not isinstance(docid, str):
         raise ArgumentError(f"explain takes the id of one document, got {shown(docid)}")

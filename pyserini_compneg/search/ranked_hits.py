@@ -19,7 +19,7 @@ from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.reading.decomposition import Decomposition
 from pyserini_compneg.search.run_writer import Hit
 from pyserini_compneg.support.arguments import checked_count, checked_list
-from pyserini_compneg.support.errors import ArgumentError, CompositionError, IndexFormatError
+from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, QueryError
 from pyserini_compneg.support.gathered import warn_of
 from pyserini_compneg.support.terminal import shown
 
@@ -105,14 +105,14 @@ def as_expressions(queries: Sequence[Query]) -> list[Expression]:
 
     Raises:
         ArgumentError: A query that is none.
-        QuerySyntaxError: A text that is no expression.
-        CompositionError: A composed query, which has no atoms any more.
+        QueryError: A text that is no expression.
+        QueryError: A composed query, which has no atoms any more.
     """
     expressions = []
     for query in checked_queries(queries):
         if isinstance(query, ScoringNode):
             said = "a composed query has no atoms any more, so only operators run it; leave out the method"
-            raise CompositionError(said)
+            raise QueryError(said)
         query = query.expression if isinstance(query, Decomposition) else query
         expressions.append(parse(query) if isinstance(query, str) else query)
     return expressions

@@ -93,7 +93,7 @@ class SignedImpactSearcher:
         IndexFormatError: There is no index, it has another encoder, or it lacks the pairs of ``materialised``.
         DownloadError: A prebuilt index cannot be downloaded.
         ArgumentError: Operators that are none, or a ``min_idf`` that is no finite number.
-        CompositionError: An unknown form, or a scale that is no finite number above 0.
+        QueryError: An unknown form, or a scale that is no finite number above 0.
 
     Example:
         >>> searcher = SignedImpactSearcher("indexes/films")  # doctest: +SKIP
@@ -203,7 +203,7 @@ class SignedImpactSearcher:
 
         Raises:
             ArgumentError: A query or a filter that is none, or a k that is no whole number from 1.
-            QuerySyntaxError: A text that is no expression.
+            QueryError: A text that is no expression.
             EncodingError: An atom that the encoder cannot encode.
             IndexFormatError: A filter field that the index does not have.
         """
@@ -374,7 +374,7 @@ class SignedImpactSearcher:
 
         Raises:
             ArgumentError: A docid that is no text.
-            CollectionError: The index has no such document.
+            InputError: The index has no such document.
         """
         (node,) = self.compose([query], operators)
         return explained(self.reader, node, docid, as_filter(filter))

@@ -43,7 +43,7 @@ class Limits(Settings):
 
         Raises:
             ArgumentError: It has too many parts.
-            QuerySyntaxError: A text that is no expression.
+            QueryError: A text that is no expression.
         """
         if isinstance(query, ScoringNode):
             self._check_composed(query)

@@ -123,7 +123,7 @@ class OperatorParameters(_Parameters):
         """What was chosen; None if nothing was.
 
         Raises:
-            CompositionError: An unknown operator, or a strength that it does not have.
+            QueryError: An unknown operator, or a strength that it does not have.
         """
         given = self.model_dump(include=set(OperatorParameters.model_fields), exclude_none=True)
         return Operators(**given) if given else None
@@ -199,7 +199,7 @@ class QueryParameters(OperatorParameters):
         """The query.
 
         Raises:
-            QuerySyntaxError: A text that is no expression.
+            QueryError: A text that is no expression.
             ArgumentError: Another number of tags than words.
         """
         match self.read:
@@ -305,8 +305,8 @@ class SearchBody(OperatorParameters, HitParameters):
         """The query.
 
         Raises:
-            QuerySyntaxError: A text or a tree that is no expression.
-            CompositionError: A composed query that is none.
+            QueryError: A text or a tree that is no expression.
+            QueryError: A composed query that is none.
         """
         if self.query is not None:
             return QueryParameters(query=self.query, read=self.read, tags=self.tags).asked()

@@ -17,7 +17,7 @@ from pyserini_compneg.serve.connections import ACCEPTED_AT_ONCE, Connections, pr
 from pyserini_compneg.serve.limits import MOST_CHARACTERS, Limits
 from pyserini_compneg.serve.served_index import OpenIndex, ServedIndex
 from pyserini_compneg.serve.settings import IndexSettings
-from pyserini_compneg.support.errors import ServerError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import reason_of
 
 _MOST_BYTES_OF_A_HEAD = 12 * MOST_CHARACTERS + 32_768
@@ -62,7 +62,7 @@ def serve(
         open_index: Opens an index.
 
     Raises:
-        ServerError: The address cannot be had.
+        InputError: The address cannot be had.
         CompNegError: An index cannot be opened.
     """
     limits = limits or Limits()
@@ -121,4 +121,4 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except (OSError, UnicodeError) as error:
         why = reason_of(error) if isinstance(error, OSError) else "no such address"
-        raise ServerError(f"--host {host} --port {port}: cannot listen there: {why}") from None
+        raise InputError(f"--host {host} --port {port}: cannot listen there: {why}") from None

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator
 
 from pyserini_compneg.serve.limits import Limits
-from pyserini_compneg.support.errors import ServerError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.settings_files import Settings, read_settings
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
@@ -21,14 +21,14 @@ def checked_name(name: str) -> str:
     """The name of an index, if it can stand in a URL as it is.
 
     Raises:
-        ServerError: It cannot.
+        InputError: It cannot.
 
     >>> checked_name("msmarco-v1.splade")
     'msmarco-v1.splade'
     """
     if not _NAME.fullmatch(name):
         said = "an index is named by up to 64 letters, digits and the signs . _ + -, and begins with a letter or digit"
-        raise ServerError(f"{said}, got {name[:80]!r}")
+        raise InputError(f"{said}, got {name[:80]!r}")
     return name
 
 
@@ -75,9 +75,9 @@ def read_server_settings(path: str | Path) -> ServerSettings:
     """Reads the YAML file of a server.
 
     Raises:
-        ServerError: It cannot be read, or is wrong; the message is one line that starts with the path.
+        InputError: It cannot be read, or is wrong; the message is one line that starts with the path.
     """
-    settings = read_settings(path, ServerSettings, ServerError)
+    settings = read_settings(path, ServerSettings, InputError)
     beside = Path(path).parent
     indexes = {name: _resolved(index, beside) for name, index in settings.indexes.items()}
     return settings.model_copy(update={"indexes": indexes})
@@ -92,13 +92,13 @@ def named_indexes(arguments: list[str]) -> Mapping[str, IndexSettings]:
     """The indexes of ``--index``, each ``NAME=DIR``, or a folder that gives the name.
 
     Raises:
-        ServerError: A name that cannot stand in a URL, or that is given twice.
+        InputError: A name that cannot stand in a URL, or that is given twice.
     """
     indexes: dict[str, IndexSettings] = {}
     for argument in arguments:
         name, _, path = argument.rpartition("=")
         name = checked_name(name or Path(path).resolve().name)
         if name in indexes:
-            raise ServerError(f"--index: two indexes are named {name}; give one another name, --index NAME=DIR")
+            raise InputError(f"--index: two indexes are named {name}; give one another name, --index NAME=DIR")
         indexes[name] = IndexSettings(path=path)
     return indexes

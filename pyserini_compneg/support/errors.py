@@ -1,8 +1,7 @@
 """Every error that this package raises on purpose.
 
-Each class is also the built-in exception that a caller would expect, so ``except ValueError`` keeps working.
-A message is one line: what is wrong, the value, the limit, and the remedy; with path and line for a file. A remedy that
-is a flag of a command is named as its keyword, ``overwrite=True``; the command line says ``--overwrite``.
+A class says what a caller can do about the error, and is also the built-in exception that a caller would expect, so
+``except ValueError`` keeps working. An error is made of fields; the text is put together once, when it is shown.
 """
 
 from __future__ import annotations
@@ -18,57 +17,52 @@ from typing import Self
 class CompNegError(Exception):
     """Root of the tree. The command line prints one line for it and exits with ``exit_code``.
 
+    Args:
+        what: What is wrong, with the value and the limit.
+        where: The file, with its line, or the argument.
+        remedy: What to do about it.
+        below: Further lines for people: a text with a caret under its fault, or where there is help.
+
     Attributes:
-        exit_code: 2 where a flag, a name or an input is wrong, so that the same command fails again; 1 where the disk,
-            the network or Java fails.
-        below: Further lines, under that one: a text with a caret under its fault, or where there is help. They are a
-            part of ``str(error)``, and not of ``message``.
+        exit_code: 2 if a flag, a name or an input is wrong, so that the same command fails again; 1 if the disk, the
+            network or Java fails.
     """
 
     exit_code = 2
-    below = ""
+
+    def __init__(self, what: str = "", *, where: object = "", remedy: str = "", below: str = "") -> None:
+        super().__init__(what)
+        self.what, self.where, self.remedy, self.below = what, str(where), remedy, below
 
     def __str__(self) -> str:
-        """The message, and what is below it."""
         return f"{self.message}\n{self.below}" if self.below else self.message
 
     @property
     def message(self) -> str:
-        """What is wrong, in one line as long as no value in it has line ends."""
-        return super().__str__()
+        """``where: what; remedy``, in one line as long as no value in it has line ends."""
+        placed = f"{self.where}: {self.what}" if self.where else self.what
+        return f"{placed}; {self.remedy}" if self.remedy else placed
 
-    def with_lines(self, below: str) -> Self:
-        """The error itself, with further lines."""
-        self.below = below
+    def at(self, place: object) -> Self:
+        """The same error, found in ``place``, which comes before the place that the error has already."""
+        self.where = f"{place}: {self.where}" if self.where else str(place)
         return self
-
-    def prefixed(self, place: str) -> Self:
-        """The same error, whose message begins with a place."""
-        return type(self)(f"{place}{self.message}").with_lines(self.below)
 
 
 class ArgumentError(CompNegError, TypeError, ValueError):
     """An argument of a wrong type, or out of its range."""
 
 
-class QuerySyntaxError(CompNegError, ValueError):
-    """An expression that cannot be parsed; the message ends with the text and a caret under the fault."""
+class QueryError(CompNegError, ValueError):
+    """A query that cannot be read or composed, for example an expression without a positive part."""
 
 
-class DecompositionError(CompNegError, ValueError):
-    """A text that has no positive part, or a language model that cannot be asked."""
-
-
-class CompositionError(CompNegError, ValueError):
-    """An expression that cannot become a query, for example one without a positive part."""
+class InputError(CompNegError, ValueError):
+    """A file or a setting that cannot be read: documents, topics, runs, judgements, a protocol, a training."""
 
 
 class EncodingError(CompNegError, ValueError):
-    """A text that cannot be encoded, or a vector with a weight that is no finite number."""
-
-
-class CollectionError(CompNegError, ValueError):
-    """A document or a topic file that cannot be read: missing, empty, a broken line, an id given twice."""
+    """A text or a model that cannot be encoded with, or a vector with a weight that is no finite number."""
 
 
 class IndexFormatError(CompNegError, ValueError):
@@ -76,29 +70,9 @@ class IndexFormatError(CompNegError, ValueError):
 
 
 class IndexReadError(IndexFormatError):
-    """An index whose files cannot be read, or contradict each other: rebuild it."""
+    """An index or a shard whose files cannot be read, contradict each other, or do not answer any more."""
 
     exit_code = 1
-
-
-class ShardError(IndexReadError):
-    """A shard that cannot be opened, or does not answer any more."""
-
-
-class RunFormatError(CompNegError, ValueError):
-    """A run or a qrels file that cannot be read."""
-
-
-class TrainingError(CompNegError, ValueError):
-    """A configuration that cannot be trained, or a training that cannot go on."""
-
-
-class MeasureError(CompNegError, ValueError):
-    """An unknown measure, or one that is no mean over queries."""
-
-
-class ProtocolError(CompNegError, ValueError):
-    """A wrong description of an experiment, or an experiment that does not fit the dataset."""
 
 
 class SearchCancelled(CompNegError, RuntimeError):
@@ -109,10 +83,6 @@ class SearchCancelled(CompNegError, RuntimeError):
 
 class SearchTimeout(SearchCancelled, TimeoutError):
     """A search that was ended because its time was over."""
-
-
-class ServerError(CompNegError, ValueError):
-    """A configuration of the server that is wrong, or an address that it cannot have."""
 
 
 class ClusterError(CompNegError, RuntimeError):
@@ -141,15 +111,16 @@ class JvmError(CompNegError, RuntimeError):
 
 @contextmanager
 def in_one_line(
-    error: type[CompNegError], before: str, after: str = "", passing: tuple[type[Exception], ...] = ()
+    error: type[CompNegError],
+    what: str,
+    *,
+    where: object = "",
+    remedy: str = "",
+    passing: tuple[type[Exception], ...] = (),
 ) -> Iterator[None]:
-    """Turns what a library raises, of whatever class, into an error of this package.
+    """Turns whatever a library raises into an error of this package, with the first line of the library's message.
 
-    Args:
-        error: Its class.
-        before: What is put before the first line of the library's message.
-        after: The remedy.
-        passing: Errors that stay as they are, as those of this package do.
+    Errors of this package and those in ``passing`` stay as they are.
     """
     try:
         yield
@@ -159,7 +130,7 @@ def in_one_line(
         raise
     except Exception as cause:
         lines = str(cause).strip().splitlines() or [type(cause).__name__]
-        raise error(f"{before}: {lines[0][:200]}{after}") from None
+        raise error(f"{what}: {lines[0][:200]}", where=where, remedy=remedy) from None
 
 
 def install_hint(extra: str) -> str:

@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
-from pyserini_compneg.support.errors import CollectionError, CompNegError, OutputError
+from pyserini_compneg.support.errors import CompNegError, InputError, OutputError
 from pyserini_compneg.support.json_objects import parse_json_object
 from pyserini_compneg.support.terminal import EscapedOutput
 
@@ -51,7 +51,7 @@ def reason_of(error: Exception) -> str:
     return (getattr(error, "strerror", None) or str(error)).lower()
 
 
-def iter_lines(path: str | Path, error: type[CompNegError] = CollectionError) -> Iterator[tuple[int, str]]:
+def iter_lines(path: str | Path, error: type[CompNegError] = InputError) -> Iterator[tuple[int, str]]:
     """The lines that hold more than white space, each with its number from 1 and without its line end.
 
     A line ends at a line feed and nowhere else: U+2028 and similar characters are text.
@@ -67,7 +67,7 @@ def iter_lines(path: str | Path, error: type[CompNegError] = CollectionError) ->
                 yield number, text
 
 
-def decoded_line(line: bytes, source: str, error: type[CompNegError] = CollectionError) -> str:
+def decoded_line(line: bytes, source: str, error: type[CompNegError] = InputError) -> str:
     """The text of a line, without its end.
 
     Raises:
@@ -84,7 +84,7 @@ def decoded_line(line: bytes, source: str, error: type[CompNegError] = Collectio
     return text
 
 
-def iter_blocks(path: str | Path, error: type[CompNegError] = CollectionError) -> Iterator[tuple[int, bytes]]:
+def iter_blocks(path: str | Path, error: type[CompNegError] = InputError) -> Iterator[tuple[int, bytes]]:
     """Whole lines in blocks of about a megabyte, decompressed, each with the number of its first line, from 1.
 
     The last block may end without a line feed. A byte order mark at the start of the file is left out.
@@ -108,7 +108,7 @@ def iter_blocks(path: str | Path, error: type[CompNegError] = CollectionError) -
         yield number, bytes(unfinished)
 
 
-def iter_chunks(path: str | Path, error: type[CompNegError] = CollectionError) -> Iterator[bytes]:
+def iter_chunks(path: str | Path, error: type[CompNegError] = InputError) -> Iterator[bytes]:
     """The bytes of a file in pieces of a megabyte, decompressed, without a byte order mark at the start.
 
     Raises:
@@ -129,7 +129,7 @@ def iter_chunks(path: str | Path, error: type[CompNegError] = CollectionError) -
             raise error(f"{name}: cannot be read: {reason_of(cause)}") from None
 
 
-def iter_jsonl(path: str | Path, error: type[CompNegError] = CollectionError) -> Iterator[tuple[int, dict[str, Any]]]:
+def iter_jsonl(path: str | Path, error: type[CompNegError] = InputError) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a JSON Lines file, each with its line number; blank lines are skipped.
 
     Raises:

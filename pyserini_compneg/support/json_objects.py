@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from pyserini_compneg.support.errors import CollectionError, CompNegError
+from pyserini_compneg.support.errors import CompNegError, InputError
 
 _KINDS = {
     dict: "an object",
@@ -24,7 +24,7 @@ class _RepeatedKey(ValueError):
 
 
 def parse_json_object(
-    text: str, source: str, error: type[CompNegError] = CollectionError, repeated_keys: bool = False
+    text: str, source: str, error: type[CompNegError] = InputError, repeated_keys: bool = False
 ) -> dict[str, Any]:
     """Parses one JSON object; refuses NaN, the infinities and halves of surrogate pairs, which are not JSON.
 
@@ -58,14 +58,14 @@ def parse_json_list(text: str, source: str) -> list[Any]:
         source: The path, for the message.
 
     Raises:
-        CollectionError: The message starts with ``source``, or with ``source:line``.
+        InputError: The message starts with ``source``, or with ``source:line``.
 
     >>> parse_json_list('["a bird", "a bat"]', "corpus.json")
     ['a bird', 'a bat']
     """
-    value = _parse(text, source, CollectionError, many_lines=True)
+    value = _parse(text, source, InputError, many_lines=True)
     if not isinstance(value, list):
-        raise CollectionError(f"{source}: expected a JSON list, got {json_kind(value)}")
+        raise InputError(f"{source}: expected a JSON list, got {json_kind(value)}")
     return value
 
 

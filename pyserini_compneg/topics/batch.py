@@ -12,7 +12,7 @@ from pyserini_compneg.compose.queries import Query, query_text
 from pyserini_compneg.compose.scoring import ScoringNode, is_empty
 from pyserini_compneg.expression import Expression
 from pyserini_compneg.reading.decomposition import Decomposition, to_object
-from pyserini_compneg.support.errors import CompositionError, EncodingError
+from pyserini_compneg.support.errors import EncodingError, QueryError
 from pyserini_compneg.support.files import atomic_writer
 from pyserini_compneg.support.gathered import gathered_warnings
 from pyserini_compneg.support.progress import progress
@@ -64,7 +64,7 @@ def compose_topics(
             extra[topic.qid]["decomposition"] = to_object(topic.decomposition)
         if topic.filter and output_format != "jsonl":
             said = f"{output_format} cannot hold a filter; use --output-format jsonl"
-            raise CompositionError(f"query {topic.qid}: {said}")
+            raise QueryError(f"query {topic.qid}: {said}")
     skipped: dict[str, str] = {}
 
     def composed(batch: Sequence[Topic]) -> dict[str, ScoringNode]:
@@ -100,7 +100,7 @@ def answers(
     """
     try:
         return answer(batch)
-    except (EncodingError, CompositionError) as error:
+    except (EncodingError, QueryError) as error:
         if len(batch) > 1:
             return {qid: found for topic in batch for qid, found in answers([topic], answer, skipped).items()}
         (topic,) = batch
@@ -131,7 +131,7 @@ def topic_query(topic: Topic) -> Expression | Decomposition | ScoringNode:
     """The query of a topic: how its text was read, its expression, or the scoring tree that it came with.
 
     Raises:
-        CompositionError: A composed query that is no scoring tree.
+        QueryError: A composed query that is no scoring tree.
     """
     if topic.composed is not None:
         return from_json(topic.composed, topic.source or f"topic {topic.qid}")

@@ -13,7 +13,7 @@ from pyserini_compneg.compose.scoring import (
     leaf_vectors,
     nodes,
 )
-from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.vectors import SparseVector
 
 MOST_TOKENS = 1_000_000
@@ -35,7 +35,7 @@ def token_line(qid: str, node: ScoringNode) -> str:
         node: A linear query with positive whole weights.
 
     Raises:
-        CompositionError: Any other query; the message has the remedy.
+        QueryError: Any other query; the message has the remedy.
 
     >>> token_line("7", Linear({"birds": 2.0, "andes": 1.0}))
     '7\tbirds birds andes'
@@ -100,5 +100,5 @@ def _check_tokens(qid: str, weights: SparseVector) -> None:
         raise _refusal(qid, f"{tokens} tokens (the limit is {MOST_TOKENS})", f"lower --weight-scale, or use {_OURS}")
 
 
-def _refusal(qid: str, what: str, remedy: str) -> CompositionError:
-    return CompositionError(f"query {qid}: tsv cannot hold {what}; {remedy}")
+def _refusal(qid: str, what: str, remedy: str) -> QueryError:
+    return QueryError(f"query {qid}: tsv cannot hold {what}; {remedy}")

@@ -12,7 +12,7 @@ from typing import Any
 
 from pyserini_compneg.expression import Atom, Expression, Filter, format_expression, from_json, from_marks, parse
 from pyserini_compneg.reading.decomposition import Decomposition
-from pyserini_compneg.support.errors import ArgumentError, CollectionError, QuerySyntaxError
+from pyserini_compneg.support.errors import ArgumentError, InputError, QueryError
 from pyserini_compneg.support.files import iter_lines, source_name
 from pyserini_compneg.support.json_objects import json_kind, parse_json_object
 from pyserini_compneg.support.records import ID_FIELDS, checked_id, query_id
@@ -75,7 +75,7 @@ def read_text(qid: str, text: str, read: str, **details: Any) -> Topic:
         details: Further attributes of the topic.
 
     Raises:
-        QuerySyntaxError: An expression that cannot be parsed, or a blank text.
+        QueryError: An expression that cannot be parsed, or a blank text.
     """
     parsed = read == "expression"
     expression = parse(text) if parsed else Atom(text)
@@ -98,22 +98,22 @@ def read_topics(path: str | Path, read: str | None = None, *, skip: bool = False
         skip: Leave out the lines that are no topics, and expressions that cannot be parsed, with a warning for each.
 
     Raises:
-        CollectionError: A file without topics, an id that is given twice, or a line that is no topic; the message
+        InputError: A file without topics, an id that is given twice, or a line that is no topic; the message
             starts with ``path:line``.
-        QuerySyntaxError: An expression that cannot be parsed; the message starts with ``path:line``.
+        QueryError: An expression that cannot be parsed; the message starts with ``path:line``.
     """
     topics: list[Topic] = []
     first_line: dict[str, int] = {}
     for line, topic in _iter_topics(path, read, skip):
         if topic.qid in first_line:
             first = first_line[topic.qid]
-            raise CollectionError(
+            raise InputError(
                 f"{source_name(path)}:{line}: query id {shown(topic.qid)} was given on line {first} already"
             )
         first_line[topic.qid] = line
         topics.append(topic)
     if not topics:
-        raise CollectionError(f"{source_name(path)}: no topics; expected lines of qid<TAB>expression, or JSON objects")
+        raise InputError(f"{source_name(path)}: no topics; expected lines of qid<TAB>expression, or JSON objects")
     return topics
 
 
@@ -142,8 +142,8 @@ def _iter_topics(path: str | Path, read: str | None, skip: bool) -> Iterator[tup
                 yield line, _from_record(parse_json_object(content, source), line, source, read)
             else:
                 yield line, _from_tsv(content, source, read or "expression")
-        except (CollectionError, QuerySyntaxError) as error:
-            placed = error if isinstance(error, CollectionError) else error.prefixed(f"{source}: ")
+        except (InputError, QueryError) as error:
+            placed = error if isinstance(error, InputError) else error.at(source)
             if not skip:
                 raise placed from None
             _logger.warning("%s; left out", placed.message)
@@ -153,8 +153,8 @@ def _from_tsv(content: str, source: str, read: str) -> Topic:
     columns = content.split("\t")
     if len(columns) != 2:
         found = "a JSON list" if content.lstrip().startswith("[") else f"{len(columns) - 1 or 'no'} tabs"
-        raise CollectionError(f"{source}: expected qid<TAB>expression, or a JSON object a line; found {found}")
-    qid = checked_id(columns[0], "query id", source, CollectionError)
+        raise InputError(f"{source}: expected qid<TAB>expression, or a JSON object a line; found {found}")
+    qid = checked_id(columns[0], "query id", source, InputError)
     if qid.lower() in ID_FIELDS and columns[1].strip().lower() in _PLAIN_FIELDS:
         _logger.warning("%s: looks like a header, and is searched as a query; remove the line if it is one", source)
     return read_text(qid, _text(columns[1], "expression", source), read, source=source)
@@ -164,13 +164,13 @@ def _from_record(record: Mapping[str, Any], line: int, source: str, read: str | 
     metadata = _metadata(record)
     details: dict[str, Any] = {"group": metadata.pop("template", None), "source": source, "metadata": metadata}
     if "filters" in record:
-        raise CollectionError(f"{source}: `filters` is no field; the documents that may be found are its `filter`")
+        raise InputError(f"{source}: `filters` is no field; the documents that may be found are its `filter`")
     if "filter" in record:
         try:
             details["filter"] = Filter(record["filter"])
         except ArgumentError as error:
-            raise CollectionError(f"{source}: {error}") from None
-    qid = query_id(record, line, source, CollectionError)
+            raise InputError(f"{source}: {error}") from None
+    qid = query_id(record, line, source, InputError)
     if (composed := _composed(record, source)) is not None:
         return Topic(qid, _display_text(record), composed=composed, **details)
     if read == "plain":
@@ -182,7 +182,7 @@ def _from_record(record: Mapping[str, Any], line: int, source: str, read: str | 
         if field in record:
             how = read or ("expression" if field == "expression" else "plain")
             return read_text(qid, _text(record[field], field, source), how, **details)
-    raise CollectionError(f"{source}: no query; expected one of the fields {_FIELDS}")
+    raise InputError(f"{source}: no query; expected one of the fields {_FIELDS}")
 
 
 def _tree(record: Mapping[str, Any]) -> Expression | None:
@@ -198,26 +198,26 @@ def _plain_text(record: Mapping[str, Any], source: str) -> str:
     for field in _PLAIN_FIELDS:
         if isinstance(record.get(field), str):
             return _text(record[field], field, source)
-    raise CollectionError(f"{source}: no plain text; expected one of the fields {', '.join(_PLAIN_FIELDS)}")
+    raise InputError(f"{source}: no plain text; expected one of the fields {', '.join(_PLAIN_FIELDS)}")
 
 
 def _composed(record: Mapping[str, Any], source: str) -> dict[str, Any] | None:
     given = [field for field in ("vector", "score") if field in record]
     if len(given) == 2:
-        raise CollectionError(f"{source}: `vector` and `score` are two composed queries; leave out one")
+        raise InputError(f"{source}: `vector` and `score` are two composed queries; leave out one")
     for field in given:
         value = record[field]
         if not isinstance(value, dict):
-            raise CollectionError(f"{source}: `{field}` must be a JSON object, got {json_kind(value)}")
+            raise InputError(f"{source}: `{field}` must be a JSON object, got {json_kind(value)}")
         return {"vector": value} if field == "vector" else value
     return None
 
 
 def _text(value: object, field: str, source: str) -> str:
     if not isinstance(value, str):
-        raise CollectionError(f"{source}: `{field}` must be a text, got {json_kind(value)}")
+        raise InputError(f"{source}: `{field}` must be a text, got {json_kind(value)}")
     if not value.strip():
-        raise CollectionError(f"{source}: the {field} is blank")
+        raise InputError(f"{source}: the {field} is blank")
     return value.strip()
 
 

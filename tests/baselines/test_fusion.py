@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pyserini_compneg.baselines.fusion import MOST_PRODUCTS, fused
 from pyserini_compneg.compose import Linear, Product, Sum, evaluate, is_empty
 from pyserini_compneg.expression import Atom, Difference, Intersection, Union, parse
-from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.errors import QueryError
 
 ATOMS = st.sampled_from("ABCD").map(Atom)
 TERMS = "pqrs"
@@ -160,16 +160,16 @@ OPERATORS = "; use operators"
     ],
 )
 def test_what_cannot_be_fused_is_refused(text, message):
-    with pytest.raises(CompositionError) as error:
+    with pytest.raises(QueryError) as error:
         fused(parse(text), VECTORS_BY_HAND)
     assert str(error.value) == message
 
 
 def test_weights_out_of_range():
-    with pytest.raises(CompositionError) as error:
+    with pytest.raises(QueryError) as error:
         fused(parse("A AND A AND A NOT B"), VECTORS_BY_HAND, 1e8)
     limit = "the limit is 1e+18; lower the weight scale"
     assert str(error.value) == f"the weight of 'b' becomes 2e+22 at weight scale 1e+20, {limit}"
-    with pytest.raises(CompositionError) as error:
+    with pytest.raises(QueryError) as error:
         fused(parse("A AND B"), VECTORS_BY_HAND | {"B": {"b": -1.0}})
     assert str(error.value) == "product[1].vector: the weight of 'b' in a product must be positive, got -100.0"

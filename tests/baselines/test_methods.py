@@ -13,7 +13,7 @@ from pyserini_compneg.compose import Operators, evaluate
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME
 from pyserini_compneg.search import SignedImpactSearcher
-from pyserini_compneg.support.errors import ArgumentError, CompositionError, IndexFormatError
+from pyserini_compneg.support.errors import ArgumentError, IndexFormatError, QueryError
 
 TERMS = "pqrstuvwxyz"
 SCALE = 51.2
@@ -280,14 +280,14 @@ def test_two_steps_rank_the_subset_anew(searcher):
     ],
 )
 def test_settings_that_a_method_does_not_have(name, settings, message):
-    refused = refusal(make_method, METHODS, name, settings, error=(ArgumentError, CompositionError))
+    refused = refusal(make_method, METHODS, name, settings, error=(ArgumentError, QueryError))
     assert refused.startswith(message)
 
 
 @pytest.mark.parametrize("method", [ScoreFusion(), ScoreFusion(depth=9), Filtering(), TwoStep()])
 def test_composed_queries_have_no_atoms(searcher, method):
     (node,) = searcher.compose(["A NOT B"])
-    message = refusal(searcher.search, node, method=method, error=CompositionError)
+    message = refusal(searcher.search, node, method=method, error=QueryError)
     assert message == "a composed query has no atoms any more, so only operators run it; leave out the method"
 
 
@@ -324,7 +324,7 @@ def test_what_is_no_method(searcher):
     ],
 )
 def test_a_query_that_a_method_cannot_answer(searcher, method, text, reason):
-    assert refusal(searcher.search, text, method=method, error=CompositionError) == reason
+    assert refusal(searcher.search, text, method=method, error=QueryError) == reason
 
 
 @pytest.mark.parametrize("method", [ScoreFusion(), ScoreFusion(scaled=True), ScoreFusion(depth=5)])
@@ -340,7 +340,7 @@ def test_an_index_that_does_not_say_its_impact_scale(tmp_path):
     (index / MANIFEST_NAME).unlink()
     with SignedImpactSearcher(index, LookupEncoder(ATOMS)) as searcher:
         for depth in (None, 200):
-            message = refusal(search, searcher, "score-fusion", depth=depth, error=CompositionError)
+            message = refusal(search, searcher, "score-fusion", depth=depth, error=QueryError)
             assert message.startswith("scores can be added to products of scores only if the index gives its impact")
             assert search(searcher, "score-fusion-scaled", depth=depth)["both"] != []
 

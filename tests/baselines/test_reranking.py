@@ -12,10 +12,10 @@ from pyserini_compneg.baselines import Reranked, ScoreFusion
 from pyserini_compneg.baselines.reranking import READS
 from pyserini_compneg.support.errors import (
     ArgumentError,
-    CollectionError,
-    CompositionError,
     EncodingError,
     IndexFormatError,
+    InputError,
+    QueryError,
 )
 
 TEXTS = {docid: f"{title}\n{text}" for docid, (title, text) in FILMS.items()}
@@ -161,13 +161,13 @@ def test_documents_without_a_text(tmp_path, caplog):
         message = refusal(searcher.search, "a", filter={"id": ["d2"]}, method=Reranked(model), error=IndexFormatError)
         said = "reranking reads the documents' texts, and what is stored has none (contents, or title and text)"
         assert message == f"{tmp_path / 'index'}: {said}, such as 'd2'"
-        message = refusal(searcher.search, "b", method=Reranked(model), error=CollectionError)
+        message = refusal(searcher.search, "b", method=Reranked(model), error=InputError)
         assert message == f"{tmp_path / 'index'}: d4: `contents` must be a text, got a whole number"
 
 
 def test_composed_queries_have_no_text(searcher):
     (node,) = searcher.compose(["spy"])
-    message = refusal(searcher.search, node, method=Reranked(StandIn()), error=CompositionError)
+    message = refusal(searcher.search, node, method=Reranked(StandIn()), error=QueryError)
     assert message == "a composed query has no atoms any more, so only operators run it; leave out the method"
 
 

@@ -10,7 +10,7 @@ exceptions = pytest.importorskip("ray.exceptions", reason="the extra ray is not 
 from pyserini_compneg.cluster import RayRunner, tasks  # noqa: E402
 from pyserini_compneg.cluster.worker import Setup, versions  # noqa: E402
 from pyserini_compneg.documents.collection import collection_files  # noqa: E402
-from pyserini_compneg.support.errors import ClusterError, CollectionError  # noqa: E402
+from pyserini_compneg.support.errors import ClusterError, InputError  # noqa: E402
 from pyserini_compneg.support.files import iter_jsonl, iter_lines  # noqa: E402
 from pyserini_compneg.support.parallel import lock_seconds  # noqa: E402
 
@@ -50,9 +50,7 @@ def test_a_path_that_a_node_does_not_reach(arguments, monkeypatch):
     monkeypatch.setattr(socket, "gethostname", lambda: "far")
     answer = part(*arguments)
     monkeypatch.setattr(socket, "gethostname", lambda: "near")
-    with pytest.raises(
-        CollectionError, match=r"no such file.* \(on the node far; all nodes must reach the same paths\)$"
-    ):
+    with pytest.raises(InputError, match=r"no such file.* \(on the node far; all nodes must reach the same paths\)$"):
         told(answer)
 
 
@@ -60,7 +58,7 @@ def test_a_bad_line_is_one_on_any_node(tmp_path, monkeypatch):
     (tmp_path / "films.jsonl").write_text("{}\n{\n")
     answer = part(read, "films.jsonl", iter_jsonl)
     monkeypatch.setattr(socket, "gethostname", lambda: "near")
-    with pytest.raises(CollectionError) as refused:
+    with pytest.raises(InputError) as refused:
         told(answer)
     assert str(refused.value).startswith("films.jsonl:2: ")
     assert "node" not in str(refused.value)

@@ -9,7 +9,7 @@ import pytest
 from pyserini_compneg.cluster import RayCluster, connection
 from pyserini_compneg.cluster.shards import RayShard, ShardActor
 from pyserini_compneg.lucene.cancellation import Cancellation, check_cancelled
-from pyserini_compneg.support.errors import ArgumentError, ClusterError, SearchTimeout, ShardError
+from pyserini_compneg.support.errors import ArgumentError, ClusterError, IndexReadError, SearchTimeout
 
 REPLICAS = 3
 
@@ -99,7 +99,7 @@ def test_a_shard_whose_actors_all_die_is_gone(ray, shard):
     for actor in ray.actors:
         actor.lives = False
     ray.lives = False
-    with pytest.raises(ShardError) as refused:
+    with pytest.raises(IndexReadError) as refused:
         shard.ask(max)()
     assert str(refused.value) == "a-shard: the shard is gone: 6 actors that searched it were lost in turn"
 

@@ -18,7 +18,7 @@ from pyserini_compneg.explaining import explain_query
 from pyserini_compneg.index.index_folder import check_target
 from pyserini_compneg.lucene import ImpactWriter, Manifest, ShardUnion, analyze
 from pyserini_compneg.reading import tagged_reading
-from pyserini_compneg.support.errors import ArgumentError, CollectionError, OutputError
+from pyserini_compneg.support.errors import ArgumentError, InputError, OutputError
 
 FILMS = [
     {"id": "d1", "contents": "a spy comedy", "year": 1966, "genre": ["Comedy", "Spy film"]},
@@ -243,7 +243,7 @@ def test_filters_in_python(room):
 def test_a_field_that_no_document_has_is_told_before_the_merge(room, tmp_path, monkeypatch):
     monkeypatch.setattr(ImpactWriter, "optimize", lambda *_: pytest.fail("merged"))
     options = {"filter_fields": ["yaer"], "optimize": True}
-    said = refusal(build_index, room / "films.jsonl", tmp_path / "i", **options, error=CollectionError)
+    said = refusal(build_index, room / "films.jsonl", tmp_path / "i", **options, error=InputError)
     assert said == f"{room}/films.jsonl: no document has the filter field 'yaer'; leave it out"
 
 
@@ -253,7 +253,7 @@ def test_a_field_of_left_out_documents_alone(tmp_path, optimize):
     plain = [{"id": f"p{number}", "contents": "war"} for number in range(50)]
     films = write_jsonl(tmp_path / "films.jsonl", *plain, {**FILMS[0], "id": "p7"})
     options = {"filter_fields": ["year"], "on_error": "skip", "optimize": optimize}
-    said = refusal(build_index, films, tmp_path / "index", **options, error=CollectionError)
+    said = refusal(build_index, films, tmp_path / "index", **options, error=InputError)
     assert said.startswith(f"{films}: no document has the filter field 'year'; leave it out")
 
 
@@ -309,7 +309,7 @@ def test_the_manifest_has_the_fields(room, tmp_path):
     assert "filter_fields" not in json.loads((room / "plain" / "compneg.json").read_text())
     assert Manifest.read(room / "plain").filter_fields == ()
     for fields, error, message in [
-        (["yaer"], CollectionError, f"{room}/films.jsonl: no document has the filter field 'yaer'; leave it out"),
+        (["yaer"], InputError, f"{room}/films.jsonl: no document has the filter field 'yaer'; leave it out"),
         (["a b"], ArgumentError, "a filter field must be named by a letter, then letters, digits, _ . -, got 'a b'"),
         (["id"], ArgumentError, "filter fields: 'id' has another use in the index; rename the field"),
     ]:

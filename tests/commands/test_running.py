@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from pyserini_compneg.commands.running import run_main
-from pyserini_compneg.support.errors import CollectionError, IndexFormatError, OutputError
+from pyserini_compneg.support.errors import IndexFormatError, InputError, OutputError
 
 
 def usage(argv):
@@ -28,7 +28,7 @@ def failing(error):
     ("error", "code", "said"),
     [
         (IndexFormatError("no index in x"), 2, "error: no index in x\n"),
-        (CollectionError("bad input"), 2, "error: bad input\n"),
+        (InputError("bad input"), 2, "error: bad input\n"),
         (OutputError("give overwrite=True or resume=True"), 1, "error: give --overwrite or --resume\n"),
         (KeyboardInterrupt(), 130, "interrupted\n"),
         (OSError(errno.ENOSPC, "No space left on device"), 1, "error: no space left on device\n"),
@@ -102,7 +102,7 @@ def test_warnings_of_the_package_and_utf8_in_any_locale():
 
 def test_no_message_steers_the_terminal_and_none_is_endless(capsys):
     steering = "\x1b[31m\r\x85\u2028\u202e\u2066"
-    error = IndexFormatError(f"doc{steering}'\n{'x' * 100_000}.").with_lines(f"  {'y' * 1000}{steering}\n  ^")
+    error = IndexFormatError(f"doc{steering}'\n{'x' * 100_000}.", below=f"  {'y' * 1000}{steering}\n  ^")
     assert run_main(failing(error), []) == 2
     text = capsys.readouterr().err
     first, *below = text.split("\n")

@@ -7,7 +7,7 @@ from scoring_strategies import nodes
 
 from pyserini_compneg.compose import Linear, Max, Product, Sum, composed_line, from_json, to_json
 from pyserini_compneg.expression import MAX_DEPTH
-from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.errors import QueryError
 
 
 def read_back(line):
@@ -115,7 +115,7 @@ POWER = "$.power: the power of 2 operands must be above 0 and at most 1"
     ],
 )
 def test_what_is_no_scoring_tree_is_refused(value, message):
-    with pytest.raises(CompositionError) as error:
+    with pytest.raises(QueryError) as error:
         from_json(value, "queries.jsonl:3")
     assert str(error.value) == f"queries.jsonl:3: {message}"
 
@@ -125,6 +125,6 @@ def test_depth_is_limited():
     for _ in range(MAX_DEPTH - 1):
         value = {"max": [value]}
     from_json(value, "here")
-    with pytest.raises(CompositionError) as error:
+    with pytest.raises(QueryError) as error:
         from_json({"max": [value]}, "here")
     assert str(error.value) == "here: the score is more than 100 levels deep; flatten it"

@@ -6,7 +6,7 @@ from lookup_encoder import LookupEncoder, letters
 from pyserini_compneg.compose import Linear, Max, Operators, Product, Sum, compose_query, evaluate, is_empty
 from pyserini_compneg.compose.composer import MOST_ATOMS, scoring_trees
 from pyserini_compneg.expression import Atom, Union, parse
-from pyserini_compneg.support.errors import CompositionError, EncodingError
+from pyserini_compneg.support.errors import EncodingError, QueryError
 
 COLOMBIA = {"birds": 1.0, "fly": 1.0, "colombia": 1.0, "andes": 1.0}
 VENEZUELA = {"birds": 1.0, "fly": 1.0, "venezuela": 1.0, "andes": 1.0}
@@ -25,7 +25,7 @@ def test_an_atom_is_its_vector():
 
 def test_the_most_atoms_of_an_expression():
     birds, bats = Atom("birds"), Atom("bats")
-    with pytest.raises(CompositionError) as error:
+    with pytest.raises(QueryError) as error:
         scoring_trees([Union((birds, Union((bats,) * MOST_ATOMS)))], LookupEncoder({}))
     assert str(error.value) == (
         "an expression may have 20,000 atoms, this one has 20,001; split it into several queries"

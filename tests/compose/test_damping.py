@@ -20,7 +20,7 @@ from pyserini_compneg.compose import (
 from pyserini_compneg.compose.scoring import leaf_vectors, matches
 from pyserini_compneg.expression import parse
 from pyserini_compneg.reading.decomposition import Decomposition
-from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.errors import QueryError
 
 BEST = 1000.0
 WEIGHT = 0.5
@@ -96,7 +96,7 @@ def test_what_scores_0_everywhere_damps_nothing():
 
 
 def test_without_an_index():
-    with pytest.raises(CompositionError) as error:
+    with pytest.raises(QueryError) as error:
         compose_query("birds NOT parrots", ENCODER, Operators(difference="damped"))
     assert str(error.value) == (
         "damped needs an index, for the best score of what is excluded; name one (--index), or choose another "
@@ -203,13 +203,13 @@ PARTS = "excluded: each part must be a vector or a product, of positive weights"
     ],
 )
 def test_refusals(excluded, best, weight, message):
-    with pytest.raises(CompositionError) as error:
+    with pytest.raises(QueryError) as error:
         Damped(Linear({"a": 1.0}), excluded, best, weight)
     assert str(error.value) == message
 
 
 @pytest.mark.parametrize("floor", [-1.0, float("inf"), True, "1"])
 def test_a_floor_is_a_finite_number(floor):
-    with pytest.raises(CompositionError) as error:
+    with pytest.raises(QueryError) as error:
         Damped(A, (A,), (1.0,), 0.5, floor)
     assert str(error.value) == f"floor: the floor of a damped score must be a finite number, 0 or more, got {floor!r}"

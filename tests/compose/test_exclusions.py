@@ -22,7 +22,7 @@ from pyserini_compneg.compose import (
 )
 from pyserini_compneg.compose.rewrite import without_differences
 from pyserini_compneg.expression import Atom, Difference, Exclusion, Filter, Intersection, Union, atoms
-from pyserini_compneg.support.errors import ArgumentError, CompositionError
+from pyserini_compneg.support.errors import ArgumentError, QueryError
 from pyserini_compneg.topics.token_form import stock_obstacle
 
 ATOMS = {
@@ -106,18 +106,18 @@ IN_NOT = "cannot stand in what NOT takes away; write NOT! outside of it"
     ],
 )
 def test_where_it_cannot_stand(text, operators, message):
-    assert refusal(compose, text, error=CompositionError, **operators) == message
+    assert refusal(compose, text, error=QueryError, **operators) == message
 
 
 def test_a_share_needs_an_index():
     said = "NOT! needs an index, for best scores; name one (--index), or --exclusion any or all"
-    refused = refusal(compose_query, "A NOT! B", ENCODER, Operators(exclusion=0.5), error=CompositionError)
+    refused = refusal(compose_query, "A NOT! B", ENCODER, Operators(exclusion=0.5), error=QueryError)
     assert refused == said
 
 
 @pytest.mark.parametrize("exclusion", ["some", 0, 1, -0.5, True, None, float("nan")])
 def test_a_wrong_way_to_exclude(exclusion):
-    message = refusal(Operators, exclusion=exclusion, error=CompositionError)
+    message = refusal(Operators, exclusion=exclusion, error=QueryError)
     assert message == f"exclusion must be one of any, all, or a number above 0 and below 1, got {exclusion!r}"
 
 
@@ -174,7 +174,7 @@ def test_documents_are_found_as_sets_have_it(expression, exclusion, documents):
     logging.disable()
     try:
         node = compose_query(expression, ENCODER, operators)
-    except CompositionError as error:
+    except QueryError as error:
         assert "cannot stand in" in str(error) or exclusion == "all" and "takes no OR in an AND" in str(error)
         return
     finally:

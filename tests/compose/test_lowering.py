@@ -6,7 +6,7 @@ from scoring_strategies import DOCUMENTS, defined_score, nodes
 
 from pyserini_compneg.compose import Damped, Excluding, Linear, Max, Product, Sum, evaluate, lowered
 from pyserini_compneg.compose.scoring import leaf_vectors
-from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.errors import QueryError
 
 AB = Product(({"a": 4.0}, {"b": 1.0}))
 
@@ -63,14 +63,14 @@ def test_vectors_that_cancel_stay_apart_because_they_find_more(penalty):
 
 @pytest.mark.parametrize(("power", "root"), [(1.0, 1), (1.0, 2), (None, 2)])
 def test_other_products_are_no_sums_over_pairs(power, root):
-    with pytest.raises(CompositionError) as error:
+    with pytest.raises(QueryError) as error:
         lowered(Sum((Product(AB.operands, power, root), Linear({"x": -1.0}))), "materialised")
     remedy = "use the factored form (--cpt factored), or --intersection cpt"
     assert str(error.value) == f"a product of power {power or 0.5:g} and root {root} is no sum over pairs; {remedy}"
 
 
 def test_an_unknown_form():
-    with pytest.raises(CompositionError) as error:
+    with pytest.raises(QueryError) as error:
         lowered(AB, "pairs")
     assert str(error.value) == "cpt must be one of factored, materialised, got 'pairs'"
 

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from pyserini_compneg.compose import Operators
-from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.errors import QueryError
 
 
 def test_defaults():
@@ -43,6 +43,6 @@ def test_defaults():
     ],
 )
 def test_bad_settings_are_refused(settings, message):
-    with pytest.raises(CompositionError) as error:
+    with pytest.raises(QueryError) as error:
         Operators(**settings)
     assert str(error.value) == message

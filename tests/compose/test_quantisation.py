@@ -27,7 +27,7 @@ from pyserini_compneg.compose.rewrite import without_differences
 from pyserini_compneg.compose.scoring import leaf_vectors, matches
 from pyserini_compneg.compose.scoring import nodes as tree_nodes
 from pyserini_compneg.expression import atoms, parse
-from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.errors import QueryError
 
 
 def test_every_leaf_is_rounded_half_to_even():
@@ -81,7 +81,7 @@ def test_products_of_another_degree_stay_in_proportion_by_their_weight():
 
 @pytest.mark.parametrize("weight", [2.2e7, -2.2e7, 1e18])
 def test_too_large_weights(weight):
-    with pytest.raises(CompositionError) as error:
+    with pytest.raises(QueryError) as error:
         quantised(Linear({"a": 1.0, "b": weight}))
     limit = "at weight scale 100, the limit is 2147483647; lower the weight scale"
     assert str(error.value) == f"the weight of 'b' becomes {100 * weight:g} {limit}"
@@ -93,7 +93,7 @@ def test_the_largest_weight():
 
 @pytest.mark.parametrize("scale", [0, -1, math.nan, math.inf, True, "100", None])
 def test_a_scale_is_a_number_above_zero(scale):
-    with pytest.raises(CompositionError) as error:
+    with pytest.raises(QueryError) as error:
         quantised(Linear({"a": 1.0}), scale)
     assert str(error.value) == f"weight_scale must be a finite number above 0, got {scale!r}"
 

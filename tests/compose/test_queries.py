@@ -5,7 +5,7 @@ from lookup_encoder import LookupEncoder, letters
 
 from pyserini_compneg.compose import Linear, Operators, Product, Sum, compose_queries, compose_query
 from pyserini_compneg.expression import parse
-from pyserini_compneg.support.errors import CompositionError, EncodingError, QuerySyntaxError
+from pyserini_compneg.support.errors import EncodingError, QueryError
 
 ENCODER = LookupEncoder({"a": {"p": 4.0, "s": 0.5}, "b": {"q": 1.0}, "c": {"x": 0.123}, **letters(d="r")})
 CPT = Operators(intersection="cpt", difference="disentangled")
@@ -43,18 +43,18 @@ def test_lowering_comes_before_rounding():
 @pytest.mark.parametrize(
     ("query", "settings", "error", "message"),
     [
-        ("a AND", {}, QuerySyntaxError, None),
+        ("a AND", {}, QueryError, None),
         (
             "a AND b AND d",
             {"operators": CPT, "cpt": "materialised"},
-            CompositionError,
+            QueryError,
             "query 'a AND b AND d': pseudo-terms are pairs, of two operands, got 3 operands; "
             "use the factored form (--cpt factored), which takes any number",
         ),
         (
             "a",
             {"weight_scale": 1e9},
-            CompositionError,
+            QueryError,
             "query 'a': the weight of 'p' becomes 4e+09 at weight scale 1e+09, the limit is 2147483647; "
             "lower the weight scale",
         ),

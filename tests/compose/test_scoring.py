@@ -6,7 +6,7 @@ from scoring_strategies import DOCUMENTS, defined_score, nodes
 
 from pyserini_compneg.compose import Linear, Max, Product, Sum, evaluate, is_empty
 from pyserini_compneg.compose.scoring import leaf_vectors, positive_weights
-from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.vectors import positive_part
 
 
@@ -128,7 +128,7 @@ EXACT = "between 1e-18 and 1e+18 in magnitude, the limits of exact arithmetic"
     ],
 )
 def test_nodes_that_mean_nothing_are_refused(make, message):
-    with pytest.raises(CompositionError) as error:
+    with pytest.raises(QueryError) as error:
         make()
     assert str(error.value) == message
 
@@ -147,7 +147,7 @@ def test_nodes_that_mean_nothing_are_refused(make, message):
 )
 def test_settings_of_products_are_checked(setting, values, said):
     for value in values:
-        with pytest.raises(CompositionError) as error:
+        with pytest.raises(QueryError) as error:
             Product(PAIR, **{setting: value})
         assert str(error.value) == f"{setting}: {said}, got {value!r}"
 

@@ -36,7 +36,7 @@ from pyserini_compneg.expression import (
     parse,
 )
 from pyserini_compneg.reading.decomposition import Decomposition
-from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.topics.token_form import stock_obstacle
 
 CHEESES = {
@@ -158,7 +158,7 @@ def test_an_unknown_operand_is_said(caplog):
     ],
 )
 def test_where_it_cannot_stand(text, operators, message):
-    assert refusal(compose, text, error=CompositionError, **operators) == message
+    assert refusal(compose, text, error=QueryError, **operators) == message
 
 
 def test_deep_nesting_takes_no_longer():
@@ -225,7 +225,7 @@ def test_documents_are_found_as_sets_have_it(expression, documents):
     logging.disable()
     try:
         node = compose_query(expression, ENCODER, operators)
-    except CompositionError as error:
+    except QueryError as error:
         assert "cannot stand in" in str(error)
         return
     finally:
@@ -249,7 +249,7 @@ def test_a_document_that_has_every_term_scores_as_with_and(expression, intersect
     try:
         soft = score(format_expression(expression).replace("AND!", "AND"))
         assert score(expression) == (soft if soft is None else pytest.approx(soft))
-    except CompositionError as error:
+    except QueryError as error:
         assert "cannot stand in" in str(error)
     finally:
         logging.disable(logging.NOTSET)
@@ -257,7 +257,7 @@ def test_a_document_that_has_every_term_scores_as_with_and(expression, intersect
 
 def test_a_node_needs_something_to_leave_out_by():
     said = "above: what excludes needs excluded parts and a limit for each, got 0 and 0"
-    assert refusal(Excluding, Linear({"a": 1.0}), error=CompositionError) == said
+    assert refusal(Excluding, Linear({"a": 1.0}), error=QueryError) == said
     assert parse("a AND! b") != parse("a AND b")
 
 

@@ -16,7 +16,7 @@ from pyserini_compneg.compose.difference import (
 )
 from pyserini_compneg.compose.intersection import CPT_TERMS, cpt_operands, cpt_pairs
 from pyserini_compneg.compose.union import VECTOR_UNIONS
-from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.support.vectors import add, dot, norm, scale, top_terms
 
 COLOMBIA = {"birds": 1.0, "fly": 1.0, "colombia": 1.0, "andes": 1.0}
@@ -75,7 +75,7 @@ def test_only_the_heaviest_positive_terms_take_part():
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_pseudo_terms_are_pairs(count):
-    with pytest.raises(CompositionError) as error:
+    with pytest.raises(QueryError) as error:
         cpt_pairs([{"a": 1.0}] * count)
     remedy = "use the factored form (--cpt factored), which takes any number"
     assert str(error.value) == f"pseudo-terms are pairs, of two operands, got {count} operands; {remedy}"

@@ -13,7 +13,7 @@ from pyserini_compneg.documents.collection import collection_files, source_docum
 from pyserini_compneg.index import build_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.lucene import ImpactWriter
-from pyserini_compneg.support.errors import CollectionError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_lines
 
 GOOD = {"id": "d1", "contents": "birds", "vector": {"bird": 1}}
@@ -89,7 +89,7 @@ VECTOR_FAULTS += [
 
 
 def refused(collection, index, encoder, **options):
-    with pytest.raises(CollectionError) as caught:
+    with pytest.raises(InputError) as caught:
         build_index(collection, index, encoder, **options)
     assert not index.exists()
     assert hidden(index.parent) == []
@@ -192,7 +192,7 @@ def test_ids_have_the_same_rules_with_texts_and_with_vectors(tmp_path, field):
         for encoder in ("bm25", "splade"):
             try:
                 build_index(path, tmp_path / encoder, encoder, overwrite=True)
-            except CollectionError as error:
+            except InputError as error:
                 refusals.append(str(error).partition(", got ")[0].partition("the document id ")[0])
         assert len(refusals) == (0 if docid in GOOD_IDS else 2), repr(docid)
         assert len(set(refusals)) <= 1
@@ -212,7 +212,7 @@ def test_a_file_that_is_no_utf8(tmp_path, encoding):
     path.write_bytes('{"id": "é", "contents": "birds", "vector": {"é": 1}}\n'.encode(encoding))
     for encoder in ("bm25", "splade"):
         assert refused(path, tmp_path / "index", encoder).startswith(f"{path}:1: ")
-    with pytest.raises(CollectionError, match="nothing to index: no documents; . were skipped"):
+    with pytest.raises(InputError, match="nothing to index: no documents; . were skipped"):
         build_index(path, tmp_path / "index", "splade", on_error="skip")
 
 
@@ -232,7 +232,7 @@ def test_a_file_with_an_odd_name(tmp_path):
     assert build_index(folder, tmp_path / "index", "m", on_error="skip").documents == 1
     log = (tmp_path / "index" / SKIPPED_LOG).read_text().splitlines()
     assert log[1] == f"{folder}/\ufffd.jsonl:3: document id 'x' was given at {folder}/\ufffd.jsonl:2 already"
-    with pytest.raises(CollectionError, match=f"^{folder}/\ufffd.jsonl:2: only a `vector`"):
+    with pytest.raises(InputError, match=f"^{folder}/\ufffd.jsonl:2: only a `vector`"):
         build_index(folder, tmp_path / "other")
 
 

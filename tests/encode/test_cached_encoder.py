@@ -5,7 +5,7 @@ from refusals import refusal
 
 from pyserini_compneg.encode import Bm25QueryEncoder, CachedQueryEncoder, query_encoder
 from pyserini_compneg.lucene import ImpactReader, Manifest
-from pyserini_compneg.support.errors import CollectionError, CompNegError, EncodingError
+from pyserini_compneg.support.errors import CompNegError, EncodingError, InputError
 
 
 def test_atoms_are_looked_up_by_text(tmp_path):
@@ -35,8 +35,8 @@ def test_gzip_the_models_name_and_a_vector_that_is_changed(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "error", "said"),
     [
-        ([""], CollectionError, ': no atoms; expected lines of {"text": an atom, "vector": {term: weight}}'),
-        (['{"text": '], CollectionError, ":1: not valid JSON: Expecting value at column 10"),
+        ([""], InputError, ': no atoms; expected lines of {"text": an atom, "vector": {term: weight}}'),
+        (['{"text": '], InputError, ":1: not valid JSON: Expecting value at column 10"),
         ([{"vector": {}}], EncodingError, ':1: expected {"text": an atom, "vector": {term: weight}}'),
         ([{"text": 7, "vector": {}}], EncodingError, ':1: expected {"text": an atom, "vector": {term: weight}}'),
         ([{"text": "a"}], EncodingError, ':1: expected {"text": an atom, "vector": {term: weight}}'),

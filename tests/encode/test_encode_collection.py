@@ -11,7 +11,7 @@ from vector_files import DOCUMENTS, NAME, encode, leftovers, records, sources
 from pyserini_compneg.documents.vector_files import Shard
 from pyserini_compneg.index import build_index
 from pyserini_compneg.support import files
-from pyserini_compneg.support.errors import CollectionError, OutputError
+from pyserini_compneg.support.errors import InputError, OutputError
 
 
 @pytest.mark.parametrize("blocks", [1 << 10, 1 << 20])
@@ -117,7 +117,7 @@ def test_a_bad_document_is_found_before_anything_is_encoded(tmp_path, collection
     with (collection / "part1.jsonl").open("a") as handle:
         handle.write("{\n")
     monkeypatch.setattr(StandInEncoder, "stream", None)
-    with pytest.raises(CollectionError, match=r"part1\.jsonl:\d+: not valid JSON"):
+    with pytest.raises(InputError, match=r"part1\.jsonl:\d+: not valid JSON"):
         encode(collection, tmp_path / "out")
     assert caplog.records == []
 

@@ -13,7 +13,7 @@ from vector_files import records
 from pyserini_compneg.encode import sharded
 from pyserini_compneg.encode.models import ModelOptions
 from pyserini_compneg.encode.sharded import encode_in_shards
-from pyserini_compneg.support.errors import ClusterError, CollectionError, CompNegError, OutputError
+from pyserini_compneg.support.errors import ClusterError, CompNegError, InputError, OutputError
 from pyserini_compneg.support.parallel import lock_seconds
 
 
@@ -127,12 +127,12 @@ def test_another_model_replaces_all_shards(collection, output):
 
 
 def test_bad_input_is_found_before_anything_is_encoded(collection, output):
-    with pytest.raises(CollectionError) as refused:
+    with pytest.raises(InputError) as refused:
         encode_in_shards(collection, output, "mini", 7)
     assert str(refused.value) == f"{collection}: no documents in shard 5 of 7; encode fewer shards"
     with collection.open("a") as lines:
         lines.write('\n{"id": "bad"\n')
-    with pytest.raises(CollectionError, match=f"{collection}:7: "):
+    with pytest.raises(InputError, match=f"{collection}:7: "):
         encode_in_shards(collection, output, "mini", 2)
     assert not output.exists()
 

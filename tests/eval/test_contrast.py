@@ -11,7 +11,7 @@ from refusals import refusal
 
 from pyserini_compneg.eval import evaluate, parse_measures
 from pyserini_compneg.eval.contrast import PAIRED, partners
-from pyserini_compneg.support.errors import MeasureError
+from pyserini_compneg.support.errors import InputError
 
 QRELS = {"1": {"a": 1, "b": 0}, "2": {"a": 0, "b": 1}}
 MEASURES = ["paired_accuracy", "right_rank", "delta_recall@1", "delta_recall@3", "delta_mrr@1", "delta_mrr@3"]
@@ -123,7 +123,7 @@ def four_bytes(score):
 @pytest.mark.parametrize("kind", ["paired_accuracy", "right_rank", "delta_recall", "delta_mrr"])
 def test_judgements_that_are_no_contrast(kind, judged, counts):
     name = kind + "@5" * kind.startswith("delta")
-    assert refusal(evaluate, {"1": {"x": 3, "y": -2}, "2": judged}, {}, parse_measures([name]), error=MeasureError) == (
+    assert refusal(evaluate, {"1": {"x": 3, "y": -2}, "2": judged}, {}, parse_measures([name]), error=InputError) == (
         f"{kind} needs 1 relevant and 1 excluded document (relevance 0) for each query; query '2' has {counts}"
     )
 
@@ -134,7 +134,7 @@ def test_judgements_that_are_no_contrast(kind, judged, counts):
 )
 def test_queries_without_a_partner_of_their_own(others, agree, disagree):
     assert refusal(
-        partners, {"1": {"a": 1, "b": 0}, **{f"other {i}": other for i, other in enumerate(others)}}, error=MeasureError
+        partners, {"1": {"a": 1, "b": 0}, **{f"other {i}": other for i, other in enumerate(others)}}, error=InputError
     ) == (
         "paired_accuracy needs pairs of queries that judge two documents of their own in opposite ways; query '1' "
         f"shares 'a' and 'b' with {agree} queries that agree and {disagree} that disagree"

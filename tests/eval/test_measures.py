@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from refusals import refusal
 
 from pyserini_compneg.eval import evaluate, parse_measures
-from pyserini_compneg.eval.measures import MeasureError
+from pyserini_compneg.eval.measures import InputError
 from pyserini_compneg.support.errors import ArgumentError
 
 QRELS = {"1": {"a": 1, "b": 0}, "2": {"a": 2}, "3": {"a": 0}}
@@ -41,7 +41,7 @@ def test_capitals_do_not_matter(given, name):
     ],
 )
 def test_a_typing_mistake_gets_a_suggestion(given, name):
-    said = refusal(parse_measures, [given], error=MeasureError)
+    said = refusal(parse_measures, [given], error=InputError)
     assert said == f"unknown measure {given!r}; did you mean {name}?"
 
 
@@ -69,12 +69,12 @@ REFUSED = {
 
 @pytest.mark.parametrize(("said", "name"), [(said, name) for said, names in REFUSED.items() for name in names])
 def test_names_that_are_refused(said, name):
-    assert refusal(parse_measures, ["map", name], error=MeasureError).startswith(said.format(name))
+    assert refusal(parse_measures, ["map", name], error=InputError).startswith(said.format(name))
 
 
 @pytest.mark.parametrize("name", ["official", "paired_accuracy@1"])
 def test_names_that_ir_measures_knows_otherwise(name):
-    refusal(parse_measures, [name], error=MeasureError)
+    refusal(parse_measures, [name], error=InputError)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from json_lines import write_jsonl
 from refusals import refusal
 
 from pyserini_compneg.eval.qrels import RUN_AS_QRELS, read_groups, read_qrels
-from pyserini_compneg.support.errors import RunFormatError
+from pyserini_compneg.support.errors import InputError
 
 
 @pytest.fixture
@@ -33,14 +33,14 @@ def test_groups(write):
     )
     assert read_groups(path, "template") == {"1": "_", "b": "_ or _"}
     assert (
-        refusal(read_groups, path, "domain", error=RunFormatError)
+        refusal(read_groups, path, "domain", error=InputError)
         == f"{path}:2: no text `metadata.domain` to group by; there are: template"
     )
 
 
 def test_groups_twice(write):
     path = write({"id": "1", "metadata": {"t": "a"}}, {"id": "1", "metadata": {"t": "b"}})
-    assert refusal(read_groups, path, "t", error=RunFormatError) == f"{path}:2: the query id '1' is given twice"
+    assert refusal(read_groups, path, "t", error=InputError) == f"{path}:2: the query id '1' is given twice"
 
 
 @pytest.mark.parametrize(
@@ -68,4 +68,4 @@ def test_groups_twice(write):
 )
 def test_errors(write, lines, expected):
     path = write(*lines)
-    assert refusal(read_qrels, path, error=RunFormatError) == f"{path}{expected}"
+    assert refusal(read_qrels, path, error=InputError) == f"{path}{expected}"

@@ -6,7 +6,7 @@ from refusals import refusal
 
 from pyserini_compneg.eval import read_run
 from pyserini_compneg.search.run_writer import OUTPUT_FORMATS, Hit, write_run
-from pyserini_compneg.support.errors import RunFormatError
+from pyserini_compneg.support.errors import InputError
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_lines_may_stand_in_any_order(write, caplog, ranked):
 
 def test_two_documents_of_a_rank_have_no_order(write):
     path = write("1\ta\t1\n2\ta\t1\n2\tb\t2\n2\tc\t2\n")
-    assert refusal(read_run, path, error=RunFormatError) == f"{path}: query '2' has two documents of the same rank"
+    assert refusal(read_run, path, error=InputError) == f"{path}: query '2' has two documents of the same rank"
 
 
 @pytest.mark.parametrize(
@@ -107,4 +107,4 @@ def test_two_documents_of_a_rank_have_no_order(write):
 )
 def test_errors(write, text, expected):
     path = write(text)
-    assert refusal(read_run, path, error=RunFormatError) == f"{path}:{expected}"
+    assert refusal(read_run, path, error=InputError) == f"{path}:{expected}"

@@ -9,7 +9,7 @@ from pyserini_compneg.compose import Linear
 from pyserini_compneg.explaining import explain_query
 from pyserini_compneg.explaining.drawing import draw, query_drawing
 from pyserini_compneg.explaining.query_explanation import to_object
-from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.errors import QueryError
 
 ATOMS = {"a": {"x": 2.0, "y": 1.0}, "b": {"y": 0.5, "z": 1.0}, "none": {}}
 
@@ -60,7 +60,7 @@ def test_another_scale_and_other_operators(searcher, monkeypatch):
 
 
 def test_what_cannot_be_explained(searcher):
-    with pytest.raises(CompositionError) as error:
+    with pytest.raises(QueryError) as error:
         explain_query(searcher, Linear({"x": -1.0}))
     said = 'query \'{"vector": {"x": -1}}\': no positive term is left to search for, so it finds nothing'
     assert str(error.value) == said

@@ -1,7 +1,7 @@
 import pytest
 
 from pyserini_compneg.expression import atoms, format_expression, parse, parse_cisi
-from pyserini_compneg.support.errors import QuerySyntaxError
+from pyserini_compneg.support.errors import QueryError
 
 EXPECTED = "expected statements such as #q1= #and ('titles', #not ('articles'));"
 NO_POSITIVE_PART = "NOT has nothing to take away from; a query needs a positive part, as in: birds NOT parrots"
@@ -46,7 +46,7 @@ def test_several_complements_are_taken_away_together():
     ],
 )
 def test_faults_are_named_with_their_line(text, message):
-    with pytest.raises(QuerySyntaxError) as error:
+    with pytest.raises(QueryError) as error:
         parse_cisi(text, "some/CISI.BLN")
     assert str(error.value) == f"some/CISI.BLN, {message}"
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from refusals import refusal
 
 from pyserini_compneg.expression import MAX_DEPTH, Difference, from_json, parse, to_json
-from pyserini_compneg.support.errors import QuerySyntaxError
+from pyserini_compneg.support.errors import QueryError
 
 KINDS = '"union", "intersection", "strict_intersection", "difference" or "exclusion"'
 ONE_KEY = f"expected a text or an object with one key, {KINDS}"
@@ -55,7 +55,7 @@ def test_every_node_has_its_key():
     ],
 )
 def test_bad_shapes_are_refused_with_their_path(value, message):
-    assert refusal(from_json, value, "queries.jsonl:7", error=QuerySyntaxError) == f"queries.jsonl:7: {message}"
+    assert refusal(from_json, value, "queries.jsonl:7", error=QueryError) == f"queries.jsonl:7: {message}"
 
 
 def test_depth_is_limited():
@@ -63,6 +63,6 @@ def test_depth_is_limited():
     for _ in range(MAX_DEPTH - 1):
         value = {"difference": [value, "b"]}
     assert from_json(value, "test").depth == MAX_DEPTH
-    message = refusal(from_json, {"difference": [value, "b"]}, "test", error=QuerySyntaxError)
+    message = refusal(from_json, {"difference": [value, "b"]}, "test", error=QueryError)
     assert message == "test: the value is more than 100 levels deep; flatten it"
     assert isinstance(from_json(value, "test"), Difference)

@@ -7,7 +7,7 @@ from hypothesis import given
 from refusals import refusal
 
 from pyserini_compneg.expression import from_marks, leaves, parse, verbalise
-from pyserini_compneg.support.errors import QuerySyntaxError
+from pyserini_compneg.support.errors import QueryError
 
 TEMPLATES = {
     "_": "a",
@@ -45,12 +45,12 @@ def test_the_seven_templates(template):
 def test_unknown_wordings_are_refused(text, wording):
     known = ", ".join(map(repr, TEMPLATES))
     expected = f"expected one of {known}; each _ is <mark>...</mark>"
-    message = refusal(from_marks, text, error=QuerySyntaxError)
+    message = refusal(from_marks, text, error=QueryError)
     assert message == f"unknown wording {wording!r} in {text!r}; {expected}"
 
 
 def test_a_blank_atom_is_refused():
-    message = refusal(from_marks, "<mark>a</mark> or <mark> </mark>", error=QuerySyntaxError)
+    message = refusal(from_marks, "<mark>a</mark> or <mark> </mark>", error=QueryError)
     assert message == "the text of an atom must not be blank, got ' '"
 
 

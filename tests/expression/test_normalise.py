@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyserini_compneg.expression import Atom, Difference, leaves, parse, parse_cisi
-from pyserini_compneg.support.errors import QuerySyntaxError
+from pyserini_compneg.support.errors import QueryError
 
 
 def formulas():
@@ -56,7 +56,7 @@ def as_cisi(formula):
 @given(formula=formulas())
 def test_the_meaning_is_kept_and_complements_are_refused(read, formula):
     if holds(formula, frozenset()):
-        with pytest.raises(QuerySyntaxError, match="a query needs a positive part"):
+        with pytest.raises(QueryError, match="a query needs a positive part"):
             read(formula)
     else:
         expression = read(formula)

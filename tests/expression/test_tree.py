@@ -7,7 +7,7 @@ import pytest
 from refusals import refusal
 
 from pyserini_compneg.expression import MAX_DEPTH, Atom, Difference, Intersection, Union
-from pyserini_compneg.support.errors import QuerySyntaxError
+from pyserini_compneg.support.errors import QueryError
 
 A, B = Atom("a"), Atom("b")
 
@@ -43,7 +43,7 @@ FEW = "{} needs a tuple of two or more operands, got {!r}"
     ],
 )
 def test_what_is_no_expression_is_refused(make, value, said):
-    assert refusal(make, value, error=QuerySyntaxError) == said
+    assert refusal(make, value, error=QueryError) == said
 
 
 def test_the_deepest_tree_can_be_compared_hashed_shown_copied_and_pickled():

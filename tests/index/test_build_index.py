@@ -13,7 +13,7 @@ from refusals import refusal
 from pyserini_compneg.commands.index import main
 from pyserini_compneg.index import ImpactIndexer, build, build_index, index_folder
 from pyserini_compneg.lucene import MANIFEST_NAME, ImpactReader, ImpactWriter, Manifest
-from pyserini_compneg.support.errors import ArgumentError, CollectionError, OutputError
+from pyserini_compneg.support.errors import ArgumentError, InputError, OutputError
 
 
 def write(path, *documents):
@@ -104,9 +104,9 @@ def test_folders_made_for_a_build_that_fails_are_removed(tmp_path):
     path = write(tmp_path / "c.jsonl", ("d1", "birds"), ("d1", "birds"))
     (tmp_path / "mine").mkdir()
     for index in (tmp_path / "mine" / "a" / "b" / "index", tmp_path / "c" / "index"):
-        with pytest.raises(CollectionError, match=f"^{path}:2: document id 'd1' was given at {path}:1 already$"):
+        with pytest.raises(InputError, match=f"^{path}:2: document id 'd1' was given at {path}:1 already$"):
             build_index(path, index)
-    with pytest.raises(CollectionError, match="nothing to index"), ImpactIndexer(tmp_path / "a/b/index", "m"):
+    with pytest.raises(InputError, match="nothing to index"), ImpactIndexer(tmp_path / "a/b/index", "m"):
         (tmp_path / "a" / "used").mkdir()
     assert {path.name for path in tmp_path.rglob("*")} == {"c.jsonl", "mine", "a", "used"}
 
@@ -122,7 +122,7 @@ def test_an_existing_index_is_refused_before_the_collection_is_read(tmp_path, in
     broken = write_jsonl(tmp_path / "broken.jsonl", "broken")
     message = refusal(build_index, broken, index, error=OutputError)
     assert message == f"{index}: exists already; give overwrite=True to replace it, or another folder"
-    with pytest.raises(CollectionError, match="not valid JSON"):
+    with pytest.raises(InputError, match="not valid JSON"):
         build_index(broken, index, overwrite=True)
     assert contents(index) == before
     assert hidden(tmp_path) == []

@@ -15,7 +15,7 @@ from pyserini_compneg.index import ImpactIndexer, build_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.index.indexer import MOST_PAIR_TERMS
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest
-from pyserini_compneg.support.errors import CollectionError
+from pyserini_compneg.support.errors import InputError
 
 few = settings(
     max_examples=settings.default.max_examples // 5,
@@ -113,7 +113,7 @@ def test_no_duplicate_is_lost_whatever_else_is_in_its_line(tmp_path):
     )
     assert build_index(path, tmp_path / "index", "m", on_error="skip").documents == 2
     assert impacts(tmp_path / "index", "x", ["a", "b"]) == {"a": 1}
-    with pytest.raises(CollectionError, match=f"^{path}:4: document id '-0' was given at {path}:3 already$"):
+    with pytest.raises(InputError, match=f"^{path}:4: document id '-0' was given at {path}:3 already$"):
         build_index(path, tmp_path / "other", "m")
 
 
@@ -122,7 +122,7 @@ def test_a_duplicate_that_is_not_found_again_is_no_index(tmp_path, monkeypatch, 
     path = tmp_path / "c.jsonl"
     path.write_text('{"id": "x", "vector": {"a": 1}}\n' * 2 + '{"id": "y", "vector": {"a": 1}}\n')
     monkeypatch.setattr(ImpactWriter, "find", lambda *_: [])
-    with pytest.raises(CollectionError, match=f"^{path}: document id 'x' was given twice and is not any more"):
+    with pytest.raises(InputError, match=f"^{path}: document id 'x' was given twice and is not any more"):
         build_index(path, tmp_path / "index", "m", on_error=on_error)
     assert not (tmp_path / "index").exists()
 
@@ -178,10 +178,10 @@ def test_numbers_of_numpy_and_what_is_none(tmp_path):
         indexer.add("d", {"a": np.float32(0.5), "b": np.int64(3), "c": 2})
     assert impacts(tmp_path / "index", "d", ["a", "b", "c"]) == {"a": 2, "b": 12, "c": 8}
     for wrong, said in ((float("nan"), "Non-standard token 'NaN'"), ("1", "must be a number, got the text '1'")):
-        with pytest.raises(CollectionError, match=said), ImpactIndexer(tmp_path / "other", "m") as indexer:
+        with pytest.raises(InputError, match=said), ImpactIndexer(tmp_path / "other", "m") as indexer:
             indexer.add("d", {"a": wrong})
     with (
-        pytest.raises(CollectionError, match="a weight must be a number, got"),
+        pytest.raises(InputError, match="a weight must be a number, got"),
         ImpactIndexer(tmp_path / "o", "m") as i,
     ):
         i.add("d", {"a": object()})
@@ -191,13 +191,13 @@ def test_a_cut_gzip_file_is_never_skipped(tmp_path):
     lines = "".join(f'{{"id": "d{i}", "vector": {{"a": {i + 1}}}}}\n' for i in range(2000))
     packed = tmp_path / "c.jsonl.gz"
     packed.write_bytes(gzip.compress(lines.encode())[:-200])
-    with pytest.raises(CollectionError, match=f"{packed}:[0-9]+: broken gzip data: "):
+    with pytest.raises(InputError, match=f"{packed}:[0-9]+: broken gzip data: "):
         build_index(packed, tmp_path / "index", "m", on_error="skip")
     assert not (tmp_path / "index").exists()
 
 
 def test_an_id_added_twice(tmp_path):
-    with pytest.raises(CollectionError) as caught, ImpactIndexer(tmp_path / "index", "m") as indexer:
+    with pytest.raises(InputError) as caught, ImpactIndexer(tmp_path / "index", "m") as indexer:
         indexer.add("d1", {"a": 1})
         indexer.add("d1", {})
     assert str(caught.value) == f"{tmp_path / 'index'}: document id 'd1' is given twice"

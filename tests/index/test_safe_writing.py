@@ -18,7 +18,7 @@ from pyserini_compneg.index import ImpactIndexer, build, build_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.lucene import ImpactReader, ImpactWriter, Manifest, writer
 from pyserini_compneg.support import files
-from pyserini_compneg.support.errors import CollectionError, OutputError
+from pyserini_compneg.support.errors import InputError, OutputError
 
 pytestmark = pytest.mark.slow
 
@@ -288,7 +288,7 @@ def test_a_full_disk_is_reported(tmp_path, collection, old, bad_lines):
 
 
 def test_the_root_of_the_file_system_is_no_index(collection):
-    with pytest.raises(CollectionError, match="is in the folder of the index, /; give another folder$"):
+    with pytest.raises(InputError, match="is in the folder of the index, /; give another folder$"):
         build_index(collection, "/", "splade", resume=True)
 
 

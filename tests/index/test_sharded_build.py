@@ -19,10 +19,9 @@ from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, open_reader
 from pyserini_compneg.support.errors import (
     ArgumentError,
     ClusterError,
-    CollectionError,
     IndexReadError,
+    InputError,
     OutputError,
-    ShardError,
 )
 
 TEXTS = ["a spy film", "a war film", "a comedy of spies", "war", "a western", "a comedy", "a spy comedy", "a drama"]
@@ -125,7 +124,7 @@ def test_an_id_that_two_shards_have(tmp_path, collection):
     with collection.open("a") as lines:
         lines.write('\n{"id": "d4", "contents": "again"}\n')
     for skip in ("stop", "skip"):
-        with pytest.raises(CollectionError) as refused:
+        with pytest.raises(InputError) as refused:
             build_sharded_index(collection, tmp_path / "index", 3, on_error=skip)
         assert str(refused.value) == f"{collection}:10: document id 'd4' was given at {collection}:5 already"
     assert [path.name for path in tmp_path.iterdir()] == ["films.jsonl"]
@@ -148,14 +147,14 @@ def test_a_filter_field_that_some_shards_lack(tmp_path):
     lines = ({"id": f"d{i}", "contents": "a film", **({"genre": "war"} if i == 1 else {})} for i in range(4))
     collection = write_jsonl(tmp_path / "films.jsonl", *lines)
     build_sharded_index(collection, tmp_path / "index", 4, filter_fields=["genre"])
-    with pytest.raises(CollectionError) as refused:
+    with pytest.raises(InputError) as refused:
         build_sharded_index(collection, tmp_path / "other", 4, filter_fields=["genre", "year"])
     assert str(refused.value) == f"{collection}: no document has the filter field 'year'; leave it out"
     assert not (tmp_path / "other").exists()
 
 
 def test_more_shards_than_documents(tmp_path, collection):
-    with pytest.raises(CollectionError) as refused:
+    with pytest.raises(InputError) as refused:
         build_sharded_index(collection, tmp_path / "index", 9)
     assert str(refused.value) == f"{collection}: 9 shards need as many documents, got 8; build fewer shards"
     with pytest.raises(ArgumentError, match="^the number of shards must be from 1 to 10,000, got 0$"):
@@ -166,7 +165,7 @@ def test_more_shards_than_documents(tmp_path, collection):
 def test_a_bad_document(tmp_path, collection):
     with collection.open("a") as lines:
         lines.write('{"id": "bad"\n')
-    with pytest.raises(CollectionError, match=f"{collection}:9: "):
+    with pytest.raises(InputError, match=f"{collection}:9: "):
         build_sharded_index(collection, tmp_path / "index", 2)
     assert [path.name for path in tmp_path.iterdir()] == ["films.jsonl"]
     manifest = build_sharded_index(collection, tmp_path / "index", 2, on_error="skip")
@@ -192,7 +191,7 @@ def elsewhere(where, change):
 def test_a_folder_that_is_not_shared(tmp_path, collection):
     index, building = tmp_path / "index", tmp_path / ".index.building"
     lost = building / "shard-00001-of-00002"
-    with pytest.raises(ShardError) as refused:
+    with pytest.raises(IndexReadError) as refused:
         build_sharded_index(collection, index, 2, run=elsewhere("after", lambda: shutil.rmtree(lost)))
     node = f"(built on the node {socket.gethostname()}; all nodes must reach the same paths)"
     assert str(refused.value) == f"{lost}: the shard cannot be read: no such file or directory {node}"
@@ -234,7 +233,7 @@ def test_a_filter_field_that_no_document_has_is_found_before_a_shard_is_built(tm
         done.append(doing)
         return [work(*part) for part in parts]
 
-    with pytest.raises(CollectionError, match="no document has the filter field 'gener'; leave it out"):
+    with pytest.raises(InputError, match="no document has the filter field 'gener'; leave it out"):
         build_sharded_index(collection, tmp_path / "index", 2, run=run, filter_fields=["contents", "gener"])
     assert done == ["looking for filter fields"]
 

@@ -8,7 +8,7 @@ from hosts import adapter
 from refusals import refusal
 
 from pyserini_compneg import SignedImpactSearcher, decompose
-from pyserini_compneg.support.errors import ArgumentError, QuerySyntaxError
+from pyserini_compneg.support.errors import ArgumentError, QueryError
 
 host = adapter("langchain")
 
@@ -40,4 +40,4 @@ def test_retriever(searcher):
         host.CompNegRetriever(searcher=searcher, filters={"id": "d1"})
     plain = host.CompNegRetriever(searcher=searcher, k=2, read=decompose)
     assert plain.invoke("spy dramas other than comedies (and so on")[0].id == "d2"
-    assert "expected" in refusal(retriever.invoke, "spy (", error=QuerySyntaxError)
+    assert "expected" in refusal(retriever.invoke, "spy (", error=QueryError)

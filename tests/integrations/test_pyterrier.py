@@ -15,7 +15,7 @@ from pyserini_compneg import Operators, SignedImpactSearcher, compose_query, dec
 from pyserini_compneg.compose import Linear
 from pyserini_compneg.reading.decomposition import undivided
 from pyserini_compneg.search.run_writer import printed_scores
-from pyserini_compneg.support.errors import ArgumentError, CollectionError, CompositionError, QuerySyntaxError
+from pyserini_compneg.support.errors import ArgumentError, InputError, QueryError
 
 host = adapter("pyterrier")
 
@@ -161,8 +161,8 @@ TWICE = "document 2: document id 'd1' was given at document 1 already"
     ("documents", "options", "error", "said"),
     [
         (VECTORS, {}, ValueError, "toks are not of bm25; name what made them: indexer('splade', impact_scale=100)"),
-        (VECTORS[1:] * 2, {"encoder": "mine"}, CollectionError, TWICE.replace("d1", "d2")),
-        (TEXTS[:1] * 2, {}, CollectionError, TWICE),
+        (VECTORS[1:] * 2, {"encoder": "mine"}, InputError, TWICE.replace("d1", "d2")),
+        (TEXTS[:1] * 2, {}, InputError, TWICE),
     ],
 )
 def test_bad_documents(tmp_path, documents, options, error, said):
@@ -183,14 +183,14 @@ def test_documents_without_text(tmp_path):
         ({"qid": ["1"], "text": ["spy"]}, InputValidationError, "missing_columns=['query']"),
         ({"qid": ["1"], "query": ["spy"], "docno": ["d1"]}, InputValidationError, "extra_columns=['docno']"),
         ({"qid": ["1", "1"], "query": ["a", "b"]}, ValueError, "qid '1' is given twice; give each query one row"),
-        ({"qid": ["1"], "query": ["spy ("]}, QuerySyntaxError, "qid '1': "),
+        ({"qid": ["1"], "query": ["spy ("]}, QueryError, "qid '1': "),
         ({"qid": ["1"], "query": [float("nan")]}, ValueError, "a query must be a text, an expression"),
         (
             {"qid": ["1"], "query_toks": [{"spy": float("nan")}]},
-            CompositionError,
+            QueryError,
             "the weight of 'spy' must be a finite number, got nan",
         ),
-        ({"qid": ["1"], "query_toks": [["spy"]]}, CompositionError, "qid '1': $.vector: expected an object"),
+        ({"qid": ["1"], "query_toks": [["spy"]]}, QueryError, "qid '1': $.vector: expected an object"),
     ],
 )
 def test_bad_queries(index, frame, error, said):

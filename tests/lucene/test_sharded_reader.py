@@ -18,7 +18,7 @@ from pyserini_compneg.index import build_index, build_sharded_index
 from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, ShardedReader, open_reader
 from pyserini_compneg.lucene.reader import QueryFailure
 from pyserini_compneg.lucene.shard import LocalShard
-from pyserini_compneg.support.errors import IndexFormatError, IndexReadError, ShardError
+from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
 from pyserini_compneg.topics.topic_runs import search_topics
 from pyserini_compneg.topics.topics import read_text
 
@@ -260,7 +260,7 @@ def test_shards_of_another_scale_are_refused(index, tmp_path):
 
 def test_a_shard_that_is_gone_is_an_error_or_said(index, caplog, capsys):
     put_away(index)
-    with pytest.raises(ShardError) as refused:
+    with pytest.raises(IndexReadError) as refused:
         open_reader(index)
     assert str(refused.value) == f"{index}/shard-00001-of-00003: the shard cannot be read: no such file or directory"
     with open_reader(index, allow_partial=True) as reader:
@@ -281,13 +281,16 @@ def test_a_shard_that_ends_while_it_is_searched(index, caplog):
 
             def mortal():
                 if question is ImpactReader.search and "00001" in str(self.folder):
-                    raise ShardError(f"{self.folder}: the shard is gone")
+                    raise IndexReadError(f"{self.folder}: the shard is gone")
                 return answer()
 
             return mortal
 
     line = ['{"vector": {"war": 1}}']
-    with ShardedReader(index, Mortal) as reader, pytest.raises(ShardError, match="00001-of-00003: the shard is gone"):
+    with (
+        ShardedReader(index, Mortal) as reader,
+        pytest.raises(IndexReadError, match="00001-of-00003: the shard is gone"),
+    ):
         reader.search(line, 10)
     with ShardedReader(index, Mortal, allow_partial=True) as reader:
         assert (reader.document_count, reader.field_document_count) == (6, 6)
@@ -298,7 +301,7 @@ def test_a_shard_that_ends_while_it_is_searched(index, caplog):
     assert len(caplog.messages) == 1
     for shard in index.glob("shard-*"):
         (shard / "compneg.json").unlink()
-    with pytest.raises(ShardError):
+    with pytest.raises(IndexReadError):
         open_reader(index, allow_partial=True)
 
 

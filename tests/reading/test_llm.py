@@ -8,7 +8,7 @@ from chat_server import chat_server, content, expression
 
 from pyserini_compneg.expression import parse
 from pyserini_compneg.reading import LlmReader, decompose, undivided
-from pyserini_compneg.support.errors import DecompositionError, install_hint
+from pyserini_compneg.support.errors import QueryError, install_hint
 
 TEXT = "spy films other than comedies"
 READ = decompose(TEXT)
@@ -139,7 +139,7 @@ def test_a_cache_that_cannot_be_written_costs_no_answer(reader, tmp_path, caplog
 
 
 def test_a_blank_text_is_refused(reader):
-    with chat_server(GOOD) as server, pytest.raises(DecompositionError, match="blank"):
+    with chat_server(GOOD) as server, pytest.raises(QueryError, match="blank"):
         reader(server)(" ")
 
 
@@ -159,14 +159,14 @@ def test_a_blank_text_is_refused(reader):
     ],
 )
 def test_the_environment_names_the_model(environment, message, tmp_path):
-    with pytest.raises(DecompositionError) as error:
+    with pytest.raises(QueryError) as error:
         LlmReader(environment, tmp_path)
     assert str(error.value) == message
 
 
 def test_without_openai(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(DecompositionError) as error:
+    with pytest.raises(QueryError) as error:
         LlmReader({"OPENAI_BASE_URL": "http://localhost/v1", "COMPNEG_LLM_MODEL": "m"}, tmp_path)
     assert str(error.value) == f"openai is not installed: {install_hint('llm')}"
 
@@ -194,6 +194,6 @@ def test_long_texts_are_not_sent(reader, caplog):
 )
 def test_bad_variables_are_refused(tmp_path, name, value, fault):
     environment = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "COMPNEG_LLM_MODEL": "some-model", name: value}
-    with pytest.raises(DecompositionError) as caught:
+    with pytest.raises(QueryError) as caught:
         LlmReader(environment, tmp_path)
     assert str(caught.value).startswith(fault)

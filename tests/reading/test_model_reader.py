@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyserini_compneg.expression import Atom, Difference, format_expression, leaves
 from pyserini_compneg.reading import ModelReader, decompose, undivided
 from pyserini_compneg.reading.model_reader import PACKAGED, packaged_reader
-from pyserini_compneg.support.errors import ArgumentError, DecompositionError
+from pyserini_compneg.support.errors import ArgumentError, QueryError
 
 REQUESTS = {
     "I want horror movies from the 1980s, but please nothing with zombies or vampires": (
@@ -131,7 +131,7 @@ def test_what_is_no_list_of_texts_is_refused(texts):
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t"])
 def test_a_blank_text_is_refused(text):
-    with pytest.raises(DecompositionError, match="^the text is blank, got "):
+    with pytest.raises(QueryError, match="^the text is blank, got "):
         decompose(text)
 
 
@@ -159,7 +159,7 @@ def test_another_network_is_one_line(monkeypatch, scores):
             return [scores]
 
     monkeypatch.setattr(packaged_reader()._tagger, "_session", Session())
-    with pytest.raises(DecompositionError, match="^the reader's network gives no scores of 6 tags for each token"):
+    with pytest.raises(QueryError, match="^the reader's network gives no scores of 6 tags for each token"):
         decompose("a b c d")
 
 
@@ -194,6 +194,6 @@ def changed(path, **entries):
 )
 def test_a_damaged_reader_is_one_line(folder, damage, said):
     damage(folder)
-    with pytest.raises(DecompositionError) as refused:
+    with pytest.raises(QueryError) as refused:
         ModelReader(folder)
     assert said in str(refused.value) and str(folder) in str(refused.value) and "\n" not in str(refused.value)

@@ -3,7 +3,7 @@
 import pytest
 
 from pyserini_compneg.serve.settings import IndexSettings, named_indexes, read_server_settings
-from pyserini_compneg.support.errors import ServerError
+from pyserini_compneg.support.errors import InputError
 
 
 def test_pyserinis_keys(tmp_path):
@@ -40,7 +40,7 @@ def test_pyserinis_keys(tmp_path):
 def test_wrong_files(tmp_path, text, error):
     path = tmp_path / "server.yaml"
     path.write_text(text)
-    with pytest.raises(ServerError) as raised:
+    with pytest.raises(InputError) as raised:
         read_server_settings(path)
     assert str(raised.value) == f"{path}: {error}"
 
@@ -50,11 +50,11 @@ def test_indexes_of_the_command_line():
         "films": IndexSettings(path="indexes/films"),
         "papers": IndexSettings(path="indexes/other"),
     }
-    with pytest.raises(ServerError, match="two indexes are named films"):
+    with pytest.raises(InputError, match="two indexes are named films"):
         named_indexes(["a/films", "b/films"])
 
 
 @pytest.mark.parametrize("name", ["a/b", "a b", "é", "..", "-a", "x" * 65])
 def test_names_that_cannot_stand_in_a_url(name):
-    with pytest.raises(ServerError, match="^an index is named by up to 64 letters, digits and the signs"):
+    with pytest.raises(InputError, match="^an index is named by up to 64 letters, digits and the signs"):
         named_indexes([f"{name}=indexes/films"])

@@ -11,7 +11,7 @@ import pytest
 from film_index import start
 from refusals import refusal
 
-from pyserini_compneg.support.errors import OutputError, RunFormatError
+from pyserini_compneg.support.errors import InputError, OutputError
 from pyserini_compneg.support.files import atomic_writer, iter_jsonl, iter_lines
 
 
@@ -123,7 +123,7 @@ def test_other_carriage_returns_do_not_matter(tmp_path, data):
 
 def test_unreadable_places_raise_the_error_that_the_caller_wants(tmp_path):
     missing = tmp_path / "none.txt"
-    assert refusal(consume, iter_lines(missing, RunFormatError), error=RunFormatError) == f"{missing}: no such file"
+    assert refusal(consume, iter_lines(missing, InputError), error=InputError) == f"{missing}: no such file"
     assert refusal(consume, iter_lines(tmp_path)) == f"{tmp_path}: a folder, expected a file"
 
 

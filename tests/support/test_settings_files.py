@@ -4,7 +4,7 @@ import pytest
 from pydantic import Field, field_validator
 from refusals import refusal
 
-from pyserini_compneg.support.errors import TrainingError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.settings_files import Settings, parse_settings, read_settings
 
 
@@ -30,7 +30,7 @@ class Whole(Settings):
 def test_what_is_read(tmp_path):
     path = tmp_path / "whole.yaml"
     path.write_text("rate: 2e-5\nparts: [{name: α}, {name: no, kind: b}]\n", encoding="utf-8")
-    whole = read_settings(path, Whole, TrainingError)
+    whole = read_settings(path, Whole, InputError)
     assert whole == Whole(rate=2e-5, steps=1, parts=(Part(name="α"), Part(name="no", kind="b")))
 
 
@@ -78,29 +78,29 @@ def test_what_is_read(tmp_path):
     ],
 )
 def test_what_is_refused(text, message):
-    assert refusal(parse_settings, text, "x.yaml", Whole, TrainingError, error=TrainingError) == f"x.yaml{message}"
+    assert refusal(parse_settings, text, "x.yaml", Whole, InputError, error=InputError) == f"x.yaml{message}"
 
 
 @pytest.mark.parametrize("level", ["[{}]", "{{<<: [{}]}}"])
 def test_aliases_do_not_fill_the_memory(level):
     """Thirty lines, each of which repeats the one before nine times; but what is short may be repeated."""
     part = "rate: 1\nparts: [&x {name: x}, *x]"
-    assert parse_settings(part, "x.yaml", Whole, TrainingError).parts == (Part(name="x"), Part(name="x"))
+    assert parse_settings(part, "x.yaml", Whole, InputError).parts == (Part(name="x"), Part(name="x"))
     lines = ["a0: &a0 {name: x}"]
     lines += [f"a{i}: &a{i} " + level.format(", ".join([f"*a{i - 1}"] * 9)) for i in range(1, 30)]
-    with pytest.raises(TrainingError, match=r"^x.yaml:\d: not valid YAML: more than 1,000,000 values and characters,"):
-        parse_settings("\n".join(lines), "x.yaml", Whole, TrainingError)
+    with pytest.raises(InputError, match=r"^x.yaml:\d: not valid YAML: more than 1,000,000 values and characters,"):
+        parse_settings("\n".join(lines), "x.yaml", Whole, InputError)
 
 
 @pytest.mark.parametrize("text", ['rate: "half \\uD83D"', f"rate: {'9' * 5000}", f"rate: 0x{'f' * 5000}"])
 def test_a_fault_is_one_line(text):
-    with pytest.raises(TrainingError) as caught:
-        parse_settings(text, "x.yaml", Whole, TrainingError)
+    with pytest.raises(InputError) as caught:
+        parse_settings(text, "x.yaml", Whole, InputError)
     assert str(caught.value).startswith("x.yaml:") and "\n" not in str(caught.value)
 
 
 def test_what_cannot_be_read(tmp_path):
     (tmp_path / "odd.yaml").write_bytes(b"title: \xff")
     for name, reason in (("odd.yaml", "not UTF-8 text"), ("none.yaml", "no such file or directory")):
-        text = refusal(read_settings, tmp_path / name, Whole, TrainingError, error=TrainingError)
+        text = refusal(read_settings, tmp_path / name, Whole, InputError, error=InputError)
         assert text == f"{tmp_path / name}: cannot be read: {reason}"

@@ -1,7 +1,7 @@
 import pytest
 
 from pyserini_compneg.compose import Linear, Max, Product, Sum
-from pyserini_compneg.support.errors import CompositionError
+from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.topics.token_form import MOST_TOKENS, token_line
 
 A, B = Linear({"a": 1.0}), Linear({"b": 2.0})
@@ -39,6 +39,6 @@ def test_weights_are_repetitions():
     ],
 )
 def test_what_tokens_cannot_say(node, said):
-    with pytest.raises(CompositionError) as error:
+    with pytest.raises(QueryError) as error:
         token_line("q1", node)
     assert str(error.value) == f"query q1: tsv cannot hold {said}"

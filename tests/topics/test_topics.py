@@ -4,7 +4,7 @@ import pytest
 from refusals import refusal
 
 from pyserini_compneg.expression import Atom, Difference, Intersection, Union
-from pyserini_compneg.support.errors import QuerySyntaxError
+from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.topics.topics import Topic, read_topics
 
 BIRDS, BATS = Atom("birds"), Atom("bats")
@@ -158,13 +158,13 @@ def test_plain_needs_text(topics_of):
 
 
 def test_syntax_errors_keep_their_caret(topics_of):
-    with pytest.raises(QuerySyntaxError) as caught:
+    with pytest.raises(QueryError) as caught:
         topics_of("1\tbirds", "2\tbirds AND")
     first, text, caret = str(caught.value).splitlines()
     assert first.startswith(f"{topics_of.path}:2: ")
     assert text.endswith("birds AND")
     assert caret.endswith("^")
-    message = refusal(topics_of, {"id": 1, "expression": {"union": ["birds"]}}, error=QuerySyntaxError)
+    message = refusal(topics_of, {"id": 1, "expression": {"union": ["birds"]}}, error=QueryError)
     assert message.startswith(f"{topics_of.path}:1: `expression`: $.union: ")
 
 

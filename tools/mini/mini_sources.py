@@ -19,7 +19,7 @@ from pyserini_compneg.expression import Atom
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.training.config import SourceConfig
 from pyserini_compneg.lab.training.examples import read_examples
-from pyserini_compneg.support.errors import TrainingError, in_one_line
+from pyserini_compneg.support.errors import InputError, in_one_line
 from pyserini_compneg.support.files import iter_jsonl
 
 SPLIT = "train"
@@ -63,14 +63,14 @@ class Teacher:
         weight: What a cosine is multiplied by, to be added to a score of BM25.
 
     Raises:
-        TrainingError: It cannot be loaded.
+        InputError: It cannot be loaded.
     """
 
     def __init__(self, name: str, weight: float) -> None:
         from sentence_transformers import SentenceTransformer
 
         folder = str(model_folder(name))
-        with in_one_line(TrainingError, f"{name}: cannot be loaded as a teacher"):
+        with in_one_line(InputError, f"{name}: cannot be loaded as a teacher"):
             self._model: Any = SentenceTransformer(folder, local_files_only=True, trust_remote_code=False)
         self._model.max_seq_length = min(_TEACHER_TOKENS, self._model.max_seq_length or _TEACHER_TOKENS)
         self.weight = weight
@@ -94,13 +94,13 @@ class Taught:
         size: How many queries choose a batch's documents. Each document adds a query that it is among the best for.
 
     Raises:
-        TrainingError: There are too few documents.
+        InputError: There are too few documents.
     """
 
     def __init__(self, texts: Iterable[str], queries: Iterable[str], teacher: Teacher, size: int) -> None:
         self._texts, self._queries, self._size = list(dict.fromkeys(texts)), list(dict.fromkeys(queries)), size
         if len(self._texts) <= NEAR:
-            raise TrainingError(f"the texts are {len(self._texts)}; give more than {NEAR}")
+            raise InputError(f"the texts are {len(self._texts)}; give more than {NEAR}")
         self._bm25, self._weight = Bm25Scores(self._texts), teacher.weight
         self._asked, self._known = teacher(self._queries), teacher(self._texts)
         self._means = self._asked @ self._known.mean(0)
@@ -162,9 +162,9 @@ def summaries(path: Path) -> tuple[list[str], list[str]]:
         path: A JSON object of objects with ``title``, ``extract`` and perhaps ``description``.
 
     Raises:
-        TrainingError: Another file.
+        InputError: Another file.
     """
-    with in_one_line(TrainingError, f"{path}: is no file of summaries"):
+    with in_one_line(InputError, f"{path}: is no file of summaries"):
         entries = list(json.loads(path.read_text(encoding="utf-8")).values())
         texts = [f"{one['title']} {one['extract']}" for one in entries]
         return texts, [one["description"] for one in entries if one.get("description")]
@@ -189,8 +189,8 @@ def _domain(record: dict[str, Any]) -> str:
 def _records(folder: Path, name: str) -> Iterator[dict[str, Any]]:
     path = next(folder.glob(f"{name}.jsonl*"), None)
     if path is None:
-        raise TrainingError(f"{folder}: has no {name}.jsonl; name the folder of QUEST's evidence passages")
-    return (record for _, record in iter_jsonl(path, TrainingError))
+        raise InputError(f"{folder}: has no {name}.jsonl; name the folder of QUEST's evidence passages")
+    return (record for _, record in iter_jsonl(path, InputError))
 
 
 def pairs(path: str) -> tuple[list[str], list[str]]:
@@ -207,7 +207,7 @@ def films(folder: str, seed: int) -> tuple[list[str], list[tuple[str, set[int]]]
     """Some leads of FilmSets, and the atomic queries of its training split with their relevant documents among them.
 
     Raises:
-        TrainingError: No such query.
+        InputError: No such query.
     """
     dataset = open_dataset(folder)
     texts = {document.docid: document.text or "" for document in dataset.documents(SPLIT)}
@@ -220,5 +220,5 @@ def films(folder: str, seed: int) -> tuple[list[str], list[tuple[str, set[int]]]
         if isinstance(topic.expression, Atom) and relevant:
             queries.append((topic.expression.text, relevant))
     if not queries:
-        raise TrainingError(f"{folder}: no atomic query with a relevant document; name FilmSets")
+        raise InputError(f"{folder}: no atomic query with a relevant document; name FilmSets")
     return [texts[docid] for docid in kept], queries

@@ -92,7 +92,7 @@ class MiniModule(nn.Module):  # type: ignore[misc]  # torch without types
 
     Raises:
         EncodingError: A checkpoint that cannot be read.
-        TrainingError: A checkpoint that cannot be trained.
+        InputError: A checkpoint that cannot be trained.
     """
 
     def __init__(self, base: str, lengths: tuple[int, int]) -> None:

@@ -36,7 +36,9 @@ def write_graph(module: SparseEncoderModule, precision: str, path: Path) -> None
     Raises:
         EncodingError: A model that cannot be exported, or a package that is missing.
     """
-    failed = in_one_line(EncodingError, "the model cannot be exported", "; choose --backend torch", passing=(OSError,))
+    failed = in_one_line(
+        EncodingError, "the model cannot be exported", remedy="choose --backend torch", passing=(OSError,)
+    )
     with failed:
         model = dense_graph(module, precision, path.parent, _DENSE)
         _select(model.graph)

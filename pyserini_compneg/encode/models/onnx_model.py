@@ -43,7 +43,7 @@ class OnnxModel:
         except ImportError:
             raise EncodingError(f"models need onnxruntime; {install_hint('onnx')}, or choose --backend torch") from None
         providers, self.device = _providers(runtime, device)
-        with in_one_line(EncodingError, f"{path}: cannot be run", "; delete it, and it is made again"):
+        with in_one_line(EncodingError, "cannot be run", where=path, remedy="delete it, and it is made again"):
             self._session = open_session(path, processors(), providers)
         if self.device == "cuda" and "CUDAExecutionProvider" not in self._session.get_providers():
             _logger.warning("onnxruntime could not start CUDA; models run on the processor")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from pyserini_compneg.lab.experiments.protocol import Protocol, read_protocol
 from pyserini_compneg.lab.experiments.provided import protocol_names
-from pyserini_compneg.support.errors import CompNegError, ProtocolError
+from pyserini_compneg.support.errors import CompNegError, InputError
 
 _logger = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ def reproduce_all(kind: str | None, run: Callable[[Protocol], None]) -> Iterator
         The name of each protocol that was run, and the seconds that it took.
 
     Raises:
-        ProtocolError: At the end, if any failed; the log has the reasons.
+        InputError: At the end, if any failed; the log has the reasons.
     """
     failed = []
     for name in protocol_names():
@@ -39,4 +39,4 @@ def reproduce_all(kind: str | None, run: Callable[[Protocol], None]) -> Iterator
         else:
             yield name, time.monotonic() - started
     if failed:
-        raise ProtocolError(f"{len(failed)} protocols were not reproduced: {', '.join(failed)}; see the lines above")
+        raise InputError(f"{len(failed)} protocols were not reproduced: {', '.join(failed)}; see the lines above")

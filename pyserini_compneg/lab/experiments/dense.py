@@ -32,7 +32,7 @@ from pyserini_compneg.documents.collection import SourceDocument
 from pyserini_compneg.encode.models.cache import cache_home
 from pyserini_compneg.expression import Atom, Expression, Union, atoms
 from pyserini_compneg.search import Hit
-from pyserini_compneg.support.errors import CollectionError, CompositionError, ProtocolError
+from pyserini_compneg.support.errors import InputError, QueryError
 from pyserini_compneg.support.files import atomic_writer
 from pyserini_compneg.support.progress import progress
 from pyserini_compneg.topics.topics import Topic
@@ -213,7 +213,7 @@ class DenseIndex(VectorIndex):
         encoder: Makes their vectors.
 
     Raises:
-        CollectionError: No documents, one without a text, or an id given twice.
+        InputError: No documents, one without a text, or an id given twice.
         EncodingError: The model gives no usable vectors.
         OutputError: The cache cannot be written.
     """
@@ -233,13 +233,13 @@ def _docids_and_digest(documents: Iterable[SourceDocument]) -> tuple[list[str], 
     docids: dict[str, None] = {}
     for document in documents:
         if document.text is None:
-            raise CollectionError(f"{document.source}: only a `vector`, where texts are encoded")
+            raise InputError(f"{document.source}: only a `vector`, where texts are encoded")
         if document.docid in docids:
-            raise CollectionError(f"{document.source}: document id {document.docid!r} was given already")
+            raise InputError(f"{document.source}: document id {document.docid!r} was given already")
         docids[document.docid] = None
         digest.update(json.dumps([document.docid, document.text]).encode())
     if not docids:
-        raise CollectionError("there are no documents to encode")
+        raise InputError("there are no documents to encode")
     return list(docids), digest.hexdigest()[:16]
 
 
@@ -260,7 +260,7 @@ class DenseMethod:
     """Ranks all documents by their similarity to composed dense vectors, with an operator for each kind of node.
 
     Raises:
-        CompositionError: An operator that is none of ``DENSE_OPERATORS``.
+        QueryError: An operator that is none of ``DENSE_OPERATORS``.
     """
 
     union: str = "disjunction"
@@ -271,7 +271,7 @@ class DenseMethod:
         """Checks every name."""
         for kind, choices in DENSE_OPERATORS.items():
             if (name := getattr(self, kind)) not in choices:
-                raise CompositionError(f"{kind} of dense vectors must be one of {', '.join(choices)}, got {name!r}")
+                raise QueryError(f"{kind} of dense vectors must be one of {', '.join(choices)}, got {name!r}")
 
     def search(self, index: Callable[[], VectorIndex], topics: Sequence[Topic], k: int) -> dict[str, list[Hit]]:
         """Composes the vectors of topics, and searches.
@@ -282,12 +282,12 @@ class DenseMethod:
             k: The most documents to return for each.
 
         Raises:
-            ProtocolError: A composed query.
+            InputError: A composed query.
             EncodingError: A text that cannot be encoded.
         """
         for topic in topics:
             if topic.expression is None:
-                raise ProtocolError(f"query {topic.qid} is composed of terms already; dense vectors have no terms")
+                raise InputError(f"query {topic.qid} is composed of terms already; dense vectors have no terms")
         opened = index()
         bases = self.composed([topic.expression for topic in topics if topic.expression], opened.encoder)
         return dict(zip([topic.qid for topic in topics], opened.search(bases, k), strict=True))
@@ -307,9 +307,9 @@ class DenseMethod:
                 return _UNIONS[self.union]([self._composed(member, spaces) for member in alternatives(expression)])
         parts = conjunction(expression)
         if parts.barred:
-            raise ProtocolError("dense vectors cannot leave documents out, as NOT! does; use NOT")
+            raise InputError("dense vectors cannot leave documents out, as NOT! does; use NOT")
         if parts.required:
-            raise ProtocolError("dense vectors cannot require every operand, as AND! does; use AND")
+            raise InputError("dense vectors cannot require every operand, as AND! does; use AND")
         kept = [self._composed(member, spaces) for member in parts.kept]
         positive = addition(kept) if len(kept) > 1 else kept[0]
         if not parts.excluded:

@@ -15,7 +15,7 @@ from pyserini_compneg.lab.experiments.protocol import RowPlan, SectionPlan
 from pyserini_compneg.lab.experiments.results import LOWER_IS_BETTER, SYNONYMS, TERM_MEASURES, Cell, Row, Section
 from pyserini_compneg.lab.experiments.term_measures import Neighbours, TermMeasures
 from pyserini_compneg.lab.experiments.workplace import Workplace
-from pyserini_compneg.support.errors import ProtocolError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.topics.topics import Topic
 
 
@@ -66,7 +66,7 @@ class Evaluator:
         """The figures of a section.
 
         Raises:
-            ProtocolError: None of its queries is judged.
+            InputError: None of its queries is judged.
         """
         workplace = self._workplace
         qrels = {topic.qid: workplace.qrels[topic.qid] for topic in topics if topic.qid in workplace.qrels}
@@ -75,7 +75,7 @@ class Evaluator:
         if not qrels:
             rare = " and has words of few documents" if self._counted else ""
             where = f"{workplace.dataset.folder}: no query of {plan.title!r}"
-            raise ProtocolError(f"{where} is judged{rare} in split {workplace.split}")
+            raise InputError(f"{where} is judged{rare} in split {workplace.split}")
         results = {}
         for row in ran:
             counted = self._terms.values(row.run, list(qrels), self._counted) if self._counted else {}

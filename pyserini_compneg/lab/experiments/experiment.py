@@ -30,7 +30,7 @@ from pyserini_compneg.lab.experiments.splits import reported_split, tuning_split
 from pyserini_compneg.lab.experiments.synonyms import WORDNET, check_wordnet
 from pyserini_compneg.lab.experiments.workplace import Engine, Models, Workplace
 from pyserini_compneg.lucene import java_class
-from pyserini_compneg.support.errors import DownloadError, EncodingError, MeasureError, ProtocolError
+from pyserini_compneg.support.errors import DownloadError, EncodingError, InputError
 
 _PACKAGES = ("pyserini_compneg", "pyserini", "onnxruntime", "torch", "sentence-transformers")
 _logger = logging.getLogger(__name__)
@@ -74,14 +74,14 @@ def reproduce(
         command: What the report shows as the command that made it.
 
     Raises:
-        ProtocolError: A dataset that the protocol is not for, a split without its queries, or no other to tune rows on.
+        InputError: A dataset that the protocol is not for, a split without its queries, or no other to tune rows on.
         CompNegError: Whatever reading, building or searching raises.
     """
     chosen = reported_split(protocol, dataset, split)
     protocol = protocol.reading(read).with_models(models or {})
     if not protocol.sections:
         said = "all its rows are of trained models, and none is there; train them with --train"
-        raise ProtocolError(f"protocol {protocol.name}: {said}, or name their folder with --models")
+        raise InputError(f"protocol {protocol.name}: {said}, or name their folder with --models")
     tuned_on = tuning_split(protocol, dataset, chosen)
     protocol, *left_out = _possible(protocol, dense_encoder, reranker)
     protocol, *without_words = _with_synonyms(protocol, wordnet)
@@ -90,7 +90,7 @@ def reproduce(
     if protocol.weighs_model and other is not None:
         rows = [row for section in protocol.sections for row in section.rows if row.model_weight is not None]
         said = f"row {rows[0].title!r} says a share of a model; give --encoder bm25+MODEL, not {other}"
-        raise ProtocolError(f"protocol {protocol.name}: {said}")
+        raise InputError(f"protocol {protocol.name}: {said}")
     dense = dense_encoder or ALL_MINILM
     places = Models(dense, reranker or MS_MARCO_MINILM)
     with ExitStack() as opened:
@@ -152,7 +152,7 @@ def _with_synonyms(protocol: Protocol, wordnet: Path | None) -> tuple[Protocol, 
         return protocol, ""
     try:
         check_wordnet(wordnet or WORDNET)
-    except MeasureError as error:
+    except InputError as error:
         if wordnet is not None or len(protocol.measures) == 1:
             raise
         message = f"{SYNONYMS}: {error}"
@@ -211,7 +211,7 @@ def _plans(protocol: Protocol, workplace: Workplace) -> list[Plan]:
     for section in protocol.sections:
         if unknown := [template for template in section.templates if template not in known]:
             reason = f"no query has the template {unknown[0]!r}, which is none of QUEST's"
-            raise ProtocolError(f"protocol {protocol.name}, section {section.title!r}: {where}: {reason}")
+            raise InputError(f"protocol {protocol.name}, section {section.title!r}: {where}: {reason}")
         topics = section.of(workplace.topics)
         if protocol.interference and protocol.interference.section == section.title and topics:
             check_interference(protocol.interference, topics, workplace.qrels.keys())
@@ -219,7 +219,7 @@ def _plans(protocol: Protocol, workplace: Workplace) -> list[Plan]:
             plans.append((section, topics))
     if not plans:
         templates = ", ".join(repr(name) for section in protocol.sections for name in section.templates)
-        raise ProtocolError(f"{where} has no query of protocol {protocol.name}: {templates}")
+        raise InputError(f"{where} has no query of protocol {protocol.name}: {templates}")
     return plans
 
 

@@ -29,7 +29,7 @@ from pyserini_compneg.lab.experiments.workplace import Engine, Workplace
 from pyserini_compneg.reading import reader
 from pyserini_compneg.search import Hit, SignedImpactSearcher
 from pyserini_compneg.search.searcher import Method
-from pyserini_compneg.support.errors import ProtocolError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.gathered import gathered_warnings
 from pyserini_compneg.support.progress import progress
 from pyserini_compneg.topics.batch import answers, topic_query
@@ -157,7 +157,7 @@ class Jobs:
         topics = [topic for topic in section.of(workplace.topics) if topic.qid in workplace.qrels]
         if not topics:
             where = f"{workplace.dataset.folder}: split {workplace.split}"
-            raise ProtocolError(f"{where} has no judged query of {section.title!r}, to tune {row.name!r} on")
+            raise InputError(f"{where} has no judged query of {section.title!r}, to tune {row.name!r} on")
         qrels = {topic.qid: workplace.qrels[topic.qid] for topic in topics}
         (measure,) = parse_measures(self.protocol.measures[:1])
         best, most = row, float("-inf")
@@ -218,7 +218,7 @@ def topics_as(reads: Reading, topics: Sequence[Topic]) -> Mapping[str, Topic]:
         topics: The topics of a dataset.
 
     Raises:
-        DecompositionError: There is no language model in the environment.
+        QueryError: There is no language model in the environment.
     """
     read: Sequence[Topic] = topics
     if reads != "expression":

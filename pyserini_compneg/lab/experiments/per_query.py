@@ -12,7 +12,7 @@ from pyserini_compneg.expression import Difference, format_expression, verbalise
 from pyserini_compneg.lab.experiments.evaluation import RowRun
 from pyserini_compneg.lab.experiments.protocol import Interference
 from pyserini_compneg.lab.experiments.results import Curve, Example, Point, Section, Weight
-from pyserini_compneg.support.errors import ProtocolError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.topics.topics import Topic
 
 _SHOWN_TERMS = 12
@@ -57,13 +57,13 @@ def check_interference(plan: Interference, topics: Sequence[Topic], judged: Coll
         judged: The ids of the queries with judgements.
 
     Raises:
-        ProtocolError: A query that is no difference, or fewer than two judged queries for each bin.
+        InputError: A query that is no difference, or fewer than two judged queries for each bin.
     """
     for topic in topics:
         _sides(topic)
     queries = sum(topic.qid in judged for topic in topics)
     if queries < 2 * plan.bins:
-        raise ProtocolError(f"{plan.section}: {queries} judged queries are too few for {plan.bins} bins")
+        raise InputError(f"{plan.section}: {queries} judged queries are too few for {plan.bins} bins")
 
 
 def sweep_curve(ran: Sequence[RowRun], section: Section, symbol: str, measure: str) -> Curve:
@@ -83,7 +83,7 @@ def sweep_curve(ran: Sequence[RowRun], section: Section, symbol: str, measure: s
 def _sides(topic: Topic) -> tuple[str, str]:
     """The text of what a difference wants, and of what it excludes."""
     if not isinstance(topic.expression, Difference):
-        raise ProtocolError(f"query {topic.qid!r} is no difference, so it has no interference")
+        raise InputError(f"query {topic.qid!r} is no difference, so it has no interference")
     return verbalise(topic.expression.left), verbalise(topic.expression.right)
 
 

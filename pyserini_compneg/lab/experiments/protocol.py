@@ -20,7 +20,7 @@ from pyserini_compneg.lab.experiments.provided import FOLDER, protocol_names
 from pyserini_compneg.lab.experiments.results import TERM_MEASURES
 from pyserini_compneg.lab.experiments.word_space import WordSpaceMethod
 from pyserini_compneg.search.searcher import Method
-from pyserini_compneg.support.errors import ProtocolError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import slug
 from pyserini_compneg.support.settings_files import Settings, parse_settings, read_settings
 from pyserini_compneg.support.terminal import shown, suggestion
@@ -289,7 +289,7 @@ class Protocol(Settings):
             names: Names of rows, with a value of a sweep or without. ``*`` stands for any letters.
 
         Raises:
-            ProtocolError: There is no such row that is run, or the curve's section is left without rows.
+            InputError: There is no such row that is run, or the curve's section is left without rows.
         """
 
         def is_one(row: RowPlan, name: str) -> bool:
@@ -301,7 +301,7 @@ class Protocol(Settings):
                 close = suggestion(name, there)
                 known = f"{close} There are" if close else "; there are"
                 listed = ", ".join(map(repr, there))
-                raise ProtocolError(f"protocol {self.name}: no row {name!r}{known}: {listed}")
+                raise InputError(f"protocol {self.name}: no row {name!r}{known}: {listed}")
         return self._changed(lambda row: {} if any(is_one(row, name) for name in names) else None)
 
     @property
@@ -357,16 +357,16 @@ def read_protocol(name: str) -> Protocol:
         name: One that comes with the package, or the path of a YAML file.
 
     Raises:
-        ProtocolError: No such protocol, or a file that is none; the message names file and key.
+        InputError: No such protocol, or a file that is none; the message names file and key.
     """
     if name in protocol_names():
         text = FOLDER.joinpath(f"{name}.yaml").read_text(encoding="utf-8")
-        protocol = parse_settings(text, name, Protocol, ProtocolError)
+        protocol = parse_settings(text, name, Protocol, InputError)
     elif Path(name).suffix in (".yaml", ".yml"):
-        protocol = read_settings(name, Protocol, ProtocolError)
+        protocol = read_settings(name, Protocol, InputError)
     else:
         known = ", ".join(protocol_names())
-        raise ProtocolError(f"no protocol {name!r}; expected one of {known}, or the path of a .yaml file")
+        raise InputError(f"no protocol {name!r}; expected one of {known}, or the path of a .yaml file")
     return protocol if protocol.name else protocol.model_copy(update={"name": Path(name).stem})
 
 

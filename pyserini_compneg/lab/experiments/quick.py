@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pyserini_compneg.lab.experiments.results import REMEDY
-from pyserini_compneg.support.errors import ProtocolError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import atomic_writer, iter_jsonl
 
 SAMPLE = Path(str(files("pyserini_compneg").joinpath("resources/sample")))
@@ -48,12 +48,12 @@ def quick_dataset(kinds: Sequence[str], folder: Path) -> Path:
     """The folder of the small dataset of the first kind for which there is one.
 
     Raises:
-        ProtocolError: There is none.
+        InputError: There is none.
     """
     made = quick_datasets(folder)
     if there := [kind for kind in kinds if kind in made]:
         return made[there[0]]
-    raise ProtocolError(f"--quick has no dataset of the kinds {', '.join(kinds)}; name one with --dataset")
+    raise InputError(f"--quick has no dataset of the kinds {', '.join(kinds)}; name one with --dataset")
 
 
 def _filmsets(documents: list[Any], queries: list[Any]) -> dict[str, Iterable[Any]]:

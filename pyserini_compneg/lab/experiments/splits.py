@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyserini_compneg.lab.experiments.datasets.dataset import Dataset
 from pyserini_compneg.lab.experiments.protocol import Protocol
-from pyserini_compneg.support.errors import ProtocolError
+from pyserini_compneg.support.errors import InputError
 
 
 def reported_split(protocol: Protocol, dataset: Dataset, chosen: str | None = None) -> str:
@@ -16,18 +16,18 @@ def reported_split(protocol: Protocol, dataset: Dataset, chosen: str | None = No
         chosen: The split that the user names; None for the protocol's first that the dataset has.
 
     Raises:
-        ProtocolError: A dataset that the protocol is not for, or one that has none of its splits.
-        CollectionError: There is no such split.
+        InputError: A dataset that the protocol is not for, or one that has none of its splits.
+        InputError: There is no such split.
     """
     if dataset.kind not in protocol.datasets:
         kinds = ", ".join(protocol.datasets)
-        raise ProtocolError(f"{dataset.folder} is of the kind {dataset.kind}; protocol {protocol.name} is for: {kinds}")
+        raise InputError(f"{dataset.folder} is of the kind {dataset.kind}; protocol {protocol.name} is for: {kinds}")
     if chosen is not None:
         dataset.part(chosen)
         return chosen
     if there := [split for split in protocol.splits if split in dataset.splits]:
         return there[0]
-    raise ProtocolError(
+    raise InputError(
         f"{dataset.folder}: none of the protocol's splits ({', '.join(protocol.splits)}); "
         f"choose one with --split: {', '.join(dataset.splits)}"
     )
@@ -37,14 +37,14 @@ def tuning_split(protocol: Protocol, dataset: Dataset, reported: str) -> str | N
     """The split on which rows are tuned, the first that shares no query with the reported one; None if none is tuned.
 
     Raises:
-        ProtocolError: There is no such split.
+        InputError: There is no such split.
     """
     if not any(row.tuned and row.method for section in protocol.sections for row in section.rows):
         return None
     for split in protocol.tuned_on:
         if split in dataset.splits and not shared_queries(dataset, split, reported):
             return split
-    raise ProtocolError(
+    raise InputError(
         f"{dataset.folder}: protocol {protocol.name} is tuned on a split that shares no query with {reported}, on one "
         f"of {', '.join(protocol.tuned_on)}; there are: {', '.join(dataset.splits)}"
     )

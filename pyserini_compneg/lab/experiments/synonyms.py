@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from pyserini_compneg.support.errors import MeasureError, in_one_line
+from pyserini_compneg.support.errors import InputError, in_one_line
 
 WORDNET = Path("/usr/share/wordnet")
 """Where Debian's package wordnet-base has the files."""
@@ -21,7 +21,7 @@ def synonyms_of(words: Collection[str], folder: Path = WORDNET) -> dict[str, lis
         folder: Has ``index.noun``, ``data.noun``, and the same of verbs, adjectives and adverbs.
 
     Raises:
-        MeasureError: A file is missing, or is none of WordNet's.
+        InputError: A file is missing, or is none of WordNet's.
 
     Source: the formats are those of the manual page wndb(5WN) of WordNet 3.
     """
@@ -37,11 +37,11 @@ def check_wordnet(folder: Path) -> None:
     """Makes sure that all files are there, before hours of runs.
 
     Raises:
-        MeasureError: A file is missing.
+        InputError: A file is missing.
     """
     names = [f"{kind}.{part}" for part in _PARTS for kind in ("index", "data")]
     if missing := [name for name in names if not (folder / name).is_file()]:
-        raise MeasureError(
+        raise InputError(
             f"{folder}: no file {missing[0]} of WordNet; install Debian's package wordnet-base, or name the folder of "
             "WordNet's files with --wordnet"
         )
@@ -49,7 +49,7 @@ def check_wordnet(folder: Path) -> None:
 
 def _index(path: Path, words: Collection[str]) -> Iterator[tuple[str, list[int]]]:
     """The words that an index file has, with the places of their synsets in the data file."""
-    with in_one_line(MeasureError, f"{path}: is no file of WordNet"):
+    with in_one_line(InputError, f"{path}: is no file of WordNet"):
         for line in path.read_text(encoding="utf-8").splitlines():
             lemma = line.partition(" ")[0]
             if lemma in words:
@@ -59,7 +59,7 @@ def _index(path: Path, words: Collection[str]) -> Iterator[tuple[str, list[int]]
 
 def _synset_words(path: Path, offsets: Collection[int]) -> Iterator[str]:
     """The words of synsets: a hexadecimal count at the fourth place, then each word and a number."""
-    with in_one_line(MeasureError, f"{path}: is no file of WordNet"), path.open("rb") as data:
+    with in_one_line(InputError, f"{path}: is no file of WordNet"), path.open("rb") as data:
         for offset in offsets:
             data.seek(offset)
             fields = data.readline().decode().split()

@@ -47,7 +47,7 @@ class TermMeasures:
         wordnet: The folder of WordNet's files; None where synonyms are not asked for.
 
     Raises:
-        MeasureError: Files that are missing, or none of WordNet's.
+        InputError: Files that are missing, or none of WordNet's.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ from pyserini_compneg.expression import Atom, Difference, Expression, Union, ato
 from pyserini_compneg.lab.experiments.dense import DenseMethod, VectorIndex, Vectors
 from pyserini_compneg.lab.experiments.neighbours import COUNT, LEAST_DOCUMENTS, MOST_SHARE
 from pyserini_compneg.search import Hit
-from pyserini_compneg.support.errors import CollectionError, CompositionError, ProtocolError
+from pyserini_compneg.support.errors import InputError, QueryError
 from pyserini_compneg.topics.topics import Topic
 
 ONE_NEGATED, TWO_NEGATED = "word NOT word", "word NOT (word OR word)"
@@ -59,7 +59,7 @@ class WordSpace(VectorIndex):
         similarity: ``cosine``.
 
     Raises:
-        CollectionError: There are no such words.
+        InputError: There are no such words.
 
     Source: Widdows 2003, Section 2.1.
     """
@@ -75,7 +75,7 @@ class WordSpace(VectorIndex):
         self._common = {*_FUNCTION_WORDS.split()} | {word for word in known if holding[word] > MOST_SHARE * len(texts)}
         self.words = [word for word in known if word.isalpha() and word not in self._common]
         if not self.words:
-            raise CollectionError(
+            raise InputError(
                 f"of {len(texts)} documents no word is in {LEAST_DOCUMENTS} and in {MOST_SHARE:.0%} at most, so there "
                 "are no words to make queries of; give a larger collection"
             )
@@ -203,7 +203,7 @@ class WordSpaceMethod:
             documents of ``ignore`` without those that hold a negated word.
 
     Raises:
-        CompositionError: An unknown name.
+        QueryError: An unknown name.
 
     Source: Widdows 2003, Section 4.1.
     """
@@ -214,7 +214,7 @@ class WordSpaceMethod:
         """Checks the name."""
         if self.difference not in (known := ("orthogonal", "constant", "subtraction", "ignore", "filtering")):
             listed = ", ".join(known)
-            raise CompositionError(f"difference in a word space must be one of {listed}, got {self.difference!r}")
+            raise QueryError(f"difference in a word space must be one of {listed}, got {self.difference!r}")
 
     @property
     def _algebra(self) -> DenseMethod:
@@ -240,9 +240,7 @@ class WordSpaceMethod:
 
 def _difference(topic: Topic) -> Difference:
     if not isinstance(topic.expression, Difference):
-        raise ProtocolError(
-            f"query {topic.qid!r} must be WORD NOT WORD, or WORD NOT (WORD OR WORD), got {topic.text!r}"
-        )
+        raise InputError(f"query {topic.qid!r} must be WORD NOT WORD, or WORD NOT (WORD OR WORD), got {topic.text!r}")
     return topic.expression
 
 

@@ -26,7 +26,7 @@ from pyserini_compneg.lab.experiments.results import REMEDY
 from pyserini_compneg.lab.experiments.word_space import WordSpace, word_queries
 from pyserini_compneg.lucene.manifest import MANIFEST_NAME, SHARDS_NAME, is_index
 from pyserini_compneg.search import SignedImpactSearcher
-from pyserini_compneg.support.errors import OutputError, ProtocolError
+from pyserini_compneg.support.errors import InputError, OutputError
 from pyserini_compneg.support.files import atomic_writer, keep_inputs, slug
 
 _LOOKED_UP = 100
@@ -117,7 +117,7 @@ class Workplace(ExitStack):
             model_weight: As for the searcher; None for that of all rows. Other encoders than ``bm25+MODEL`` have none.
 
         Raises:
-            ProtocolError: An index of other documents.
+            InputError: An index of other documents.
         """
         weight = self.model_weight if model_weight is None else model_weight
         weight = weight if engine.is_hybrid else None
@@ -247,7 +247,7 @@ class Workplace(ExitStack):
         judged = list(dict.fromkeys(docid for documents in self.qrels.values() for docid in documents))[:_LOOKED_UP]
         missing = [docid for docid in judged if not searcher.reader.has(docid)]
         if missing and len(missing) == len(judged):
-            raise ProtocolError(
+            raise InputError(
                 f"{folder}: none of {len(judged)} judged documents of {self.dataset.folder} is in it, "
                 f"{missing[0]!r} for one; it is an index of another collection"
             )

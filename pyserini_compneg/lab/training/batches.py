@@ -16,7 +16,7 @@ from sentence_transformers.base.sampler import DefaultBatchSampler, NoDuplicates
 from pyserini_compneg.lab.training.config import TrainConfig
 from pyserini_compneg.lab.training.examples import Example
 from pyserini_compneg.lab.training.teacher import margins
-from pyserini_compneg.support.errors import TrainingError
+from pyserini_compneg.support.errors import InputError
 
 CONTRASTIVE_PAIRS = "contrastive pairs"
 """The description of a table whose rows 2i and 2i + 1 are a contrastive pair."""
@@ -35,7 +35,7 @@ def example_tables(config: TrainConfig, sources: Sequence[Sequence[Example]]) ->
         Tables with the columns ``query``, ``positive``, ``negative_1`` and so on, and with a teacher ``label``.
 
     Raises:
-        TrainingError: A table without anything to tell its documents from.
+        InputError: A table without anything to tell its documents from.
     """
     groups: dict[tuple[int, str, int], list[Example]] = defaultdict(list)
     for source, examples in enumerate(sources):
@@ -47,7 +47,7 @@ def example_tables(config: TrainConfig, sources: Sequence[Sequence[Example]]) ->
     tables = {}
     for (source, kind, count), examples in sorted(groups.items()):
         if not count and len({one.positive for one in examples}) < 2:
-            raise TrainingError(
+            raise InputError(
                 f"{config.data[source].dataset}: its examples without negatives have only one document, and there is "
                 "no other to tell it from; add examples with other documents, or negatives"
             )

@@ -17,7 +17,7 @@ from pyserini_compneg.eval.measures import mean
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.training.config import DevConfig
 from pyserini_compneg.lab.training.examples import query_texts
-from pyserini_compneg.support.errors import TrainingError
+from pyserini_compneg.support.errors import InputError
 
 _DEPTH = 1000
 _BATCH = 32
@@ -51,9 +51,9 @@ class DevEvaluator(BaseEvaluator):  # type: ignore[misc]  # mypy is told nothing
         documents = {document.docid: document.text or "" for document in dataset.documents(config.split)}
         judged = {docid for grades in self.qrels.values() for docid in grades}
         if not self.qrels:
-            raise TrainingError(f"{config.dataset}: no query of {config.split} is judged; name another split for dev")
+            raise InputError(f"{config.dataset}: no query of {config.split} is judged; name another split for dev")
         if missing := sorted(judged - documents.keys()):
-            raise TrainingError(
+            raise InputError(
                 f"{config.dataset}: document {missing[0]!r} of {config.split} is judged, but not in the collection"
             )
         if config.documents is not None and config.documents < len(documents):

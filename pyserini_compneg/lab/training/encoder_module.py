@@ -20,7 +20,7 @@ from pyserini_compneg.encode.models.pooling import own_logits
 from pyserini_compneg.lab.training.masked_lm import MaskedLanguageModel
 from pyserini_compneg.lab.training.sliced_head import sliced_pooled
 from pyserini_compneg.lab.training.static_query import StaticQueryModule
-from pyserini_compneg.support.errors import TrainingError
+from pyserini_compneg.support.errors import InputError
 
 _BASE, _SPARSE = "sentence_transformers.base.modules", "sentence_transformers.sparse_encoder.modules"
 _TYPES = {
@@ -47,7 +47,7 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
         training_length: The number of tokens that are read in training; None for ``max_length``.
 
     Raises:
-        TrainingError: The sliced head cannot compute this head, or the model cannot read texts of this length.
+        InputError: The sliced head cannot compute this head, or the model cannot read texts of this length.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class EncoderModule(InputModule):  # type: ignore[misc]  # mypy is told nothing 
     ) -> None:
         super().__init__()
         if head.pooling == "sum" and not head.signed:
-            raise TrainingError(f"head {head}: a sum over all tokens cannot be trained; choose {head.activation}:max")
+            raise InputError(f"head {head}: a sum over all tokens cannot be trained; choose {head.activation}:max")
         if max_length > base.longest:
-            raise TrainingError(f"model.max_length must be {base.longest} or less for this model, got {max_length}")
+            raise InputError(f"model.max_length must be {base.longest} or less for this model, got {max_length}")
         self.head = head
         self.max_length = max_length
         self._training_length = training_length or max_length

@@ -45,7 +45,7 @@ from pyserini_compneg.lab.training.sparse_trainer import (
     check_checkpoint,
     last_checkpoint,
 )
-from pyserini_compneg.support.errors import TrainingError, in_one_line
+from pyserini_compneg.support.errors import InputError, in_one_line
 
 
 class AbsoluteFlops(nn.Module):  # type: ignore[misc]  # mypy is told nothing of torch
@@ -135,10 +135,10 @@ def dense_model(config: TrainConfig) -> SentenceTransformer:
     Weights that the base lacks, such as those of an unused layer, are drawn with the seed of the training.
 
     Raises:
-        TrainingError: A model that sentence-transformers cannot load.
+        InputError: A model that sentence-transformers cannot load.
     """
     base, length = config.model.base, config.model.max_length
-    loading = in_one_line(TrainingError, f"{base}: cannot be loaded as a bi-encoder")
+    loading = in_one_line(InputError, f"{base}: cannot be loaded as a bi-encoder")
     with loading, quiet_transformers(), torch.random.fork_rng():
         torch.manual_seed(config.training.seed)
         model = SentenceTransformer(str(model_folder(base)), local_files_only=True, trust_remote_code=False)

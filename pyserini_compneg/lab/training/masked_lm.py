@@ -15,7 +15,7 @@ from pyserini_compneg.encode.models.heads import Head
 from pyserini_compneg.encode.models.loading import load_masked_lm, load_tokenizer
 from pyserini_compneg.encode.models.tokenizer import TextTokenizer
 from pyserini_compneg.encode.models.torch_model import read_own_logits
-from pyserini_compneg.support.errors import EncodingError, TrainingError
+from pyserini_compneg.support.errors import EncodingError, InputError
 
 RARE_BIAS = -5.0
 """The first value of the decoder's bias of a new head: below 0, so that few terms are active at the start."""
@@ -74,21 +74,21 @@ def load_base(
 
     Raises:
         EncodingError: A tokenizer of another model.
-        TrainingError: A checkpoint that is not like BERT, or that processes texts in a way that is not trained here.
+        InputError: A checkpoint that is not like BERT, or that processes texts in a way that is not trained here.
     """
     side = neural_side(folder, name, which)
     if side:
         folder = side.folder
     failed = f"{name}: cannot be loaded as a masked language model"
-    model, missing = load_masked_lm(folder, failed, TrainingError, dropout)
-    tokenizer = load_tokenizer(folder, failed, TrainingError)
+    model, missing = load_masked_lm(folder, failed, InputError, dropout)
+    tokenizer = load_tokenizer(folder, failed, InputError)
     longest = read_lengths(folder, name)[1]
     decoder = model.get_output_embeddings()
     if not isinstance(decoder, nn.Linear) or decoder.bias is None:
-        raise TrainingError(f"{name}: {type(model).__name__} has no linear decoder with a bias; name a BERT-like model")
+        raise InputError(f"{name}: {type(model).__name__} has no linear decoder with a bias; name a BERT-like model")
     TextTokenizer(folder, longest).fit(decoder.out_features, name)  # the trained model will be read with it
     if tokenizer.pad_token_id is None:
-        raise TrainingError(f"{name}: its tokenizer has no padding token; give it one in tokenizer_config.json")
+        raise InputError(f"{name}: its tokenizer has no padding token; give it one in tokenizer_config.json")
     tokenizer.padding_side = tokenizer.truncation_side = "right"  # as in inference
     if not missing:
         own_logits = _saved_own_logits(side, decoder.out_features, name)
@@ -98,7 +98,7 @@ def load_base(
                     numbers += head.epsilon
         return MaskedLanguageModel(model, tokenizer, longest, own_logits, side.head if side else None)
     if trunk_weights := sorted(weight for weight in missing if weight.startswith(f"{model.base_model_prefix}.")):
-        raise TrainingError(f"{name}: lacks the weights {trunk_weights[0]}, which do not belong to a head")
+        raise InputError(f"{name}: lacks the weights {trunk_weights[0]}, which do not belong to a head")
     head = head or Head()
     _start_head(model, missing, 0.0 if head.signed else RARE_BIAS)
     own_logits = torch.full((decoder.out_features,), float(head.epsilon))
@@ -110,14 +110,14 @@ def freeze(model: Any, layers: int, name: str) -> None:
     """Excludes the embeddings and the first layers of a trunk from the training; nothing if ``layers`` is 0.
 
     Raises:
-        TrainingError: The trunk has fewer layers.
+        InputError: The trunk has fewer layers.
     """
     if not layers:
         return
     trunk, number = model.base_model, model.config.num_hidden_layers
     stacks = [part for part in trunk.modules() if isinstance(part, nn.ModuleList) and len(part) == number]
     if not stacks or layers > number:
-        raise TrainingError(f"model.frozen_layers must be {number if stacks else 0} or less for {name}, got {layers}")
+        raise InputError(f"model.frozen_layers must be {number if stacks else 0} or less for {name}, got {layers}")
     for part in [getattr(trunk, "embeddings", trunk.get_input_embeddings()), *stacks[0][:layers]]:
         part.requires_grad_(False)
 
@@ -127,7 +127,7 @@ def neural_side(folder: Path, name: str, which: str) -> NeuralSide | None:
 
     Raises:
         EncodingError: No checkpoint at all.
-        TrainingError: No network, one without its weights, or one that processes texts in a way that is not trained.
+        InputError: No network, one without its weights, or one that processes texts in a way that is not trained.
     """
     checkpoint = base_checkpoint(folder, name)
     if checkpoint is None:
@@ -135,11 +135,11 @@ def neural_side(folder: Path, name: str, which: str) -> NeuralSide | None:
     side = checkpoint.query if which == "query" else checkpoint.document
     if not isinstance(side, NeuralSide):
         remedy = "set model.query_encoder to static" if which == "query" else "name another model.base"
-        raise TrainingError(f"{name}: encodes a {which} without a network; {remedy}")
+        raise InputError(f"{name}: encodes a {which} without a network; {remedy}")
     if has := side.exported_in:
-        raise TrainingError(f"{name}: comes exported in {has}, without the weights that a training starts from")
+        raise InputError(f"{name}: comes exported in {has}, without the weights that a training starts from")
     if side.prompt or side.lowercase or side.own_terms:
-        raise TrainingError(
+        raise InputError(
             f"{name}: has a prompt, converts texts to lower case, or weighs only the tokens of a text; this would be "
             "lost, so name another model.base"
         )
@@ -152,7 +152,7 @@ def _saved_own_logits(side: NeuralSide | None, width: int, name: str) -> Tensor 
     logits = read_own_logits(side.own_logits, width, side.head)
     logits = torch.where(logits == -torch.inf, 0.0, logits)
     if not torch.isfinite(logits).all():
-        raise TrainingError(f"{name}: {side.own_logits.name} has numbers that are not finite; it is damaged")
+        raise InputError(f"{name}: {side.own_logits.name} has numbers that are not finite; it is damaged")
     return logits
 
 

@@ -14,7 +14,7 @@ from pyserini_compneg.lab.training.encoder_module import EncoderModule
 from pyserini_compneg.lab.training.examples import Example
 from pyserini_compneg.lab.training.masked_lm import base_checkpoint, freeze, load_base
 from pyserini_compneg.lab.training.static_query import StaticQueryModule, idf_weights, saved_weights
-from pyserini_compneg.support.errors import TrainingError
+from pyserini_compneg.support.errors import InputError
 
 LENGTH = 256
 _logger = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ def build_modules(
 
     Raises:
         EncodingError: A checkpoint that cannot be read.
-        TrainingError: A checkpoint that cannot be trained with these settings.
+        InputError: A checkpoint that cannot be trained with these settings.
     """
     folder, name = model_folder(config.model.base), config.model.base
     head = Head.parse(config.model.head) if config.model.head else None
@@ -43,7 +43,7 @@ def build_modules(
         said = "the model reads %d tokens of a text, its base can read %d; model.max_length sets another number"
         _logger.info(said, length, base.longest)
     if (config.training.max_length or 0) > length:
-        raise TrainingError(f"training.max_length must be at most model.max_length, {length}")
+        raise InputError(f"training.max_length must be at most model.max_length, {length}")
     lengths = length, vocabulary, config.training.max_length
     document = EncoderModule(base, head or base.head or Head(), *lengths)
     checkpoint = base_checkpoint(folder, name)
@@ -56,12 +56,10 @@ def build_modules(
         query = load_base(folder, name, head, "query", config.model.dropout)
         freeze(query.model, config.model.frozen_layers, name)
         if query.tokenizer.get_vocab() != base.tokenizer.get_vocab():
-            raise TrainingError(f"{name}: its queries and documents have different tokens; name another model.base")
+            raise InputError(f"{name}: its queries and documents have different tokens; name another model.base")
         return EncoderModule(query, head or query.head or base.head or Head(), *lengths), document
     if checkpoint and checkpoint.query != checkpoint.document:
-        raise TrainingError(
-            f"{name}: has a separate encoder for queries; set model.query_encoder to separate or static"
-        )
+        raise InputError(f"{name}: has a separate encoder for queries; set model.query_encoder to separate or static")
     return document, document
 
 
@@ -73,10 +71,10 @@ def _static_weights(
         texts = (text for examples in sources for one in examples for text in (one.positive, *one.negatives))
         return idf_weights(tokenizer, texts, width)
     if side.prompt:
-        raise TrainingError(f"{name}: has a prompt for queries, which would be lost; name another model.base")
+        raise InputError(f"{name}: has a prompt for queries, which would be lost; name another model.base")
     weights = saved_weights(side, tokenizer, width)
     if not weights.any():
-        raise TrainingError(f"{name}: has no weights for the tokens of its tokenizer; it is damaged")
+        raise InputError(f"{name}: has no weights for the tokens of its tokenizer; it is damaged")
     return weights
 
 
@@ -86,5 +84,5 @@ def _vocabulary(tokenizer: Any, sources: Sequence[Sequence[Example]]) -> list[in
     encoded = tokenizer(sorted(texts), add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
     ids = {token for tokens in encoded for token in tokens} - set(tokenizer.all_special_ids)
     if not ids:
-        raise TrainingError("the texts of data have no term; give others, or set model.vocabulary to all")
+        raise InputError("the texts of data have no term; give others, or set model.vocabulary to all")
     return sorted(ids)

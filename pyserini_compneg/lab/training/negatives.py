@@ -13,7 +13,7 @@ from pathlib import Path
 from pyserini_compneg.documents.collection import SourceDocument
 from pyserini_compneg.expression import Atom, Difference, Exclusion, Expression, Intersection, Union
 from pyserini_compneg.expression.tree import leaves
-from pyserini_compneg.support.errors import TrainingError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import atomic_writer
 from pyserini_compneg.topics.topics import Topic
 
@@ -59,13 +59,13 @@ def compositional_negatives(topics: Sequence[Topic], relevant: Mapping[str, Sequ
         relevant: The relevant documents of each.
 
     Raises:
-        TrainingError: A query that is composed already.
+        InputError: A query that is composed already.
     """
     atoms = {topic.expression: set(relevant[topic.qid]) for topic in topics if isinstance(topic.expression, Atom)}
     negatives = {}
     for topic in topics:
         if topic.expression is None:
-            raise TrainingError(f"query {topic.qid!r} is composed already, so its atoms are not known")
+            raise InputError(f"query {topic.qid!r} is composed already, so its atoms are not known")
         misleading = [atoms.get(atom, set()) for atom in _misleading(topic.expression)]
         negatives[topic.qid] = sorted(set().union(*misleading) - set(relevant[topic.qid]))
     return negatives

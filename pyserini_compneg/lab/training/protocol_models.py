@@ -13,7 +13,7 @@ from pyserini_compneg.lab.experiments.splits import reported_split, shared_queri
 from pyserini_compneg.lab.training.config import LOG_FILE, TrainConfig
 from pyserini_compneg.lab.training.recipe_file import read_config
 from pyserini_compneg.lab.training.training import train
-from pyserini_compneg.support.errors import TrainingError
+from pyserini_compneg.support.errors import InputError
 
 _DEPENDS_ON = ("model", "data", "dev", "training", "teacher")
 _logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ def find_models(protocol: Protocol, dataset: Dataset, folder: Path, split: str |
         split: The split that is reported; None for the protocol's first that the dataset has.
 
     Raises:
-        TrainingError: No such recipe, one that trains no encoder, or one whose splits share queries with the report.
+        InputError: No such recipe, one that trains no encoder, or one whose splits share queries with the report.
     """
     reported = reported_split(protocol, dataset, split)
     fitting = _recipes(protocol, dataset)
@@ -74,7 +74,7 @@ def train_models(
         The folders of all models, by the names that rows give them.
 
     Raises:
-        TrainingError: No such recipe, one that trains no encoder, one for which the dataset has no split, or one whose
+        InputError: No such recipe, one that trains no encoder, one for which the dataset has no split, or one whose
             splits share queries with the report; or a model that is there and was trained in another way.
         CompNegError: See :func:`~pyserini_compneg.lab.training.train`.
     """
@@ -82,7 +82,7 @@ def train_models(
     for name, fitting in _recipes(protocol, dataset).items():
         if fitting is None:
             there = ", ".join(dataset.splits)
-            raise TrainingError(f"{dataset.folder}: no split to train the model {name!r} on; there are: {there}")
+            raise InputError(f"{dataset.folder}: no split to train the model {name!r} on; there are: {there}")
         recipe, config = fitting
         configs[name] = recipe, _on(dataset.folder, config, dense_base if config.model.is_dense else base)
     _check_apart(protocol, dataset, reported, [config for _, config in configs.values()])
@@ -92,7 +92,7 @@ def train_models(
             _logger.info("training %s", recipe)
             train(config, places[name], resume=True)
         elif difference := _difference(places[name], config):
-            raise TrainingError(f"{places[name]}: {difference}; choose another place with --models")
+            raise InputError(f"{places[name]}: {difference}; choose another place with --models")
     return places
 
 
@@ -112,7 +112,7 @@ def _check_apart(protocol: Protocol, dataset: Dataset, reported: str, configs: I
     """Makes sure that no model has seen the queries of the report."""
     for other in sorted(set[str]().union(*map(_splits, configs))):
         if count := shared_queries(dataset, other, reported):
-            raise TrainingError(
+            raise InputError(
                 f"{dataset.folder}: models of protocol {protocol.name} are trained with {other}, which shares {count} "
                 f"queries with {reported}; report another split with --split"
             )
@@ -133,9 +133,7 @@ def _fitting(recipes: Sequence[str], dataset: Dataset) -> tuple[str, TrainConfig
     for recipe in recipes:
         config = read_config(recipe)
         if not isinstance(config, TrainConfig):
-            raise TrainingError(
-                f"{recipe}: trains no encoder, so it cannot be a model of a protocol; name another recipe"
-            )
+            raise InputError(f"{recipe}: trains no encoder, so it cannot be a model of a protocol; name another recipe")
         if _splits(config) <= {*dataset.splits}:
             return recipe, config
     return None

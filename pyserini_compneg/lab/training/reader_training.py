@@ -70,7 +70,7 @@ def fit_reader(config: ReaderTrainConfig, requests: Sequence[TaggedRequest], unf
         The shares of right readings of the judged requests, by kind.
 
     Raises:
-        TrainingError: A base that cannot be used, or a loss that is not a finite number.
+        InputError: A base that cannot be used, or a loss that is not a finite number.
         OutputError: A checkpoint or the reader cannot be written.
     """
     settings = config.reader
@@ -166,7 +166,9 @@ def _batches(requests: Sequence[TaggedRequest], size: int, draw: random.Random) 
 def _save_graph(module: TaggerModule, folder: Path) -> None:
     import onnx
 
-    failed = in_one_line(OutputError, f"{folder}: the reader cannot be exported", "; free some space, and use --resume")
+    failed = in_one_line(
+        OutputError, "the reader cannot be exported", where=folder, remedy="free some space, and use --resume"
+    )
     with failed:
         onnx.save(dense_graph(module, "int8", folder, "scores"), folder / MODEL_FILE)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from string import Template
 
 from pyserini_compneg.lab.training.config import AnyConfig, ReaderTrainConfig, TrainConfig
-from pyserini_compneg.support.errors import TrainingError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.settings_files import parse_settings, settings_text
 
 _FOLDER = Path(__file__).parent / "recipes"
@@ -32,25 +32,25 @@ def read_config(name: str | Path) -> AnyConfig:
         name: A YAML file, or the name of a recipe.
 
     Raises:
-        TrainingError: Neither a file nor a recipe, a file that cannot be read, or a setting that is unknown, missing
+        InputError: Neither a file nor a recipe, a file that cannot be read, or a setting that is unknown, missing
             or not allowed; the message starts with the name.
     """
     text = recipe_text(name)
     if _READER.search(text):
-        return parse_settings(text, str(name), ReaderTrainConfig, TrainingError)
-    return parse_settings(text, str(name), TrainConfig, TrainingError)
+        return parse_settings(text, str(name), ReaderTrainConfig, InputError)
+    return parse_settings(text, str(name), TrainConfig, InputError)
 
 
 def recipe_text(name: str | Path) -> str:
     """The YAML of a file or a recipe.
 
     Raises:
-        TrainingError: Neither a file nor a recipe, or a file that cannot be read.
+        InputError: Neither a file nor a recipe, or a file that cannot be read.
     """
     if Path(name).is_file():
-        return settings_text(name, TrainingError)
+        return settings_text(name, InputError)
     if str(name) not in _recipes():
-        raise TrainingError(f"{name}: neither a file nor a recipe; the recipes are: {', '.join(recipe_names())}")
+        raise InputError(f"{name}: neither a file nor a recipe; the recipes are: {', '.join(recipe_names())}")
     return _recipes()[str(name)]
 
 
@@ -66,11 +66,11 @@ def located(
         teacher: The teacher, instead of that of the settings.
 
     Raises:
-        TrainingError: A teacher for settings that have none.
+        InputError: A teacher for settings that have none.
     """
     root = Path(data or "")
     if teacher and (isinstance(config, ReaderTrainConfig) or config.teacher is None):
-        raise TrainingError("the settings have no teacher; leave --teacher out")
+        raise InputError("the settings have no teacher; leave --teacher out")
     if isinstance(config, ReaderTrainConfig):
         files = {
             name: tuple(str(root / path) for path in getattr(config.reader, name)) for name in ("requests", "judged")

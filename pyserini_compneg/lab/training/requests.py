@@ -19,7 +19,7 @@ from typing import Any
 from pyserini_compneg.reading.decomposition import Span
 from pyserini_compneg.reading.tags import EXCLUDED, LONGEST_GAP, NONE, SHARED, TAGS, WANTED
 from pyserini_compneg.reading.words import words_of
-from pyserini_compneg.support.errors import TrainingError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_jsonl, iter_lines
 from pyserini_compneg.support.terminal import shown
 
@@ -68,7 +68,7 @@ def parse_request(line: str, source: str) -> TaggedRequest:
     """Reads a line of tags.
 
     Raises:
-        TrainingError: A bracket that is no tag, a tag with a blank at its edge, nothing that is wanted, or S with
+        InputError: A bracket that is no tag, a tag with a blank at its edge, nothing that is wanted, or S with
             fewer than two W.
     """
     pieces: list[str] = []
@@ -77,7 +77,7 @@ def parse_request(line: str, source: str) -> TaggedRequest:
     for match in _TAG.finditer(line):
         tag, words = match.groups()
         if words != words.strip():
-            raise TrainingError(f"{source}: a blank at the edge of {shown(match[0])}")
+            raise InputError(f"{source}: a blank at the edge of {shown(match[0])}")
         before = line[done : match.start()]
         start = length + len(before)
         length = start + len(words)
@@ -87,13 +87,13 @@ def parse_request(line: str, source: str) -> TaggedRequest:
     text = "".join([*pieces, line[done:]])
     counts = [sum(tag == number for _, tag in segments) for number in range(len(TAGS))]
     if "[" in text or "]" in text:
-        raise TrainingError(
+        raise InputError(
             f"{source}: a bracket that is no whole tag; write [TAG words], where TAG is one of {', '.join(TAGS[1:])}"
         )
     if not counts[WANTED]:
-        raise TrainingError(f"{source}: nothing is wanted; give at least one [W ...]")
+        raise InputError(f"{source}: nothing is wanted; give at least one [W ...]")
     if counts[SHARED] and counts[WANTED] < 2:
-        raise TrainingError(f"{source}: S is shared by several W, and there is one")
+        raise InputError(f"{source}: S is shared by several W, and there is one")
     return TaggedRequest(text, tuple(segments))
 
 
@@ -101,12 +101,12 @@ def read_requests(path: str | Path) -> list[TaggedRequest]:
     """Reads a file of tagged requests, one a line.
 
     Raises:
-        TrainingError: A line that is wrong, or no line; the message starts with the path.
-        CollectionError: A file that cannot be read.
+        InputError: A line that is wrong, or no line; the message starts with the path.
+        InputError: A file that cannot be read.
     """
     requests = [parse_request(content, f"{path}:{line}") for line, content in iter_lines(path)]
     if not requests:
-        raise TrainingError(f"{path}: no request in it")
+        raise InputError(f"{path}: no request in it")
     return requests
 
 
@@ -249,19 +249,19 @@ def read_judged(path: str | Path) -> list[JudgedRequest]:
     """Reads requests with what they ask for, from JSON Lines.
 
     Raises:
-        TrainingError: A record that lacks a field, or no record; the message starts with the path.
-        CollectionError: A file that cannot be read, or a line that is not JSON.
+        InputError: A record that lacks a field, or no record; the message starts with the path.
+        InputError: A file that cannot be read, or a line that is not JSON.
     """
     judged = []
     for line, record in iter_jsonl(path):
         if wrong := [name for name, is_right in _FIELDS.items() if not is_right(record.get(name))]:
-            raise TrainingError(f"{path}:{line}: the field {wrong[0]!r} is missing or wrong")
+            raise InputError(f"{path}:{line}: the field {wrong[0]!r} is missing or wrong")
         wanted, excluded = tuple(record["wanted"]), tuple(record["excluded"])
         if lost := next((words for words in (*wanted, *excluded) if words not in record["query"]), None):
-            raise TrainingError(f"{path}:{line}: {shown(lost)} is not in the query")
+            raise InputError(f"{path}:{line}: {shown(lost)} is not in the query")
         judged.append(JudgedRequest(record["kind"], record["query"], wanted, excluded, record["wanted_op"]))
     if not judged:
-        raise TrainingError(f"{path}: no request in it")
+        raise InputError(f"{path}: no request in it")
     return judged
 
 
@@ -269,12 +269,12 @@ def refuse_common(requests: Sequence[TaggedRequest], judged: Sequence[JudgedRequ
     """Makes sure that no judged request is trained on.
 
     Raises:
-        TrainingError: One is; the message has it.
+        InputError: One is; the message has it.
     """
     trained = {" ".join(request.text.casefold().split()) for request in requests}
     texts = (request.text for request in judged)
     if common := next((text for text in texts if " ".join(text.casefold().split()) in trained), None):
-        raise TrainingError(f"the judged request {shown(common)} is among the tagged ones; take it out of them")
+        raise InputError(f"the judged request {shown(common)} is among the tagged ones; take it out of them")
 
 
 def _are_texts(value: object) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from pyserini_compneg.support.errors import OutputError, TrainingError, in_one_line
+from pyserini_compneg.support.errors import InputError, OutputError, in_one_line
 
 _ANEW = "start anew with --overwrite and without --resume"
 
@@ -25,12 +25,12 @@ def restore(checkpoint: Path, states: Mapping[str, Any]) -> dict[str, Any]:
         What else was kept; nothing if there is no checkpoint.
 
     Raises:
-        TrainingError: A damaged file.
+        InputError: A damaged file.
     """
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
     if not checkpoint.is_file():
         return {}
-    with in_one_line(TrainingError, f"{checkpoint}: is damaged", f"; {_ANEW}"):
+    with in_one_line(InputError, "is damaged", where=checkpoint, remedy=_ANEW):
         saved: dict[str, Any] = torch.load(checkpoint, weights_only=True)
         for name, state in states.items():
             state.load_state_dict(saved[name])
@@ -63,7 +63,7 @@ def check_finite(loss: torch.Tensor, norm: torch.Tensor, place: str) -> None:
         place: Such as ``step 3``.
 
     Raises:
-        TrainingError: One of them is not.
+        InputError: One of them is not.
     """
     if not torch.isfinite(loss + norm):
-        raise TrainingError(f"the loss of {place} is not a finite number; choose a smaller learning_rate, and {_ANEW}")
+        raise InputError(f"the loss of {place} is not a finite number; choose a smaller learning_rate, and {_ANEW}")

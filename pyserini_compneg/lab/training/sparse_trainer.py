@@ -16,7 +16,7 @@ from transformers import TrainerCallback, TrainerState
 
 from pyserini_compneg.lab.training.batches import CONTRASTIVE_PAIRS, ContrastivePairSampler
 from pyserini_compneg.lab.training.encoder_module import EncoderModule
-from pyserini_compneg.support.errors import OutputError, TrainingError
+from pyserini_compneg.support.errors import InputError, OutputError
 from pyserini_compneg.support.progress import progress
 
 _logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class _Trainer(BaseTrainer):  # type: ignore[misc]  # mypy is told nothing of se
         """The loss of a batch.
 
         Raises:
-            TrainingError: The loss is not a finite number.
+            InputError: The loss is not a finite number.
         """
         first_query = inputs["query_input_ids"][0]
         loss = super().compute_loss(model, inputs, *arguments, **more)
@@ -50,7 +50,7 @@ class _Trainer(BaseTrainer):  # type: ignore[misc]  # mypy is told nothing of se
         if not torch.isfinite(value):
             own = next((part for part in self.model.modules() if isinstance(part, EncoderModule)), self.model)
             query = own.tokenizer.decode(first_query, skip_special_tokens=True)
-            raise TrainingError(
+            raise InputError(
                 f"the loss of step {self.state.global_step + 1} is {value.item()}, in the batch whose first query is "
                 f"{query!r:.80}; {self._last_good()}; lower training.learning_rate"
             )
@@ -69,7 +69,7 @@ class _Trainer(BaseTrainer):  # type: ignore[misc]  # mypy is told nothing of se
         """The results on dev.
 
         Raises:
-            TrainingError: A weight is not a finite number.
+            InputError: A weight is not a finite number.
         """
         self._check_weights()
         results: dict[str, float] = super().evaluate(*arguments, **more)
@@ -78,7 +78,7 @@ class _Trainer(BaseTrainer):  # type: ignore[misc]  # mypy is told nothing of se
 
     def _check_weights(self) -> None:
         if not all(torch.isfinite(weight).all() for weight in self.model.parameters()):
-            raise TrainingError(
+            raise InputError(
                 f"the model has weights that are not finite after step {self.state.global_step}; {self._last_good()}; "
                 "lower training.learning_rate"
             )
@@ -118,7 +118,7 @@ class _Trainer(BaseTrainer):  # type: ignore[misc]  # mypy is told nothing of se
             self.model.load_state_dict(state)
         except RuntimeError as cause:
             line = str(cause).strip().splitlines()[-1].strip()
-            raise TrainingError(
+            raise InputError(
                 f"{checkpoint_path}: is of another model ({line[:120]}); give the former model.base, or start anew "
                 "with --overwrite and without --resume"
             ) from None
@@ -166,7 +166,7 @@ def check_checkpoint(folder: Path) -> None:
     """Reads all files of a checkpoint, with their checksums.
 
     Raises:
-        TrainingError: A file is damaged.
+        InputError: A file is damaged.
     """
     files = [folder / _STATE, *sorted(folder.glob("*.pt*"))]
     try:
@@ -175,7 +175,7 @@ def check_checkpoint(folder: Path) -> None:
     except (OSError, ValueError, zipfile.BadZipFile) as cause:
         fault = str(cause)
     if fault:
-        raise TrainingError(f"{folder}: is damaged ({fault[:120]}); delete this folder, and continue with --resume")
+        raise InputError(f"{folder}: is damaged ({fault[:120]}); delete this folder, and continue with --resume")
 
 
 def last_checkpoint(folder: Path) -> Path | None:

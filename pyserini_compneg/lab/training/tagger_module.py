@@ -13,7 +13,7 @@ from pyserini_compneg.encode.models.loading import quiet_transformers
 from pyserini_compneg.reading.decomposition import Span
 from pyserini_compneg.reading.tagger import first_tokens, is_capital
 from pyserini_compneg.reading.tags import TAGS
-from pyserini_compneg.support.errors import TrainingError, in_one_line
+from pyserini_compneg.support.errors import InputError, in_one_line
 
 _DROPOUT = 0.1
 
@@ -46,19 +46,19 @@ def load_base(base: str) -> tuple[TaggerModule, Any]:
     """The network with the weights of a checkpoint, and its tokenizer.
 
     Raises:
-        TrainingError: A checkpoint that cannot be loaded, or that is no BERT with a fast tokenizer.
+        InputError: A checkpoint that cannot be loaded, or that is no BERT with a fast tokenizer.
         EncodingError: Neither a folder nor a model of the hub.
     """
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
     folder = model_folder(base)
-    with in_one_line(TrainingError, f"{base}: cannot be loaded as a transformer"):
+    with in_one_line(InputError, f"{base}: cannot be loaded as a transformer"):
         settings = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     if settings.model_type != "bert" or settings.type_vocab_size < 2 or not tokenizer.is_fast:
         kind = settings.model_type
-        raise TrainingError(f"{base}: a reader starts from a BERT with two types and a fast tokenizer, got {kind}")
-    with quiet_transformers(), in_one_line(TrainingError, f"{base}: cannot be loaded as a transformer"):
+        raise InputError(f"{base}: a reader starts from a BERT with two types and a fast tokenizer, got {kind}")
+    with quiet_transformers(), in_one_line(InputError, f"{base}: cannot be loaded as a transformer"):
         trunk = AutoModel.from_pretrained(
             folder, add_pooling_layer=False, local_files_only=True, trust_remote_code=False
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.lab.training.config import TeacherConfig
 from pyserini_compneg.lab.training.examples import Example
-from pyserini_compneg.support.errors import TrainingError, in_one_line
+from pyserini_compneg.support.errors import InputError, in_one_line
 
 _BATCH = 64
 
@@ -20,12 +20,12 @@ def margins(config: TeacherConfig, examples: Sequence[Example]) -> list[list[flo
         examples: Examples with equally many negatives, at least one.
 
     Raises:
-        TrainingError: Examples without negatives, or a teacher that cannot be loaded.
+        InputError: Examples without negatives, or a teacher that cannot be loaded.
 
     Source: Hofstätter et al. 2020, margin-MSE.
     """
     if not examples[0].negatives:
-        raise TrainingError(
+        raise InputError(
             f"a teacher compares two documents, but query {examples[0].query!r:.60} has no negative; give its source "
             "data.negatives, or leave the teacher out"
         )
@@ -45,7 +45,7 @@ def _scorer(name: str) -> Callable[[Sequence[str], Sequence[str]], list[float]]:
 
     folder = str(model_folder(name))
     options = {"batch_size": _BATCH, "show_progress_bar": False}
-    with in_one_line(TrainingError, f"{name}: cannot be loaded as a teacher"):
+    with in_one_line(InputError, f"{name}: cannot be loaded as a teacher"):
         kinds = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False).architectures or []
         if any(kind.endswith("ForSequenceClassification") for kind in kinds):
             cross = CrossEncoder(folder, local_files_only=True, trust_remote_code=False)

@@ -18,7 +18,7 @@ from pyserini_compneg.encode.models import model_folder
 from pyserini_compneg.lab.training.config import LOG_FILE, AnyConfig, ReaderTrainConfig
 from pyserini_compneg.lab.training.examples import read_examples
 from pyserini_compneg.lab.training.requests import read_judged, read_requests, refuse_common
-from pyserini_compneg.support.errors import CompNegError, OutputError, TrainingError, install_hint
+from pyserini_compneg.support.errors import CompNegError, InputError, OutputError, install_hint
 from pyserini_compneg.support.files import reason_of
 
 _SETTINGS_FILE = "training.json"
@@ -47,7 +47,7 @@ def train(config: AnyConfig, output: str | Path, resume: bool = False, overwrite
     unfinished = output.with_name(f"{output.name}.training")
     packages = _READER_PACKAGES if isinstance(config, ReaderTrainConfig) else _PACKAGES
     if missing := [name for name in packages if find_spec(name) is None]:
-        raise TrainingError(f"training needs {', '.join(missing)}; {install_hint('train')}")
+        raise InputError(f"training needs {', '.join(missing)}; {install_hint('train')}")
     _check_output(output, overwrite)
     _check_models(config)
     examples = _examples(config)
@@ -150,7 +150,7 @@ def _prepare_unfinished(
     if resume and file.is_file():
         former = _former_settings(file)
         if changed := [name for name in settings if settings[name] != former.get(name)]:
-            raise TrainingError(
+            raise InputError(
                 f"{folder}: was started with other settings ({', '.join(changed)}); restore them, or start anew with "
                 "--overwrite and without --resume"
             )
@@ -174,5 +174,5 @@ def _former_settings(file: Path) -> dict[str, object]:
     except (OSError, ValueError):
         former = None
     if not isinstance(former, dict):
-        raise TrainingError(f"{file}: is damaged; start anew with --overwrite and without --resume")
+        raise InputError(f"{file}: is damaged; start anew with --overwrite and without --resume")
     return former

@@ -27,7 +27,7 @@ from pyserini_compneg.lab.experiments.experiment import reproduce
 from pyserini_compneg.lab.experiments.protocol import read_protocol
 from pyserini_compneg.lab.experiments.provided import ALL_MINILM
 from pyserini_compneg.lab.experiments.workplace import Engine
-from pyserini_compneg.support.errors import DownloadError, EncodingError, ProtocolError, install_hint
+from pyserini_compneg.support.errors import DownloadError, EncodingError, InputError, install_hint
 from pyserini_compneg.topics.topics import Topic
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -181,7 +181,7 @@ def test_the_texts_of_all_topics_are_encoded_once_and_in_one_batch():
 
 def test_composed_queries_are_refused():
     composed = Topic("q9", "", composed={"vector": {"a": 1}})
-    message = refusal(DenseMethod().search, None, [composed], 3, error=ProtocolError)
+    message = refusal(DenseMethod().search, None, [composed], 3, error=InputError)
     assert message == "query q9 is composed of terms already; dense vectors have no terms"
 
 

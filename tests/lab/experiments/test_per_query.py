@@ -6,7 +6,7 @@ from pyserini_compneg.lab.experiments.evaluation import RowRun
 from pyserini_compneg.lab.experiments.per_query import check_interference, interference_curve, sweep_curve
 from pyserini_compneg.lab.experiments.protocol import Interference, RowPlan, Sweep
 from pyserini_compneg.lab.experiments.results import Section
-from pyserini_compneg.support.errors import ProtocolError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.topics.topics import Topic
 
 TOPICS = [Topic(f"q{n}", "t", Difference(Atom(f"a{n}"), Atom(f"b{n}"))) for n in range(5)]
@@ -51,7 +51,7 @@ def test_what_cannot_interfere():
         (3, TOPICS, "S: 5 judged queries are too few for 3 bins"),
     ):
         plan = Interference(section="S", bins=bins)
-        assert refusal(check_interference, plan, topics, qids, error=ProtocolError) == message
+        assert refusal(check_interference, plan, topics, qids, error=InputError) == message
 
 
 def test_a_sweep_by_its_setting_beside_level_lines():

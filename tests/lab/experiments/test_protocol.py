@@ -8,7 +8,7 @@ from pyserini_compneg.lab.experiments.datasets.nevir import EDITS
 from pyserini_compneg.lab.experiments.protocol import read_protocol
 from pyserini_compneg.lab.experiments.provided import protocol_names
 from pyserini_compneg.lab.experiments.word_space import ONE_NEGATED, TWO_NEGATED
-from pyserini_compneg.support.errors import ProtocolError
+from pyserini_compneg.support.errors import InputError
 
 LEAST = """
 title: Least
@@ -28,7 +28,7 @@ def refused(tmp_path):
     def refused(text):
         path = tmp_path / "p.yaml"
         path.write_text(text)
-        return refusal(read_protocol, str(path), error=ProtocolError).removeprefix(str(path))
+        return refusal(read_protocol, str(path), error=InputError).removeprefix(str(path))
 
     return refused
 
@@ -185,16 +185,16 @@ def test_some_rows():
     section = protocol.only(["damped, λ = 0.5", "ign*"]).sections[0]
     assert [row.title for row in section.rows] == ["ignore", "damped, λ = 0.5"]
     assert read_protocol("figure3").only(["ignore"]).interference
-    message = refusal(protocol.only, ["CPT", "filtring"], error=ProtocolError)
+    message = refusal(protocol.only, ["CPT", "filtring"], error=InputError)
     start = "protocol settings: no row 'filtring'; did you mean filtering? There are: 'ignore', 'filtering', "
     assert message.startswith(start)
 
 
 def test_no_such_protocol(tmp_path):
     expected = f"expected one of {', '.join(protocol_names())}, or the path of a .yaml file"
-    assert refusal(read_protocol, "table9", error=ProtocolError) == f"no protocol 'table9'; {expected}"
+    assert refusal(read_protocol, "table9", error=InputError) == f"no protocol 'table9'; {expected}"
     path = str(tmp_path / "none.yaml")
-    assert refusal(read_protocol, path, error=ProtocolError).startswith(f"{path}: cannot be read: ")
+    assert refusal(read_protocol, path, error=InputError).startswith(f"{path}: cannot be read: ")
 
 
 def test_a_section_has_one_sweep(refused):

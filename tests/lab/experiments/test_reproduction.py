@@ -22,11 +22,10 @@ from pyserini_compneg.lab.experiments.workplace import Engine
 from pyserini_compneg.reading import decompose
 from pyserini_compneg.search import Hit
 from pyserini_compneg.support.errors import (
-    DecompositionError,
     IndexFormatError,
-    MeasureError,
+    InputError,
     OutputError,
-    ProtocolError,
+    QueryError,
 )
 from pyserini_compneg.topics.topics import Topic
 
@@ -194,7 +193,7 @@ def test_too_few_queries_for_a_curve_are_known_before_anything_is_run(run, datas
     monkeypatch.setattr("pyserini_compneg.lab.experiments.experiment.check_dense_model", lambda name: None)
     count = sum(topic.group == "_ that are not _" for topic in dataset.topics("dev"))
     curve = ("sections:", "interference: {section: Set difference, bins: 9}\nsections:")
-    message = refusal(run, curve, error=ProtocolError)
+    message = refusal(run, curve, error=InputError)
     assert message == f"Set difference: {count} judged queries are too few for 9 bins"
     assert not (tmp_path / "report" / "runs").exists()
 
@@ -235,7 +234,7 @@ def test_each_engine_has_its_own_index(run, dataset, tmp_path, caplog):
 def test_an_index_of_other_documents(run, tmp_path):
     (tmp_path / "other.jsonl").write_text('{"id": "elsewhere", "contents": "a spy film"}\n')
     build_index(tmp_path / "other.jsonl", tmp_path / "index")
-    message = refusal(run, engines=[Engine("bm25", tmp_path / "index")], error=ProtocolError)
+    message = refusal(run, engines=[Engine("bm25", tmp_path / "index")], error=InputError)
     assert message.startswith(f"{tmp_path / 'index'}: none of ")
     assert message.endswith(" for one; it is an index of another collection")
 
@@ -308,7 +307,7 @@ def test_what_cannot_be_written_names_report(run, tmp_path):
     ],
 )
 def test_what_cannot_be_run(run, dataset, changes, message, tmp_path):
-    assert refusal(run, *changes, error=ProtocolError) == message.format(folder=dataset.folder)
+    assert refusal(run, *changes, error=InputError) == message.format(folder=dataset.folder)
     assert not (tmp_path / "report" / "indexes").exists()
 
 
@@ -318,7 +317,7 @@ def test_sections_without_queries_are_left_out(run, tmp_path):
     (folder / "dev.jsonl").write_text("".join(lines))
     dataset = open_dataset(folder)
     assert [section.title for section in run(dataset=dataset).sections] == ["Atoms"]
-    message = refusal(run, ("templates: [_]", "templates: [_ that are not _]"), dataset=dataset, error=ProtocolError)
+    message = refusal(run, ("templates: [_]", "templates: [_ that are not _]"), dataset=dataset, error=InputError)
     assert message == f"{folder}: split dev has no query of protocol two: '_ that are not _', '_ that are not _'"
 
 
@@ -343,7 +342,7 @@ def test_what_is_read_of_a_text(run):
 
 def test_a_language_model_that_nobody_names(run, monkeypatch):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    with pytest.raises(DecompositionError, match="OPENAI_BASE_URL"):
+    with pytest.raises(QueryError, match="OPENAI_BASE_URL"):
         run(read="llm")
 
 
@@ -419,7 +418,7 @@ def test_a_split_of_other_queries_is_needed_to_tune_on(tmp_path, is_train_there)
         dataset,
         [Engine("bm25")],
         tmp_path / "r",
-        error=ProtocolError,
+        error=InputError,
     )
     said = "protocol p is tuned on a split that shares no query with dev, on one of domain-train, train; there are: "
     assert message == f"{dataset.folder}: {said}{', '.join(dataset.splits)}"
@@ -432,7 +431,7 @@ def test_words_of_the_documents_as_queries(tmp_path, caplog):
         handle.writelines(json.dumps(one) + "\n" for one in rare)
     protocol, data = read_protocol("widdows-words"), open_dataset(films)
     nowhere = tmp_path / "nowhere"
-    message = refusal(reproduce, protocol, data, [], tmp_path / "r", wordnet=nowhere, error=MeasureError)
+    message = refusal(reproduce, protocol, data, [], tmp_path / "r", wordnet=nowhere, error=InputError)
     assert message.startswith(f"{nowhere}: no file index.noun of WordNet; install ")
     results = reproduce(protocol, data, [Engine("bm25")], tmp_path / "report", wordnet=write_wordnet(tmp_path / "wn"))
     one, two = results.sections

@@ -15,7 +15,7 @@ from pyserini_compneg.lab.experiments.jobs import _among
 from pyserini_compneg.lab.experiments.protocol import read_protocol
 from pyserini_compneg.lab.experiments.provided import MS_MARCO_MINILM
 from pyserini_compneg.lab.experiments.workplace import Engine
-from pyserini_compneg.support.errors import DownloadError, EncodingError, ProtocolError
+from pyserini_compneg.support.errors import DownloadError, EncodingError, InputError
 from pyserini_compneg.topics.topics import Topic
 
 RERANKED = """
@@ -138,4 +138,4 @@ def test_a_model_of_another_kind_is_refused_before_anything_is_indexed(tmp_path)
     ],
 )
 def test_wrong_rows(rerun, before, after, message):
-    assert message in refusal(rerun, text=RERANKED.replace(before, after), error=ProtocolError)
+    assert message in refusal(rerun, text=RERANKED.replace(before, after), error=InputError)

@@ -5,7 +5,7 @@ from refusals import refusal
 from wordnet_files import write_wordnet
 
 from pyserini_compneg.lab.experiments.synonyms import check_wordnet, synonyms_of
-from pyserini_compneg.support.errors import MeasureError
+from pyserini_compneg.support.errors import InputError
 
 
 def test_words_of_all_synsets_of_all_parts_of_speech(tmp_path):
@@ -22,7 +22,7 @@ def test_files_that_are_missing_or_others(tmp_path):
         f"{folder}: no file data.verb of WordNet; install Debian's package wordnet-base, or name the folder of "
         "WordNet's files with --wordnet"
     )
-    assert refusal(check_wordnet, folder, error=MeasureError) == expected
+    assert refusal(check_wordnet, folder, error=InputError) == expected
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_files_that_are_missing_or_others(tmp_path):
 def test_files_of_another_release(tmp_path, name, content, message):
     folder = write_wordnet(tmp_path / "wn")
     (folder / name).write_bytes(content)
-    assert refusal(synonyms_of, ["suit"], folder, error=MeasureError).startswith(f"{folder}/{message}")
+    assert refusal(synonyms_of, ["suit"], folder, error=InputError).startswith(f"{folder}/{message}")

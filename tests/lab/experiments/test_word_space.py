@@ -14,7 +14,7 @@ from pyserini_compneg.lab.experiments.word_space import (
     _contexts,
     word_queries,
 )
-from pyserini_compneg.support.errors import CollectionError, CompositionError, ProtocolError
+from pyserini_compneg.support.errors import InputError, QueryError
 from pyserini_compneg.topics.topics import Topic
 
 COURT = ["lawsuit suit plaintiff judge", "suit lawsuit judge damages", "plaintiff damages judge lawsuit"]
@@ -93,15 +93,15 @@ def test_filtering_drops_documents_and_vectors_do_not(space):
 
 
 def test_what_is_refused(space):
-    assert refusal(WordSpace, documents(["a b", "c"]), error=CollectionError) == (
+    assert refusal(WordSpace, documents(["a b", "c"]), error=InputError) == (
         "of 2 documents no word is in 5 and in 10% at most, so there are no words to make queries of; give a larger "
         "collection"
     )
-    assert refusal(WordSpaceMethod, "vanilla", error=CompositionError) == (
+    assert refusal(WordSpaceMethod, "vanilla", error=QueryError) == (
         "difference in a word space must be one of orthogonal, constant, subtraction, ignore, filtering, got 'vanilla'"
     )
     topic = Topic("q1", "suit", parse("suit"))
-    message = refusal(WordSpaceMethod("filtering").search, lambda: space, [topic], 5, error=ProtocolError)
+    message = refusal(WordSpaceMethod("filtering").search, lambda: space, [topic], 5, error=InputError)
     assert message == "query 'q1' must be WORD NOT WORD, or WORD NOT (WORD OR WORD), got 'suit'"
     unknown = Topic("q", "nowhere NOT suit", parse("nowhere NOT suit"))
     assert WordSpaceMethod().search(lambda: space, [unknown], 5) == {"q": []}

@@ -9,7 +9,7 @@ from checkpoints import edit_json, write_pooling, write_router
 from refusals import refusal
 from tiny_training import tiny_config, train_error
 
-from pyserini_compneg.support.errors import CompNegError, TrainingError
+from pyserini_compneg.support.errors import CompNegError, InputError
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
 pytest.importorskip("sentence_transformers", reason="training builds on sentence-transformers")
@@ -74,7 +74,7 @@ def test_frozen_layers_stay_as_they_are(tmp_path, checkpoints, dataset):
     same = {name for name, weight in before.items() if torch.equal(weight, after[name])}
     assert all(name in same for name in before if ".embeddings." in name or ".layer.0." in name)
     assert not any(".layer.1." in name and name.endswith("weight") for name in same)
-    with pytest.raises(TrainingError, match="^model.frozen_layers must be 2 or less for m, got 3$"):
+    with pytest.raises(InputError, match="^model.frozen_layers must be 2 or less for m, got 3$"):
         freeze(load_base(checkpoints.bert, "m").model, 3, "m")
 
 
@@ -142,7 +142,7 @@ def test_positions_of_padding_are_no_tokens(copied):
     RobertaForMaskedLM(settings).save_pretrained(copied)
     base = load_base(copied, "owner/m")
     EncoderModule(base, Head(), 32, None)
-    with pytest.raises(TrainingError, match="^model.max_length must be 32 or less for this model, got 33$"):
+    with pytest.raises(InputError, match="^model.max_length must be 32 or less for this model, got 33$"):
         EncoderModule(base, Head(), 33, None)
 
 

@@ -14,7 +14,7 @@ from pyserini_compneg.lab.training.config import (
     TrainingConfig,
 )
 from pyserini_compneg.lab.training.recipe_file import located, read_config, recipe_names, recipe_text
-from pyserini_compneg.support.errors import TrainingError
+from pyserini_compneg.support.errors import InputError
 
 WHOLE = """
 about: a try
@@ -67,14 +67,14 @@ def test_all_that_can_be_said(tmp_path):
 def test_what_is_wrong(tmp_path, section, settings, message):
     shortest = {"model": {"base": "m"}, "data": [{"dataset": "d"}], "training": {"steps": 1}}
     assert read(tmp_path, shortest).training == TrainingConfig(steps=1)
-    refused = refusal(read, tmp_path, {**shortest, section: settings}, error=TrainingError)
+    refused = refusal(read, tmp_path, {**shortest, section: settings}, error=InputError)
     assert refused.startswith(f"{tmp_path}/c.yaml: {message}")
 
 
 def test_a_training_reads_no_more_than_the_model(tmp_path):
     content = WHOLE.replace("{base:", "{max_length: 20, base:").replace("steps: 10", "steps: 1, max_length: 21")
     message = f"{tmp_path}/c.yaml: training.max_length must be at most model.max_length, 20"
-    assert refusal(read, tmp_path, content, error=TrainingError) == message
+    assert refusal(read, tmp_path, content, error=InputError) == message
 
 
 def test_a_batch_of_a_teacher_may_be_one_example(tmp_path):

@@ -20,7 +20,7 @@ from pyserini_compneg.lab.experiments.splits import shared_queries  # noqa: E402
 from pyserini_compneg.lab.experiments.workplace import Engine  # noqa: E402
 from pyserini_compneg.lab.training import train  # noqa: E402
 from pyserini_compneg.lab.training.protocol_models import find_models, train_models  # noqa: E402
-from pyserini_compneg.support.errors import TrainingError  # noqa: E402
+from pyserini_compneg.support.errors import InputError  # noqa: E402
 
 pytestmark = pytest.mark.slow
 DENSE = {"head": "dense", "max_length": 32}
@@ -152,13 +152,13 @@ def test_models_are_trained_once_and_run(tmp_path, protocol, films, caplog):
     assert [row.name for row in unions.rows] == ["sparse"]
     assert results.settings["model 'dense one'"] == str(models["dense one"])
     place = models["sparse one"]
-    other = refusal(train_models, protocol, films, tmp_path / "models", "elsewhere", error=TrainingError)
+    other = refusal(train_models, protocol, films, tmp_path / "models", "elsewhere", error=InputError)
     assert other == f"{place}: was trained with other settings (model); choose another place with --models"
     edit_json(place / "training_log.json", config={**log["config"], "about": "Other words."})
     find_models(protocol, films, tmp_path / "models")
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
     copy = open_dataset(films.folder.rename(tmp_path / "moved"))
-    refused = refusal(train_models, protocol, copy, tmp_path / "models", error=TrainingError)
+    refused = refusal(train_models, protocol, copy, tmp_path / "models", error=InputError)
     assert refused == f"{place}: was trained with other settings (data); choose another place with --models"
     assert find_models(protocol, copy, tmp_path / "models") == models
     said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
@@ -171,7 +171,7 @@ def test_models_are_not_run_on_what_they_were_trained_on(tmp_path, protocol, fil
     (tmp_path / "models" / "sparse").mkdir(parents=True)
     queries = shared_queries(films, "dev", "dev")
     for find in (train_models, find_models):
-        assert refusal(find, protocol, films, tmp_path / "models", error=TrainingError) == (
+        assert refusal(find, protocol, films, tmp_path / "models", error=InputError) == (
             f"{films.folder}: models of protocol p are trained with train, which shares {queries} queries with dev; "
             "report another split with --split"
         )
@@ -198,11 +198,11 @@ def test_what_is_no_recipe_of_an_encoder(tmp_path, protocol, films):
         ("reader", "reader: trains no encoder"),
     ):
         changed = protocol.model_copy(update={"models": {"sparse one": (recipe,)}})
-        assert refusal(find_models, changed, films, tmp_path, error=TrainingError).startswith(message)
+        assert refusal(find_models, changed, films, tmp_path, error=InputError).startswith(message)
     place = find_models(protocol, films, tmp_path)
     assert place == {}
     (tmp_path / "models" / "sparse").mkdir(parents=True)
-    message = refusal(train_models, protocol, films, tmp_path / "models", error=TrainingError)
+    message = refusal(train_models, protocol, films, tmp_path / "models", error=InputError)
     assert message.endswith(
         "is no model that was trained here (no training_log.json); choose another place with --models"
     )
@@ -212,7 +212,7 @@ def test_a_dataset_without_a_split_to_train_on(tmp_path, protocol, caplog):
     films = write_film_set(tmp_path / "films")
     (films / "dev.jsonl").rename(films / "val.jsonl")  # has queries, and none for training
     dataset = open_dataset(films)
-    assert refusal(train_models, protocol, dataset, tmp_path / "models", split="val", error=TrainingError) == (
+    assert refusal(train_models, protocol, dataset, tmp_path / "models", split="val", error=InputError) == (
         f"{films}: no split to train the model 'sparse one' on; there are: val"
     )
     assert find_models(protocol, dataset, tmp_path / "models", split="val") == {}

@@ -15,7 +15,7 @@ from pyserini_compneg.lab.training.request_scores import request_score
 from pyserini_compneg.lab.training.requests import JudgedRequest, augmented, distributed, parse_request, separators
 from pyserini_compneg.reading import ModelReader, undivided
 from pyserini_compneg.reading.tags import SHARED
-from pyserini_compneg.support.errors import TrainingError
+from pyserini_compneg.support.errors import InputError
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
 
@@ -42,7 +42,7 @@ HELD_OUT = {"[W films of war] but not [X love]", "[W songs about love that are n
     ],
 )
 def test_a_wrong_line_is_refused(line, said):
-    assert refusal(parse_request, line, "f.txt:7", error=TrainingError) == f"f.txt:7: {said}"
+    assert refusal(parse_request, line, "f.txt:7", error=InputError) == f"f.txt:7: {said}"
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_second_process_is_refused(tmp_path, trunk, monkeypatch):
 
     def second(*_, **__):
         messages.append(train_error(settings, tmp_path / "reader", resume=True))
-        raise TrainingError("enough")
+        raise InputError("enough")
 
     monkeypatch.setattr(torch.nn.functional, "cross_entropy", second)
     assert train_error(settings, tmp_path / "reader") == "enough"

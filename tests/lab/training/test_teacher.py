@@ -8,7 +8,7 @@ from tiny_training import tiny_config, training_log
 
 from pyserini_compneg.lab.training.config import TeacherConfig
 from pyserini_compneg.lab.training.examples import Example
-from pyserini_compneg.support.errors import TrainingError
+from pyserini_compneg.support.errors import InputError
 
 torch = pytest.importorskip("torch", reason="training runs on torch")
 models = pytest.importorskip("sentence_transformers", reason="training builds on sentence-transformers")
@@ -61,14 +61,14 @@ def test_margins_of_a_cross_encoder(cross_encoder):
 
 def test_a_teacher_needs_negatives(bi_encoder):
     examples = [Example("spy films", "a spy")]
-    assert refusal(margins, TeacherConfig(model=str(bi_encoder)), examples, error=TrainingError) == (
+    assert refusal(margins, TeacherConfig(model=str(bi_encoder)), examples, error=InputError) == (
         "a teacher compares two documents, but query 'spy films' has no negative; give its source data.negatives, or "
         "leave the teacher out"
     )
 
 
 def teacher_error(folder):
-    start, _, reason = refusal(margins, TeacherConfig(model=str(folder)), EXAMPLES, error=TrainingError).partition(
+    start, _, reason = refusal(margins, TeacherConfig(model=str(folder)), EXAMPLES, error=InputError).partition(
         ": cannot be loaded as a teacher: "
     )
     assert start == str(folder)

@@ -12,7 +12,7 @@ from json_lines import write_jsonl
 from mini_sources import NEAR, Judged, Taught, Teacher, films, quest, summaries
 
 from pyserini_compneg.encode.bm25 import lucene_idf
-from pyserini_compneg.support.errors import TrainingError
+from pyserini_compneg.support.errors import InputError
 
 LEADS = [
     f"Film {number}\nFilm {number} is a {1930 + number % 25} American {('spy', 'war')[number % 2]} film."
@@ -76,7 +76,7 @@ def test_judged_documents_are_those_that_are_relevant_and_those_that_are_not():
 
 
 def test_too_few_texts_are_refused():
-    with pytest.raises(TrainingError, match="^the texts are 30; give more than 30$"):
+    with pytest.raises(InputError, match="^the texts are 30; give more than 30$"):
         Taught(LEADS[:30], ["spy films"], a_teacher(), 1)
 
 
@@ -135,12 +135,12 @@ def test_films_have_relevant_documents(data):
 @pytest.mark.parametrize("written", ["no JSON", "[]", '{"a": 1}'])
 def test_another_file_is_no_file_of_summaries(tmp_path, written):
     (tmp_path / "s.json").write_text(written)
-    with pytest.raises(TrainingError, match="s.json: is no file of summaries"):
+    with pytest.raises(InputError, match="s.json: is no file of summaries"):
         summaries(tmp_path / "s.json")
 
 
 def test_what_quest_lacks_is_named(tmp_path):
-    with pytest.raises(TrainingError, match=r"has no documents.jsonl; name the folder of QUEST's evidence passages$"):
+    with pytest.raises(InputError, match=r"has no documents.jsonl; name the folder of QUEST's evidence passages$"):
         quest(tmp_path)
 
 

@@ -14,7 +14,7 @@ from pyserini_compneg.lab.experiments.datasets.dataset import (
     find_file,
     require_file,
 )
-from pyserini_compneg.support.errors import CollectionError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.topics.topics import Topic, read_topics
 
 _PROVENANCE = {
@@ -35,19 +35,19 @@ def open_beir(folder: Path) -> Dataset:
     A split has the queries of ``queries.SPLIT.jsonl``; without that file, the judged queries of ``queries.jsonl``.
 
     Raises:
-        CollectionError: A file is missing.
+        InputError: A file is missing.
     """
     collection = require_file(folder, "corpus.jsonl", "beir")
     qrels_files = _qrels_files(folder)
     if not qrels_files:
-        raise CollectionError(f"{folder}: no judgements; the kind beir needs qrels/SPLIT.tsv or qrels.SPLIT.tsv")
+        raise InputError(f"{folder}: no judgements; the kind beir needs qrels/SPLIT.tsv or qrels.SPLIT.tsv")
     parts = {}
     for name, qrels in qrels_files.items():
         own = find_file(folder, f"queries.{name}.jsonl")
         queries = own or find_file(folder, "queries.jsonl")
         if queries is None:
             missing = f"queries.{name}.jsonl or queries.jsonl is missing"
-            raise CollectionError(f"{folder}: {missing}, plain or gzip, which the kind beir needs")
+            raise InputError(f"{folder}: {missing}, plain or gzip, which the kind beir needs")
         parts[name] = Split(
             partial(collection_documents, collection),
             partial(_topics, queries, qrels, only_judged=own is None),

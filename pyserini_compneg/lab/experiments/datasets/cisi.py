@@ -19,7 +19,7 @@ from pyserini_compneg.lab.experiments.datasets.dataset import (
     plain_topic,
     require_file,
 )
-from pyserini_compneg.support.errors import CollectionError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_lines
 from pyserini_compneg.topics.topics import Topic
 
@@ -41,7 +41,7 @@ def open_cisi(folder: Path) -> Dataset:
     The text of a document, and of a query, is its title, if any, and its abstract.
 
     Raises:
-        CollectionError: A file is missing.
+        InputError: A file is missing.
     """
     all_documents, queries, judgements = (
         require_file(folder, name, "cisi") for name in (_DOCUMENTS, _QUERIES, _JUDGEMENTS)
@@ -64,7 +64,7 @@ def _topics(path: Path) -> list[Topic]:
     topics = []
     for identifier, text, source in _records(path):
         if not text:
-            raise CollectionError(f"{source}: query {identifier} has no text, neither .T nor .W")
+            raise InputError(f"{source}: query {identifier} has no text, neither .T nor .W")
         topics.append(plain_topic(identifier, " ".join(text.split()), source))
     return topics
 
@@ -73,10 +73,10 @@ def _boolean_topics(queries: Path, boolean: Path) -> list[Topic]:
     texts = {topic.qid: topic.text for topic in _topics(queries)}
     expressions = parse_cisi("\n".join(all_lines(boolean)), str(boolean))
     if not expressions:
-        raise CollectionError(f"{boolean}: no expressions; expected lines of `#q1= #and ('birds', 'bats');`")
+        raise InputError(f"{boolean}: no expressions; expected lines of `#q1= #and ('birds', 'bats');`")
     unknown = [qid for qid in expressions if qid not in texts]
     if unknown:
-        raise CollectionError(f"{boolean}: {len(unknown)} queries are not in {queries}, first {unknown[0]!r}")
+        raise InputError(f"{boolean}: {len(unknown)} queries are not in {queries}, first {unknown[0]!r}")
     return [Topic(qid, texts[qid], expression, source=str(boolean)) for qid, expression in expressions.items()]
 
 
@@ -90,10 +90,10 @@ def _qrels(queries: Path, judgements: Path) -> Qrels:
     for number, line in iter_lines(judgements):
         columns = line.split()
         if len(columns) != 4 or not all(map(_ID.fullmatch, columns[:2])):
-            raise CollectionError(f"{judgements}:{number}: expected `query document 0 0.0`, got {line.strip()!r:.60}")
+            raise InputError(f"{judgements}:{number}: expected `query document 0 0.0`, got {line.strip()!r:.60}")
         qrels.setdefault(columns[0], {})[columns[1]] = 1
     if not qrels:
-        raise CollectionError(f"{judgements}: no judgements; expected lines of `query document 0 0.0`")
+        raise InputError(f"{judgements}: no judgements; expected lines of `query document 0 0.0`")
     check_queries(_topics(queries), qrels, queries, judgements)
     return qrels
 
@@ -108,14 +108,14 @@ def _records(path: Path) -> Iterator[tuple[str, str, str]]:
                 yield identifier, "\n".join(lines), source
             identifier, source, section, lines = record[1], f"{path}:{number}", "", []
             if identifier in seen:
-                raise CollectionError(f"{source}: number {identifier} is given twice")
+                raise InputError(f"{source}: number {identifier} is given twice")
             seen.add(identifier)
         elif part := _SECTION.fullmatch(line):
             section = part[1]
         elif not section or not identifier:
-            raise CollectionError(f"{path}:{number}: expected a line `.I number`, then `.W`, got {line!r:.60}")
+            raise InputError(f"{path}:{number}: expected a line `.I number`, then `.W`, got {line!r:.60}")
         elif section in "TW":
             lines.append(line.strip())
     if not identifier:
-        raise CollectionError(f"{path}: no records; expected lines of `.I number`")
+        raise InputError(f"{path}: no records; expected lines of `.I number`")
     yield identifier, "\n".join(lines), source

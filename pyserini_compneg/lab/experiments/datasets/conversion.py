@@ -13,7 +13,7 @@ from typing import NamedTuple
 from pyserini_compneg.documents.collection import SourceDocument
 from pyserini_compneg.expression import Atom, Expression, format_expression, verbalise
 from pyserini_compneg.lab.experiments.datasets.dataset import Dataset
-from pyserini_compneg.support.errors import CollectionError, CompNegError, OutputError
+from pyserini_compneg.support.errors import CompNegError, InputError, OutputError
 from pyserini_compneg.support.files import keep_inputs, reason_of
 from pyserini_compneg.support.progress import progress
 from pyserini_compneg.topics.topics import Topic
@@ -60,7 +60,7 @@ def convert(dataset: Dataset, split: str, output: str | Path) -> Converted:
         _write(folder / DOCUMENTS, _document_lines(dataset.documents(split), docids))
         unknown = next((docid for judged in qrels.values() for docid in judged if docid not in docids), None)
         if unknown is not None:
-            raise CollectionError(
+            raise InputError(
                 f"{dataset.folder}: split {split}: document {unknown!r} is judged, but there is no such document"
             )
         queries = [(topic.qid, _expression(topic), _text(topic)) for topic in topics]
@@ -78,16 +78,16 @@ def _document_lines(documents: Iterable[SourceDocument], docids: set[str]) -> It
     """The lines of the documents; adds their ids to ``docids``."""
     for document in progress(documents, None, " docs", "converting"):
         if document.docid in docids:
-            raise CollectionError(f"{document.source}: the document id {document.docid!r} was given already")
+            raise InputError(f"{document.source}: the document id {document.docid!r} was given already")
         if document.text is None:
-            raise CollectionError(f"{document.source}: only a `vector`; only texts can be converted")
+            raise InputError(f"{document.source}: only a `vector`; only texts can be converted")
         docids.add(document.docid)
         yield _json_line(id=document.docid, contents=document.text)
 
 
 def _expression(topic: Topic) -> Expression:
     if topic.expression is None:
-        raise CollectionError(f"{topic.source}: query {topic.qid!r} is composed already; only texts can be converted")
+        raise InputError(f"{topic.source}: query {topic.qid!r} is composed already; only texts can be converted")
     return topic.expression
 
 

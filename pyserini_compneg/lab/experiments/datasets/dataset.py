@@ -12,7 +12,7 @@ from pathlib import Path
 from pyserini_compneg.documents.collection import SourceDocument, source_document
 from pyserini_compneg.eval.qrels import Qrels
 from pyserini_compneg.expression import Atom
-from pyserini_compneg.support.errors import CollectionError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import decoded_line, iter_blocks, iter_jsonl, iter_lines
 from pyserini_compneg.topics.topics import Topic
 
@@ -64,10 +64,10 @@ class Dataset:
         """How a split is read.
 
         Raises:
-            CollectionError: There is no such split; from what the split gives, a broken line of a file.
+            InputError: There is no such split; from what the split gives, a broken line of a file.
         """
         if split not in self.parts:
-            raise CollectionError(f"{self.folder}: no split {split!r}; there are: {', '.join(self.parts)}")
+            raise InputError(f"{self.folder}: no split {split!r}; there are: {', '.join(self.parts)}")
         return self.parts[split]
 
     def documents(self, split: str) -> Iterator[SourceDocument]:
@@ -87,7 +87,7 @@ def collection_documents(path: Path) -> Iterator[SourceDocument]:
     """The documents of a JSON Lines file.
 
     Raises:
-        CollectionError: A line that is no document; the message starts with ``path:line``.
+        InputError: A line that is no document; the message starts with ``path:line``.
     """
     return (source_document(line, f"{path}:{number}") for number, line in iter_lines(path))
 
@@ -101,12 +101,12 @@ def check_queries(topics: Sequence[Topic], qrels: Qrels, topics_file: Path, qrel
     """Makes sure that there is a topic for each query that is judged.
 
     Raises:
-        CollectionError: Judgements of a query that the topics lack.
+        InputError: Judgements of a query that the topics lack.
     """
     known = {topic.qid for topic in topics}
     unknown = [qid for qid in qrels if qid not in known]
     if unknown:
-        raise CollectionError(
+        raise InputError(
             f"{qrels_file}: {len(unknown)} of {len(qrels)} queries are not in {topics_file}, first {unknown[0]!r}"
         )
 
@@ -120,11 +120,11 @@ def require_file(folder: Path, name: str, kind: str) -> Path:
     """The file of that name, plain or gzip.
 
     Raises:
-        CollectionError: It is not there.
+        InputError: It is not there.
     """
     path = find_file(folder, name)
     if path is None:
-        raise CollectionError(f"{folder}: {name} is missing, plain or gzip, which the kind {kind} needs")
+        raise InputError(f"{folder}: {name} is missing, plain or gzip, which the kind {kind} needs")
     return path
 
 
@@ -138,7 +138,7 @@ def first_fields(path: Path) -> set[str]:
     """The fields of the first object of a JSON Lines file; none in an empty file.
 
     Raises:
-        CollectionError: The first line is no JSON object.
+        InputError: The first line is no JSON object.
     """
     return set(next((record for _, record in iter_jsonl(path)), {}))
 
@@ -147,7 +147,7 @@ def all_lines(path: Path) -> Iterator[str]:
     """The lines of a file, blank ones too, so that parsers count them as an editor does.
 
     Raises:
-        CollectionError: The file cannot be read, or is no UTF-8 text; the message starts with ``path:line``.
+        InputError: The file cannot be read, or is no UTF-8 text; the message starts with ``path:line``.
     """
     for first, block in iter_blocks(path):
         for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), first):

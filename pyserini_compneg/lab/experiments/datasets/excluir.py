@@ -27,7 +27,7 @@ from pyserini_compneg.lab.experiments.datasets.dataset import (
     plain_topic,
     require_file,
 )
-from pyserini_compneg.support.errors import CollectionError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_jsonl
 from pyserini_compneg.support.json_objects import json_kind, parse_json_list
 from pyserini_compneg.support.records import checked_id, query_id
@@ -50,7 +50,7 @@ def open_excluir(folder: Path) -> Dataset:
     """The official files, ``test`` and perhaps ``train``, or a sample: a split for each ``queries.SPLIT.jsonl``.
 
     Raises:
-        CollectionError: A file is missing, or there are several files of training queries.
+        InputError: A file is missing, or there are several files of training queries.
     """
     samples = _samples(folder)
     if _has_official_files(folder) or not samples:
@@ -58,7 +58,7 @@ def open_excluir(folder: Path) -> Dataset:
         training = sorted(path for pattern in ("train*.json", "train*.json.gz") for path in folder.glob(pattern))
         if len(training) > 1:
             names = ", ".join(path.name for path in training)
-            raise CollectionError(f"{folder}: {names}: several files of training queries; leave one")
+            raise InputError(f"{folder}: {names}: several files of training queries; leave one")
         if training:
             queries["train"] = training[0]
         parts = {
@@ -88,19 +88,19 @@ def _sample_qrels(path: Path) -> Qrels:
     for number, record in iter_jsonl(path):
         source = f"{path}:{number}"
         positive, negative = (_named(record, field, source) for field in ("positive", "negative"))
-        qrels[query_id(record, number, source, CollectionError)] = _judged(positive, negative, source)
+        qrels[query_id(record, number, source, InputError)] = _judged(positive, negative, source)
     return qrels
 
 
 def _named(record: dict[str, Any], field: str, source: str) -> str:
     if field not in record:
-        raise CollectionError(f"{source}: no `{field}` document")
-    return checked_id(record[field], f"{field} document id", source, CollectionError)
+        raise InputError(f"{source}: no `{field}` document")
+    return checked_id(record[field], f"{field} document id", source, InputError)
 
 
 def _judged(positive: str, negative: str, source: str) -> dict[str, int]:
     if positive == negative:
-        raise CollectionError(f"{source}: document {positive!r} is both the positive and the negative one")
+        raise InputError(f"{source}: document {positive!r} is both the positive and the negative one")
     return {positive: 1, negative: 0}
 
 
@@ -108,7 +108,7 @@ def _documents(path: Path) -> Iterator[SourceDocument]:
     for number, text in enumerate(_read_list(path)):
         source = f"{path}: document {number}"
         if not isinstance(text, str):
-            raise CollectionError(f"{source}: expected a text, got {json_kind(text)}")
+            raise InputError(f"{source}: expected a text, got {json_kind(text)}")
         yield SourceDocument(str(number), text, None, source)
 
 
@@ -117,7 +117,7 @@ def _topics(path: Path) -> list[Topic]:
     for qid, record, source in _queries(path):
         text = next((record[field] for field in _QUERY_FIELDS if field in record), None)
         if not isinstance(text, str) or not text.strip():
-            raise CollectionError(f"{source}: no query; expected a text as {' or '.join(_QUERY_FIELDS)}")
+            raise InputError(f"{source}: no query; expected a text as {' or '.join(_QUERY_FIELDS)}")
         topics.append(plain_topic(qid, text.strip(), source))
     return topics
 
@@ -128,7 +128,7 @@ def _qrels(path: Path) -> Qrels:
         positions = next((record[field] for field in _INDEX_FIELDS if field in record), None)
         # type() and not isinstance(): True is no position
         if not isinstance(positions, list) or [type(one) for one in positions] != [int, int] or min(positions) < 0:
-            raise CollectionError(
+            raise InputError(
                 f"{source}: expected [negative, positive], two positions in {_CORPUS} from 0, as "
                 f"{' or '.join(_INDEX_FIELDS)}, got {positions!r:.60}"
             )
@@ -140,11 +140,11 @@ def _qrels(path: Path) -> Qrels:
 def _queries(path: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
     records = _read_list(path)
     if not records:
-        raise CollectionError(f"{path}: no queries")
+        raise InputError(f"{path}: no queries")
     for number, record in enumerate(records):
         source = f"{path}: query {number}"
         if not isinstance(record, dict):
-            raise CollectionError(f"{source}: expected a JSON object, got {json_kind(record)}")
+            raise InputError(f"{source}: expected a JSON object, got {json_kind(record)}")
         yield f"excluir_{number}", record, source
 
 

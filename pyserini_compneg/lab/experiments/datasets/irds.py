@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pyserini_compneg.expression import format_expression
 from pyserini_compneg.lab.experiments.datasets.dataset import Dataset
 from pyserini_compneg.lab.experiments.datasets.opening import open_dataset
-from pyserini_compneg.support.errors import CollectionError, install_hint
+from pyserini_compneg.support.errors import InputError, install_hint
 
 try:
     import ir_datasets
@@ -35,13 +35,13 @@ def register(folder: str | Path | None = None) -> None:
         folder: The folder that holds those of the datasets; by default what ``COMPNEG_DATASETS`` names.
 
     Raises:
-        CollectionError: No folder is given, or there is none of that name; from ``load``, what ``open_dataset`` says.
+        InputError: No folder is given, or there is none of that name; from ``load``, what ``open_dataset`` says.
     """
     chosen = folder if folder is not None else os.environ.get(VARIABLE)
     if not chosen:
-        raise CollectionError(f"no folder of datasets; give one to register, or name it in {VARIABLE}")
+        raise InputError(f"no folder of datasets; give one to register, or name it in {VARIABLE}")
     if not Path(chosen).is_dir():
-        raise CollectionError(f"{chosen}: no such folder of datasets")
+        raise InputError(f"{chosen}: no such folder of datasets")
     _root[0] = Path(chosen)
     _register_pattern()
 

@@ -25,7 +25,7 @@ from pyserini_compneg.lab.experiments.datasets.dataset import (
     first_fields,
     plain_topic,
 )
-from pyserini_compneg.support.errors import CollectionError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_jsonl
 from pyserini_compneg.support.records import checked_id
 from pyserini_compneg.topics.topics import Topic
@@ -59,11 +59,11 @@ def open_nevir(folder: Path) -> Dataset:
     """The pairs: a split for each file. Where a split has both forms, the CSV file is read, which is the official form.
 
     Raises:
-        CollectionError: There is no file.
+        InputError: There is no file.
     """
     files = find_splits(folder, _NAMES, ".jsonl") | find_splits(folder, _NAMES, ".csv")
     if not files:
-        raise CollectionError(f"{folder}: no pairs; the kind nevir needs {', '.join(_NAMES)}, each .csv or .jsonl")
+        raise InputError(f"{folder}: no pairs; the kind nevir needs {', '.join(_NAMES)}, each .csv or .jsonl")
     parts = {
         name: Split(partial(_documents, path), partial(_topics, path), partial(_qrels, path))
         for name, path in sorted(files.items(), key=lambda item: _NAMES.index(item[0]))
@@ -102,22 +102,22 @@ def _pairs(path: Path) -> Iterator[_Pair]:
     for source, row in rows:
         pair = _pair(row, source)
         if pair.identifier in first:
-            raise CollectionError(
+            raise InputError(
                 f"{source}: the pair {pair.identifier!r} is given twice, first at {first[pair.identifier]}"
             )
         first[pair.identifier] = source
         yield pair
     if not first:
-        raise CollectionError(f"{path}: no pairs")
+        raise InputError(f"{path}: no pairs")
 
 
 def _pair(row: Mapping[str, Any], source: str) -> _Pair:
     if missing := [f"`{name}`" for name in _FIELDS if name not in row]:
-        raise CollectionError(f"{source}: no {', '.join(missing)}; expected the fields {', '.join(_FIELDS)}")
-    identifier = checked_id(row["id"], "pair id", source, CollectionError)
+        raise InputError(f"{source}: no {', '.join(missing)}; expected the fields {', '.join(_FIELDS)}")
+    identifier = checked_id(row["id"], "pair id", source, InputError)
     for name in _TEXTS:
         if not isinstance(row[name], str) or not row[name].strip():
-            raise CollectionError(f"{source}: `{name}` must be a text that is not blank, got {row[name]!r:.60}")
+            raise InputError(f"{source}: `{name}` must be a text that is not blank, got {row[name]!r:.60}")
     return _Pair(identifier, {name: row[name].strip() for name in _TEXTS}, source)
 
 
@@ -134,12 +134,10 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
         for row in reader:
             if header and row and len(row) != len(header):
-                raise CollectionError(
-                    f"{source}: expected the {len(header)} columns of the first line, found {len(row)}"
-                )
+                raise InputError(f"{source}: expected the {len(header)} columns of the first line, found {len(row)}")
             if header and row:
                 yield source, dict(zip(header, row, strict=True))
             header = header or row
             source = f"{path}:{reader.line_num + 1}"
     except csv.Error as cause:
-        raise CollectionError(f"{source}: broken CSV: {cause}") from None
+        raise InputError(f"{source}: broken CSV: {cause}") from None

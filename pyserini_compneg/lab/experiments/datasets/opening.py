@@ -12,7 +12,7 @@ from pyserini_compneg.lab.experiments.datasets.dataset import Dataset
 from pyserini_compneg.lab.experiments.datasets.excluir import is_excluir, open_excluir
 from pyserini_compneg.lab.experiments.datasets.nevir import is_nevir, open_nevir
 from pyserini_compneg.lab.experiments.datasets.quest import is_filmsets, is_quest, open_filmsets, open_quest
-from pyserini_compneg.support.errors import CollectionError
+from pyserini_compneg.support.errors import InputError
 
 
 class _Kind(NamedTuple):
@@ -46,15 +46,15 @@ def open_dataset(folder: str | Path, kind: str | None = None) -> Dataset:
         kind: One of ``KINDS``; by default the first whose files the folder has.
 
     Raises:
-        CollectionError: No such folder or kind, a folder that is no dataset, or a file that the kind needs is missing.
+        InputError: No such folder or kind, a folder that is no dataset, or a file that the kind needs is missing.
     """
     root = Path(folder)
     if not root.is_dir():
-        raise CollectionError(f"{folder}: {'a file, expected a folder' if root.exists() else 'no such folder'}")
+        raise InputError(f"{folder}: {'a file, expected a folder' if root.exists() else 'no such folder'}")
     if kind is not None and kind not in _KINDS:
-        raise CollectionError(f"no kind of dataset {kind!r}; there are: {', '.join(KINDS)}")
+        raise InputError(f"no kind of dataset {kind!r}; there are: {', '.join(KINDS)}")
     chosen = kind or next((name for name, files in _KINDS.items() if files.is_one(root)), None)
     if chosen is None:
         looked_for = "; ".join(f"{name}: {files.files}" for name, files in _KINDS.items())
-        raise CollectionError(f"{folder}: no dataset of a known kind; looked for {looked_for}")
+        raise InputError(f"{folder}: no dataset of a known kind; looked for {looked_for}")
     return _KINDS[chosen].open(root)

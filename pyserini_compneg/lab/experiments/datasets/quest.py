@@ -23,7 +23,7 @@ from pyserini_compneg.lab.experiments.datasets.dataset import (
     first_fields,
     require_file,
 )
-from pyserini_compneg.support.errors import CollectionError
+from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.records import ID_FIELDS
 from pyserini_compneg.topics.topics import Topic, read_topics
 
@@ -47,7 +47,7 @@ def open_quest(folder: Path) -> Dataset:
     """QUEST: a split for each file, one with the atomic queries of each training file, and the domain split.
 
     Raises:
-        CollectionError: A file is missing.
+        InputError: A file is missing.
     """
     dataset = _opened(folder, "quest", _QUEST)
     files, documents = _query_files(folder), dataset.parts[dataset.splits[0]].documents
@@ -66,7 +66,7 @@ def open_filmsets(folder: Path) -> Dataset:
     """FilmSets and its like: a split for each file, and one with the atomic queries of each training file.
 
     Raises:
-        CollectionError: A file is missing.
+        InputError: A file is missing.
     """
     return _opened(folder, "filmsets", _FILMSETS)
 
@@ -81,7 +81,7 @@ def _opened(folder: Path, kind: str, provenance: str) -> Dataset:
             parts[f"{name}-nc"] = _selection(documents, {name: path}, atomic=True)
     if not parts:
         names = ", ".join(f"{name}.jsonl" for name in _NAMES)
-        raise CollectionError(f"{folder}: no queries; the kind {kind} needs one of {names}, plain or gzip")
+        raise InputError(f"{folder}: no queries; the kind {kind} needs one of {names}, plain or gzip")
     return Dataset(kind, provenance, folder, collection, parts)
 
 
@@ -122,7 +122,7 @@ def _selection(
             if (not atomic or _is_atomic(topic)) and (domains is None or topic.metadata.get("domain") in domains)
         ]
         if not selected:
-            raise CollectionError(f"{', '.join(map(str, files.values()))}: no query that belongs to this split")
+            raise InputError(f"{', '.join(map(str, files.values()))}: no query that belongs to this split")
         return selected
 
     def qrels() -> Qrels:

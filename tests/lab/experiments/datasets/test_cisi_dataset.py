@@ -3,7 +3,7 @@ from refusals import refusal
 
 from pyserini_compneg.expression import Atom, Difference
 from pyserini_compneg.lab.experiments.datasets import open_dataset
-from pyserini_compneg.support.errors import QuerySyntaxError
+from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.topics.topics import Topic
 
 DOCUMENTS = ".X\n.I 1\n.T \nEmus\n.A\nBird, B.\n.A\nBat, C.\n.W\n   An emu\nis a bird.\n.X\n1\t5\t1\n.I 2\n.W\nA bat.\n"
@@ -60,7 +60,7 @@ def test_bad_boolean_queries(cisi):
     read = open_dataset(cisi).part("boolean").topics
     assert refusal(read) == f"{path}: 1 queries are not in {cisi}/CISI.QRY, first '9'"
     path.write_text("#q1= 'bats';\n\n#q2= #xor ('a');")
-    assert refusal(read, error=QuerySyntaxError).startswith(f"{path}, line 3: unexpected '#xor'; ")
+    assert refusal(read, error=QueryError).startswith(f"{path}, line 3: unexpected '#xor'; ")
 
 
 def test_bad_records(cisi):

@@ -6,7 +6,7 @@ from pyserini_compneg.eval.qrels import read_qrels
 from pyserini_compneg.expression import Atom, Difference
 from pyserini_compneg.lab.experiments.datasets import open_dataset
 from pyserini_compneg.lab.experiments.datasets.conversion import convert
-from pyserini_compneg.support.errors import CollectionError, OutputError
+from pyserini_compneg.support.errors import InputError, OutputError
 from pyserini_compneg.topics.topics import read_topics
 
 DOCUMENTS = [
@@ -72,7 +72,7 @@ def test_texts_and_judgements_of_0(beir, tmp_path):
     assert read_qrels(output / "qrels.txt") == open_dataset(beir).qrels("dev")
 
 
-def refused(folder, output, error=CollectionError):
+def refused(folder, output, error=InputError):
     """The message, where nothing is left but what was there."""
     before = sorted(output.parent.iterdir()) if output.parent.is_dir() else None
     message = refusal(convert, open_dataset(folder), "dev", output, error=error)
