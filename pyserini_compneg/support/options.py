@@ -1,0 +1,80 @@
+"""Options as fields of frozen dataclasses: a field gives its flag, its default, its help and its check."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from pyserini_compneg.support.arguments import finite_number, whole_number
+from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.terminal import shown
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A kind of numbers. It is also the ``type`` of a flag."""
+
+    what: str
+    parse: Callable[[str], float | None]
+    fits: Callable[[float], bool] = lambda _: True
+
+    def __call__(self, text: str) -> float:
+        if (value := self.parse(text)) is None or not self.fits(value):
+            raise argparse.ArgumentTypeError(f"must be {self.what}, got {text}")
+        return value
+
+    def has(self, value: object) -> bool:
+        """Whether a value of Python is one; booleans, texts and numbers of NumPy are not."""
+        numbers = int if self.parse is whole_number else (int, float)
+        return isinstance(value, numbers) and not isinstance(value, bool) and self.fits(value)
+
+
+WHOLE = Number("a whole number", whole_number)
+COUNT = Number("a whole number from 1", whole_number, lambda value: value >= 1)
+FINITE = Number("a finite number", finite_number, lambda value: abs(value) < float("inf"))
+POSITIVE = Number("a finite number above 0", finite_number, lambda value: 0 < value < float("inf"))
+NOT_NEGATIVE = Number("a finite number, 0 or more", finite_number, lambda value: 0 <= value < float("inf"))
+
+
+def option(
+    default: Any, help: str, number: Number | None = None, *, choices: Sequence[str] = (), metavar: str | None = None
+) -> Any:
+    """A field of a settings dataclass. A ``bool`` default makes a flag without a value."""
+    return field(default=default, metadata={"help": help, "number": number, "choices": choices, "metavar": metavar})
+
+
+def check_options(settings: Any) -> None:
+    """For ``__post_init__``: refuses a value that is no choice, or not of its kind of number."""
+    for one in fields(settings):
+        value, number, choices = getattr(settings, one.name), one.metadata.get("number"), one.metadata.get("choices")
+        if value is None and one.default is None:
+            continue
+        if choices and value not in choices:
+            raise ArgumentError(f"{one.name} must be one of {', '.join(choices)}, got {shown(value)}")
+        if number and not number.has(value):
+            raise ArgumentError(f"{one.name} must be {number.what}, got {shown(value)}")
+
+
+def add_flags(flags: argparse._ActionsContainer, settings: type, only: Container[str] | None = None) -> None:
+    """Adds a flag for each option, or for those in ``only``. A flag that is not given is None."""
+    for one in fields(settings):
+        if "help" not in one.metadata or (only is not None and one.name not in only):
+            continue
+        name, meta = f"--{one.name.replace('_', '-')}", one.metadata
+        if isinstance(one.default, bool):
+            flags.add_argument(name, action="store_true", default=None, help=meta["help"])
+        elif meta["choices"] and not meta["metavar"]:
+            flags.add_argument(name, choices=meta["choices"], help=meta["help"])
+        else:
+            metavar = meta["metavar"] or ("N" if meta["number"] in (COUNT, WHOLE) else "X")
+            flags.add_argument(
+                name, type=meta["number"], choices=meta["choices"] or None, metavar=metavar, help=meta["help"]
+            )
+
+
+def given_options(settings: type, args: argparse.Namespace) -> dict[str, Any]:
+    """The options that flags gave, by name."""
+    values = {one.name: getattr(args, one.name, None) for one in fields(settings)}
+    return {name: value for name, value in values.items() if value is not None}

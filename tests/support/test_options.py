@@ -1,0 +1,48 @@
+"""Options of dataclasses: their flags and their checks."""
+
+import argparse
+import math
+from dataclasses import dataclass
+
+import pytest
+
+from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.options import COUNT, POSITIVE, add_flags, check_options, given_options, option
+
+
+@dataclass(frozen=True)
+class Settings:
+    top_terms: int | None = option(None, "keep N", COUNT)
+    scale: float = option(2.5, "multiply by X", POSITIVE)
+    signed: bool = option(False, "take negative weights")
+    kind: str = option("a", "which one", choices=("a", "b"))
+    internal: int = 3
+
+    def __post_init__(self):
+        check_options(self)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"top_terms": 0}, "top_terms must be a whole number from 1, got 0"),
+        ({"top_terms": True}, "top_terms must be a whole number from 1, got True"),
+        ({"top_terms": 1.0}, "top_terms must be a whole number from 1, got 1.0"),
+        ({"scale": math.nan}, "scale must be a finite number above 0, got nan"),
+        ({"scale": None}, "scale must be a finite number above 0, got None"),
+        ({"kind": "c"}, "kind must be one of a, b, got 'c'"),
+    ],
+)
+def test_values_are_checked(given, said):
+    with pytest.raises(ArgumentError) as refused:
+        Settings(**given)
+    assert str(refused.value) == said
+
+
+def test_flags_give_settings():
+    parser = argparse.ArgumentParser()
+    add_flags(parser, Settings)
+    assert Settings(**given_options(Settings, parser.parse_args([]))) == Settings()
+    args = parser.parse_args(["--top-terms", "5", "--scale", "1", "--signed", "--kind", "b"])
+    assert given_options(Settings, args) == {"top_terms": 5, "scale": 1.0, "signed": True, "kind": "b"}
+    assert "--internal" not in parser.format_help()
