@@ -14,7 +14,7 @@ TOOLS   := $(VENV)/tools.stamp
 INPUTS  := pyproject.toml constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help search serve test test-fast lint format types jar clean
+.PHONY: help search serve test test-all lint format types jar clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -29,13 +29,11 @@ indexes/sample: | $(PACKAGE)
 	$(BIN)/python -m pyserini_compneg.index --collection pyserini_compneg/resources/sample/vectors --index $@ \
 	  --encoder bm25+mini --store-raw
 
-test: $(TOOLS) ## run the tests and doctests
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
+test: $(TOOLS) ## run the tests that take little, in three minutes
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadscope --no-loadscope-reorder -m 'not slow and not long'
 
-test-fast: $(TOOLS) ## run the quick tests: no model, no kill, few random cases
-	$(BIN)/python -m pytest -q -m 'not slow and not kill' --hypothesis-profile=fast tests \
-	  --ignore=tests/lab --ignore=tests/encode --ignore=tests/docs --ignore=tests/integrations \
-	  --ignore=tests/commands/test_encode.py --ignore=tests/eval/test_significance.py
+test-all: $(TOOLS) ## run all tests and doctests
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadscope --no-loadscope-reorder
 
 lint: $(TOOLS) ## check style and formatting
 	$(BIN)/ruff check .

@@ -25,7 +25,6 @@ from metadata_server import ask_here, metadata_server
 from pyserini_compneg.lucene import java_class
 
 settings.register_profile("untimed", deadline=None)  # no test is timed: on a busy machine an example may take seconds
-settings.register_profile("fast", settings.get_profile("untimed"), max_examples=10)  # for make test-fast
 settings.load_profile("untimed")
 
 _caches = pytest.StashKey[tempfile.TemporaryDirectory]()
