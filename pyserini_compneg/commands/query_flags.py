@@ -13,7 +13,7 @@ from pyserini_compneg.commands import flags
 from pyserini_compneg.compose import CPT_FORMS, DIFFERENCES, INTERSECTIONS, UNIONS, WEIGHT_SCALE, Operators
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
 from pyserini_compneg.compose.intersection import CPT_TERMS, DISENTANGLED_CPT_WEIGHT
-from pyserini_compneg.compose.operators import EXCLUSION_SHARE, EXCLUSIONS
+from pyserini_compneg.compose.operators import EXCLUSION_SHARE
 from pyserini_compneg.encode.models import ABLATIONS
 from pyserini_compneg.support.errors import ArgumentError, InputError
 from pyserini_compneg.support.gathered import warn_of
@@ -85,7 +85,7 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
     text = f"weight of joint occurrence in disentangled AND (default {DISENTANGLED_CPT_WEIGHT:g})"
     add("--cpt-weight", type=flags.positive, metavar="X", help=text)
     text = f"NOT! removes documents above this share of the best score (default {EXCLUSION_SHARE}), or that have "
-    text += f"{' or '.join(EXCLUSIONS)} of the heaviest terms (--cpt-terms)"
+    text += "any or all of the heaviest terms (--cpt-terms)"
     add("--exclusion", type=_exclusion, metavar="SHARE", help=text)
     add(
         "--weight-scale",
@@ -119,9 +119,9 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
 
 def _exclusion(text: str) -> str | float:
     try:
-        return Operators(exclusion=text if text in EXCLUSIONS else flags.number(text)).exclusion
+        return Operators(exclusion=text if text in ("any", "all") else flags.number(text)).exclusion
     except (ValueError, argparse.ArgumentTypeError):
-        named = f"must be a number above 0 and below 1, {' or '.join(EXCLUSIONS)}"
+        named = "must be a number above 0 and below 1, any or all"
         raise argparse.ArgumentTypeError(f"{named}, got {text}") from None
 
 

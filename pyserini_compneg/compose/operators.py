@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
-from pyserini_compneg.compose.intersection import CPT_TERMS, VECTOR_INTERSECTIONS
+from pyserini_compneg.compose.intersection import CPT_TERMS, DISENTANGLED_CPT_WEIGHT, VECTOR_INTERSECTIONS
 from pyserini_compneg.compose.union import VECTOR_UNIONS
+from pyserini_compneg.support.arguments import finite_number
 from pyserini_compneg.support.errors import ArgumentError, QueryError
+from pyserini_compneg.support.options import COUNT, NOT_NEGATIVE, POSITIVE, Number, check_options, option
 from pyserini_compneg.support.terminal import shown
-from pyserini_compneg.support.vectors import is_number
 
 UNIONS = (*VECTOR_UNIONS, "dismax", "vanilla")
 INTERSECTIONS = ("cpt", "cpt-l2", "cpt-pairs", "disentangled", *VECTOR_INTERSECTIONS, "vanilla")
 DIFFERENCES = (*DIFFERENCE_WEIGHTS, "ignore", "vanilla")
-EXCLUSIONS = ("any", "all")
 
 LARGEST_CPT_WEIGHT = 1e9
-"""The largest β; the smallest is one by it."""
+"""The largest β; the smallest is its reciprocal."""
 
 EXCLUSION_SHARE = 0.5
 """What NOT! excludes by default, chosen on the dev split of FilmSets: see docs/filters.md."""
+
+_SHARE = Number("a number above 0 and below 1", finite_number, lambda value: 0 < value < 1)
+_WEIGHTS = ", ".join(f"{name} {weight:g}" for name, weight in DIFFERENCE_WEIGHTS.items())
+
+
+def _operator(sign: str, default: str, names: tuple[str, ...]) -> str:
+    chosen: str = option(default, f"{sign}: {', '.join(names)} (default {default})", choices=names, metavar="NAME")
+    return chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,42 +51,41 @@ class Operators:
         QueryError: An unknown name, or a setting out of its range.
     """
 
-    union: str = "dismax"
-    intersection: str = "disentangled"
-    difference: str = "damped"
-    difference_weight: float | None = None
-    cpt_terms: int = CPT_TERMS
-    cpt_weight: float | None = None
-    exclusion: str | float = EXCLUSION_SHARE
+    union: str = _operator("OR", "dismax", UNIONS)
+    intersection: str = _operator("AND", "disentangled", INTERSECTIONS)
+    difference: str = _operator("NOT", "damped", DIFFERENCES)
+    difference_weight: float | None = option(
+        None, f"strength of NOT: the excluded part is multiplied by X (defaults: {_WEIGHTS})", NOT_NEGATIVE
+    )
+    cpt_terms: int = option(
+        CPT_TERMS,
+        "terms of each operand that a conjunction by cpt combines, or of which AND! requires one; pairs of cpt-pairs "
+        f"(default {CPT_TERMS})",
+        COUNT,
+    )
+    cpt_weight: float | None = option(
+        None, f"weight of joint occurrence in disentangled AND (default {DISENTANGLED_CPT_WEIGHT:g})", POSITIVE
+    )
+    exclusion: str | float = option(
+        EXCLUSION_SHARE,
+        f"NOT! removes documents above this share of the best score (default {EXCLUSION_SHARE}), or that have any or "
+        "all of the heaviest terms (--cpt-terms)",
+        _SHARE,
+        choices=("any", "all"),
+        metavar="SHARE",
+    )
 
     def __post_init__(self) -> None:
-        """Checks every setting."""
-        for kind, choices in (("union", UNIONS), ("intersection", INTERSECTIONS), ("difference", DIFFERENCES)):
-            name = getattr(self, kind)
-            if name not in choices:
-                raise QueryError(f"{kind} must be one of {', '.join(choices)}, got {name!r}")
-        if not isinstance(self.cpt_terms, int) or not is_number(self.cpt_terms) or self.cpt_terms < 1:
-            raise QueryError(f"cpt_terms must be a whole number from 1, got {self.cpt_terms!r}")
-        for setting in ("difference_weight", "cpt_weight"):
-            weight = getattr(self, setting)
-            if weight is None:
-                continue
-            if not is_number(weight) or not 0 <= weight < math.inf:
-                raise QueryError(f"{setting} must be a finite number from 0, got {weight!r}")
-        if self.cpt_weight and not 1 / LARGEST_CPT_WEIGHT <= self.cpt_weight <= LARGEST_CPT_WEIGHT:
-            limits = f"from {1 / LARGEST_CPT_WEIGHT:g} to {LARGEST_CPT_WEIGHT:g}"
-            raise QueryError(f"cpt_weight must be {limits}, got {self.cpt_weight!r}")
-        if self.cpt_weight == 0:
-            raise QueryError("cpt_weight must be above 0; intersection='maxpool' does without joint occurrence")
-        shared = is_number(self.exclusion) and 0 < self.exclusion < 1
-        if not shared and self.exclusion not in EXCLUSIONS:
-            named = f"one of {', '.join(EXCLUSIONS)}, or a number above 0 and below 1"
-            raise QueryError(f"exclusion must be {named}, got {self.exclusion!r}")
+        """Checks each setting, and those that depend on another one."""
+        check_options(self, QueryError)
+        smallest, largest = 1 / LARGEST_CPT_WEIGHT, LARGEST_CPT_WEIGHT
+        if self.cpt_weight is not None and not smallest <= self.cpt_weight <= largest:
+            raise QueryError(f"cpt_weight must be from {smallest:g} to {largest:g}, got {self.cpt_weight!r}")
         if self.difference_weight is not None and self.difference not in DIFFERENCE_WEIGHTS:
-            raise QueryError(f"difference_weight: {self.difference} has no strength; leave it out")
+            raise QueryError(f"{self.difference} has no strength", where="difference_weight", remedy="leave it out")
         if self.cpt_weight is not None and self.intersection != "disentangled":
-            said = f"cpt_weight: {self.intersection} has no joint occurrence beside other terms"
-            raise QueryError(f"{said}; leave it out, or choose disentangled")
+            what = f"{self.intersection} has no joint occurrence beside other terms"
+            raise QueryError(what, where="cpt_weight", remedy="leave it out, or choose disentangled")
         if self.difference == "damped" and self.strength > 1:
             raise QueryError(f"difference_weight of damped must be at most 1, a share, got {self.strength!r}")
 
@@ -90,15 +96,13 @@ class Operators:
         return default if self.difference_weight is None else self.difference_weight
 
 
-def checked_operators(operators: Operators | None) -> Operators | None:
-    """The operators as given.
-
-    Raises:
-        ArgumentError: They are something else, such as the name of one operator.
-    """
-    if operators is not None and not isinstance(operators, Operators):
-        raise ArgumentError(f'operators must be Operators, such as Operators(difference="nrf"), got {shown(operators)}')
-    return operators
-
-
 DEFAULT_OPERATORS = Operators()
+
+
+def chosen_operators(*given: Operators | None) -> Operators:
+    """The operators of a query: the first that are given, such as its own before the searcher's, or the defaults."""
+    for operators in given:
+        if operators is not None and not isinstance(operators, Operators):
+            example = 'such as Operators(difference="nrf")'
+            raise ArgumentError(f"operators must be Operators, {example}, got {shown(operators)}")
+    return next(filter(None, given), DEFAULT_OPERATORS)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyserini_compneg.compose import Operators, Query, ScoringNode, is_empty, query_terms, query_text, to_json
-from pyserini_compneg.compose.operators import DEFAULT_OPERATORS
+from pyserini_compneg.compose.operators import chosen_operators
 from pyserini_compneg.compose.rewrite import verbalised
 from pyserini_compneg.encode.hybrid import side
 from pyserini_compneg.expression import Atom, Expression, Filter, atoms, format_expression, parse
@@ -92,7 +92,7 @@ def explain_query(
         InputError: The index has no such document.
     """
     query = parse(query) if isinstance(query, str) else query
-    operators = operators or searcher.operators or DEFAULT_OPERATORS
+    operators = chosen_operators(operators, searcher.operators)
     asked = query.expression if isinstance(query, Decomposition) else query
     expression = None if isinstance(asked, ScoringNode) else asked
     wordings = [] if expression is None else atoms(verbalised(expression, operators))

@@ -17,10 +17,7 @@ from pyserini_compneg.compose import (
     query_line,
 )
 from pyserini_compneg.compose.lowering import FACTORED, checked_cpt
-from pyserini_compneg.compose.operators import (
-    DEFAULT_OPERATORS,
-    checked_operators,
-)
+from pyserini_compneg.compose.operators import chosen_operators
 from pyserini_compneg.compose.quantisation import checked_scale
 from pyserini_compneg.compose.queries import checked_queries
 from pyserini_compneg.encode import query_encoder
@@ -112,7 +109,7 @@ class SignedImpactSearcher:
         model_weight: float | None = None,
         min_idf: float | None = None,
     ) -> None:
-        self.operators = checked_operators(operators)
+        self.operators = chosen_operators(operators)
         self._cpt = checked_cpt(cpt)
         self.weight_scale = checked_scale(weight_scale)
         self._given_encoder = encoder
@@ -311,7 +308,7 @@ class SignedImpactSearcher:
     ) -> list[list[tuple[str, ...]]]:
         """As :meth:`lacking` for many queries, each with documents of its own."""
         queries, docids = checked_docids(queries, docids)
-        chosen = checked_operators(operators) or self.operators or DEFAULT_OPERATORS
+        chosen = chosen_operators(operators, self.operators)
         if all(isinstance(query, ScoringNode) for query in queries):
             return [[()] * len(group) for group in docids]
         return lacking_operands(self.reader, self._encoding, chosen, queries, docids, threads)
@@ -327,7 +324,7 @@ class SignedImpactSearcher:
             ArgumentError: No list, or a query that is none.
         """
         queries = checked_queries(queries)
-        chosen = checked_operators(operators) or self.operators or DEFAULT_OPERATORS
+        chosen = chosen_operators(operators, self.operators)
         composed = all(isinstance(query, ScoringNode) for query in queries)
         return compose_queries(
             queries,

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from pyserini_compneg.compose import Operators, Query, ScoringNode, query_text
 from pyserini_compneg.compose.difference import DIFFERENCE_WEIGHTS
-from pyserini_compneg.compose.operators import DEFAULT_OPERATORS
+from pyserini_compneg.compose.operators import chosen_operators
 from pyserini_compneg.encode.hybrid import PREFIX
 from pyserini_compneg.explaining.query_explanation import explain_query, to_object
 from pyserini_compneg.expression import Atom, format_expression, parse, to_json
@@ -81,7 +81,10 @@ def search_answer(index: ServedIndex, asked: SearchParameters | SearchBody, limi
             if asked.explain:
                 with stages.measured("explain"):
                     candidates[-1] |= _explained(searcher, node, hit.docid, document)
-        about = {"unit": searcher.unit(query), **_about(query, asked.text, operators)}
+        about = {
+            "unit": searcher.unit(query),
+            **_about(query, asked.text, chosen_operators(operators, searcher.operators)),
+        }
         return {"api": API, "index": index.name, "query": about, "candidates": candidates}
 
 
@@ -148,7 +151,7 @@ def _decomposition(reading: Decomposition) -> Answer:
     return {**decomposition_object(reading), "tree": to_json(reading.expression)}
 
 
-def _about(query: Query, text: str | None, operators: Operators | None) -> Answer:
+def _about(query: Query, text: str | None, operators: Operators) -> Answer:
     """The query in an answer. One that was composed elsewhere has no expression, and no operators."""
     if isinstance(query, ScoringNode):
         return {"text": text or ""}
@@ -158,13 +161,12 @@ def _about(query: Query, text: str | None, operators: Operators | None) -> Answe
     else:
         expression = parse(query) if isinstance(query, str) else query
         read = {}
-    chosen = operators or DEFAULT_OPERATORS
-    names = {kind: getattr(chosen, kind) for kind in ("union", "intersection", "difference")}
-    strength = {"difference_weight": chosen.strength} if chosen.difference in DIFFERENCE_WEIGHTS else {}
+    names = {kind: getattr(operators, kind) for kind in ("union", "intersection", "difference")}
+    strength = {"difference_weight": operators.strength} if operators.difference in DIFFERENCE_WEIGHTS else {}
     return {
         "text": text or query_text(expression),
         "expression": format_expression(expression),
-        "operators": {**names, **strength, "exclusion": chosen.exclusion},
+        "operators": {**names, **strength, "exclusion": operators.exclusion},
         **read,
     }
 

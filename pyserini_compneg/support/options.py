@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Container, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from pyserini_compneg.support.arguments import finite_number, whole_number
-from pyserini_compneg.support.errors import ArgumentError
+from pyserini_compneg.support.errors import ArgumentError, CompNegError
 from pyserini_compneg.support.terminal import shown
 
 
@@ -35,26 +36,33 @@ WHOLE = Number("a whole number", whole_number)
 COUNT = Number("a whole number from 1", whole_number, lambda value: value >= 1)
 FINITE = Number("a finite number", finite_number, lambda value: abs(value) < float("inf"))
 POSITIVE = Number("a finite number above 0", finite_number, lambda value: 0 < value < float("inf"))
-NOT_NEGATIVE = Number("a finite number, 0 or more", finite_number, lambda value: 0 <= value < float("inf"))
+NOT_NEGATIVE = Number("a finite number from 0", finite_number, lambda value: 0 <= value < float("inf"))
 
 
 def option(
     default: Any, help: str, number: Number | None = None, *, choices: Sequence[str] = (), metavar: str | None = None
 ) -> Any:
-    """A field of a settings dataclass. A ``bool`` default makes a flag without a value."""
+    """A field of a settings dataclass. A ``bool`` default makes a flag without a value.
+
+    An option with choices and a kind of number takes one of the choices, or such a number.
+    """
     return field(default=default, metadata={"help": help, "number": number, "choices": choices, "metavar": metavar})
 
 
-def check_options(settings: Any) -> None:
+def check_options(settings: Any, error: type[CompNegError] = ArgumentError) -> None:
     """For ``__post_init__``: refuses a value that is no choice, or not of its kind of number."""
     for one in fields(settings):
-        value, number, choices = getattr(settings, one.name), one.metadata.get("number"), one.metadata.get("choices")
-        if value is None and one.default is None:
+        value = getattr(settings, one.name)
+        if (value is None and one.default is None) or "help" not in one.metadata:
             continue
-        if choices and value not in choices:
-            raise ArgumentError(f"{one.name} must be one of {', '.join(choices)}, got {shown(value)}")
-        if number and not number.has(value):
-            raise ArgumentError(f"{one.name} must be {number.what}, got {shown(value)}")
+        number, choices = one.metadata["number"], one.metadata["choices"]
+        if (number or choices) and not (value in choices or (number and number.has(value))):
+            raise error(f"{one.name} must be {_expected(number, choices)}, got {shown(value)}")
+
+
+def _expected(number: Number | None, choices: Sequence[str]) -> str:
+    named = [f"one of {', '.join(choices)}"] if choices else []
+    return ", or ".join([*named, number.what] if number else named)
 
 
 def add_flags(flags: argparse._ActionsContainer, settings: type, only: Container[str] | None = None) -> None:
@@ -62,16 +70,27 @@ def add_flags(flags: argparse._ActionsContainer, settings: type, only: Container
     for one in fields(settings):
         if "help" not in one.metadata or (only is not None and one.name not in only):
             continue
-        name, meta = f"--{one.name.replace('_', '-')}", one.metadata
+        name, (help, number, choices, metavar) = f"--{one.name.replace('_', '-')}", one.metadata.values()
         if isinstance(one.default, bool):
-            flags.add_argument(name, action="store_true", default=None, help=meta["help"])
-        elif meta["choices"] and not meta["metavar"]:
-            flags.add_argument(name, choices=meta["choices"], help=meta["help"])
+            flags.add_argument(name, action="store_true", default=None, help=help)
+        elif number is None:
+            flags.add_argument(name, choices=choices or None, metavar=metavar, help=help)
         else:
-            metavar = meta["metavar"] or ("N" if meta["number"] in (COUNT, WHOLE) else "X")
-            flags.add_argument(
-                name, type=meta["number"], choices=meta["choices"] or None, metavar=metavar, help=meta["help"]
-            )
+            metavar = metavar or ("N" if number in (COUNT, WHOLE) else "X")
+            flags.add_argument(name, type=_parser(number, choices), metavar=metavar, help=help)
+
+
+def _parser(number: Number, choices: Sequence[str]) -> Callable[[str], str | float]:
+    """The ``type`` of a flag."""
+    if not choices:
+        return number
+
+    def parse(text: str) -> str | float:
+        with suppress(argparse.ArgumentTypeError):
+            return text if text in choices else number(text)
+        raise argparse.ArgumentTypeError(f"must be {_expected(number, choices)}, got {text}")
+
+    return parse
 
 
 def given_options(settings: type, args: argparse.Namespace) -> dict[str, Any]:

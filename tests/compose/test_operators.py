@@ -26,7 +26,7 @@ def test_defaults():
         ({"cpt_terms": 0}, "cpt_terms must be a whole number from 1, got 0"),
         ({"cpt_terms": 2.0}, "cpt_terms must be a whole number from 1, got 2.0"),
         ({"cpt_terms": True}, "cpt_terms must be a whole number from 1, got True"),
-        ({"cpt_weight": -0.1}, "cpt_weight must be a finite number from 0, got -0.1"),
+        ({"cpt_weight": -0.1}, "cpt_weight must be a finite number above 0, got -0.1"),
         (
             {"intersection": "cpt", "cpt_weight": 1.0},
             "cpt_weight: cpt has no joint occurrence beside other terms; leave it out, or choose disentangled",

@@ -16,6 +16,7 @@ class Settings:
     scale: float = option(2.5, "multiply by X", POSITIVE)
     signed: bool = option(False, "take negative weights")
     kind: str = option("a", "which one", choices=("a", "b"))
+    share: str | float = option(0.5, "a share, or any", POSITIVE, choices=("any",), metavar="SHARE")
     internal: int = 3
 
     def __post_init__(self):
@@ -31,6 +32,7 @@ class Settings:
         ({"scale": math.nan}, "scale must be a finite number above 0, got nan"),
         ({"scale": None}, "scale must be a finite number above 0, got None"),
         ({"kind": "c"}, "kind must be one of a, b, got 'c'"),
+        ({"share": "0.5"}, "share must be one of any, or a finite number above 0, got '0.5'"),
     ],
 )
 def test_values_are_checked(given, said):
@@ -45,4 +47,5 @@ def test_flags_give_settings():
     assert Settings(**given_options(Settings, parser.parse_args([]))) == Settings()
     args = parser.parse_args(["--top-terms", "5", "--scale", "1", "--signed", "--kind", "b"])
     assert given_options(Settings, args) == {"top_terms": 5, "scale": 1.0, "signed": True, "kind": "b"}
+    assert [parser.parse_args(["--share", text]).share for text in ("any", "2")] == ["any", 2.0]
     assert "--internal" not in parser.format_help()

@@ -112,7 +112,7 @@ def test_a_sweep_of_the_models_weight_is_no_setting_of_the_method():
         ),
         (
             ("operators}", "operators, sweep: {setting: cpt_weight, symbol: α, values: [1, -1]}}"),
-            ": sections[0].rows: row 'a, α = -1': cpt_weight must be a finite number from 0, got -1",
+            ": sections[0].rows: row 'a, α = -1': cpt_weight must be a finite number above 0, got -1",
         ),
         (
             ("operators}", "operators, ablation: all}"),
