@@ -134,14 +134,13 @@ FILES = {
     "cisi/CISI.ALL": ".I 1\n.T\nEmus\n.A\nBird, B.\n.W\nAn emu\n.X\n1\t5\t1\n.I 2\n.W\nA bat.\n",
     "cisi/CISI.QRY": ".I 1\n.W\nWhat are emus?\n.I 2\n.T\nBats\n.W\nOn bats.\n",
     "cisi/CISI.REL": "     1      1\t0\t0.000000\n     2      2\t0\t0.000000\n",
-    "cisi/CISI.BLN": "#q2= 'bats';\n#q1= #and ('emus', #not ('bats'));\n",
     "encoded/vectors-00000-of-00001.jsonl": VECTORS,
     "encoded/vectors.about": {"encoder": "letters", "settings": {}, "signed": False, "impact_scale": 2.0},
     "broken/config.json": {},
 }
 CONVERT = "datasets convert --dataset ../{} --split {} --output new"
 CONVERTED = {
-    name: [CONVERT.format(folder, "boolean" if name.endswith("BLN") else "all" if folder == "cisi" else "test")]
+    name: [CONVERT.format(folder, "all" if folder == "cisi" else "test")]
     for name in FILES
     if (folder := name.split("/")[0]) in ("beir", "quest", "nevir", "excluir", "cisi")
 }

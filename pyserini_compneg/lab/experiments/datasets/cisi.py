@@ -1,4 +1,4 @@
-"""The CISI collection, in SMART's format: its queries as texts, and 35 of them as Boolean expressions."""
+"""The CISI collection, in SMART's format: titles with abstracts, queries as texts, and judgements."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from pathlib import Path
 
 from pyserini_compneg.documents.collection import SourceDocument
 from pyserini_compneg.eval.qrels import Qrels
-from pyserini_compneg.expression import parse_cisi
 from pyserini_compneg.lab.experiments.datasets.dataset import (
     Dataset,
     Split,
-    all_lines,
     check_queries,
     find_file,
     plain_topic,
@@ -21,9 +19,9 @@ from pyserini_compneg.lab.experiments.datasets.dataset import (
 )
 from pyserini_compneg.support.errors import InputError
 from pyserini_compneg.support.files import iter_lines
-from pyserini_compneg.topics.topics import Topic
+from pyserini_compneg.topics import Topic
 
-_DOCUMENTS, _QUERIES, _JUDGEMENTS, _BOOLEAN = "CISI.ALL", "CISI.QRY", "CISI.REL", "CISI.BLN"
+_FILES = ("CISI.ALL", "CISI.QRY", "CISI.REL")
 _ID = re.compile("[0-9]+")
 _RECORD = re.compile(r"\.I\s+([0-9]+)\s*")
 _SECTION = re.compile(r"\.([TAWXBKC])\s*")
@@ -32,27 +30,14 @@ _PROVENANCE = "CISI, a public test collection of the University of Glasgow (no l
 
 def is_cisi(folder: Path) -> bool:
     """Whether a folder has one of CISI's files."""
-    return any(find_file(folder, name) for name in (_DOCUMENTS, _QUERIES, _JUDGEMENTS))
+    return any(find_file(folder, name) for name in _FILES)
 
 
 def open_cisi(folder: Path) -> Dataset:
-    """CISI: the split ``all``, and ``boolean`` where its expressions are there.
-
-    The text of a document, and of a query, is its title, if any, and its abstract.
-
-    Raises:
-        InputError: A file is missing.
-    """
-    all_documents, queries, judgements = (
-        require_file(folder, name, "cisi") for name in (_DOCUMENTS, _QUERIES, _JUDGEMENTS)
-    )
-    documents = partial(_documents, all_documents)
-    parts = {"all": Split(documents, partial(_topics, queries), partial(_qrels, queries, judgements))}
-    if boolean := find_file(folder, _BOOLEAN):
-        parts["boolean"] = Split(
-            documents, partial(_boolean_topics, queries, boolean), partial(_boolean_qrels, queries, judgements, boolean)
-        )
-    return Dataset("cisi", _PROVENANCE, folder, None, parts)
+    """CISI, with the split ``all``. The Boolean queries of ``CISI.BLN`` are not read."""
+    documents, queries, judgements = (require_file(folder, name, "cisi") for name in _FILES)
+    split = Split(partial(_documents, documents), partial(_topics, queries), partial(_qrels, queries, judgements))
+    return Dataset("cisi", _PROVENANCE, folder, None, {"all": split})
 
 
 def _documents(path: Path) -> Iterator[SourceDocument]:
@@ -64,25 +49,9 @@ def _topics(path: Path) -> list[Topic]:
     topics = []
     for identifier, text, source in _records(path):
         if not text:
-            raise InputError(f"{source}: query {identifier} has no text, neither .T nor .W")
+            raise InputError(f"query {identifier} has no text, neither .T nor .W", where=source)
         topics.append(plain_topic(identifier, " ".join(text.split()), source))
     return topics
-
-
-def _boolean_topics(queries: Path, boolean: Path) -> list[Topic]:
-    texts = {topic.qid: topic.text for topic in _topics(queries)}
-    expressions = parse_cisi("\n".join(all_lines(boolean)), str(boolean))
-    if not expressions:
-        raise InputError(f"{boolean}: no expressions; expected lines of `#q1= #and ('birds', 'bats');`")
-    unknown = [qid for qid in expressions if qid not in texts]
-    if unknown:
-        raise InputError(f"{boolean}: {len(unknown)} queries are not in {queries}, first {unknown[0]!r}")
-    return [Topic(qid, texts[qid], expression, source=str(boolean)) for qid, expression in expressions.items()]
-
-
-def _boolean_qrels(queries: Path, judgements: Path, boolean: Path) -> Qrels:
-    qrels = _qrels(queries, judgements)
-    return {topic.qid: qrels[topic.qid] for topic in _boolean_topics(queries, boolean) if topic.qid in qrels}
 
 
 def _qrels(queries: Path, judgements: Path) -> Qrels:
@@ -90,10 +59,11 @@ def _qrels(queries: Path, judgements: Path) -> Qrels:
     for number, line in iter_lines(judgements):
         columns = line.split()
         if len(columns) != 4 or not all(map(_ID.fullmatch, columns[:2])):
-            raise InputError(f"{judgements}:{number}: expected `query document 0 0.0`, got {line.strip()!r:.60}")
+            expected = f"expected `query document 0 0.0`, got {line.strip()!r:.60}"
+            raise InputError(expected, where=f"{judgements}:{number}")
         qrels.setdefault(columns[0], {})[columns[1]] = 1
     if not qrels:
-        raise InputError(f"{judgements}: no judgements; expected lines of `query document 0 0.0`")
+        raise InputError("no judgements; expected lines of `query document 0 0.0`", where=judgements)
     check_queries(_topics(queries), qrels, queries, judgements)
     return qrels
 
@@ -108,14 +78,14 @@ def _records(path: Path) -> Iterator[tuple[str, str, str]]:
                 yield identifier, "\n".join(lines), source
             identifier, source, section, lines = record[1], f"{path}:{number}", "", []
             if identifier in seen:
-                raise InputError(f"{source}: number {identifier} is given twice")
+                raise InputError(f"number {identifier} is given twice", where=source)
             seen.add(identifier)
         elif part := _SECTION.fullmatch(line):
             section = part[1]
         elif not section or not identifier:
-            raise InputError(f"{path}:{number}: expected a line `.I number`, then `.W`, got {line!r:.60}")
+            raise InputError(f"expected a line `.I number`, then `.W`, got {line!r:.60}", where=f"{path}:{number}")
         elif section in "TW":
             lines.append(line.strip())
     if not identifier:
-        raise InputError(f"{path}: no records; expected lines of `.I number`")
+        raise InputError("no records; expected lines of `.I number`", where=path)
     yield identifier, "\n".join(lines), source

@@ -1,9 +1,8 @@
 import pytest
 from refusals import refusal
 
-from pyserini_compneg.expression import Atom, Difference
+from pyserini_compneg.expression import Atom
 from pyserini_compneg.lab.experiments.datasets import open_dataset
-from pyserini_compneg.support.errors import QueryError
 from pyserini_compneg.topics.topics import Topic
 
 DOCUMENTS = ".X\n.I 1\n.T \nEmus\n.A\nBird, B.\n.A\nBat, C.\n.W\n   An emu\nis a bird.\n.X\n1\t5\t1\n.I 2\n.W\nA bat.\n"
@@ -33,36 +32,6 @@ def test_documents_queries_and_judgements(cisi):
     assert dataset.qrels("all") == {"1": {"1": 1, "2": 1}}
 
 
-def test_boolean_queries(cisi):
-    (cisi / "CISI.BLN").write_text("#q2= 'bats';\n#q1= #and ('emus', #not ('bats'));\n")
-    dataset = open_dataset(cisi)
-    assert dataset.splits == ("all", "boolean")
-    assert dataset.topics("boolean") == [
-        Topic("2", "Bats On bats.", Atom("bats")),
-        Topic("1", "What are emus? Birds?", Difference(Atom("emus"), Atom("bats"))),
-    ]
-    assert dataset.qrels("boolean") == {"1": {"1": 1, "2": 1}}
-
-
-def test_files_with_nothing_in_them(cisi):
-    for name in ("CISI.REL", "CISI.BLN"):
-        (cisi / name).write_text("\n")
-    dataset = open_dataset(cisi)
-    message = f"{cisi}/CISI.REL: no judgements; expected lines of `query document 0 0.0`"
-    assert refusal(dataset.part("all").qrels) == message
-    message = f"{cisi}/CISI.BLN: no expressions; expected lines of `#q1= #and ('birds', 'bats');`"
-    assert refusal(dataset.part("boolean").topics) == message
-
-
-def test_bad_boolean_queries(cisi):
-    path = cisi / "CISI.BLN"
-    path.write_text("#q9= 'bats';\n")
-    read = open_dataset(cisi).part("boolean").topics
-    assert refusal(read) == f"{path}: 1 queries are not in {cisi}/CISI.QRY, first '9'"
-    path.write_text("#q1= 'bats';\n\n#q2= #xor ('a');")
-    assert refusal(read, error=QueryError).startswith(f"{path}, line 3: unexpected '#xor'; ")
-
-
 def test_bad_records(cisi):
     path = cisi / "CISI.QRY"
     read = open_dataset(cisi).part("all").topics
@@ -80,7 +49,10 @@ def test_bad_records(cisi):
 def test_bad_judgements(cisi):
     path = cisi / "CISI.REL"
     read = open_dataset(cisi).part("all").qrels
-    path.write_text("1 1 0 0.0\n\n1 x 0 0.0\n")
-    assert refusal(read) == f"{path}:3: expected `query document 0 0.0`, got '1 x 0 0.0'"
-    path.write_text("9 1 0 0.0\n")
-    assert refusal(read) == f"{path}: 1 of 1 queries are not in {cisi}/CISI.QRY, first '9'"
+    for content, message in [
+        ("\n", ": no judgements; expected lines of `query document 0 0.0`"),
+        ("1 1 0 0.0\n\n1 x 0 0.0\n", ":3: expected `query document 0 0.0`, got '1 x 0 0.0'"),
+        ("9 1 0 0.0\n", f": 1 of 1 queries are not in {cisi}/CISI.QRY, first '9'"),
+    ]:
+        path.write_text(content)
+        assert refusal(read) == f"{path}{message}"
