@@ -92,10 +92,7 @@ class RayRunner:
             _logger.warning("%s", warning)
         if error is not None:
             if host not in ("", socket.gethostname()):
-                error.args = (
-                    f"{error.message} (on the node {host}; all nodes must reach the same paths)",
-                    *error.args[1:],
-                )
+                error.what += f" (on the node {host}; all nodes must reach the same paths)"
             raise error
         return result
 

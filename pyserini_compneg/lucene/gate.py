@@ -129,7 +129,7 @@ def is_java(error: Exception) -> bool:
 
 
 @contextmanager
-def java_errors(error: type[CompNegError], what: str) -> Iterator[None]:
+def java_errors(error: type[CompNegError], what: str, where: object = "") -> Iterator[None]:
     """Turns exceptions of Java into one of this package's errors; Python's own exceptions pass unchanged.
 
     A method must be looked up and called in one expression whose arguments are names: ``java.search(lines, hits)``.
@@ -137,12 +137,7 @@ def java_errors(error: type[CompNegError], what: str) -> Iterator[None]:
     it is looked up in. Were ``java.search`` kept, or an argument computed by a call, Python might turn to another
     thread in between, and the call would go to that thread's Java object.
 
-    Args:
-        error: What to raise.
-        what: The start of the message; Java's own words follow.
-
-    Raises:
-        JvmError: This process is a fork of the one that started the machine.
+    Java's own words follow ``what``.
     """
     _refuse_fork()
     try:
@@ -151,7 +146,7 @@ def java_errors(error: type[CompNegError], what: str) -> Iterator[None]:
         if not is_java(cause):
             raise
         _refuse_full_heap(cause)
-        raise error(f"{what}: {message_of(cause)}") from None
+        raise error(f"{what}: {message_of(cause)}", where=where) from None
 
 
 def check_heap(size: int) -> None:

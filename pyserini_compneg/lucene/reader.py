@@ -141,7 +141,7 @@ class ImpactReader:
         if not opened:
             raise IndexFormatError(f"{self.folder}: not a Lucene index (it has no segments file)")
         java = java_class("io.compneg.SignedSearcher")
-        with java_errors(IndexReadError, f"{self.folder}: cannot be opened"):
+        with java_errors(IndexReadError, "cannot be opened", self.folder):
             searcher = java(os.path.abspath(self.folder), CONTENTS)
         documents = int(searcher.documentCount())
         fault = None
@@ -178,7 +178,7 @@ class ImpactReader:
         """
         self._check_open()
         check_heap(sum(map(len, sent)))
-        with java_errors(IndexReadError, f"{self.folder}: cannot be searched"):
+        with java_errors(IndexReadError, "cannot be searched", self.folder):
             return call(self._searcher)
 
     def _check_open(self) -> None:
@@ -213,7 +213,7 @@ class ImpactReader:
         asked = json.dumps(filter.to_json(), ensure_ascii=False).encode()
         self._check_open()
         check_heap(len(asked))
-        with java_errors(IndexFormatError, f"{self.folder}: cannot be filtered"):
+        with java_errors(IndexFormatError, "cannot be filtered", self.folder):
             searcher = self._searcher
             found = searcher.filter(asked)
             packed = searcher.describe(found)

@@ -42,7 +42,7 @@ def parse_json_object(
     >>> parse_json_object('["7"]', "topics.jsonl:1")
     Traceback (most recent call last):
     ...
-    pyserini_compneg.support.errors.CollectionError: topics.jsonl:1: expected a JSON object, got a list
+    pyserini_compneg.support.errors.InputError: topics.jsonl:1: expected a JSON object, got a list
     """
     value = _parse(text, source, error, repeated_keys)
     if not isinstance(value, dict):

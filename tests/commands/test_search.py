@@ -247,7 +247,7 @@ def test_one_query_as_a_run(index, tmp_path, capfd):
 SLOW_COMMAND = """
 import signal, sys, time
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # below nohup it is ignored
-from pyserini_compneg.search import topic_runs
+from pyserini_compneg.topics import topic_runs
 from pyserini_compneg.commands.compose import main as compose
 from pyserini_compneg.commands.search import main
 original = topic_runs.write_run

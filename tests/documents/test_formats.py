@@ -10,9 +10,9 @@ from index_folders import postings
 from json_lines import write_jsonl
 from refusals import refusal
 
+from pyserini_compneg.documents import formats
 from pyserini_compneg.documents.collection import collection_files, iter_collection_blocks
 from pyserini_compneg.documents.vector_files import Shard
-from pyserini_compneg.encode import formats
 from pyserini_compneg.index import build_index, build_sharded_index
 from pyserini_compneg.index.index_folder import SKIPPED_LOG
 from pyserini_compneg.lucene import ImpactReader

@@ -20,7 +20,7 @@ MORTAL = """
 import os, sys
 from mortal import make_mortal
 from pyserini_compneg.support import files
-from pyserini_compneg.encode import vector_files
+from pyserini_compneg.documents import vector_files
 from pyserini_compneg.encode.corpus import encode_collection
 from stand_in_encoder import StandInEncoder
 

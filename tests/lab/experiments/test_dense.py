@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
 
+from pyserini_compneg.baselines import dense as dense_encoder
 from pyserini_compneg.baselines.dense import DenseEncoder
 from pyserini_compneg.documents.collection import SourceDocument
-from pyserini_compneg.encode import dense as dense_encoder
 from pyserini_compneg.eval.runs import read_run
 from pyserini_compneg.expression import parse
 from pyserini_compneg.lab.experiments import dense
