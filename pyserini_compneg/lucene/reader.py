@@ -73,13 +73,9 @@ class Filtered(NamedTuple):
 class QueryFailure(IndexFormatError):
     """A query that an index cannot answer; ``position`` is its place among the queries, from 0."""
 
-    def __init__(self, message: str, position: int) -> None:
-        super().__init__(message)
+    def __init__(self, what: str, position: int = 0, **fields: object) -> None:
+        super().__init__(what, **fields)  # type: ignore[arg-type]
         self.position = position
-
-    def __reduce__(self) -> tuple[type[QueryFailure], tuple[str, int]]:
-        """What pickle makes it of: a shard in another process may raise it."""
-        return QueryFailure, (str(self), self.position)
 
 
 class ImpactReader:
@@ -258,7 +254,8 @@ class ImpactReader:
             answer = self._call(lambda _: batch.proceed(_SLICE_MS))
         packed = bytes(answer.tostring())
         if (failed := array("i", packed[:_INT_BYTES])[0]) < 0:
-            raise QueryFailure(f"{self.folder}: cannot be searched: {packed[_INT_BYTES:].decode()}", -1 - failed)
+            said = packed[_INT_BYTES:].decode()
+            raise QueryFailure(f"cannot be searched: {said}", -1 - failed, where=self.folder)
         try:
             return _unpack_rankings(packed, len(queries))
         except ValueError:

@@ -75,11 +75,11 @@ def ranked_hits(
         try:
             _warn_of_unknown(reader, name, node, asked, names)
         except IndexFormatError as error:
-            raise IndexFormatError(f"query {name:.60}: {error}") from None
+            raise error.at(f"query {name:.60}") from None
     try:
         rankings = reader.search([query_line(node) for node in nodes], k, threads, filters)
     except QueryFailure as failure:
-        raise IndexFormatError(f"query {names[failure.position]:.60}: {failure}") from None
+        raise failure.at(f"query {names[failure.position]:.60}") from None
     return [list(map(Hit._make, zip(ranking.docids, ranking.scores, strict=True))) for ranking in rankings]
 
 
