@@ -7,6 +7,8 @@ from typing import Any
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command
+from pyserini_compneg.encode.models import ModelOptions
+from pyserini_compneg.support.options import add_flags
 
 _EPILOG = """\
 Shards are for several machines: each shard is every N-th line of the collection, in a file of its own. --shards N
@@ -71,9 +73,9 @@ def _parser() -> argparse.ArgumentParser:
     group = flags.advanced(parser)
     text = "fields that make up the text (default contents, or title and text)"
     group.add_argument("--fields", nargs="+", metavar="NAME", help=text)
-    group.add_argument("--batch-size", type=flags.count, metavar="N", help="texts encoded at once (default 32)")
+    add_flags(group, ModelOptions, {"batch_size"})
     flags.add_log_format(group)
-    flags.add_model_options(group, "documents")
+    flags.add_model_options(group)
     return parser
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from pyserini_compneg.commands import flags
 from pyserini_compneg.commands.running import command, say
-from pyserini_compneg.encode.models import PRECISIONS, Head
+from pyserini_compneg.encode.models import PRECISIONS, Head, ModelOptions
 from pyserini_compneg.support.errors import EncodingError
+from pyserini_compneg.support.options import add_flags
 
 _EPILOG = """\
 The first use of a model exports it. This command does it earlier, for example while there is a network. An export is
@@ -58,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     text = "also write a folder like the model's, with the export in place of its weights; it needs no torch"
     parser.add_argument("--output", type=Path, metavar="DIR", help=text)
     group = flags.advanced(parser)
-    flags.add_head(group)
+    add_flags(group, ModelOptions, {"head"})
     group.add_argument("--overwrite", action="store_true", help="replace an earlier export")
     return parser
 

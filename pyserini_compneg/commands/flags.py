@@ -15,11 +15,12 @@ from typing import Any, NoReturn, TypeAlias
 
 from pyserini_compneg.commands.versions import ShowVersions
 from pyserini_compneg.encode.hybrid import MODEL_WEIGHT
-from pyserini_compneg.encode.models import BACKENDS, DEVICES, PRECISIONS, Head, ModelOptions
+from pyserini_compneg.encode.models import Head, ModelOptions
 from pyserini_compneg.reading.decomposition import READINGS
 from pyserini_compneg.support.arguments import finite_number, whole_number
 from pyserini_compneg.support.errors import ArgumentError, OutputError
 from pyserini_compneg.support.files import of_standard_output
+from pyserini_compneg.support.options import add_flags, given_options
 from pyserini_compneg.support.parallel import Runner, in_turn
 from pyserini_compneg.support.terminal import shown, suggestion
 
@@ -37,7 +38,7 @@ _FLAGS_ELSEWHERE = {
 }
 """What to say of flags that people bring from other tools, by the command."""
 _STARTED = re.compile(r"python -m pyserini_compneg[. ]")
-_MODEL_OPTIONS = ("backend", "precision", "device", "max_length", "head", "top_terms", "threshold", "batch_size")
+_MODEL_OPTIONS = ("backend", "precision", "device", "max_length", "head", "top_terms", "threshold")
 
 
 def command_parser(name: str, usage: str, description: str, epilog: str) -> argparse.ArgumentParser:
@@ -238,51 +239,16 @@ def _weight(text: str) -> float:
     return value
 
 
-def add_head(flags: Flags) -> None:
-    """Adds ``--head``."""
-    flags.add_argument(
-        "--head",
-        metavar="ACTIVATION:POOLING[:EPSILON]",
-        help="use this head instead of the one that the model names: relu or log1p_relu with max or sum, snrelu with "
-        "absmax or sum",
-    )
-
-
-def add_model_options(flags: Flags, texts: str) -> None:
-    """Adds how a model encodes texts. All flags default to None, so that it is known whether any was given.
-
-    Args:
-        flags: The parser, or a group.
-        texts: What is encoded, ``documents`` or ``queries``.
-    """
-    add = flags.add_argument
-    add("--backend", choices=BACKENDS, help="onnx exports the model once (default), torch runs the checkpoint itself")
-    add(
-        "--precision",
-        choices=PRECISIONS,
-        help="fp32 (default; queries on an int8 index use int8), int8 for processors, or fp16 for GPUs",
-    )
-    add("--device", choices=DEVICES, help="cpu (default) or cuda")
-    text = "longest text in tokens; the rest is not read (default: the limit of the model, at most 512)"
-    add("--max-length", type=count, metavar="N", help=text)
-    add("--top-terms", type=count, metavar="N", help=f"keep the N heaviest terms of the vectors of {texts}")
-    add(
-        "--threshold",
-        type=positive,
-        metavar="X",
-        help=f"drop weights below X from the vectors of {texts}",
-    )
-    add_head(flags)
+def add_model_options(flags: Flags) -> None:
+    """Adds how a model encodes texts. All flags default to None, so that it is known whether any was given."""
+    add_flags(flags, ModelOptions, _MODEL_OPTIONS)
 
 
 def chosen_model_options(args: argparse.Namespace, batch_size: int | None = None) -> ModelOptions | None:
-    """The model options that were given; None if none was.
-
-    Raises:
-        EncodingError: Options that exclude each other.
-    """
-    values: dict[str, Any] = {**vars(args), "batch_size": batch_size}
-    given = {name: values[name] for name in _MODEL_OPTIONS if values.get(name) is not None}
+    """The model options that were given; None if none was."""
+    given = {name: value for name, value in given_options(ModelOptions, args).items() if name in _MODEL_OPTIONS}
+    if batch_size is not None:
+        given["batch_size"] = batch_size
     if "head" in given:
         given["head"] = Head.parse(given["head"])
     return ModelOptions(**given) if given else None

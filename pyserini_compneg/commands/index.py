@@ -135,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a bad document ends the build (default), or is skipped and listed in the index",
     )
     flags.add_log_format(group)
-    flags.add_model_options(group, "documents")
+    flags.add_model_options(group)
     return parser
 
 

@@ -107,7 +107,7 @@ def add_advanced_query_options(group: flags.Flags, batches: bool = True) -> None
             "warning",
         )
     flags.add_log_format(group)
-    flags.add_model_options(group, "queries")
+    flags.add_model_options(group)
     flags.add_model_weight(group)
     add(
         "--ablation",

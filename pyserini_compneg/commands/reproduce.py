@@ -173,7 +173,7 @@ def _parser() -> argparse.ArgumentParser:
         group,
         "how texts are parsed in rows that take the dataset's expressions, as in search (default expression)",
     )
-    flags.add_model_options(group, "queries and documents")
+    flags.add_model_options(group)
     return parser
 
 

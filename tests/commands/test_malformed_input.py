@@ -335,7 +335,7 @@ encode --collection documents.jsonl --output new --encoder broken --batch-size 0
 encode --collection documents.jsonl --output new --encoder broken --precision int4
 encode --collection documents.jsonl --output new --encoder broken --shard-id 2 --shard-num 2  # --shard-id…to 1, got 2
 encode --collection documents.jsonl --output new --encoder broken --shard-id -1  # --shard-id goes from 0…to 0, got -1
-encode --collection documents.jsonl --output new --encoder broken --threshold 0  # argument --threshold:…above 0, got 0
+encode --collection documents.jsonl --output new --encoder broken --threshold=-1  # argument --threshold:…from 0, got -1
 encode --collection missing --output new --encoder broken  # missing: no such file
 export
 export --encoder missing

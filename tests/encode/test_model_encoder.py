@@ -204,10 +204,10 @@ def test_pruning_by_hand():
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"max_length": 2}, "max_length must be at least 3, got 2"),
-        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
-        ({"top_terms": 0}, "top_terms must be at least 1, got 0"),
-        ({"threshold": -1.0}, "threshold must be at least 0, got -1.0"),
+        ({"max_length": 2}, "max_length must be a whole number from 3, got 2"),
+        ({"batch_size": 0}, "batch_size must be a whole number from 1, got 0"),
+        ({"top_terms": 0}, "top_terms must be a whole number from 1, got 0"),
+        ({"threshold": -1.0}, "threshold must be a finite number from 0, got -1.0"),
         ({"backend": "tf"}, "backend must be one of onnx, torch, got 'tf'"),
         ({"precision": "fp8"}, "precision must be one of fp32, int8, fp16, got 'fp8'"),
         ({"device": "tpu"}, "device must be one of cpu, cuda, got 'tpu'"),

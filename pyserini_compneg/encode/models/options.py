@@ -7,12 +7,16 @@ from dataclasses import dataclass, replace
 
 from pyserini_compneg.encode.models.checkpoint import NeuralSide, Side
 from pyserini_compneg.encode.models.heads import Head
+from pyserini_compneg.support.arguments import whole_number
 from pyserini_compneg.support.errors import EncodingError
+from pyserini_compneg.support.options import COUNT, NOT_NEGATIVE, Number, check_options, option
 
 BACKENDS = ("onnx", "torch")
 PRECISIONS = ("fp32", "int8", "fp16")
 DEVICES = ("cpu", "cuda")
 BATCH_SIZE = 32
+
+_LENGTH = Number("a whole number from 3", whole_number, lambda value: value >= 3)
 
 ABLATIONS = ("none", "no-expansion", "no-weighting", "doc-only")
 """What is left out of query vectors, Krasakis et al., Table 3: nothing; terms that are no tokens of the query; the
@@ -32,44 +36,36 @@ def checked_ablation(ablation: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """How a model is run, and which entries of its vectors are kept.
+    """How a model is run, and which entries of its vectors are kept. None leaves a choice to the model or the index."""
 
-    Attributes:
-        backend: ``onnx``, which exports the model once, or ``torch``.
-        precision: ``fp32``; ``int8``, for processors, with onnx; ``fp16``, for GPUs. None is ``fp32``; for queries
-            of an index in int8 it is ``int8`` where that can be run.
-        device: ``cpu`` or ``cuda``; without CUDA the processor is used, with a warning.
-        max_length: Tokens that are read of a text; None for what the model takes, and at most 512.
-        batch_size: Texts in a batch, fewer where they are long; in int8 always one.
-        head: Activation and pooling; None for what the checkpoint says.
-        top_terms: Entries of a vector that are kept, those with the largest absolute weights; None for all.
-        threshold: The least absolute weight that is kept.
-    """
-
-    backend: str = "onnx"
-    precision: str | None = None
-    device: str = "cpu"
-    max_length: int | None = None
-    batch_size: int = BATCH_SIZE
-    head: Head | None = None
-    top_terms: int | None = None
-    threshold: float = 0.0
+    backend: str = option(
+        "onnx", "onnx exports the model once (default), torch runs the checkpoint itself", choices=BACKENDS
+    )
+    precision: str | None = option(
+        None,
+        "fp32 (default; queries on an int8 index use int8), int8 for processors, or fp16 for GPUs",
+        choices=PRECISIONS,
+    )
+    device: str = option("cpu", "cpu (default) or cuda", choices=DEVICES)
+    max_length: int | None = option(
+        None, "longest text in tokens; the rest is not read (default: the limit of the model, at most 512)", _LENGTH
+    )
+    batch_size: int = option(BATCH_SIZE, f"texts encoded at once (default {BATCH_SIZE})", COUNT)
+    head: Head | None = option(
+        None,
+        "use this head instead of the one that the model names: relu or log1p_relu with max or sum, snrelu with "
+        "absmax or sum",
+        metavar="ACTIVATION:POOLING[:EPSILON]",
+    )
+    top_terms: int | None = option(None, "keep the N heaviest terms of each text", COUNT)
+    threshold: float = option(0.0, "drop weights below X", NOT_NEGATIVE)
 
     def __post_init__(self) -> None:
-        """Checks the values, and whether they go together."""
-        chosen = (("backend", BACKENDS), ("precision", (*PRECISIONS, None)), ("device", DEVICES))
-        for name, known in chosen:
-            if getattr(self, name) not in known:
-                listed = ", ".join(filter(None, known))
-                raise EncodingError(f"{name} must be one of {listed}, got {getattr(self, name)!r}")
-        for name, least in (("max_length", 3), ("batch_size", 1), ("top_terms", 1), ("threshold", 0)):
-            value = getattr(self, name)
-            if value is not None and not least <= value < float("inf"):
-                raise EncodingError(f"{name} must be at least {least}, got {value}")
+        check_options(self, EncodingError)
         if self.precision == "int8" and (self.backend, self.device) != ("onnx", "cpu"):
-            raise EncodingError("int8 is for the onnx backend on a processor; choose fp32, or fp16 on a GPU")
+            raise EncodingError("int8 is for the onnx backend on a processor", remedy="choose fp32, or fp16 on a GPU")
         if self.precision == "fp16" and self.device == "cpu":
-            raise EncodingError("fp16 is for GPUs; choose --device cuda, or int8 on a processor")
+            raise EncodingError("fp16 is for GPUs", remedy="choose --device cuda, or int8 on a processor")
 
     @property
     def runs_in(self) -> str:
