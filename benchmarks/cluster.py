@@ -28,7 +28,7 @@ from pyserini_compneg import SignedImpactSearcher
 from pyserini_compneg.cluster import ShardedImpactSearcher
 from pyserini_compneg.compose import query_line
 from pyserini_compneg.lucene import ImpactReader, IndexReader
-from pyserini_compneg.lucene.shard_list import read_shards
+from pyserini_compneg.lucene.shards import read_shards
 from pyserini_compneg.topics.batch import topic_query
 from pyserini_compneg.topics.topics import read_topics
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyserini_compneg.cluster.connection import LOCAL, RayCluster
 from pyserini_compneg.cluster.shards import check_sharded, ray_reader
-from pyserini_compneg.lucene.shard_list import read_shards
+from pyserini_compneg.lucene.shards import read_shards
 from pyserini_compneg.search import SignedImpactSearcher
 
 

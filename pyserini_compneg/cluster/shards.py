@@ -18,8 +18,7 @@ from pyserini_compneg.cluster.connection import RayCluster
 from pyserini_compneg.cluster.worker import Setup, prepare
 from pyserini_compneg.lucene import SHARDS_NAME, ImpactReader, ShardedReader, resolve_index
 from pyserini_compneg.lucene.cancellation import Cancellation, check_cancelled, remaining_seconds
-from pyserini_compneg.lucene.shard import Answer, Asked, LocalShard
-from pyserini_compneg.lucene.shard_list import ShardEntry, read_shards
+from pyserini_compneg.lucene.shards import Answer, Asked, Shard, ShardEntry, read_shards
 from pyserini_compneg.support.errors import ArgumentError, ClusterError, CompNegError, IndexFormatError, IndexReadError
 
 ATTEMPTS = 3
@@ -47,7 +46,7 @@ class ShardActor:
         """Opens the shard; returns the name of the node, and what is wrong."""
         try:
             prepare(setup)
-            self._reader = LocalShard(Path(folder), entry).reader
+            self._reader = Shard(Path(folder), entry).reader
         except CompNegError as error:
             return socket.gethostname(), error
         return socket.gethostname(), None
@@ -55,7 +54,7 @@ class ShardActor:
     def ask(
         self, question: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], seconds: float = math.inf
     ) -> tuple[Any, Any]:
-        """The answer to a question, see :class:`pyserini_compneg.lucene.shard.Shard`, and the error in its place.
+        """The answer to a question, see :class:`pyserini_compneg.lucene.shards.Shard`, and the error in its place.
 
         A search ends after so many seconds.
         """
@@ -74,8 +73,8 @@ class _Replica:
         self.is_open = False
 
 
-class RayShard:
-    """A shard in a cluster. It is a :class:`pyserini_compneg.lucene.shard.Shard`.
+class RayShard(Shard):
+    """A shard in a cluster. It is a :class:`pyserini_compneg.lucene.shards.Shard`.
 
     Args:
         cluster: The cluster.
@@ -104,7 +103,7 @@ class RayShard:
     def ask(
         self, question: Callable[Concatenate[ImpactReader, Asked], Answer], *args: Asked.args, **kwargs: Asked.kwargs
     ) -> Callable[[], Answer]:
-        """See :class:`pyserini_compneg.lucene.shard.Shard`."""
+        """See :class:`pyserini_compneg.lucene.shards.Shard`."""
         replica = self._next()
         asked = replica.actor.ask.remote(question, args, kwargs, remaining_seconds()) if replica.is_open else None
         return lambda: self._answer(replica, asked, question, args, kwargs)
@@ -183,7 +182,7 @@ class RayShard:
         return self._start()
 
     def close(self) -> None:
-        """See :class:`pyserini_compneg.lucene.shard.Shard`."""
+        """See :class:`pyserini_compneg.lucene.shards.Shard`."""
         replicas, self._replicas = self._replicas, []
         for replica in replicas:
             with suppress(Exception):  # the cluster may be gone

@@ -16,11 +16,12 @@ from typing import Any, BinaryIO, Self
 
 from filelock import FileLock, Timeout
 
-from pyserini_compneg.lucene.manifest import bad_value
+from pyserini_compneg.lucene import Manifest
 from pyserini_compneg.support.errors import ArgumentError, InputError, OutputError
 from pyserini_compneg.support.files import atomic_writer, reason_of
 from pyserini_compneg.support.json_objects import parse_json_object
 from pyserini_compneg.support.parallel import lock_seconds
+from pyserini_compneg.support.schema import misfit
 
 VECTORS_FILE = "vectors.about"
 """The file beside the vectors that says which encoder made them, with its settings and the impact scale."""
@@ -255,6 +256,6 @@ def read_about(path: Path) -> dict[str, Any]:
         return {}
     except (OSError, ValueError):
         about = {}
-    if set(about) != _ABOUT_KEYS or bad_value(about):
+    if set(about) != _ABOUT_KEYS or misfit(Manifest, about) is not None:
         raise InputError(f"{path}: damaged; delete it, and name --encoder and --impact-scale")
     return about

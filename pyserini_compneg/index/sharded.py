@@ -40,10 +40,11 @@ from pyserini_compneg.index.index_folder import (
     new_index_folder,
 )
 from pyserini_compneg.index.indexer import NothingToIndex
-from pyserini_compneg.lucene import Manifest, ShardUnion, is_index
-from pyserini_compneg.lucene.shard_list import (
+from pyserini_compneg.lucene import Manifest, is_index
+from pyserini_compneg.lucene.shards import (
     ShardEntry,
     checked_shard,
+    common_content,
     shard_checksum,
     shard_name,
     whole_manifest,
@@ -195,9 +196,7 @@ def _check_together(
     collection: str, files: Sequence[CollectionFile], folders: Sequence[str], fields: Sequence[str]
 ) -> None:
     """Refuses an id that two shards have, and a filter field that no document has."""
-    with ShardUnion(folders) as union:
-        twice = union.duplicate_id()
-        found = {field for field in fields if union.documents_with(field)}
+    twice, found = common_content(folders, fields)
     _check_fields(collection, fields, found)
     if twice is not None:
         places = list(itertools.islice(_places(files, twice), 2))

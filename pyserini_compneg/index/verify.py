@@ -14,12 +14,11 @@ from pyserini_compneg.lucene import (
     ImpactReader,
     Manifest,
     ShardedReader,
-    ShardUnion,
     java_class,
     resolve_index,
 )
 from pyserini_compneg.lucene.gate import java_errors
-from pyserini_compneg.lucene.shard_list import read_shards
+from pyserini_compneg.lucene.shards import common_content, read_shards
 from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
 
 
@@ -51,12 +50,13 @@ def verify_index(index: str | Path, threads: int | None = None) -> int:
             for name in manifest.filter_fields if manifest else ():
                 reader.filtered(Filter({name: ()}))
         except IndexFormatError as error:
-            raise IndexReadError(f"{error}, and its manifest names that field; rebuild it") from None
+            said = f"{error.what}, and its manifest names that field"
+            raise IndexReadError(said, where=error.where, remedy="rebuild it") from None
     check = java_class("io.compneg.IndexCheck").check
-    with java_errors(IndexReadError, f"{folder}: is damaged, rebuild it"):
+    with java_errors(IndexReadError, "is damaged, rebuild it", folder):
         documents, *found = check(os.path.abspath(folder), CONTENTS, threads or os.cpu_count() or 1)
     if manifest and (fault := _contradiction(manifest, documents, *found)):
-        raise IndexReadError(f"{folder}: is damaged, rebuild it: {fault}")
+        raise IndexReadError(f"is damaged, rebuild it: {fault}", where=folder)
     return int(documents)
 
 
@@ -65,9 +65,9 @@ def _verify_shards(index: Path, threads: int | None) -> int:
     ShardedReader(index).close()
     folders = [index / entry.path for entry in read_shards(index)]
     documents = sum(verify_index(folder, threads) for folder in folders)
-    with ShardUnion(folders) as union:
-        if (twice := union.duplicate_id()) is not None:
-            raise IndexReadError(f"{index}: is damaged, rebuild it: two shards have the document {twice!r}")
+    twice, _ = common_content(folders)
+    if twice is not None:
+        raise IndexReadError(f"is damaged, rebuild it: two shards have the document {twice!r}", where=index)
     return documents
 
 

@@ -4,7 +4,6 @@ from pyserini_compneg.lucene.analysis import analyze
 from pyserini_compneg.lucene.gate import java_class, machine_runs
 from pyserini_compneg.lucene.manifest import LARGEST_IMPACT, MANIFEST_NAME, SHARDS_NAME, Manifest, is_index
 from pyserini_compneg.lucene.reader import CONTENTS, ImpactReader, Ranking, resolve_index
-from pyserini_compneg.lucene.shard_union import ShardUnion
 from pyserini_compneg.lucene.sharded_reader import IndexReader, ShardedReader, open_reader
 from pyserini_compneg.lucene.writer import LONGEST_TERM_BYTES, ImpactWriter
 
@@ -19,7 +18,6 @@ __all__ = [
     "IndexReader",
     "Manifest",
     "Ranking",
-    "ShardUnion",
     "ShardedReader",
     "analyze",
     "is_index",

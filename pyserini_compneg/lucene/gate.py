@@ -51,7 +51,7 @@ _started_in: int | None = None
 
 
 def java_class(name: str) -> Any:
-    """The Java class of that name; the machine starts on first use.
+    """The Java class of that name; the Java machine starts on first use.
 
     Raises:
         JvmError: There is no usable Java or no Anserini, the running machine refuses our jar, or this process is a fork
@@ -89,11 +89,7 @@ def _refuse_fork() -> None:
 
 
 def anserini_jar() -> Path:
-    """Anserini's jar in the installed Pyserini, found without importing it.
-
-    Raises:
-        JvmError: Pyserini is not installed, or ``ANSERINI_CLASSPATH`` holds no such jar.
-    """
+    """Anserini's jar in ``ANSERINI_CLASSPATH`` or in the installed Pyserini, which is not imported."""
     root = os.environ.get("ANSERINI_CLASSPATH")
     if root is None:
         spec = importlib.util.find_spec("pyserini")
@@ -102,9 +98,8 @@ def anserini_jar() -> Path:
         root = str(Path(spec.submodule_search_locations[0]) / "resources" / "jars")
     jars = sorted(Path(root).glob("anserini-*-fatjar.jar"), key=lambda jar: jar.stat().st_mtime)
     if not jars:
-        raise JvmError(
-            f"{root} holds no anserini-*-fatjar.jar: reinstall pyserini, or set ANSERINI_CLASSPATH to its folder"
-        )
+        remedy = "reinstall pyserini, or set ANSERINI_CLASSPATH to its folder"
+        raise JvmError(f"{root} holds no anserini-*-fatjar.jar: {remedy}")
     return jars[-1]
 
 
@@ -137,7 +132,7 @@ def java_errors(error: type[CompNegError], what: str, where: object = "") -> Ite
     it is looked up in. Were ``java.search`` kept, or an argument computed by a call, Python might turn to another
     thread in between, and the call would go to that thread's Java object.
 
-    Java's own words follow ``what``.
+    In the error, ``what`` stands before Java's own words.
     """
     _refuse_fork()
     try:
@@ -150,11 +145,7 @@ def java_errors(error: type[CompNegError], what: str, where: object = "") -> Ite
 
 
 def check_heap(size: int) -> None:
-    """Makes sure that Java has room for so many bytes: pyjnius ends the process where it has none.
-
-    Raises:
-        JvmError: Its heap is full.
-    """
+    """Makes sure that Java has room for so many bytes; without room, pyjnius would end the process."""
     heap = java_class("io.compneg.Heap")
     with java_errors(JvmError, "Java's heap"):
         heap.check(size)
@@ -212,16 +203,9 @@ def _file_names_in_utf8() -> dict[str, str]:
 
 
 def configure_machine(jnius_config: Any) -> dict[str, str]:
-    """Gives the machine that is about to start our jars and options, beside those that others have given it.
+    """Gives the Java machine our jars and options before it starts, beside those that others have given it.
 
-    Args:
-        jnius_config: The module of this name; the machine must not be running.
-
-    Returns:
-        The environment variables that it must be started with; they say which Java to take.
-
-    Raises:
-        JvmError: There is no usable Java or no Anserini.
+    It returns the environment variables that the machine must be started with; they say which Java to take.
     """
     global _heap_bytes
     java = find_java()

@@ -54,27 +54,22 @@ class WorkDone(NamedTuple):
 class Filtered(NamedTuple):
     """What a filter finds in an index.
 
-    Attributes:
-        allowed: The number of documents that are not deleted.
-        unknown: The number of its ids that the index does not have.
-        first: The first of these; None if there is none.
-        java: The filter, for the companion.
-        faults: Of a shard: the fields without numbers here of which a range was asked, and what to say of each if no
-            other shard has numbers there.
+    A shard does not refuse a range of a field without numbers, because another shard may have numbers there:
+    ``faults`` has what to say of each such field if none has.
     """
 
-    allowed: int
-    unknown: int
-    first: str | None
-    java: Any
+    allowed: int  # documents that are not deleted
+    unknown: int  # ids of the filter that the index does not have
+    first: str | None  # of these ids
+    java: Any  # the filter, for the companion
     faults: Mapping[str, str]
 
 
 class QueryFailure(IndexFormatError):
     """A query that an index cannot answer; ``position`` is its place among the queries, from 0."""
 
-    def __init__(self, what: str, position: int = 0, **fields: object) -> None:
-        super().__init__(what, **fields)  # type: ignore[arg-type]
+    def __init__(self, what: str, *, position: int = 0, **fields: Any) -> None:
+        super().__init__(what, **fields)
         self.position = position
 
 
@@ -87,14 +82,15 @@ class ImpactReader:
     Attributes:
         folder: The folder.
         manifest: What the index was made with; None for an index of stock Anserini.
-        is_partial: Whether a part of the index cannot be searched; see ``ShardedReader``.
+        lost: The paths of the shards that cannot be searched; see :class:`ShardedReader`.
 
     Raises:
         IndexFormatError: There is no such folder, it holds no Lucene index with impacts, or its manifest is bad.
         DownloadError: A prebuilt index cannot be downloaded.
     """
 
-    is_partial = False
+    lost: Sequence[str] = ()
+    _commit_files = "segments_*"
 
     def __init__(self, index: str | Path) -> None:
         self.folder = resolve_index(index)
@@ -129,36 +125,39 @@ class ImpactReader:
 
     def _commit(self) -> list[tuple[str, int, int]]:
         """What tells one commit of an index from another: its files of segments and when they were made."""
-        found = sorted(self.folder.glob("segments_*"))
+        found = sorted(self.folder.glob(self._commit_files))
         return [(path.name, status.st_ino, status.st_mtime_ns) for path in found for status in [path.stat()]]
 
     def _open(self) -> None:
         opened, manifest = self._commit(), Manifest.read(self.folder)
         if not opened:
-            raise IndexFormatError(f"{self.folder}: not a Lucene index (it has no segments file)")
+            raise IndexFormatError("not a Lucene index (it has no segments file)", where=self.folder)
         java = java_class("io.compneg.SignedSearcher")
         with java_errors(IndexReadError, "cannot be opened", self.folder):
             searcher = java(os.path.abspath(self.folder), CONTENTS)
         documents = int(searcher.documentCount())
-        fault = None
+        fault = remedy = ""
         if Manifest.read(self.folder) != manifest:
-            fault = "was replaced while it was opened; try again"
+            fault, remedy = "was replaced while it was opened", "try again"
         elif manifest and manifest.documents != documents:
-            counts = f"has {documents} documents, and its {MANIFEST_NAME} counts {manifest.documents}"
-            fault = f"{counts}; rebuild the index"
+            fault = f"has {documents} documents, and its {MANIFEST_NAME} counts {manifest.documents}"
+            remedy = "rebuild the index"
         if fault:
             searcher.close()
-            raise IndexReadError(f"{self.folder}: {fault}")
+            raise IndexReadError(fault, where=self.folder, remedy=remedy)
         self._searcher, self.manifest, self._opened, self._closed = searcher, manifest, opened, False
         self._document_count = documents
         self.filtered = lru_cache(KEPT_FILTERS)(self._filtered)
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether a shard of the index cannot be searched."""
+        return bool(self.lost)
+
     def __enter__(self) -> Self:
-        """Returns the reader itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Closes the index."""
         self.close()
 
     def close(self) -> None:
@@ -168,10 +167,7 @@ class ImpactReader:
         self._closed = True
 
     def _call(self, call: Callable[[Any], Any], *sent: bytes) -> Any:
-        """Calls a method of the Java searcher, as :func:`~pyserini_compneg.lucene.gate.java_errors` asks for.
-
-        Java's heap must have room for the bytes that are sent to it.
-        """
+        """Calls a method of the Java searcher, whose heap must have room for the bytes that are sent."""
         self._check_open()
         check_heap(sum(map(len, sent)))
         with java_errors(IndexReadError, "cannot be searched", self.folder):
@@ -179,7 +175,7 @@ class ImpactReader:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise ArgumentError(f"{self.folder}: the searcher is closed; open another one")
+            raise ArgumentError("the searcher is closed", where=self.folder, remedy="open another one")
 
     @property
     def document_count(self) -> int:
@@ -201,11 +197,7 @@ class ImpactReader:
         return list(self._call(lambda java: java.documentFrequencies(lines), lines))
 
     def _filtered(self, filter: Filter) -> Filtered:
-        """What a filter finds here, ``filtered``. The last filters are kept.
-
-        Raises:
-            IndexFormatError: The index has no such field, or no numbers in a field with a range.
-        """
+        """What a filter finds here; ``filtered`` keeps the last filters. Unknown fields are refused."""
         asked = json.dumps(filter.to_json(), ensure_ascii=False).encode()
         self._check_open()
         check_heap(len(asked))
@@ -254,8 +246,8 @@ class ImpactReader:
             answer = self._call(lambda _: batch.proceed(_SLICE_MS))
         packed = bytes(answer.tostring())
         if (failed := array("i", packed[:_INT_BYTES])[0]) < 0:
-            said = packed[_INT_BYTES:].decode()
-            raise QueryFailure(f"cannot be searched: {said}", -1 - failed, where=self.folder)
+            said = f"cannot be searched: {packed[_INT_BYTES:].decode()}"
+            raise QueryFailure(said, where=self.folder, position=-1 - failed)
         try:
             return _unpack_rankings(packed, len(queries))
         except ValueError:
@@ -316,9 +308,8 @@ class ImpactReader:
         return [self.raw(docid) for docid in checked_list("docids", docids)]
 
     def _damaged(self, what: str) -> IndexReadError:
-        return IndexReadError(
-            f"{self.folder}: the documents' {what} are damaged: rebuild the index; index --verify finds all damage"
-        )
+        remedy = "index --verify finds all damage"
+        return IndexReadError(f"the documents' {what} are damaged: rebuild the index", where=self.folder, remedy=remedy)
 
     def work_done(self) -> WorkDone:
         """Totals since the index was opened, for benchmarks."""
@@ -339,17 +330,17 @@ def resolve_index(index: str | Path) -> Path:
     if folder.is_dir():
         return folder
     if isinstance(index, Path) or folder.name != index or folder.exists():
-        raise IndexFormatError(f"{index}: no such index folder; build one with python -m pyserini_compneg.index")
+        remedy = "build one with python -m pyserini_compneg.index"
+        raise IndexFormatError("no such index folder", where=index, remedy=remedy)
     from pyserini_compneg.lucene.prebuilt import prebuilt_folder  # its imports take time, and only names need them
 
     return prebuilt_folder(index)
 
 
 def _unpack_rankings(packed: bytes, queries: int) -> list[Ranking]:
-    """The rankings in what ``WireFormat.rankings`` made: all counts, then all scores, then all ids, each with a NUL.
+    """The rankings that ``WireFormat.rankings`` packed: all counts, then all scores, then all ids, each with a NUL.
 
-    Raises:
-        ValueError: The ids are no text, or too many.
+    Ids that are no text, or too many, are a ValueError.
     """
     counts = array("i", packed[: _INT_BYTES * queries])
     total = sum(counts)

@@ -1,4 +1,4 @@
-"""An index in shards, read as one: every question goes to all shards, and their answers become that of one index.
+"""An index in shards, read as one: each question goes to all shards, and their answers become the answer of one index.
 
 Impacts need no statistics of a collection, so a document has the same score in a shard as in the whole index, to the
 last bit. Rankings of shards are merged by score and docid. Document frequencies add up.
@@ -14,54 +14,56 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Concatenate, Self, TypeAlias
+from typing import Any, Concatenate, TypeAlias
 
 from pyserini_compneg.expression import Filter
 from pyserini_compneg.expression.filters import ID
 from pyserini_compneg.lucene.manifest import SHARDS_NAME, Manifest
 from pyserini_compneg.lucene.reader import KEPT_FILTERS, Filtered, ImpactReader, Ranking, WorkDone, resolve_index
-from pyserini_compneg.lucene.shard import Answer, Asked, LocalShard, OpenShard, Shard
-from pyserini_compneg.lucene.shard_list import checked_shard, read_shards, whole_manifest
-from pyserini_compneg.support.errors import IndexFormatError, IndexReadError, InputError
+from pyserini_compneg.lucene.shards import (
+    Answer,
+    Asked,
+    Shard,
+    ShardEntry,
+    checked_shard,
+    read_shards,
+    whole_manifest,
+)
+from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
 
 _logger = logging.getLogger(__name__)
 
 
-class ShardedReader:
-    """Reads an index in shards. Methods and attributes are those of :class:`ImpactReader`, and so are the answers.
+class ShardedReader(ImpactReader):
+    """Reads an index in shards as :class:`ImpactReader` reads one index, with the same answers to the last bit.
 
     Args:
         index: The folder with the list of the shards.
-        open_shard: Opens a shard.
+        open_shard: Opens the shard in a folder.
         at_once: How many shards search at the same time; None for all. The others are told the scores that a document
             must reach, so they have less to do.
         allow_partial: Go on without the shards that cannot be opened or do not answer any more, with a warning.
 
-    Attributes:
-        folder: The folder.
-        manifest: That of the whole index.
-        field_document_count: As for :class:`ImpactReader`.
-        lost: The paths of the shards that are left out.
-
     Raises:
-        IndexReadError: The list or a shard is damaged, or shards do not belong together.
-        IndexReadError: A shard cannot be opened.
+        IndexReadError: The list or a shard is damaged, shards do not belong together, or one cannot be opened.
     """
+
+    _commit_files = SHARDS_NAME
 
     def __init__(
         self,
         index: str | Path,
-        open_shard: OpenShard = LocalShard,
+        open_shard: Callable[[Path, ShardEntry], Shard] = Shard,
         at_once: int | None = 1,
         allow_partial: bool = False,
     ) -> None:
-        self.folder = resolve_index(index)
         self._open_shard, self._at_once, self._allow_partial = open_shard, at_once, allow_partial
         self._lock = threading.Lock()
+        self.folder = resolve_index(index)
         self._open()
 
     def _open(self) -> None:
-        opened, entries = self._listed(), {entry.path: entry for entry in read_shards(self.folder)}
+        opened, entries = self._commit(), {entry.path: entry for entry in read_shards(self.folder)}
         shards: dict[str, Shard] = {}
         manifests: dict[str, Manifest] = {}
         self.lost: list[str] = []
@@ -86,32 +88,17 @@ class ShardedReader:
     def _count_documents(self) -> None:
         """Counts the documents of the shards that are there."""
         there = {path: self._manifests[path] for path in self._shards}
-        self.manifest: Manifest | None = whole_manifest(self.folder, there)
-        self.field_document_count = sum(count for path, count in self._field_counts.items() if path in there)
+        self.manifest = whole_manifest(self.folder, there)
 
     def _lose(self, path: str, error: IndexReadError, count: int) -> None:
-        """Goes on without a shard, if that is allowed and another one is left."""
+        """Drops a lost shard. Raises if partial results are not allowed, or if this was the last shard."""
         if not self._allow_partial or len(self.lost) + 1 == count:
             raise error
         self.lost.append(path)
         said = "%s; results are partial: %d of %d shards are searched"
         _logger.warning(said, error, count - len(self.lost), count)
 
-    def _listed(self) -> tuple[int, int]:
-        """What tells one list of shards from another."""
-        try:
-            status = (self.folder / SHARDS_NAME).stat()
-        except OSError:
-            raise IndexFormatError(f"{self.folder}: has no {SHARDS_NAME}") from None
-        return status.st_ino, status.st_mtime_ns
-
-    @property
-    def is_partial(self) -> bool:
-        """Whether a shard is left out."""
-        return bool(self.lost)
-
     def reopen(self) -> bool:
-        """See :meth:`ImpactReader.reopen`."""
         if not self.is_replaced():
             return False
         before = dict(self.__dict__)
@@ -124,23 +111,7 @@ class ShardedReader:
             shard.close()
         return True
 
-    def is_replaced(self) -> bool:
-        """See :meth:`ImpactReader.is_replaced`."""
-        try:
-            return self._listed() != self._opened
-        except IndexFormatError:  # something else has taken its place
-            return True
-
-    def __enter__(self) -> Self:
-        """Returns the reader itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Closes the shards."""
-        self.close()
-
     def close(self) -> None:
-        """Closes the shards; may be called twice."""
         for shard in self._shards.values():
             shard.close()
 
@@ -157,7 +128,7 @@ class ShardedReader:
         *args: Asked.args,
         **kwargs: Asked.kwargs,
     ) -> dict[str, Answer]:
-        """The answers of some shards, all of which are asked before the first answer is waited for."""
+        """The answers of some shards. All of them are asked before the first answer is waited for."""
         shards = {path: self._shards[path] for path in paths if path in self._shards}
         waiting = {path: shard.ask(question, *args, **kwargs) for path, shard in shards.items()}
         answers = {}
@@ -180,19 +151,20 @@ class ShardedReader:
 
     @property
     def document_count(self) -> int:
-        """See :attr:`ImpactReader.document_count`."""
         return self.manifest.documents if self.manifest else 0
 
+    @property
+    def field_document_count(self) -> int:
+        return sum(count for path, count in self._field_counts.items() if path in self._shards)
+
     def document_frequencies(self, terms: Sequence[str]) -> list[int]:
-        """See :meth:`ImpactReader.document_frequencies`."""
         return [sum(counts) for counts in zip(*self._ask(ImpactReader.document_frequencies, terms), strict=True)]
 
     def _filtered(self, filter: Filter) -> Filtered:
-        """See :meth:`ImpactReader.filtered`; ``java`` is None, since each shard has a filter of its own."""
         found = self._ask(_found, filter)
         faults = [one.faults for one in found]
         if field := min(set(faults[0]).intersection(*faults), default=None):
-            raise IndexFormatError(f"{self.folder}: cannot be filtered: {faults[0][field]}")
+            raise IndexFormatError(f"cannot be filtered: {faults[0][field]}", where=self.folder)
         ids = sorted(filter.fields.get(ID, ()), key=lambda one: one.encode("utf-16-be"))  # as Java sorts them
         unknown = len(ids) - sum(len(ids) - one.unknown for one in found)
         there = zip(ids, *self._ask(_has, ids), strict=True) if unknown else ()
@@ -202,7 +174,6 @@ class ShardedReader:
     def search(
         self, queries: Sequence[str], hits: int, threads: int = 1, filters: Sequence[Filter | None] = ()
     ) -> list[Ranking]:
-        """See :meth:`ImpactReader.search`."""
         hits = min(hits, self.document_count)
         best: list[list[tuple[float, str]]] = [[] for _ in queries]
         paths = list(self._shards)
@@ -221,43 +192,33 @@ class ShardedReader:
     def score(
         self, queries: Sequence[str], docids: Sequence[Sequence[str]], threads: int = 1
     ) -> list[list[float | None]]:
-        """See :meth:`ImpactReader.score`."""
         answers = self._ask(ImpactReader.score, queries, docids, threads)
         return [
             [next((score for score in scores if score != math.inf), math.inf) for scores in zip(*lists, strict=True)]
             for lists in zip(*answers, strict=True)
         ]
 
-    def unknown_document(self, docid: str) -> InputError:
-        """See :meth:`ImpactReader.unknown_document`."""
-        return InputError(f"{self.folder} has no document {docid!r}")
-
     def explain(self, query: str, docid: str, filter: Filter | None = None) -> dict[str, Any] | None:
-        """See :meth:`ImpactReader.explain`."""
         if filter is not None:
             self.filtered(filter)  # which may refuse it
         answers = self._ask(ImpactReader.explain, query, docid, filter)
         return next((answer for answer in answers if answer is not None), None)
 
     def has(self, docid: str) -> bool:
-        """See :meth:`ImpactReader.has`."""
         return any(self._ask(ImpactReader.has, docid))
 
     def raw(self, docid: str) -> str | None:
-        """See :meth:`ImpactReader.raw`."""
         return self.raws([docid])[0]
 
     def raws(self, docids: Sequence[str]) -> list[str | None]:
-        """See :meth:`ImpactReader.raws`."""
         answers = zip(*self._ask(ImpactReader.raws, docids), strict=True)
         return [next((source for source in sources if source is not None), None) for sources in answers]
 
     def work_done(self) -> WorkDone:
-        """See :meth:`ImpactReader.work_done`."""
         return WorkDone(*map(sum, zip(*self._ask(ImpactReader.work_done), strict=True)))
 
 
-IndexReader: TypeAlias = ImpactReader | ShardedReader
+IndexReader: TypeAlias = ImpactReader
 """An open index, whole or in shards."""
 
 

@@ -216,7 +216,7 @@ class ImpactWriter:
         return answer
 
     def _java_errors(self) -> AbstractContextManager[None]:
-        return java_errors(OutputError, f"{self._name}: the index cannot be written")
+        return java_errors(OutputError, "the index cannot be written", self._name)
 
     def _call(self, call: Callable[[Any], Any]) -> Any:
         """Calls a method of the Java indexer, as :func:`~pyserini_compneg.lucene.gate.java_errors` asks for."""

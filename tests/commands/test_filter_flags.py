@@ -16,7 +16,7 @@ from pyserini_compneg.encode import CachedQueryEncoder, query_encoder
 from pyserini_compneg.eval import term_frequencies
 from pyserini_compneg.explaining import explain_query
 from pyserini_compneg.index.index_folder import check_target
-from pyserini_compneg.lucene import ImpactWriter, Manifest, ShardUnion, analyze
+from pyserini_compneg.lucene import ImpactWriter, Manifest, analyze
 from pyserini_compneg.reading import tagged_reading
 from pyserini_compneg.support.errors import ArgumentError, InputError, OutputError
 
@@ -283,7 +283,6 @@ def test_a_text_is_no_list(room, tmp_path):
             (searcher.reader.score, (["{}"], ["d1"]), "docids must be a list", "'d1'"),
             (searcher.reader.raws, ("d1",), "docids must be a list", "'d1'"),
             (searcher.reader.document_frequencies, ("spy",), "terms must be a list", "'spy'"),
-            (ShardUnion, ("films",), "folders must be a list", "'films'"),
             *((encode, ("spy",), "texts must be a list", "'spy'") for encode in encoders),
             (term_frequencies, ("spy films", ["spy"]), "texts must be a list", "'spy films'"),
             (term_frequencies, (["spy films"], "spy"), "terms must be a list", "'spy'"),

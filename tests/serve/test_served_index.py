@@ -11,8 +11,8 @@ from served import make_client
 
 from pyserini_compneg import SignedImpactSearcher
 from pyserini_compneg.index import build_index, build_sharded_index
-from pyserini_compneg.lucene.shard_list import read_shards
 from pyserini_compneg.lucene.sharded_reader import open_reader
+from pyserini_compneg.lucene.shards import read_shards
 from pyserini_compneg.serve.served_index import ServedIndex
 from pyserini_compneg.serve.settings import IndexSettings
 from pyserini_compneg.support.errors import ArgumentError, CompNegError, IndexReadError

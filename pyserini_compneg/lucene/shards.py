@@ -1,0 +1,181 @@
+"""The shards of an index. The folder with ``compneg-shards.json`` is an index like any other.
+
+    {"format_version": 1, "documents": 34,
+     "shards": [{"path": "shard-00000-of-00002", "documents": 17, "checksum": "…"}, …]}
+
+A path is relative to the folder, or absolute. Each shard is an index of this package, complete in itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from pyserini_compneg.lucene.gate import java_class, java_errors
+from pyserini_compneg.lucene.manifest import FORMAT_VERSION, MANIFEST_NAME, SHARDS_NAME, Manifest, write_json
+from pyserini_compneg.lucene.reader import ImpactReader
+from pyserini_compneg.support.errors import IndexFormatError, IndexReadError
+from pyserini_compneg.support.files import reason_of
+from pyserini_compneg.support.schema import decoded, entry, read_schema
+
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
+
+_REMEDY = "build the index again"
+
+
+@dataclass(frozen=True, slots=True)
+class ShardEntry:
+    """A shard in the list: its folder, relative or absolute, its documents, and its :func:`shard_checksum`."""
+
+    path: str = entry(lambda path: path.isprintable() and bool(path))
+    documents: int = entry(lambda count: count >= 1)
+    checksum: str = entry(bool)
+
+
+@dataclass(frozen=True, slots=True)
+class _ShardList:
+    """The file."""
+
+    documents: int
+    shards: tuple[Mapping[str, Any], ...] = entry(bool)
+    format_version: int = FORMAT_VERSION
+
+
+class Shard:
+    """A shard in this process. A subclass may open it elsewhere; then it needs ``folder``, ``ask`` and ``close``."""
+
+    def __init__(self, folder: Path, entry: ShardEntry) -> None:
+        self.folder = folder
+        checked_shard(folder, entry)
+        try:
+            self.reader = ImpactReader(folder)
+        except IndexFormatError as error:
+            raise IndexReadError(error.what, where=error.where, remedy=error.remedy) from None
+
+    def ask(
+        self, question: Callable[Concatenate[ImpactReader, Asked], Answer], *args: Asked.args, **kwargs: Asked.kwargs
+    ) -> Callable[[], Answer]:
+        """Begins to answer a question: a function of a module, or a method, whose first argument is an ImpactReader.
+
+        What is returned waits for the answer. Either may raise IndexReadError if the shard is gone.
+        """
+        return partial(question, self.reader, *args, **kwargs)
+
+    def close(self) -> None:
+        """Closes the shard; may be called twice."""
+        self.reader.close()
+
+
+def shard_name(number: int, count: int) -> str:
+    """The folder of a shard, as a build calls it.
+
+    >>> shard_name(2, 7)
+    'shard-00002-of-00007'
+    """
+    return f"shard-{number:05d}-of-{count:05d}"
+
+
+def shard_checksum(folder: Path) -> str:
+    """A checksum of an index: of its manifest and of its commit.
+
+    Lucene's commit names each file of the index with an id that no other index has, and each file has a checksum of its
+    own, which ``index --verify`` reads. So this checksum is quick to compute, and no other index has it.
+    """
+    try:
+        files = [folder / MANIFEST_NAME, *sorted(folder.glob("segments_*"))]
+        digest = hashlib.sha256(b"".join(file.read_bytes() for file in files))
+    except OSError as cause:
+        raise IndexReadError(f"the shard cannot be read: {reason_of(cause)}", where=folder) from None
+    return digest.hexdigest()
+
+
+def write_shards(index: Path, entries: Sequence[ShardEntry]) -> None:
+    """Writes the list into the folder of the whole index."""
+    documents = sum(entry.documents for entry in entries)
+    shards = [asdict(entry) for entry in entries]
+    write_json(index / SHARDS_NAME, {"format_version": FORMAT_VERSION, "documents": documents, "shards": shards})
+
+
+def read_shards(index: Path) -> list[ShardEntry]:
+    """Reads the list.
+
+    Raises:
+        IndexReadError: The list cannot be read, is of a later version, names a shard twice, or lacks shards.
+    """
+    path = index / SHARDS_NAME
+    try:
+        listed = read_schema(_ShardList, path, FORMAT_VERSION, IndexReadError, _REMEDY)
+    except FileNotFoundError as cause:
+        raise IndexReadError(f"cannot be read: {reason_of(cause)}", where=path, remedy=_REMEDY) from None
+    entries = [
+        decoded(ShardEntry, values, f"{path}: shard {number}", IndexReadError, _REMEDY)
+        for number, values in enumerate(listed.shards)
+    ]
+    for what in ("path", "checksum"):
+        named = [getattr(entry, what) for entry in entries]
+        if twice := next((one for one, times in Counter(named).items() if times > 1), None):
+            said = f"names the shard of {what} {twice!r} twice"
+            raise IndexReadError(said, where=path, remedy="keep one of them")
+    if (counted := sum(entry.documents for entry in entries)) != listed.documents:
+        said = f"its shards have {counted} documents, and the index {listed.documents}; a shard is missing"
+        raise IndexReadError(said, where=path, remedy=_REMEDY)
+    return entries
+
+
+def checked_shard(folder: Path, entry: ShardEntry) -> Manifest:
+    """The manifest of a shard that is the listed one.
+
+    Raises:
+        IndexReadError: It cannot be read, or is another one.
+    """
+    if shard_checksum(folder) != entry.checksum:
+        said = f"the shard is not the one that {SHARDS_NAME} names"
+        raise IndexReadError(said, where=folder, remedy=_REMEDY)
+    manifest = Manifest.read(folder)
+    if manifest is None or manifest.documents != entry.documents:
+        said = f"the shard has not the {entry.documents} documents of {SHARDS_NAME}"
+        raise IndexReadError(said, where=folder, remedy=_REMEDY)
+    return manifest
+
+
+def whole_manifest(index: Path, manifests: Mapping[str, Manifest]) -> Manifest:
+    """The manifest of the index that shards make together, from their manifests by path.
+
+    Raises:
+        IndexReadError: Shards differ in their encoder, its settings or their scale.
+    """
+    (path, first), *others = manifests.items()
+    for other, manifest in others:
+        ours, theirs = (one.to_json() | {"documents": 0, "empty_documents": 0} for one in (first, manifest))
+        if changed := [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]:
+            got = f"{ours.get(changed[0])!r} and {theirs.get(changed[0])!r}"
+            said = f"its shards {path} and {other} differ in {changed[0]}: {got}"
+            raise IndexReadError(said, where=index, remedy=_REMEDY)
+    return replace(
+        first,
+        documents=sum(manifest.documents for manifest in manifests.values()),
+        empty_documents=sum(manifest.empty_documents for manifest in manifests.values()),
+    )
+
+
+def common_content(folders: Sequence[str | Path], fields: Sequence[str] = ()) -> tuple[str | None, set[str]]:
+    """What no shard can tell alone: the first id that two documents have, and which filter fields any document has.
+
+    Raises:
+        IndexReadError: A folder cannot be read.
+    """
+    paths = "\n".join(map(os.path.abspath, folders)).encode()
+    union = java_class("io.compneg.ShardUnion")
+    with java_errors(IndexReadError, "the shards cannot be read together"):
+        java = union(paths)
+        try:
+            return java.duplicateId(), {field for field in fields if java.documentsWith(field)}
+        finally:
+            java.close()
